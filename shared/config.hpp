@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shared/log.hpp"
+#include "shared/queue_order.hpp"
+
+namespace brood {
+
+// Where Redis is and who we are to it.  `url` is redis://, unix:// or "embedded"; empty: not configured.
+struct RedisSettings {
+  std::string url;
+  std::string user;
+  std::string password_file;
+};
+
+struct WorkerSettings {
+  std::uint64_t max_jobs = 0;       // 0: never recycle
+  std::uint64_t max_rss_bytes = 0;  // 0: no limit
+  std::uint64_t memory_limit_bytes = 0;
+  std::chrono::milliseconds job_timeout{0};  // 0: none
+  std::chrono::milliseconds timeout_grace{2000};
+  int max_crashes = 3;
+  int max_batch = 32;
+};
+
+// A pool of workers with queues of its own.  The one named "default" takes the top-level settings.
+struct CapsuleSettings {
+  std::string name = "default";
+  int concurrency = 1;
+  QueueOrder queues;
+};
+
+// A job class that is a program.
+struct CommandSettings {
+  std::vector<std::string> run;
+  std::chrono::milliseconds timeout{0};
+};
+
+// Every setting of etc/brood.toml as a plain value; nothing here touches the file system.
+struct Config {
+  std::vector<CapsuleSettings> capsules;  // "default" first; never empty once loaded
+  std::vector<std::string> require;
+  std::chrono::milliseconds shutdown_timeout{25'000};
+  std::string environment = "development";
+  std::string tag;
+  std::chrono::milliseconds poll_interval{5'000};  // Sidekiq's average_scheduled_poll_interval
+  int max_retries = 25;
+  int max_unavailable = 1;
+  std::vector<std::string> labels;
+  std::int64_t dead_max_jobs = 10'000;
+  std::chrono::seconds dead_timeout{180 * 86'400};
+  RedisSettings redis;
+  log::Options log;
+  bool log_jobs = true;
+  WorkerSettings worker;
+  std::map<std::string, CommandSettings> commands;
+
+  int concurrency() const;  // workers of all capsules together
+};
+
+// A setting that cannot be used.  what() is one sentence: `etc/brood.toml:3: concurency: unknown key; did you mean "concurrency"?`
+class ConfigError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What the command line says; absent members leave the file's value alone.
+struct ConfigOverrides {
+  std::optional<int> concurrency;
+  std::vector<std::string> queues;  // "name" or "name,weight"; replaces the default capsule's
+  std::vector<std::string> require; // replaces the file's
+  std::optional<std::string> shutdown_timeout;  // seconds, or a duration with its unit
+  std::optional<std::string> environment, tag, redis_url, log_format;
+  bool verbose = false;
+};
+
+// Reads `path` (empty: built-in defaults), applies `overrides`, and checks every value.
+// Throws ConfigError; reads no environment variable but those the contract names for Redis are left to redis_location.
+Config load_config(const std::string& path, const ConfigOverrides& overrides);
+
+}  // namespace brood

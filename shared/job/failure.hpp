@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/job/payload.hpp"
+
+namespace brood {
+
+// Why one attempt of a job ended badly.
+struct Failure {
+  std::string error_class;
+  std::string message;
+  std::vector<std::string> backtrace;  // one frame a line, innermost first; may be empty
+  bool from_job = true;        // raised inside the job's own code (a missing `retry` then takes the class's option)
+  bool always_backtrace = false;  // a crash: stored whatever `backtrace` says
+  bool crash = false;          // counts in the payload's crash_count; the max_crashes-th moves the job to dead
+};
+
+// What a job's `retry_in` hook answered.
+struct HookAnswer {
+  enum class Kind { none, delay, discard, kill } kind = Kind::none;
+  std::chrono::seconds delay{0};  // > 0 when kind is delay
+};
+
+// `retry` of a job class or of a payload: true is the server's max_retries, false stores nothing.
+struct RetryOption {
+  enum class Kind { yes, no, count } kind = Kind::yes;
+  std::int64_t count = 0;
+};
+
+struct RetryPolicy {
+  std::int64_t max_retries = 25;
+  int max_crashes = 3;
+};
+
+// The decision of the specification's section 5.2 (release 8).
+struct Verdict {
+  enum class Kind {
+    retry,      // ZADD retry `at` `payload`
+    exhausted,  // ask the exhausted hook, then after_exhaustion()
+    discarded,  // stored nowhere; death handlers run
+  } kind = Kind::retry;
+  Payload payload;  // with its error members; for `retry: false` unchanged
+  WallTime at{};    // when to retry
+};
+
+// The count that this failure will have: 0 for the first, else retry_count + 1.  It is what hooks are given.
+std::int64_t failure_count(const Payload& job);
+
+// `fetched_from` is the queue's bare name, `class_retry` the job class's own option (nullopt: class unknown),
+// `jitter` a number in [0, 1) that picks the jitter.
+Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnswer& hook, std::optional<RetryOption> class_retry,
+                      std::string_view fetched_from, WallTime now, double jitter, const RetryPolicy& policy);
+
+// After exhaustion: true when the job goes to the dead set; false when the exhausted hook discarded it or `dead` is false.
+bool goes_to_dead(const Payload& job, bool hook_discarded);
+
+// Sidekiq's error_backtrace: JSON array of lines, zlib, base64 without line breaks.
+std::string encode_backtrace(const std::vector<std::string>& lines);
+// Lenient about line breaks; nullopt when it is not one, or larger than `max_bytes` unpacked.
+std::optional<std::vector<std::string>> decode_backtrace(std::string_view text, std::size_t max_bytes = 1 << 20);
+
+}  // namespace brood

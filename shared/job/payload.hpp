@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shared/clock.hpp"
+
+namespace brood {
+
+// A text that is not a job: not JSON, not an object, nested deeper than 100, or class/args missing or of a wrong type.
+class BadPayload : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// How a payload spells its times: Sidekiq 8 writes integer milliseconds, 6 and 7 float seconds.
+enum class TimeUnit { integer_milliseconds, float_seconds };
+
+// One job's JSON text, and the members that a job server reads.  Every other byte is carried through untouched: number
+// spelling, unknown members, order, escapes, white space.
+class Payload {
+ public:
+  // Throws BadPayload with a sentence that an operator understands.
+  static Payload parse(std::string text);
+
+  const std::string& text() const { return text_; }
+
+  // Raw JSON text of a top-level member as written ("\"default\"", "[1, 2]", "25"); nullopt when absent.  Of a key
+  // given twice the last one counts, as in Ruby.
+  std::optional<std::string_view> raw(std::string_view key) const;
+
+  // The member when it is a string, unescaped; nullopt otherwise.
+  std::optional<std::string> string(std::string_view key) const;
+  std::optional<std::int64_t> integer(std::string_view key) const;
+  std::optional<double> number(std::string_view key) const;
+
+  std::string job_class() const;  // "class"
+  std::string args() const;       // raw JSON array
+  std::string jid() const;        // empty when absent
+  std::string display_class() const;  // display_class, else wrapped, else class
+
+  TimeUnit time_unit() const;  // of created_at; integer milliseconds when absent
+  // A time member in either unit (>= 1e11 means milliseconds); nullopt when absent or no number.
+  std::optional<WallTime> time(std::string_view key) const;
+
+  // Changes members in place and appends new ones, in the order given, in compact form; an absent raw value removes
+  // the member.  Everything else keeps its bytes.
+  struct Edit {
+    std::string key;
+    std::optional<std::string> raw;  // JSON text
+  };
+  Payload with(const std::vector<Edit>& edits) const;
+
+ private:
+  struct Member {  // byte ranges in text_
+    std::string key;
+    std::size_t key_begin, value_begin, value_end;
+  };
+  std::string text_;
+  std::vector<Member> members_;
+};
+
+// JSON text of a string as Ruby writes it: only ", \ and control characters escaped, bytes that are no UTF-8
+// replaced by U+FFFD.
+std::string json_string(std::string_view text);
+
+// `t` as a payload member in `unit`: 1795237318514, or 1795237318.5142 (always with a fraction).
+std::string json_time(WallTime t, TimeUnit unit);
+
+// Seconds as a sorted-set score: the shortest text that reads back to the same double.
+std::string score_text(double seconds);
+
+}  // namespace brood

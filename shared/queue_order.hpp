@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace brood {
+
+// The queues of a capsule and the order in which a fetch asks them (Sidekiq wire specification, section 3).
+//   strict    every weight 0: as listed
+//   random    every weight 1: shuffled for each fetch
+//   weighted  otherwise: shuffled with each name repeated by its weight, the first of each name counts
+class QueueOrder {
+ public:
+  enum class Mode { strict, random, weighted };
+  struct Entry {
+    std::string name;
+    int weight = 0;  // 0: none given
+  };
+
+  QueueOrder() : QueueOrder(std::vector<Entry>{{"default", 0}}) {}
+  explicit QueueOrder(std::vector<Entry> entries);
+
+  // "images" or "images,3".  Throws std::invalid_argument for an empty or unsafe name or a weight that is no number.
+  static Entry parse(std::string_view text);
+
+  Mode mode() const { return mode_; }
+  const std::vector<std::string>& expanded() const { return expanded_; }  // each name repeated max(weight, 1) times
+  std::map<std::string, int> weights() const;
+  std::vector<std::string> names() const;  // each once, as listed
+
+  // The order of one fetch, each name once.
+  std::vector<std::string> draw(std::mt19937_64& random) const;
+
+ private:
+  std::vector<Entry> entries_;
+  std::vector<std::string> expanded_;
+  Mode mode_ = Mode::strict;
+};
+
+// Names that the Web UI can show and that carry no HTML: [A-Za-z0-9_.:@/-]+, at most 255 bytes.
+bool is_safe_name(std::string_view text);
+
+}  // namespace brood

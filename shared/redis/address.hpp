@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+class AddressError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Where one Redis is, and who we are to it.  Parsed from redis://[user:password@]host[:port][/db][?db=N],
+// unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a bare absolute path).
+struct RedisAddress {
+  std::string host;  // empty for a Unix socket
+  std::uint16_t port = 6379;
+  std::string socket_path;
+  std::string user, password;
+  int db = 0;
+  std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
+
+  // Throws AddressError with a sentence: unknown scheme, bad port, rediss:// without TLS support, sentinel://, ...
+  // Percent escapes in user and password are decoded.
+  static RedisAddress parse(const std::string& url);
+
+  // For logs and `status`: never with the password.
+  std::string without_password() const;
+
+  bool needs_resolving() const;  // a host name, not a numeric address or a socket
+};
+
+}  // namespace brood

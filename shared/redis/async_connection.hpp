@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "shared/redis/address.hpp"
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+
+struct uv_loop_s;
+
+namespace brood {
+
+// The supervisor's connection: nothing here waits.  Connects by itself to a numeric address or a socket, says so, and
+// after a loss connects again with backoff and jitter (50 ms doubling to 5 s).
+class AsyncConnection {
+ public:
+  // An answer, or why there is none.  `error` is empty when `reply` holds the reply (which may be an error reply).
+  struct Result {
+    Reply reply;
+    std::string error;  // connection lost, deadline passed, not connected; the command may or may not have been applied
+    bool ok() const { return error.empty() && !reply.view().is_error(); }
+    std::string why() const { return error.empty() ? std::string(reply.view().error()) : error; }
+  };
+  using Callback = std::function<void(Result)>;
+
+  struct Events {
+    std::function<void()> connected;                         // after AUTH, SELECT and CLIENT SETNAME were answered
+    std::function<void(const std::string& why)> disconnected; // once per loss, and once per streak of failed connects
+  };
+
+  AsyncConnection(uv_loop_s* loop, std::string client_name, Events events);
+  ~AsyncConnection();  // callbacks of unanswered commands are dropped, not called
+  AsyncConnection(const AsyncConnection&) = delete;
+  AsyncConnection& operator=(const AsyncConnection&) = delete;
+
+  // Begins to connect, now and after every loss.  `address` must not need resolving.
+  void open(RedisAddress address);
+  void close();
+
+  bool connected() const;
+
+  // Sends `command` if connected; otherwise answers on the next turn of the loop with an error.  A reply that is not whole
+  // within `deadline` costs the connection.
+  void send(const Command& command, std::chrono::milliseconds deadline, Callback callback);
+
+  // As send, for several commands; the callback gets one result each, in order, once all are in.
+  void send_all(const std::vector<Command>& commands, std::chrono::milliseconds deadline,
+                std::function<void(std::vector<Result>)> callback);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

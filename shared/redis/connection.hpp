@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/redis/address.hpp"
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+
+namespace brood {
+
+// The connection ended, or the deadline passed, before the whole reply had come.  A command that was sent may or may not
+// have been applied, now or later: the connection is closed, and a reply is never read twice.
+class ConnectionLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// One conversation with Redis: sends a command and waits for its reply.  The seam at which the tests of the worker
+// protocol put their unreliable network.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.
+  virtual Reply call(const Command& command) = 0;
+
+  // Closes the connection; the next call connects anew.
+  virtual void disconnect() = 0;
+};
+
+// A blocking connection for workers, clients and short-lived children.  Connects at the first call (AUTH, SELECT,
+// CLIENT SETNAME), and again at the first call after a loss; it never sends a command twice.
+class Connection : public Channel {
+ public:
+  struct Timeouts {
+    std::chrono::milliseconds connect{5'000};
+    std::chrono::milliseconds command{10'000};  // for one whole reply
+  };
+  Connection(RedisAddress address, Timeouts timeouts, std::string client_name = "");
+  Connection(RedisAddress address) : Connection(std::move(address), Timeouts{}) {}
+  ~Connection() override;
+  Connection(Connection&&) noexcept;
+  Connection& operator=(Connection&&) noexcept;
+
+  Reply call(const Command& command) override;
+  // Sends all commands at once and returns as many replies.  One deadline for all of them.
+  std::vector<Reply> pipeline(const std::vector<Command>& commands);
+  void disconnect() override;
+  bool connected() const;
+
+  // Waiting for a reply also ends when `fd` becomes readable at its end (EOF), so that a worker whose supervisor is gone
+  // need not sit out the deadline.  Not set: -1.  Throws ConnectionLost then.
+  void give_up_on_eof_of(int fd);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace brood

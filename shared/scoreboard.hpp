@@ -1,0 +1,156 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "shared/clock.hpp"
+
+namespace brood {
+
+inline constexpr int max_batch_entries = 32;
+
+// What became of one entry of a worker's batch.
+enum class EntryState : std::uint8_t {
+  none,         // no such entry
+  fetched,      // in the in-flight list, not begun
+  running,      // its code runs, or ran when the worker died
+  succeeded,    // ended well, not yet settled
+  failed,       // ended badly, not yet settled
+  interrupted,  // asked to be requeued, not yet settled
+  taken_back,   // the supervisor returned it to its queue
+};
+
+// One worker's record in shared memory.  Every byte may have been scribbled over by a job: readers bound and check all.
+// Text lies under a sequence lock whose reader gives up after three tries.  No pointers, no mutex.
+struct alignas(64) SlotRecord {
+  // Written by the supervisor.
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint64_t> start_time;   // of the worker process, clock ticks since boot; written by the worker itself
+  std::atomic<std::uint32_t> generation;
+  std::atomic<std::uint64_t> incarnation;  // assigned; the worker registers it
+  std::atomic<std::uint32_t> flags;        // SlotFlag bits
+  std::atomic<std::int64_t> spawned_at;    // steady nanoseconds
+
+  // Written by the worker.
+  std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
+  std::atomic<std::uint64_t> number;           // of its last applied settle
+  std::array<std::atomic<std::uint32_t>, max_batch_entries> entries;  // state in the low 8 bits, low 24 bits of number above
+  std::atomic<std::int32_t> current;           // index of the running entry, -1: none
+  std::atomic<std::int64_t> started_at;        // of the running entry, wall nanoseconds
+  std::atomic<std::int64_t> started_steady;    // the same, steady nanoseconds
+  std::atomic<std::uint32_t> ready;            // 1: libraries are loaded
+  std::atomic<std::uint32_t> retired;          // 1: left its incarnation in order; nothing to recover
+  std::atomic<std::uint32_t> class_flags;      // of the running class: ClassFlag bits
+  std::atomic<std::uint64_t> processed, failed;  // attempts begun, attempts that ended badly; never reset
+  std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
+
+  std::atomic<std::uint32_t> text_sequence;    // odd while the worker writes
+  struct Text {
+    char queue[256];       // of the batch
+    char jid[128];         // of the running entry; cut to fit
+    char job_class[256];
+  } text;
+};
+
+enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2, slot_cancel = 4 };
+enum ClassFlag : std::uint32_t { class_has_hooks = 1, library_has_death_handlers = 2, class_is_unsafe_html = 4 };
+
+// A consistent-enough copy of a record for one decision.  `entries` holds states whose number bits match `number`; a
+// state with other bits, or no known state, is `none`.
+struct SlotSnapshot {
+  pid_t pid = 0;
+  std::uint64_t start_time = 0, generation = 0, incarnation = 0, number = 0;
+  bool ready = false, retired = false;
+  std::vector<EntryState> entries;  // up to the first `none`
+  int current = -1;
+  WallTime started_at{};
+  SteadyTime started_steady{}, spawned_at{};
+  std::uint32_t class_flags = 0;
+  std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0;
+  bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
+  std::string queue, jid, job_class;
+};
+
+// The worker's side of its record.  The order of writes matters; see in_flight.cpp.
+class WorkerSlot {
+ public:
+  explicit WorkerSlot(SlotRecord& record) : record_(&record) {}
+
+  void adopt_incarnation(std::uint64_t incarnation);  // clears the entries, then the number, then says whose they are
+  void clear_entries();
+  void set_number(std::uint64_t number);              // release
+  void set_queue(std::string_view queue);
+  void set_fetched(int count);                        // entries 0..count-1 become `fetched`, tagged with the number
+
+  // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
+  bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady, std::uint32_t class_flags);
+  void end(int entry, EntryState state);              // running -> succeeded, failed or interrupted
+
+  EntryState entry(int i) const;
+  std::uint32_t flags() const;
+  bool told_to_quiet() const;
+  bool told_to_stop() const;
+  SlotRecord& record() { return *record_; }
+
+  // Called after every single write of this class: where the tests kill a worker or let others run.
+  void (*after_write)(void*) = nullptr;
+  void* after_write_argument = nullptr;
+
+ private:
+  void wrote() const { if (after_write) after_write(after_write_argument); }
+  SlotRecord* record_;
+};
+
+SlotSnapshot snapshot(const SlotRecord& record);
+
+// The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that cannot
+// be taken.  Returns how many entries at the front stay with the worker; `count` when none was taken.
+int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
+
+// The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.
+class Scoreboard {
+ public:
+  struct Header {
+    std::uint64_t magic;
+    std::uint32_t version, record_size, slots, pad;
+    char identity[192];
+    std::atomic<std::int64_t> last_beat;  // steady nanoseconds of the supervisor's last heartbeat
+  };
+
+  // Makes `<directory>/<identity>.scoreboard` (mode 0600) with `slots` zeroed records.  Throws std::system_error.
+  static Scoreboard create(const std::string& directory, const std::string& identity, int slots);
+  // Maps an existing one.  Throws std::runtime_error when it is not a scoreboard of this version and size.
+  static Scoreboard open(const std::string& path, bool writable);
+  // In memory alone, for tests.
+  static Scoreboard in_memory(int slots);
+
+  Scoreboard(Scoreboard&&) noexcept;
+  Scoreboard& operator=(Scoreboard&&) noexcept;
+  ~Scoreboard();  // unmaps; the file stays
+
+  int slots() const;
+  SlotRecord& slot(int i);
+  const SlotRecord& slot(int i) const;
+  std::string identity() const;
+  std::atomic<std::int64_t>& last_beat();
+  const std::string& path() const { return path_; }
+  void remove_file();
+
+ private:
+  Scoreboard() = default;
+  std::string path_;
+  void* memory_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// `<directory>/<identity with ':' as '_'>.scoreboard`
+std::string scoreboard_path(const std::string& directory, const std::string& identity);
+
+}  // namespace brood

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+// Every key that brood reads or writes.  Nobody else spells one.
+namespace brood::keys {
+
+// Sidekiq's.
+inline constexpr std::string_view queues = "queues";
+inline constexpr std::string_view schedule = "schedule";
+inline constexpr std::string_view retry = "retry";
+inline constexpr std::string_view dead = "dead";
+inline constexpr std::string_view processes = "processes";
+inline constexpr std::string_view process_cleanup = "process_cleanup";
+inline constexpr std::string_view stat_processed = "stat:processed";
+inline constexpr std::string_view stat_failed = "stat:failed";
+
+inline std::string queue(std::string_view name) { return "queue:" + std::string(name); }
+inline std::string work(std::string_view identity) { return std::string(identity) + ":work"; }
+inline std::string workers_of_6(std::string_view identity) { return std::string(identity) + ":workers"; }  // as Sidekiq 6.4.1 reads it
+inline std::string signals(std::string_view identity) { return std::string(identity) + "-signals"; }
+
+// Ours.
+inline constexpr std::string_view brood_processes = "brood:processes";
+inline constexpr std::string_view brood_scheduler = "brood:scheduler";
+inline constexpr std::string_view brood_recovered_prefix = "brood:recovered:";
+
+// A worker's place in Redis: "<slot>.<incarnation>".
+inline std::string worker_field(int slot, std::uint64_t incarnation) { return std::to_string(slot) + "." + std::to_string(incarnation); }
+inline std::string in_flight_hash(std::string_view identity) { return "brood:inflight:" + std::string(identity); }
+inline std::string in_flight_list(std::string_view identity, std::string_view field, std::string_view queue) {
+  return in_flight_hash(identity) + ":" + std::string(field) + ":" + std::string(queue);
+}
+
+}  // namespace brood::keys

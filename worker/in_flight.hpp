@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+#include "shared/scoreboard.hpp"
+#include "shared/store/outcome.hpp"
+
+namespace brood {
+
+// The worker was told to end while it waited for Redis; nothing is settled that was not.
+class ToldToStop {};
+
+// What one worker holds in Redis, and the only code that settles and fetches it: the numbers, the incarnation, the
+// order of the scoreboard's writes, and the resending of what was not answered are all here.
+class InFlight {
+ public:
+  struct Setup {
+    std::string identity;
+    std::string identity_record;  // the value in brood:processes
+    int slot = 0;
+    DeadLimits dead_limits;
+    // Returns a new incarnation, never used before, from the supervisor.
+    std::function<std::uint64_t()> new_incarnation;
+    // Waits between two attempts while Redis is away; throws ToldToStop to give up.
+    std::function<void(std::chrono::milliseconds)> pause;
+  };
+
+  struct Entry {
+    std::string payload;
+  };
+  struct Batch {
+    std::string queue;            // bare name
+    std::vector<Entry> entries;   // oldest first; entry i is entry i of the scoreboard
+  };
+
+  InFlight(Channel& redis, WorkerSlot& slot, Setup setup);
+
+  // Settles the first `outcomes.size()` entries of the held batch, in order, and, if nothing is held then, fetches up to
+  // `want` jobs from the first non-empty queue of `draw`.  Sends the same bytes again until it is answered; while Redis
+  // is away it pauses between attempts.  Registers an incarnation first if there is none.  On FENCED it drops the
+  // outcomes, counts and logs them, takes a new incarnation and fetches anew.
+  const Batch& settle_and_fetch(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want);
+
+  const Batch& batch() const { return batch_; }
+
+  // Leaves in order: settles `outcomes`, gives anything unbegun back to the head of its queue, and removes the
+  // incarnation.  Marks the slot retired.  Throws ToldToStop when pause() does.
+  void retire(const std::vector<Outcome>& outcomes);
+
+ private:
+  // (implementation's)
+  Channel& redis_;
+  WorkerSlot& slot_;
+  Setup setup_;
+  Batch batch_;
+};
+
+}  // namespace brood

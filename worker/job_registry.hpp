@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "brood/abi.hpp"
+
+namespace brood {
+
+// A job library that cannot be used: missing, no shared object, built for another ABI, a class twice, a constructor
+// that threw.  what() is one sentence with the library's path.
+class LibraryError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Class name -> code.  Lives in workers and autopsies alone: the supervisor loads no job library.
+class JobRegistry {
+ public:
+  struct Registered {
+    const abi::JobClass* job_class;
+    const abi::Library* library;
+    std::string path;
+  };
+
+  // Loads the library and adds its classes.  Libraries are never unloaded.  Throws LibraryError.
+  void load(const std::filesystem::path& path);
+
+  const Registered* find(std::string_view job_class) const;  // nullptr: unknown
+  std::vector<std::string> class_names() const;              // sorted
+  const std::vector<const abi::Library*>& libraries() const { return libraries_; }
+
+ private:
+  std::map<std::string, Registered, std::less<>> classes_;
+  std::vector<const abi::Library*> libraries_;
+};
+
+}  // namespace brood

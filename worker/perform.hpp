@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/job/failure.hpp"
+#include "shared/job/payload.hpp"
+#include "worker/job_registry.hpp"
+
+namespace brood {
+
+// What a running job may ask of its worker.
+struct JobHost {
+  std::function<bool()> stopping;
+};
+
+// How one attempt ended.
+struct Performed {
+  enum class Kind { succeeded, failed, interrupted } kind = Kind::succeeded;
+  Failure failure;  // when failed
+};
+
+// Runs one job's code, whatever happens in it: every exception ends as a Performed.  An unknown class, or arguments
+// that do not fit, are failures (`NameError`, `ArgumentError`) whose messages name class, argument and type.
+Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host);
+
+// The class's retry_in hook for the failure that perform() just returned, or for a crash: then the hook gets a
+// brood::JobCrashed.  `none` when the class has no hook or the hook threw (logged).
+HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
+
+// The class's exhausted hook; true when it answered `discard`.  False when there is none or it threw (logged).
+bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
+
+// Every death handler of the job's own library (or of all libraries when the class is unknown); what they throw is
+// logged and ignored.
+void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
+
+// The class's own `retry`; nullopt when the class is unknown.
+std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job);
+
+}  // namespace brood

@@ -1,0 +1,1 @@
+brood_test(unit/layers)

@@ -1,0 +1,96 @@
+#define BOOST_TEST_MODULE layers
+#include <boost/test/unit_test.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <sys/wait.h>
+
+namespace {
+
+// A little tree of sources, and what check_layers says of it.
+class Tree {
+ public:
+  Tree() {
+    char path[] = "/tmp/brood-layers-XXXXXX";
+    BOOST_REQUIRE(mkdtemp(path));
+    root_ = path;
+    add("shared/log.hpp", "");
+    add("shared/job/payload.hpp", "#include \"shared/log.hpp\"\n");
+    add("shared/redis/connection.hpp", "#include <hiredis/hiredis.h>\n");
+    add("worker/worker.hpp", "#include \"shared/job/payload.hpp\"\n");
+    add("supervisor/cli/run.cpp", "#include \"worker/worker.hpp\"\n");
+  }
+  ~Tree() { std::filesystem::remove_all(root_); }
+
+  void add(const std::string& file, const std::string& text) {
+    std::filesystem::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+
+  struct Verdict {
+    int status = -1;
+    std::string text;
+  };
+  Verdict check() const {
+    const std::string command = BROOD_SOURCE_DIR "/tests/support/check_layers " + root_.string() + " 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    BOOST_REQUIRE(pipe);
+    Verdict verdict;
+    char buffer[4096];
+    while (const std::size_t n = fread(buffer, 1, sizeof buffer, pipe)) verdict.text.append(buffer, n);
+    verdict.status = WEXITSTATUS(pclose(pipe));
+    return verdict;
+  }
+
+  // Plants `text` in `file` and expects it to be refused, naming the line.
+  void expect_refused(const std::string& file, const std::string& text) {
+    add(file, text);
+    const Verdict verdict = check();
+    BOOST_TEST(verdict.status == 1);
+    BOOST_TEST(verdict.text.find(file + ":1: ") != std::string::npos, verdict.text);
+  }
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(our_own_includes_point_one_way) {
+  BOOST_TEST(std::system(BROOD_SOURCE_DIR "/tests/support/check_layers") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_tree_whose_includes_point_one_way_passes) {
+  const Tree tree;
+  const auto verdict = tree.check();
+  BOOST_TEST(verdict.status == 0, verdict.text);
+}
+
+BOOST_AUTO_TEST_CASE(an_upward_include_is_found) {
+  Tree().expect_refused("shared/clock.hpp", "#include \"worker/worker.hpp\"\n");
+  Tree().expect_refused("shared/job/verdict.cpp", "#include \"shared/redis/connection.hpp\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(only_the_front_door_reaches_from_supervisor_to_worker) {
+  Tree().expect_refused("supervisor/supervisor.cpp", "#include \"worker/worker.hpp\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_library_in_the_wrong_place_is_found) {
+  Tree().expect_refused("worker/worker.cpp", "#include <simdjson.h>\n");
+  Tree().expect_refused("supervisor/supervisor.cpp", "#include <uv.h>\n");
+  Tree().expect_refused("shared/store/job_store.cpp", "#include <hiredis/hiredis.h>\n");
+  Tree().expect_refused("supervisor/cli/run.cpp", "#include <toml++/toml.h>\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_installed_header_that_includes_more_than_the_standard_library_is_found) {
+  Tree().expect_refused("shared/include/brood/job.hpp", "#include <unistd.h>\n");
+  Tree().expect_refused("shared/include/brood/job.hpp", "#include \"shared/log.hpp\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_include_not_written_from_the_root_is_found) {
+  Tree().expect_refused("shared/job/verdict.cpp", "#include \"payload.hpp\"\n");
+}

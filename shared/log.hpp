@@ -2,54 +2,73 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
-// One line an event: `event=worker_crashed slot=3 pid=4711 status="killed by SIGSEGV"`.  Writing never blocks: lines
-// that the descriptor does not take at once wait in a bounded ring, and what does not fit is counted.
+// One line an event: `event=worker_crashed slot=3 worker_pid=4711 status="killed by SIGSEGV"`.  Writing never blocks:
+// lines that the descriptor does not take at once wait in a bounded ring, and what does not fit is counted, and
+// reported as event=log_lines_dropped once lines pass again.  For processes of one thread.
 namespace brood::log {
 
 enum class Level { debug, info, warn, error };
 enum class Format { text, json };
 
-// One name and its value.  Numbers and booleans stay bare in JSON; everything else is a string.
+// One name and its value.  Numbers and booleans stay bare in JSON; everything else is a string.  Values may be hostile:
+// control characters and what is no UTF-8 are escaped.  Every line names its writer's ts, level, pid and event itself.
 struct Fact {
   std::string_view name;
   std::string value;
   bool bare = false;  // a number or a boolean
 
   template <typename Value>
-  Fact(std::string_view fact, const Value& v) : name(fact), value(fmt::format("{}", v)), bare(std::is_arithmetic_v<Value>) {}
+  Fact(std::string_view fact, const Value& v)
+      : name(fact), value(fmt::format("{}", v)), bare(std::is_arithmetic_v<Value>) {}
 };
 
 struct Options {
   Level level = Level::info;
   Format format = Format::text;
-  std::string file;      // empty: standard error
-  bool journald = false; // prefix each line with its <priority>, as systemd reads it from standard error
-  bool colour = false;   // standard error is a terminal
+  std::string file;       // empty: standard error
+  bool journald = false;  // prefix each line with its <priority>, as systemd reads it from standard error
+  bool colour = false;    // standard error is a terminal
 };
 
 // Opens the destination.  Call once per process before the first event; a forked child inherits it.
 // Throws std::system_error when `file` cannot be opened.
 void open(const Options& options);
 
+// Opens the file anew under its name, after log rotation has moved the old one away.  Without a file it does nothing.
+// Throws std::system_error; the old file then stays in use.
+void reopen();
+
 // True when journald itself reads our standard error (JOURNAL_STREAM names its device and inode).
 bool standard_error_is_the_journal();
+
+// True when standard error is a terminal and neither NO_COLOR nor TERM=dumb asks for plain text.
+bool standard_error_takes_colour();
 
 void set_level(Level level);
 bool enabled(Level level);
 
 void write(Level level, std::string_view event, std::initializer_list<Fact> facts);
 
-inline void debug(std::string_view event, std::initializer_list<Fact> facts = {}) { if (enabled(Level::debug)) write(Level::debug, event, facts); }
-inline void info(std::string_view event, std::initializer_list<Fact> facts = {}) { if (enabled(Level::info)) write(Level::info, event, facts); }
-inline void warn(std::string_view event, std::initializer_list<Fact> facts = {}) { if (enabled(Level::warn)) write(Level::warn, event, facts); }
+inline void debug(std::string_view event, std::initializer_list<Fact> facts = {}) {
+  if (enabled(Level::debug)) write(Level::debug, event, facts);
+}
+inline void info(std::string_view event, std::initializer_list<Fact> facts = {}) {
+  if (enabled(Level::info)) write(Level::info, event, facts);
+}
+inline void warn(std::string_view event, std::initializer_list<Fact> facts = {}) {
+  if (enabled(Level::warn)) write(Level::warn, event, facts);
+}
 inline void error(std::string_view event, std::initializer_list<Fact> facts = {}) { write(Level::error, event, facts); }
 
 // The descriptor whose writability flushes the ring, or -1 when nothing waits.  The supervisor's loop watches it;
-// a worker calls flush() between jobs.
+// a worker calls flush() between jobs.  It is not descriptor 2, and a child need not keep it: when it is closed, or is
+// something else by now, the next line opens it again.
 int waiting_descriptor();
 void flush();
 

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+#include "shared/clock.hpp"
+#include "shared/log.hpp"
+
+namespace brood::log {
+
+// One event as the line that is written, its newline included.  Pure: the time and the writer's pid are given.
+//   text   2026-11-21T05:09:37.123Z INFO pid=4711 event=worker_crashed slot=3 status="killed by SIGSEGV"
+//   json   {"ts":"2026-11-21T05:09:37.123Z","level":"info","pid":4711,"event":"worker_crashed","slot":3,...}
+// For journald the line starts with its <priority> and has no time.
+std::string format_line(const Options& options, Level level, WallTime now, pid_t pid, std::string_view event,
+                        std::initializer_list<Fact> facts);
+
+}  // namespace brood::log

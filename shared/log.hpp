@@ -31,7 +31,7 @@ struct Fact {
 struct Options {
   Level level = Level::info;
   Format format = Format::text;
-  std::string file;       // empty: standard error
+  std::string file = {};  // empty: standard error
   bool journald = false;  // prefix each line with its <priority>, as systemd reads it from standard error
   bool colour = false;    // standard error is a terminal
 };

@@ -1,0 +1,270 @@
+#define BOOST_TEST_MODULE log
+#include "shared/log.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include "shared/check.hpp"
+#include "shared/log_line.hpp"
+#include "shared/unique_fd.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const WallTime some_time = WallTime(std::chrono::seconds(1795237777)) + 123ms;
+
+std::string text_line(std::initializer_list<log::Fact> facts, log::Options options = {}) {
+  return log::format_line(options, log::Level::info, some_time, 4711, "worker_crashed", facts);
+}
+
+std::string json_line(std::initializer_list<log::Fact> facts) {
+  return text_line(facts, {.format = log::Format::json});
+}
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "brood-log-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::system_error(errno, std::generic_category(), "mkdtemp");
+    path_ = name;
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Standard error replaced for as long as it lives.
+class StandardError {
+ public:
+  explicit StandardError(int fd) : saved_(check("dup", dup(STDERR_FILENO))) { check("dup2", dup2(fd, STDERR_FILENO)); }
+  ~StandardError() { dup2(saved_.get(), STDERR_FILENO); }
+
+ private:
+  UniqueFd saved_;
+};
+
+struct Pipe {
+  Pipe() {
+    int fds[2];
+    check("pipe2", pipe2(fds, O_CLOEXEC));
+    read_end.reset(fds[0]);
+    write_end.reset(fds[1]);
+  }
+  // All that is in the pipe now.
+  std::string drain() {
+    fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
+    std::string all;
+    char chunk[4096];
+    for (ssize_t n; (n = read(read_end.get(), chunk, sizeof chunk)) > 0;)
+      all.append(chunk, static_cast<std::size_t>(n));
+    return all;
+  }
+  UniqueFd read_end, write_end;
+};
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::size_t lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_text_line_is_time_level_pid_event_and_facts) {
+  BOOST_TEST(text_line({{"slot", 3}, {"status", "killed by SIGSEGV"}, {"busy", true}, {"load", 0.5}}) ==
+             "2026-11-21T05:09:37.123Z INFO pid=4711 event=worker_crashed slot=3 status=\"killed by SIGSEGV\" "
+             "busy=true load=0.5\n");
+}
+
+BOOST_AUTO_TEST_CASE(values_are_quoted_only_when_they_must_be) {
+  BOOST_TEST(
+      text_line({{"a", "plain"}, {"b", ""}, {"c", "x=y"}, {"d", "say \"hi\""}, {"e", "back\\slash"}},
+                {.journald = true}) ==
+      "<6>INFO pid=4711 event=worker_crashed a=plain b=\"\" c=\"x=y\" d=\"say \\\"hi\\\"\" e=\"back\\\\slash\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_hostile_value_can_neither_forge_a_line_nor_drive_a_terminal) {
+  const std::string hostile =
+      "x\n2026 ERROR event=forged\r\t\x1b]0;title\x07\x7f\xc2\x9b"
+      "31m\xe2\x80\xae\xff\xc3(";
+  const std::string text = text_line({{"job", hostile}}, {.journald = true});
+  BOOST_TEST(
+      text ==
+      "<6>INFO pid=4711 event=worker_crashed job=\"x\\n2026 ERROR event=forged\\r\\t\\x1b]0;title\\x07\\x7f\\u009b"
+      "31m\\u202e\\xff\\xc3(\"\n");
+  BOOST_TEST(json_line({{"job", hostile}}) ==
+             "{\"ts\":\"2026-11-21T05:09:37.123Z\",\"level\":\"info\",\"pid\":4711,\"event\":\"worker_crashed\","
+             "\"job\":\"x\\n2026 ERROR "
+             "event=forged\\r\\t\\u001b]0;title\\u0007\\u007f\\u009b31m\\u202e\xef\xbf\xbd\xef\xbf\xbd(\"}\n");
+}
+
+BOOST_AUTO_TEST_CASE(well_formed_utf8_is_kept_and_surrogates_and_overlong_forms_are_not) {
+  BOOST_TEST(text_line({{"a", "grün € 😀"}}, {.journald = true}) ==
+             "<6>INFO pid=4711 event=worker_crashed a=\"grün € 😀\"\n");
+  BOOST_TEST(text_line({{"a", "\xed\xa0\x80"}, {"b", "\xc0\xaf"}, {"c", "\xf4\x90\x80\x80"}, {"d", "\xe2\x82"}},
+                       {.journald = true}) ==
+             "<6>INFO pid=4711 event=worker_crashed a=\"\\xed\\xa0\\x80\" b=\"\\xc0\\xaf\" c=\"\\xf4\\x90\\x80\\x80\" "
+             "d=\"\\xe2\\x82\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_very_long_value_is_cut_at_a_character) {
+  const std::string line =
+      text_line({{"message", std::string(16 * 1024 - 1, 'a') + "é" + std::string(1'000'000, 'b')}});
+  BOOST_TEST(line.size() < 17 * 1024);
+  BOOST_TEST(line.ends_with("aaa...\"\n"));
+}
+
+BOOST_AUTO_TEST_CASE(json_keeps_numbers_and_booleans_bare_and_everything_else_a_string) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  BOOST_TEST(json_line({{"slot", 3}, {"load", 1.5}, {"nan", nan}, {"busy", false}, {"jid", "12"}, {"pid", 5}}) ==
+             "{\"ts\":\"2026-11-21T05:09:37.123Z\",\"level\":\"info\",\"pid\":4711,\"event\":\"worker_crashed\","
+             "\"slot\":3,\"load\":1.5,\"nan\":\"nan\",\"busy\":false,\"jid\":\"12\",\"pid_\":5}\n");
+}
+
+BOOST_AUTO_TEST_CASE(colour_touches_the_level_alone) {
+  BOOST_TEST(text_line({}, {.colour = true}) ==
+             "2026-11-21T05:09:37.123Z \x1b[32mINFO\x1b[0m pid=4711 event=worker_crashed\n");
+}
+
+BOOST_AUTO_TEST_CASE(lines_go_to_a_file_and_to_its_successor_after_reopen) {
+  const TemporaryDirectory directory;
+  log::open({.level = log::Level::info, .file = directory.file("log")});
+  log::info("one");
+  log::debug("hidden");
+  std::filesystem::rename(directory.file("log"), directory.file("log.1"));
+  log::info("two");
+  log::reopen();
+  log::error("three");
+
+  BOOST_TEST(lines(contents(directory.file("log.1"))) == 2u);
+  BOOST_TEST(contents(directory.file("log")).find("ERROR pid=" + std::to_string(getpid()) + " event=three") !=
+             std::string::npos);
+  struct stat status {};
+  BOOST_TEST(stat(directory.file("log").c_str(), &status) == 0);
+  BOOST_TEST((status.st_mode & 07) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_opened_is_reported_and_the_old_one_stays_in_use) {
+  const TemporaryDirectory directory;
+  BOOST_CHECK_THROW(log::open({.file = directory.file("missing/log")}), std::system_error);
+  std::filesystem::create_directory(directory.file("d"));
+  log::open({.file = directory.file("d/log")});
+  std::filesystem::rename(directory.file("d"), directory.file("e"));
+  BOOST_CHECK_THROW(log::reopen(), std::system_error);
+  log::info("still_here");
+  BOOST_TEST(lines(contents(directory.file("e/log"))) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_pipe_that_nobody_reads_delays_nobody_and_what_does_not_fit_is_counted_and_reported) {
+  Pipe pipe;
+  const StandardError replaced(pipe.write_end.get());
+  log::open({});
+  const std::uint64_t dropped_before = log::dropped();
+  constexpr int written = 5'000;  // 100 bytes each: more than the pipe's 64 KiB and the ring's 256 KiB together
+  for (int i = 0; i < written; ++i) log::info("tick", {{"n", i}, {"filler", std::string(60, 'x')}});
+
+  const std::uint64_t dropped = log::dropped() - dropped_before;
+  BOOST_TEST(dropped > 0u);
+  BOOST_TEST((fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK) == 0);
+  BOOST_TEST(log::waiting_descriptor() >= 0);
+
+  std::string all;
+  while (log::waiting_descriptor() >= 0) {
+    all += pipe.drain();
+    log::flush();
+  }
+  all += pipe.drain();
+  BOOST_TEST(lines(all) == written - dropped + 1);
+  BOOST_TEST(all.find("event=log_lines_dropped lines=" + std::to_string(dropped) + "\n") != std::string::npos);
+  BOOST_TEST(all.find("n=0 ") < all.find("n=1 "));
+}
+
+BOOST_AUTO_TEST_CASE(a_full_socket_delays_nobody) {
+  int fds[2];
+  check("socketpair", socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
+  const UniqueFd ours(fds[0]), theirs(fds[1]);
+  const StandardError replaced(ours.get());
+  log::open({.journald = true});
+  while (log::waiting_descriptor() < 0) log::info("tick");
+  char prefix[3];
+  BOOST_TEST(read(theirs.get(), prefix, sizeof prefix) == 3);
+  BOOST_TEST(std::string_view(prefix, 3) == "<6>");
+  log::forget_waiting();
+  BOOST_TEST(log::waiting_descriptor() == -1);
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_that_went_away_costs_the_lines_and_nothing_else) {
+  signal(SIGPIPE, SIG_IGN);
+  Pipe pipe;
+  const StandardError replaced(pipe.write_end.get());
+  log::open({});
+  const std::uint64_t before = log::dropped();
+  pipe.read_end.reset();
+  log::info("nobody_reads");
+  BOOST_TEST(log::dropped() == before + 1);
+  BOOST_TEST(log::waiting_descriptor() == -1);
+}
+
+BOOST_AUTO_TEST_CASE(a_descriptor_that_was_closed_behind_our_back_is_opened_again_and_its_number_left_alone) {
+  const TemporaryDirectory directory;
+  log::open({.file = directory.file("log")});
+  log::info("before");
+  for (int fd = 3; fd < 64; ++fd) {
+    struct stat status {
+    }, log_status{};
+    if (fstat(fd, &status) != 0 || stat(directory.file("log").c_str(), &log_status) != 0 ||
+        status.st_ino != log_status.st_ino)
+      continue;
+    const UniqueFd other(check("open", open(directory.file("other").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
+    check("dup2", dup2(other.get(), fd));
+  }
+  log::info("after");
+  BOOST_TEST(contents(directory.file("log")).find("event=after") != std::string::npos);
+  BOOST_TEST(contents(directory.file("other")).empty());
+}
+
+BOOST_AUTO_TEST_CASE(lines_appended_to_a_redirected_standard_error_keep_its_offset) {
+  const TemporaryDirectory directory;
+  const UniqueFd file(check("open", open(directory.file("err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)));
+  const StandardError replaced(file.get());
+  BOOST_TEST(write(STDERR_FILENO, "job output\n", 11) == 11);
+  log::open({});
+  log::info("tick");
+  BOOST_TEST(write(STDERR_FILENO, "more\n", 5) == 5);
+  const std::string all = contents(directory.file("err"));
+  BOOST_TEST(all.starts_with("job output\n"));
+  BOOST_TEST(all.ends_with("event=tick\nmore\n"));
+}
+
+BOOST_AUTO_TEST_CASE(the_journal_is_recognised_by_device_and_inode) {
+  struct stat status {};
+  check("fstat", fstat(STDERR_FILENO, &status));
+  setenv("JOURNAL_STREAM", fmt::format("{}:{}", status.st_dev, status.st_ino).c_str(), 1);
+  BOOST_TEST(log::standard_error_is_the_journal());
+  setenv("JOURNAL_STREAM", "8:12345", 1);
+  BOOST_TEST(!log::standard_error_is_the_journal());
+  unsetenv("JOURNAL_STREAM");
+  BOOST_TEST(!log::standard_error_is_the_journal());
+}

@@ -1,0 +1,163 @@
+#include "shared/redis/connection.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <system_error>
+
+#include "shared/check.hpp"
+#include "shared/redis/greeting.hpp"
+#include "shared/redis/socket.hpp"
+#include "shared/redis/stream.hpp"
+
+namespace brood {
+
+namespace {
+
+int milliseconds_until(SteadyTime deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
+  return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 3'600'000));
+}
+
+}  // namespace
+
+struct Connection::State {
+  RedisAddress address;
+  Timeouts timeouts;
+  std::string client_name;
+  int eof_fd = -1;
+  std::unique_ptr<Stream> stream;
+
+  std::vector<Reply> exchange(std::span<const Command> commands);
+
+ private:
+  void connect();
+  void greet(SteadyTime deadline);
+  UniqueFd connect_any(SteadyTime deadline);
+  UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
+  Reply next_reply(SteadyTime deadline);
+  short wait(int fd, short events, SteadyTime deadline, const char* what_for);
+};
+
+// Waits until `fd` (-1: none) has one of `events` or an error to tell; 0 when the deadline passes and nothing is named
+// in `what_for`.
+short Connection::State::wait(int fd, short events, SteadyTime deadline, const char* what_for) {
+  for (;;) {
+    // Without POLLIN a pipe reports just that its last writer is gone; unread bytes do not wake us.
+    pollfd watched[] = {{fd, events, 0}, {eof_fd, POLLRDHUP, 0}};
+    const int ready = poll(watched, 2, milliseconds_until(deadline));
+    if (ready < 0 && errno == EINTR) continue;
+    check("poll", ready);
+    if (watched[0].revents != 0) return watched[0].revents;
+    if (watched[1].revents != 0) throw ConnectionLost("gave up waiting for Redis: the supervisor is gone");
+    if (steady_now() < deadline) continue;
+    if (what_for == nullptr) return 0;
+    throw ConnectionLost(fmt::format("no {} within the deadline", what_for));
+  }
+}
+
+UniqueFd Connection::State::connect_one(const Endpoint& endpoint, SteadyTime deadline) {
+  UniqueFd socket = begin_connect(endpoint);
+  while (!socket) {
+    wait(-1, 0, std::min(deadline, steady_now() + std::chrono::milliseconds(10)), nullptr);
+    if (steady_now() >= deadline) throw ConnectionLost("too many clients wait for the socket");
+    socket = begin_connect(endpoint);
+  }
+  wait(socket.get(), POLLOUT, deadline, "connection");
+  if (const int error = connect_error(socket.get()); error != 0)
+    throw std::system_error(error, std::generic_category(), "connect");
+  return socket;
+}
+
+UniqueFd Connection::State::connect_any(SteadyTime deadline) {
+  const std::vector<Endpoint> endpoints = endpoints_of(address, Lookup::blocking);
+  for (std::size_t i = 0;; ++i) {
+    try {
+      // Each gets its share of the time, so that one address that swallows packets leaves some to the next.
+      const auto share = (deadline - steady_now()) / static_cast<int>(endpoints.size() - i);
+      return connect_one(endpoints[i], steady_now() + share);
+    } catch (const std::runtime_error&) {
+      if (i + 1 == endpoints.size()) throw;
+    }
+  }
+}
+
+void Connection::State::greet(SteadyTime deadline) {
+  const std::vector<Command> commands = greeting(address, client_name);
+  for (const Command& command : commands) stream->append(command);
+  for (const Command& command : commands) {
+    if (const auto why = refusal(command, next_reply(deadline))) throw ConnectionLost(*why);
+  }
+}
+
+void Connection::State::connect() {
+  const SteadyTime deadline = steady_now() + timeouts.connect;
+  stream = std::make_unique<Stream>(connect_any(deadline));
+  greet(deadline);
+}
+
+Reply Connection::State::next_reply(SteadyTime deadline) {
+  for (bool last_chance = false;;) {
+    if (Reply reply = stream->next_reply()) return reply;
+    // The deadline is for the whole reply, since a server that sends byte by byte is always ready; but what already
+    // lies in the socket is taken, should this process have been stopped meanwhile.
+    if (last_chance) throw ConnectionLost("no whole reply within the deadline");
+    last_chance = steady_now() >= deadline;
+    const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
+    const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), deadline, "reply");
+    if (ready & POLLOUT) stream->write_some();
+    if (ready & ~POLLOUT) stream->read_some();
+  }
+}
+
+std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) try {
+  // A server that restarted or dropped an idle client is noticed before anything is sent, when it is still safe to
+  // connect anew.  Bytes that nobody asked for would be taken for our reply.
+  if (stream && !stream->silent()) stream.reset();
+  if (!stream) connect();
+
+  for (const Command& command : commands) stream->append(command);
+  stream->write_some();
+  const SteadyTime deadline = steady_now() + timeouts.command;
+  std::vector<Reply> replies;
+  replies.reserve(commands.size());
+  while (replies.size() < commands.size()) replies.push_back(next_reply(deadline));
+  return replies;
+} catch (const std::length_error&) {
+  stream.reset();
+  throw;
+} catch (const std::runtime_error& e) {
+  stream.reset();
+  throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
+} catch (...) {
+  stream.reset();
+  throw;
+}
+
+Connection::Connection(RedisAddress address, Timeouts timeouts, std::string client_name)
+    : state_(std::make_unique<State>()) {
+  state_->address = std::move(address);
+  state_->timeouts = timeouts;
+  state_->client_name = std::move(client_name);
+}
+
+Connection::~Connection() = default;
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
+
+Reply Connection::call(const Command& command) { return std::move(state_->exchange({&command, 1}).front()); }
+
+std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
+  return commands.empty() ? std::vector<Reply>() : state_->exchange(commands);
+}
+
+void Connection::disconnect() { state_->stream.reset(); }
+
+bool Connection::connected() const { return state_->stream != nullptr; }
+
+void Connection::give_up_on_eof_of(int fd) { state_->eof_fd = fd; }
+
+}  // namespace brood

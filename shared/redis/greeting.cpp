@@ -1,0 +1,31 @@
+#include "shared/redis/greeting.hpp"
+
+#include <fmt/format.h>
+
+namespace brood {
+
+std::vector<Command> greeting(const RedisAddress& address, const std::string& client_name) {
+  std::vector<Command> commands;
+  if (!address.user.empty())
+    commands.push_back({"AUTH", address.user, address.password});
+  else if (!address.password.empty())
+    commands.push_back({"AUTH", address.password});
+  if (address.db != 0) commands.push_back({"SELECT", std::to_string(address.db)});
+  if (!client_name.empty()) commands.push_back({"CLIENT", "SETNAME", client_name});
+  return commands;
+}
+
+std::optional<std::string> refusal(const Command& command, const Reply& reply) {
+  if (!reply.view().is_error()) return std::nullopt;
+  const std::string_view error = reply.view().error();
+  // A name is a courtesy to CLIENT LIST, which an ACL or an old proxy may forbid.  But a server that is full, or lets
+  // us do nothing without a password, says so to whatever comes first.
+  const bool courtesy = command.args.front() == "CLIENT";
+  const ErrorKind kind = classify_error(error);
+  const bool unusable =
+      kind == ErrorKind::not_applied_reconnect || (kind == ErrorKind::unauthorized && !error.starts_with("NOPERM"));
+  if (courtesy && !unusable) return std::nullopt;
+  return std::string(error);
+}
+
+}  // namespace brood

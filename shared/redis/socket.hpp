@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "shared/redis/address.hpp"
+#include "shared/unique_fd.hpp"
+
+namespace brood {
+
+// One place that a socket can connect to, with nothing left to look up.
+struct Endpoint {
+  sockaddr_storage address{};
+  socklen_t length = 0;
+};
+
+enum class Lookup {
+  numeric_only,  // never asks a name server
+  blocking,      // may wait for one, as long as the system's resolver does
+};
+
+// The places behind `address`, in the order to try them, at least one.  Throws ConnectionLost when there is none.
+std::vector<Endpoint> endpoints_of(const RedisAddress& address, Lookup lookup);
+
+// Begins to connect a non-blocking socket.  Once it is writable, connect_error() tells how that went.  Returns an empty
+// one when a Unix socket's listener has too many waiting already: poll() cannot wait for that, so try again later.
+// Throws std::system_error when it is refused at once.
+UniqueFd begin_connect(const Endpoint& endpoint);
+
+// 0 once the socket is connected, else the errno of the failure.
+int connect_error(int fd);
+
+}  // namespace brood

@@ -1,0 +1,142 @@
+#include "shared/redis/stream.hpp"
+
+#include <fmt/format.h>
+#include <hiredis/hiredis.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+namespace {
+
+// Redis itself takes no command above this size (client-query-buffer-limit), and nothing of ours asks for a larger
+// reply.
+constexpr std::size_t max_message_bytes = std::size_t{1} << 30;
+
+// An array is allocated when its length is announced, before its elements have come: 16 M elements are 128 MB.
+constexpr unsigned long long max_elements = 1ULL << 24;
+
+// Sidekiq's data and our scripts nest three deep.  hiredis 1.x reads any depth and frees it recursively.
+constexpr int max_depth = 7;
+
+int depth_of(const redisReadTask* task) {
+  int depth = 0;
+  while (depth <= max_depth && (task = task->parent) != nullptr) ++depth;
+  return depth;
+}
+
+decltype(redisReplyObjectFunctions::createArray) create_any_array = nullptr;
+
+// hiredis' own functions, but for arrays that a sane server does not send: a refused one ends the stream.
+redisReplyObjectFunctions* bounded_functions(const redisReader* reader) {
+  static redisReplyObjectFunctions functions = [reader] {
+    redisReplyObjectFunctions bounded = *reader->fn;
+    create_any_array = bounded.createArray;
+    // The type of the length is int in hiredis 0.14 and size_t in 1.x.
+    bounded.createArray = [](const redisReadTask* task, auto elements) -> void* {
+      if (static_cast<unsigned long long>(elements) > max_elements || depth_of(task) > max_depth) return nullptr;
+      return create_any_array(task, elements);
+    };
+    return bounded;
+  }();
+  return &functions;
+}
+
+constexpr auto system_message = [](int error) { return std::generic_category().message(error); };
+
+}  // namespace
+
+std::size_t wire_size(const Command& command) {
+  std::size_t size = 16;
+  for (const std::string& arg : command.args) size += arg.size() + 16;
+  return size;
+}
+
+Stream::Stream(UniqueFd socket) : socket_(std::move(socket)), reader_(redisReaderCreate()) {
+  if (!reader_) throw std::bad_alloc();
+  reader_->fn = bounded_functions(reader_.get());
+}
+
+void Stream::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
+
+void Stream::append(const Command& command) {
+  const std::size_t size = wire_size(command);
+  if (size > max_message_bytes)
+    throw std::length_error(fmt::format("a command of {} bytes is more than Redis takes", size));
+  if (sent_ == output_.size()) {
+    output_.clear();
+    sent_ = 0;
+  }
+  output_.reserve(output_.size() + size);
+  fmt::format_to(std::back_inserter(output_), "*{}\r\n", command.args.size());
+  for (const std::string& arg : command.args) {
+    fmt::format_to(std::back_inserter(output_), "${}\r\n", arg.size());
+    output_.append(arg).append("\r\n");
+  }
+}
+
+void Stream::write_some() {
+  while (unsent() > 0) {
+    const ssize_t written = send(fd(), output_.data() + sent_, unsent(), MSG_NOSIGNAL);
+    if (written >= 0) {
+      sent_ += static_cast<std::size_t>(written);
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      write_error_ = errno;
+      sent_ = output_.size();
+    }
+  }
+  // A batch of large commands must not keep its memory, nor be moved for every few bytes that the socket took.
+  if (unsent() == 0) {
+    output_ = std::string();
+    sent_ = 0;
+  } else if (sent_ > output_.size() / 2) {
+    output_.erase(0, sent_);
+    sent_ = 0;
+  }
+}
+
+bool Stream::read_some() {
+  char bytes[64 * 1024];
+  const ssize_t count = recv(fd(), bytes, sizeof bytes, MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (count < 0) throw ConnectionLost(system_message(errno));
+  if (count == 0) throw ConnectionLost(write_error_ ? system_message(write_error_) : "Redis closed the connection");
+  reply_bytes_ += static_cast<std::size_t>(count);
+  if (reply_bytes_ > max_message_bytes) throw ConnectionLost("a reply is larger than 1 GB");
+  if (redisReaderFeed(reader_.get(), bytes, static_cast<std::size_t>(count)) != REDIS_OK)
+    throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
+  return true;
+}
+
+Reply Stream::next_reply() {
+  void* whole = nullptr;
+  if (redisReaderGetReply(reader_.get(), &whole) != REDIS_OK) {
+    if (reader_->err == REDIS_ERR_OOM) throw ConnectionLost("a reply is too large or nests too deeply to be read");
+    throw ConnectionLost(fmt::format("not the Redis protocol: {}", reader_->errstr));
+  }
+  if (whole == nullptr) return Reply();
+  Reply reply(static_cast<redisReply*>(whole));
+  reply_bytes_ = reader_->len - reader_->pos;
+#ifdef REDIS_REPLY_PUSH
+  // We never ask for RESP3, so a push is the answer to no command of ours and would shift all later ones.
+  if (static_cast<redisReply*>(whole)->type == REDIS_REPLY_PUSH)
+    throw ConnectionLost("Redis pushed what nobody asked for");
+#endif
+  return reply;
+}
+
+bool Stream::silent() const {
+  if (reader_->len != reader_->pos || reader_->reply != nullptr) return false;
+  char byte;
+  const ssize_t count = recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+}  // namespace brood

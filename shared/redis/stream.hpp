@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/unique_fd.hpp"
+
+struct redisReader;
+
+namespace brood {
+
+// A connected socket with hiredis' reader behind it: commands go out, whole replies come in.  Nothing here waits; its
+// owner polls the socket and keeps the deadlines.
+class Stream {
+ public:
+  explicit Stream(UniqueFd socket);
+
+  int fd() const { return socket_.get(); }
+
+  // Queues `command`; write_some() sends it.  Throws std::length_error when Redis would refuse it for its size.
+  void append(const Command& command);
+  std::size_t unsent() const { return output_.size() - sent_; }
+
+  // Sends what the socket takes.  A failed write shows as the end of the stream in read_some(), after the last words of
+  // the server ("max number of clients reached").
+  void write_some();
+
+  // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionLost at the end of the stream.
+  bool read_some();
+
+  // The next whole reply; an empty one when there is none yet.  Throws ConnectionLost when the server does not speak
+  // the protocol or exceeds what a reply may be.
+  Reply next_reply();
+
+  // True while the server is as silent as it must be when it owes no reply: neither a byte nor the end of the stream.
+  bool silent() const;
+
+ private:
+  struct Free {
+    void operator()(redisReader*) const;
+  };
+  UniqueFd socket_;
+  std::unique_ptr<redisReader, Free> reader_;
+  std::string output_;
+  std::size_t sent_ = 0;
+  std::size_t reply_bytes_ = 0;  // read since the last whole reply
+  int write_error_ = 0;
+};
+
+// How many bytes `command` takes on the wire, or a few more.
+std::size_t wire_size(const Command& command);
+
+}  // namespace brood

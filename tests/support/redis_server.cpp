@@ -1,0 +1,223 @@
+#include "tests/support/redis_server.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "shared/check.hpp"
+#include "shared/unique_fd.hpp"
+#include "tests/support/eventually.hpp"
+
+namespace brood {
+
+namespace {
+
+std::vector<std::string> texts(const Reply& reply) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < reply.view().size(); ++i) found.emplace_back(reply.view()[i].text());
+  return found;
+}
+
+std::vector<std::string> sorted(std::vector<std::string> texts) {
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+std::string content(const std::string& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+bool exited(pid_t pid) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
+}
+
+}  // namespace
+
+std::uint16_t free_port() {
+  const UniqueFd probe(check("socket", socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  check("bind", bind(probe.get(), reinterpret_cast<sockaddr*>(&address), length));
+  check("getsockname", getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &length));
+  return ntohs(address.sin_port);
+}
+
+RedisServer::RedisServer(Options options)
+    : options_(std::move(options)), owner_(getpid()), connection_(RedisAddress{}) {
+  RedisAddress local;
+  local.socket_path = socket_path();
+  local.password = options_.password;
+  connection_ = Connection(local, {std::chrono::seconds(20), std::chrono::seconds(20)}, "test");
+  start();
+}
+
+RedisServer::~RedisServer() {
+  // A forked child that unwinds must not take its parent's server along.
+  if (getpid() == owner_) kill9();
+}
+
+std::string RedisServer::socket_path() const { return directory_ / "redis.sock"; }
+
+RedisAddress RedisServer::address() const { return RedisAddress::parse(url()); }
+
+std::string RedisServer::url() const {
+  const std::string who = options_.password.empty() ? "" : ":" + options_.password + "@";
+  return options_.tcp ? "redis://" + who + "127.0.0.1:" + std::to_string(port_) : "unix://" + who + socket_path();
+}
+
+void RedisServer::start() {
+  // Between the look for a free port and the server's bind, somebody else may take it.
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    if (options_.tcp && port_ == 0) port_ = free_port();
+    if (launch()) return;
+    kill9();
+    if (attempt > 2) port_ = 0;
+  }
+  throw std::runtime_error("redis-server does not start: " + content(directory_ / "redis.log"));
+}
+
+// True once it answers, false when it exits instead.
+bool RedisServer::launch() {
+  std::vector<std::string> args = {"redis-server",
+                                   "--port",
+                                   std::to_string(port_),
+                                   "--bind",
+                                   "127.0.0.1",
+                                   "--unixsocket",
+                                   socket_path(),
+                                   "--dir",
+                                   directory_.path(),
+                                   "--logfile",
+                                   directory_ / "redis.log",
+                                   "--save",
+                                   "",
+                                   "--daemonize",
+                                   "no",
+                                   "--appendonly",
+                                   options_.append_only ? "yes" : "no"};
+  if (!options_.password.empty()) args.insert(args.end(), {"--requirepass", options_.password});
+  args.insert(args.end(), options_.extra.begin(), options_.extra.end());
+  std::vector<char*> argv;
+  for (std::string& arg : args) argv.push_back(arg.data());
+  argv.push_back(nullptr);
+
+  const pid_t parent = getpid();
+  pid_ = check("fork", fork());
+  if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    setpgid(0, 0);  // a Ctrl-C at the terminal, or kill(0), is not for the server
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    const int null = open("/dev/null", O_RDWR);
+    for (int fd : {0, 1, 2}) dup2(null, fd);
+    close_range(3, ~0U, 0);
+    execvp(argv[0], argv.data());
+    _exit(127);
+  }
+
+  const pid_t pid = pid_;
+  bool answers = false;
+  eventually(
+      [&] {
+        if (exited(pid)) return true;
+        try {
+          answers = connection_.call({"PING"}).view().is_string();
+        } catch (const ConnectionLost&) {
+        }
+        return answers;
+      },
+      std::chrono::seconds(30));
+  return answers && !exited(pid);
+}
+
+void RedisServer::kill9() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGKILL);
+  // A supervisor under test in this very process may have reaped it: ECHILD is as good.
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+}
+
+void RedisServer::restart() {
+  kill9();
+  start();
+}
+
+void RedisServer::pause() {
+  check("kill", kill(pid_, SIGSTOP));
+  siginfo_t info{};
+  check("waitid", waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED));
+}
+
+void RedisServer::resume() { check("kill", kill(pid_, SIGCONT)); }
+
+Reply RedisServer::command(const Command& command) { return connection_.call(command); }
+
+std::int64_t RedisServer::integer(const Command& command) { return connection_.call(command).view().integer(); }
+
+std::size_t RedisServer::size_of(const std::string& key) {
+  const Reply reply = command({"TYPE", key});
+  const std::string_view type = reply.view().text();
+  if (type == "none") return 0;
+  const char* counting = type == "list" ? "LLEN" : type == "zset" ? "ZCARD" : type == "hash" ? "HLEN" : "SCARD";
+  return static_cast<std::size_t>(integer({counting, key}));
+}
+
+std::optional<std::string> RedisServer::get(const std::string& key) {
+  const Reply reply = command({"GET", key});
+  if (reply.view().is_nil()) return std::nullopt;
+  return std::string(reply.view().text());
+}
+
+std::optional<std::string> RedisServer::hget(const std::string& key, const std::string& field) {
+  const Reply reply = command({"HGET", key, field});
+  if (reply.view().is_nil()) return std::nullopt;
+  return std::string(reply.view().text());
+}
+
+std::map<std::string, std::string> RedisServer::hgetall(const std::string& key) {
+  const std::vector<std::string> flat = texts(command({"HGETALL", key}));
+  std::map<std::string, std::string> fields;
+  for (std::size_t i = 0; i + 1 < flat.size(); i += 2) fields[flat[i]] = flat[i + 1];
+  return fields;
+}
+
+std::vector<std::string> RedisServer::lrange(const std::string& key) {
+  return texts(command({"LRANGE", key, "0", "-1"}));
+}
+
+std::vector<std::string> RedisServer::smembers(const std::string& key) {
+  return sorted(texts(command({"SMEMBERS", key})));
+}
+
+std::vector<std::string> RedisServer::keys(const std::string& pattern) {
+  return sorted(texts(command({"KEYS", pattern})));
+}
+
+std::vector<std::pair<std::string, double>> RedisServer::zrange(const std::string& key) {
+  const std::vector<std::string> flat = texts(command({"ZRANGE", key, "0", "-1", "WITHSCORES"}));
+  std::vector<std::pair<std::string, double>> members;
+  for (std::size_t i = 0; i + 1 < flat.size(); i += 2) members.emplace_back(flat[i], std::stod(flat[i + 1]));
+  return members;
+}
+
+void RedisServer::flush() {
+  const Reply reply = command({"FLUSHALL"});
+  reply.view().text();
+}
+
+}  // namespace brood

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace brood {
+
+// A real redis-server of the test's own, on a Unix socket in its own directory.  It ends with the test, even when the
+// test is killed.  Construct and restart it on the main thread: the kernel kills it when the thread that started it
+// ends.
+class RedisServer {
+ public:
+  struct Options {
+    bool append_only = false;          // keeps its data over kill9() and restart()
+    std::vector<std::string> extra{};  // further arguments of redis-server
+    bool tcp = false;                  // listens on a free loopback port too; url() then names that
+    std::string password{};
+  };
+
+  RedisServer() : RedisServer(Options()) {}
+  explicit RedisServer(Options options);
+  ~RedisServer();
+  RedisServer(const RedisServer&) = delete;
+  RedisServer& operator=(const RedisServer&) = delete;
+
+  RedisAddress address() const;
+  std::string url() const;          // with the password
+  std::string socket_path() const;  // also when it listens on TCP
+  std::string directory() const { return directory_.path(); }
+  pid_t pid() const { return pid_; }
+
+  void kill9();    // SIGKILL, and waits until it is gone
+  void restart();  // starts it again (kills it first if it runs) at the same address, and waits until it answers
+  void pause();    // SIGSTOP: it still accepts connections and never answers
+  void resume();
+
+  // On a connection of its own, not counted among what a test opens; error replies are returned.
+  Reply command(const Command& command);
+
+  // What a test asks of a key; each throws UnexpectedReply when the key is of another type.
+  std::size_t size_of(const std::string& key);  // elements of a list, set, sorted set or hash; 0 when there is none
+  std::optional<std::string> get(const std::string& key);
+  std::optional<std::string> hget(const std::string& key, const std::string& field);
+  std::map<std::string, std::string> hgetall(const std::string& key);
+  std::vector<std::string> lrange(const std::string& key);                     // head to tail
+  std::vector<std::string> smembers(const std::string& key);                   // sorted
+  std::vector<std::pair<std::string, double>> zrange(const std::string& key);  // lowest score first
+  std::vector<std::string> keys(const std::string& pattern = "*");             // sorted
+  std::int64_t integer(const Command& command);
+  void flush();
+
+ private:
+  void start();
+  bool launch();
+
+  Options options_;
+  TemporaryDirectory directory_;
+  std::uint16_t port_ = 0;
+  pid_t pid_ = -1;
+  pid_t owner_;
+  Connection connection_;
+};
+
+// A loopback port that was free a moment ago.
+std::uint16_t free_port();
+
+}  // namespace brood

@@ -1,0 +1,32 @@
+# The jobs of worker/examples that the compatibility tests use, as a Ruby application would write them.
+require "sidekiq"
+
+Sidekiq.logger.level = Logger::WARN
+Sidekiq.options[:average_scheduled_poll_interval] = 1
+
+class Ledger
+  include Sidekiq::Worker
+
+  def perform(path, id, ms = 0)
+    write(path, "S #{id} #{Process.pid} 0 #{mono}")
+    sleep(ms / 1000.0)
+    write(path, "D #{id} #{Process.pid} #{mono}")
+  end
+
+  private
+
+  def mono = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+  def write(path, line) = File.open(path, File::WRONLY | File::APPEND | File::CREAT) { |file| file.syswrite("#{line}\n") }
+end
+
+class Sleep
+  include Sidekiq::Worker
+
+  def perform(ms) = sleep(ms / 1000.0)
+end
+
+class Fail
+  include Sidekiq::Worker
+
+  def perform(message) = raise(message)
+end

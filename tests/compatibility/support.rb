@@ -1,0 +1,165 @@
+# What the compatibility tests share: a private Redis, a server beside it, and waiting for facts.
+#
+# COMPATIBILITY_SERVER=sidekiq runs the tests against Ruby's Sidekiq instead of brood: what fails there is wrong in the
+# test, not in brood.
+require "fileutils"
+require "json"
+require "minitest/autorun"
+require "open3"
+require "socket"
+require "tmpdir"
+require "sidekiq"
+require "sidekiq/api"
+
+Redis.silence_deprecations = true if Redis.respond_to?(:silence_deprecations=)
+
+BUILD = ENV.fetch("BROOD_BINARY_DIR")
+BROOD = File.join(BUILD, "bin/brood")
+EXAMPLES = File.join(BUILD, "worker/examples/libexamples.so")
+RUBY_JOBS = File.join(__dir__, "ruby_jobs.rb")
+
+# Polls until the block is truthy, and returns what it gave.
+def eventually(what, seconds = 30)
+  deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+  loop do
+    fact = yield
+    return fact if fact
+    raise Minitest::Assertion, "not within #{seconds} s: #{what}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    sleep 0.02
+  end
+end
+
+# A child process that ends when we do, however we end.
+class Child
+  attr_reader :pid, :log_path
+
+  def initialize(log_path, environment, *command)
+    @log_path = log_path
+    @pid = spawn(environment, "setpriv", "--pdeathsig", "KILL", *command, in: "/dev/null", %i[out err] => [log_path, "a"])
+  end
+
+  def signal(name) = Process.kill(name, pid)
+  def log = File.read(log_path)
+
+  # Its exit status, once it ended.
+  def wait_exit(seconds = 30)
+    return @status if @status
+    _, @status = eventually("the exit of #{log_path}", seconds) { Process.wait2(pid, Process::WNOHANG) }
+    @status
+  end
+
+  def running? = @status.nil? && Process.wait2(pid, Process::WNOHANG).then { |_, status| (@status = status).nil? }
+
+  def stop
+    return unless running?
+    signal("TERM")
+    wait_exit(15)
+  rescue Minitest::Assertion
+    signal("KILL")
+    wait_exit
+  end
+end
+
+# A scratch directory with a Redis on a Unix socket; Sidekiq's API in this process speaks to it.
+class PrivateRedis
+  attr_reader :directory, :url
+
+  def initialize
+    @directory = Dir.mktmpdir("brood-ruby-")
+    socket = File.join(directory, "redis.sock")
+    @url = "unix://#{socket}"
+    @server = Child.new(File.join(directory, "redis.log"), {}, "redis-server", "--port", "0", "--unixsocket", socket,
+                        "--save", "", "--appendonly", "no", "--dir", directory)
+    eventually("redis answers") { UNIXSocket.new(socket).close || true rescue nil }
+    Sidekiq.redis = { url: url, size: 3 }
+    Sidekiq.logger.level = Logger::ERROR
+  end
+
+  def stop
+    @server.stop
+    FileUtils.remove_entry(directory)
+  end
+end
+
+# The server under test: two workers with the example jobs.
+class Server < Child
+  def initialize(redis, name: "brood", workers: 2, queues: ["default"])
+    directory = File.join(redis.directory, name)
+    FileUtils.mkdir_p(["#{directory}/run", "#{directory}/state"])
+    environment = { "RUNTIME_DIRECTORY" => "#{directory}/run", "STATE_DIRECTORY" => "#{directory}/state",
+                    "REDIS_PROVIDER" => nil, "REDIS_URL" => redis.url }
+    settings = ["-c", workers.to_s, *queues.flat_map { |queue| ["-q", queue] }, "-t", "5"]
+    command = if self.class.ruby?
+                ["sidekiq", "-r", RUBY_JOBS, "-e", "production", *settings]
+              else
+                [BROOD, "run", "--redis", redis.url, "-r", EXAMPLES, *settings]
+              end
+    super("#{directory}/log", environment, *command)
+    eventually("a heartbeat of #{name}") { running? or flunk_with_log; identity }
+  end
+
+  def self.ruby? = ENV["COMPATIBILITY_SERVER"] == "sidekiq"
+
+  # Its name among Sidekiq's processes.
+  def identity = Sidekiq::ProcessSet.new.find { |process| process["pid"] == pid }&.identity
+
+  def process = Sidekiq::ProcessSet.new.find { |process| process["pid"] == pid }
+
+  private
+
+  def flunk_with_log = raise(Minitest::Assertion, "the server ended:\n#{log}")
+end
+
+# Ruby's own Sidekiq, for jobs that brood enqueues.
+class RubySidekiq < Child
+  def initialize(redis, queue)
+    super(File.join(redis.directory, "sidekiq.log"), { "REDIS_URL" => redis.url },
+          "sidekiq", "-r", RUBY_JOBS, "-e", "production", "-c", "2", "-q", queue, "-t", "5")
+  end
+end
+
+# What jobs wrote: the Ledger example appends `S id ...` when it begins and `D id ...` when it ends.
+class Ledger
+  attr_reader :path
+
+  def initialize(redis, name = "ledger") = @path = File.join(redis.directory, name)
+
+  def done = lines.filter_map { |line| line[/\AD (\S+)/, 1] }
+  def begun = lines.filter_map { |line| line[/\AS (\S+)/, 1] }
+
+  private
+
+  def lines = File.exist?(path) ? File.readlines(path) : []
+end
+
+# `brood ...` against that Redis; its standard output.
+def brood(redis, *arguments)
+  environment = { "REDIS_URL" => redis.url, "REDIS_PROVIDER" => nil }
+  output, errors, status = Open3.capture3(environment, BROOD, *arguments)
+  raise Minitest::Assertion, "brood #{arguments.join(' ')} ended with #{status}:\n#{output}#{errors}" unless status.success?
+  output
+end
+
+# One Redis and one server for all the tests of a file.
+class CompatibilityTest < Minitest::Test
+  i_suck_and_my_tests_are_order_dependent! # they share the server, and the last may stop it
+
+  class << self
+    attr_reader :redis, :server
+
+    def start(**options)
+      @redis = PrivateRedis.new
+      Minitest.after_run do
+        puts server.log.lines.last(40) if server && ENV["COMPATIBILITY_LOG"]
+        server&.stop
+        redis.stop
+      end
+      @server = Server.new(redis, **options)
+    end
+  end
+
+  def redis = self.class.redis
+  def server = self.class.server
+
+  def only_brood = (skip "a matter of brood alone" if Server.ruby?)
+end

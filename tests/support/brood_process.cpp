@@ -1,0 +1,168 @@
+#include "tests/support/brood_process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "shared/check.hpp"
+#include "tests/support/eventually.hpp"
+
+namespace brood {
+
+namespace {
+
+constexpr const char* program = BROOD_BINARY_DIR "/bin/brood";
+constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
+
+std::string content(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// The state letter and what follows it in /proc/<pid>/stat: the name before it may hold anything.
+std::istringstream stat_of(pid_t pid) {
+  const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t end_of_name = stat.rfind(')');
+  return std::istringstream(end_of_name == std::string::npos ? "" : stat.substr(end_of_name + 1));
+}
+
+bool is_worker(pid_t pid) {
+  const std::string name = "brood: worker";
+  return content("/proc/" + std::to_string(pid) + "/cmdline").starts_with(name) ||
+         content("/proc/" + std::to_string(pid) + "/comm").starts_with(name);
+}
+
+// Starts `arguments` with `environment` on top of ours and its output in the given files.
+pid_t spawn(std::vector<std::string> arguments, const std::map<std::string, std::string>& environment,
+            const std::string& output, const std::string& errors) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = check("fork", fork());
+  if (pid != 0) return pid;
+
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  // What the machine's owner has set must not lead a test to a real Redis.
+  for (const char* name : {"REDIS_URL", "REDIS_PROVIDER", "NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"})
+    unsetenv(name);
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  dup2(open("/dev/null", O_RDONLY), 0);
+  dup2(open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), 1);
+  dup2(open(errors.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), 2);
+  close_range(3, ~0U, 0);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+int exit_status(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+}  // namespace
+
+BroodProcess::BroodProcess(const RedisServer& redis, BroodOptions options)
+    : redis_url_(redis.url()), options_(std::move(options)) {
+  if (!options_.home) options_.home = std::make_shared<TemporaryDirectory>();
+  if (options_.libraries.empty()) options_.libraries = {examples};
+  for (const char* directory : {"run", "state"}) std::filesystem::create_directory(home() / directory);
+  start();
+}
+
+BroodProcess::~BroodProcess() {
+  if (status_) return;
+  const std::vector<pid_t> children = children_of(pid_);
+  kill9();
+  for (const pid_t child : children) kill(child, SIGKILL);
+}
+
+void BroodProcess::start() {
+  std::vector<std::string> arguments = {program, "run", "--redis", redis_url_, "-c", std::to_string(options_.workers)};
+  for (const std::string& library : options_.libraries) arguments.insert(arguments.end(), {"-r", library});
+  for (const std::string& queue : options_.queues) arguments.insert(arguments.end(), {"-q", queue});
+  if (!options_.shutdown_timeout.empty()) arguments.insert(arguments.end(), {"-t", options_.shutdown_timeout});
+  if (!options_.config.empty()) {
+    arguments.insert(arguments.end(), {"-C", home().write("brood.toml", options_.config)});
+  }
+  arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
+
+  std::map<std::string, std::string> environment = options_.environment;
+  environment["RUNTIME_DIRECTORY"] = home() / "run";
+  environment["STATE_DIRECTORY"] = home() / "state";
+  status_.reset();
+  pid_ = spawn(std::move(arguments), environment, home() / "output", home() / "log");
+}
+
+std::vector<pid_t> BroodProcess::workers() const {
+  std::vector<pid_t> found = children_of(pid_);
+  std::erase_if(found, [](pid_t pid) { return !is_worker(pid); });
+  return found;
+}
+
+bool BroodProcess::wait_ready(std::chrono::milliseconds timeout) const {
+  return eventually([&] { return workers().size() == static_cast<std::size_t>(options_.workers); }, timeout);
+}
+
+void BroodProcess::signal(int number) const { check("kill", kill(pid_, number)); }
+void BroodProcess::term() const { signal(SIGTERM); }
+void BroodProcess::quiet() const { signal(SIGTSTP); }
+
+void BroodProcess::kill9() {
+  signal(SIGKILL);
+  wait_exit();
+}
+
+std::optional<int> BroodProcess::wait_exit(std::chrono::milliseconds timeout) {
+  if (status_) return status_;
+  eventually(
+      [&] {
+        int status = 0;
+        if (waitpid(pid_, &status, WNOHANG) == pid_) status_ = exit_status(status);
+        return status_.has_value();
+      },
+      timeout);
+  return status_;
+}
+
+std::string BroodProcess::log() const { return content(home() / "log"); }
+
+CommandResult run_brood(const std::vector<std::string>& arguments,
+                        const std::map<std::string, std::string>& environment) {
+  const TemporaryDirectory directory;
+  std::vector<std::string> command = {program};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const pid_t pid = spawn(std::move(command), environment, directory / "output", directory / "errors");
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return {exit_status(status), content(directory / "output"), content(directory / "errors")};
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  std::istringstream list(content("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; list >> child;) {
+    if (process_exists(child)) children.push_back(child);
+  }
+  return children;
+}
+
+bool process_exists(pid_t pid) {
+  char state = 'Z';
+  stat_of(pid) >> state;
+  return state != 'Z' && state != 'X';
+}
+
+}  // namespace brood

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "tests/support/redis_server.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace brood {
+
+// How a test wants its `brood run`.
+struct BroodOptions {
+  int workers = 2;
+  std::vector<std::string> queues{};     // as -q takes them; none: brood's default
+  std::vector<std::string> libraries{};  // job libraries; none: the examples
+  std::string shutdown_timeout{};        // as -t takes it
+  std::string config{};                  // TOML, written to a file and given by -C
+  std::vector<std::string> arguments{};  // further ones
+  std::map<std::string, std::string> environment{};
+  // Where runtime and state directories lie.  Give two processes the same one to make the second recover what the first
+  // left; none: a directory of its own.
+  std::shared_ptr<TemporaryDirectory> home{};
+};
+
+// The real program, as a user would start it.  It ends with the test, even when the test is killed.  Construct it on
+// the main thread: the kernel kills it when the thread that started it ends.
+class BroodProcess {
+ public:
+  explicit BroodProcess(const RedisServer& redis, BroodOptions options = {});
+  ~BroodProcess();  // SIGKILL for what is left of it and its workers
+  BroodProcess(const BroodProcess&) = delete;
+  BroodProcess& operator=(const BroodProcess&) = delete;
+
+  void start();  // again, after an exit, in the same directories
+
+  pid_t pid() const { return pid_; }
+  std::vector<pid_t> workers() const;                                                   // the living ones
+  bool wait_ready(std::chrono::milliseconds timeout = std::chrono::seconds(20)) const;  // every worker is there
+
+  void signal(int number) const;
+  void term() const;
+  void quiet() const;
+  void kill9();  // and waits until it is gone
+
+  // Its exit status (128 + signal when killed by one); nullopt when it still runs after `timeout`.
+  std::optional<int> wait_exit(std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+  std::string log() const;  // standard error of all its starts
+  const TemporaryDirectory& home() const { return *options_.home; }
+
+ private:
+  std::string redis_url_;
+  BroodOptions options_;
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+};
+
+// What `brood <arguments>` printed and how it ended.
+struct CommandResult {
+  int status = -1;
+  std::string output;  // standard output
+  std::string errors;  // standard error
+};
+CommandResult run_brood(const std::vector<std::string>& arguments,
+                        const std::map<std::string, std::string>& environment = {});
+
+// The pids of `pid`'s children, zombies left out.
+std::vector<pid_t> children_of(pid_t pid);
+bool process_exists(pid_t pid);  // a zombie does not count
+
+}  // namespace brood

@@ -1,0 +1,40 @@
+#include "tests/support/enqueue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+namespace brood {
+
+std::string payload_text(const std::string& job_class, const std::string& args, long number, const std::string& more) {
+  char jid[32];
+  std::snprintf(jid, sizeof jid, "%024lx", number);
+  const auto now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::milliseconds(1);
+  const std::string queue = more.find("\"queue\"") == std::string::npos ? R"("queue":"default",)" : "";
+  const std::string retry = more.find("\"retry\"") == std::string::npos ? R"("retry":true,)" : "";
+  return R"({"class":")" + job_class + R"(","args":)" + args + "," + queue + retry + R"("jid":")" + jid + R"(",)" +
+         (more.empty() ? "" : more + ",") + R"("created_at":)" + std::to_string(now) + R"(,"enqueued_at":)" +
+         std::to_string(now) + "}";
+}
+
+void enqueue(RedisServer& redis, const std::vector<std::string>& payloads, const std::string& queue) {
+  redis.command({"SADD", "queues", queue});
+  for (std::size_t begin = 0; begin < payloads.size(); begin += 1000) {
+    Command push{"LPUSH", "queue:" + queue};
+    const std::size_t end = std::min(payloads.size(), begin + 1000);
+    for (std::size_t i = begin; i < end; ++i) push.add(payloads[i]);
+    redis.integer(push);
+  }
+}
+
+void enqueue_ledger_jobs(RedisServer& redis, const std::string& path, int count, int milliseconds,
+                         const std::string& queue) {
+  std::vector<std::string> payloads;
+  for (int id = 0; id < count; ++id) {
+    payloads.push_back(payload_text(
+        "Ledger", "[\"" + path + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]", id + 1));
+  }
+  enqueue(redis, payloads, queue);
+}
+
+}  // namespace brood

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/redis_server.hpp"
+
+namespace brood {
+
+// A payload as Sidekiq's client writes it.  `args` is a JSON array; `more` is further members, such as `"retry":3`,
+// and wins over the defaults; the jid is the 24 digits of `number`.
+std::string payload_text(const std::string& job_class, const std::string& args, long number = 1,
+                         const std::string& more = "");
+
+// Pushes payloads to a queue as Sidekiq's client does, up to 1,000 with one command.
+void enqueue(RedisServer& redis, const std::vector<std::string>& payloads, const std::string& queue = "default");
+
+// `count` Ledger jobs with the ids 0 .. count-1 that write to `path` and take `milliseconds` each.
+void enqueue_ledger_jobs(RedisServer& redis, const std::string& path, int count, int milliseconds = 0,
+                         const std::string& queue = "default");
+
+}  // namespace brood

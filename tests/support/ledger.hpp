@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace brood {
+
+// What really ran, independent of brood and of Redis: the Ledger example appends `S id pid starttime mono` to a file
+// when it begins and `D id pid mono` when it ends, each by one write, so that a line survives whatever kills its
+// writer.
+class Ledger {
+ public:
+  struct Run {
+    std::string id;
+    pid_t pid = 0;
+    std::int64_t began = 0;             // CLOCK_MONOTONIC, common to all processes, in nanoseconds
+    std::optional<std::int64_t> ended;  // nullopt: it was cut off
+  };
+
+  explicit Ledger(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  std::vector<Run> runs() const;             // in the order they began
+  std::map<std::string, int> begun() const;  // id -> how often
+  std::map<std::string, int> done() const;
+
+  struct Verdict {
+    std::vector<std::string> lost;        // of the expected ids: never done
+    std::vector<std::string> unexpected;  // seen, but nobody enqueued it
+    std::vector<std::string> doubled;     // done more than once
+    std::vector<std::string> overlapped;  // two runs of it at one time
+  };
+  // Holds the ledger against the ids 0 .. count-1.
+  Verdict judge(int count) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace brood

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -12,7 +11,7 @@
 
 namespace brood {
 
-// A job library that cannot be used: missing, no shared object, built for another ABI, a class twice, a constructor
+// A job library that cannot be used: missing, no shared object, built for another ABI, a class twice, a brood_setup
 // that threw.  what() is one sentence with the library's path.
 class LibraryError : public std::runtime_error {
  public:
@@ -26,9 +25,14 @@ class JobRegistry {
     const abi::JobClass* job_class;
     const abi::Library* library;
     std::string path;
+
+    bool has_hooks() const { return job_class->retry_in != nullptr || job_class->exhausted != nullptr; }
+    bool has_death_handlers() const { return library->death_handler_count() > 0; }
   };
 
-  // Loads the library and adds its classes.  Libraries are never unloaded.  Throws LibraryError.
+  // Loads the library, checks all that it says of itself, runs its brood_setup and adds its classes; a library that was
+  // loaded before is left alone.  Libraries are never unloaded.  Throws LibraryError, and then adds nothing.  A static
+  // constructor that throws ends the process (no exception passes the dynamic linker); its words are logged first.
   void load(const std::filesystem::path& path);
 
   const Registered* find(std::string_view job_class) const;  // nullptr: unknown

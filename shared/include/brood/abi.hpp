@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What crosses the border between a worker and a job library: plain C structs and function pointers, so that the two
+// may be built by different compilers, standard libraries and allocators.  No exception passes it.  Job authors never
+// see this page; BROOD_JOBS in <brood/job.hpp> fills it in.
+//
+// A struct only ever grows at its end.  Each carries its own size, so that a newer worker can tell what an older
+// library left out; `version` changes only when something here changes its meaning.
+namespace brood::abi {
+
+inline constexpr std::uint32_t version = 1;
+
+// Bytes that somebody else owns.  Not terminated; `data` may be null when `size` is 0.
+struct Text {
+  const char* data;
+  std::size_t size;
+};
+
+// One attempt, as the worker describes it.  Everything lives until the call returns.
+struct Call {
+  std::size_t size;  // of this struct
+  Text job_class, jid, queue;
+  Text args;                                                   // the JSON array
+  Text payload;                                                // the whole JSON text of the job
+  std::int64_t earlier_attempts;                               // 0: the first
+  void* host;                                                  // handed back to the two functions below
+  int (*stopping)(void* host);                                 // not 0: wind up
+  void (*log)(void* host, std::uint32_t level, Text message);  // LogLevel
+};
+
+enum LogLevel : std::uint32_t { log_debug = 0, log_info = 1, log_warn = 2, log_error = 3 };
+
+enum ResultKind : std::uint32_t { result_succeeded = 0, result_failed = 1, result_interrupted = 2 };
+
+// How an attempt ended.  The texts live until the next call into the same library on the same thread.
+struct Result {
+  std::size_t size;
+  std::uint32_t kind;         // ResultKind
+  Text error_class, message;  // when failed
+};
+
+// Why an attempt failed, for hooks and death handlers.  Unless `crashed`, the library matches it with the exception
+// that its last perform on this thread kept.
+struct Failure {
+  std::size_t size;
+  Text error_class, message;
+  std::uint32_t crashed;  // 1: the worker died of it, no exception was thrown
+};
+
+enum AnswerKind : std::uint32_t {
+  answer_none = 0,
+  answer_delay = 1,
+  answer_discard = 2,
+  answer_kill = 3,
+  answer_threw = 4
+};
+
+// What a hook answered.
+struct Answer {
+  std::size_t size;
+  std::uint32_t kind;          // AnswerKind
+  std::int64_t delay_seconds;  // when delay
+  Text error_class, message;   // when threw
+};
+
+enum RetryKind : std::uint32_t { retry_yes = 0, retry_no = 1, retry_count = 2 };
+
+// One job class.
+struct JobClass {
+  std::size_t size;
+  Text name;                 // [A-Za-z0-9_:]+
+  std::uint32_t retry_kind;  // RetryKind
+  std::uint32_t retry_count;
+  std::int64_t timeout_ms;  // 0: the worker's default
+  void (*perform)(const Call*, Result*);
+  void (*retry_in)(const Call*, const Failure*, std::int64_t count, Answer*);  // null: no such hook
+  void (*exhausted)(const Call*, const Failure*, Answer*);                     // null: no such hook
+};
+
+// What brood_job_library() returns; it lives as long as the library.
+struct Library {
+  std::uint32_t abi;   // version: looked at before anything else
+  std::uint32_t size;  // of this struct
+  Text built_with;     // for people: compiler and header version
+  std::size_t job_count;
+  const JobClass* const* jobs;
+  // Runs the author's brood_setup; called once, before any job.  A Result of kind failed refuses the library.
+  void (*set_up)(Result*);
+  std::size_t (*death_handler_count)();
+  // Runs every handler; what one throws is logged through the call.
+  void (*run_death_handlers)(const Call*, const Failure*);
+  // For middleware and lifecycle events: null in this version.
+  void (*reserved[6])();
+};
+
+using Entry = const Library* (*)();
+inline constexpr const char* entry_symbol = "brood_job_library";
+
+}  // namespace brood::abi

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string_view>
+
+#include <brood/abi.hpp>
+
+namespace brood {
+
+enum class LogLevel { debug, info, warn, error };
+
+// What a job may know of the attempt it runs in, and ask of its worker.  Valid during perform() alone.
+class Context {
+ public:
+  explicit Context(const abi::Call& call) : call_(&call) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  std::string_view jid() const { return view(call_->jid); }
+  std::string_view job_class() const { return view(call_->job_class); }
+  std::string_view queue() const { return view(call_->queue); }      // the one it was fetched from
+  std::string_view payload() const { return view(call_->payload); }  // the job's whole JSON text
+
+  int retry_count() const { return static_cast<int>(call_->earlier_attempts); }  // earlier attempts that failed
+  int attempt() const { return retry_count() + 1; }                              // 1: the first
+
+  // True once the worker should wind up: a stop, a deploy, or the job's timeout.  Finish soon, or save what is done
+  // and throw Interrupted.
+  bool stopping() const { return call_->stopping != nullptr && call_->stopping(call_->host) != 0; }
+
+  // One event in the worker's log, with the job's class and jid.
+  void log(LogLevel level, std::string_view message) const {
+    if (call_->log != nullptr)
+      call_->log(call_->host, static_cast<std::uint32_t>(level), {message.data(), message.size()});
+  }
+  void log(std::string_view message) const { log(LogLevel::info, message); }
+
+ private:
+  static std::string_view view(const abi::Text& text) { return {text.data == nullptr ? "" : text.data, text.size}; }
+  const abi::Call* call_;
+};
+
+// A failed job, for its `exhausted` hook and for death handlers.  Valid during the call alone.
+struct JobInfo {
+  std::string_view job_class, jid, queue, payload;
+  std::string_view error_class, message;  // why its last attempt failed
+  bool crashed = false;                   // the attempt ended with its worker
+};
+
+}  // namespace brood

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace brood {
+
+// Thrown by a job that was asked to wind up: it is requeued at the back of its queue and nothing is charged.  No
+// std::exception, so that a job's own `catch (const std::exception&)` does not swallow it.
+struct Interrupted {};
+
+// A job's arguments do not fit its fields.
+class ArgumentError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// What hooks get for a failure that is no std::exception they could catch.
+class JobFailure : public std::runtime_error {
+ public:
+  JobFailure(std::string error_class, const std::string& message)
+      : std::runtime_error(message), error_class_(std::move(error_class)) {}
+  // "SIGSEGV", "JobTimeout", "OutOfMemory", or the name of the thrown type.
+  const std::string& error_class() const noexcept { return error_class_; }
+
+ private:
+  std::string error_class_;
+};
+
+// The attempt ended with its worker: what() says how.
+class JobCrashed : public JobFailure {
+ public:
+  using JobFailure::JobFailure;
+};
+
+}  // namespace brood

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <brood/context.hpp>
+#include <brood/detail/thunks.hpp>
+#include <brood/error.hpp>
+#include <brood/json.hpp>
+#include <brood/options.hpp>
+#include <brood/retry.hpp>
+#include <brood/setup.hpp>
+
+// A job is a plain struct.  Its fields, in order, are the arguments; perform() is the work.
+//
+//   struct ResizeImage {
+//     std::string path;
+//     int width = 0;
+//     std::optional<int> quality = {};  // trailing optional fields may be missing
+//
+//     static constexpr brood::JobOptions options{.queue = "images", .retry = 5, .timeout = 30s};  // optional
+//     static constexpr std::string_view job_class = "Images::Resize";  // optional: else the type's own name
+//
+//     void perform(brood::Context& job);  // or void perform();
+//
+//     // Optional hooks, static or not.  Count is 0 at the first failure; after a crash the error is a JobCrashed.
+//     static brood::RetryDecision retry_in(int count, const std::exception& error);
+//     static void exhausted(const brood::JobInfo& job, const std::exception& error);  // or returns brood::discard
+//   };
+//
+//   BROOD_JOBS(ResizeImage)
+//
+// A job has failed when perform() throws: the type is its error class, what() its message.
+
+// Names the job classes of a library, once in it, outside any namespace.
+#define BROOD_JOBS(...)                                                                                \
+  extern "C" __attribute__((visibility("default"))) const ::brood::abi::Library* brood_job_library() { \
+    return ::brood::detail::job_library<__VA_ARGS__>();                                                \
+  }

@@ -1,0 +1,160 @@
+#include "worker/job_registry.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <system_error>
+
+#include "shared/log.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t longest_class_name = 255;
+
+// Which library is being loaded, for the last words of a static constructor that throws.
+std::string loading_path;
+std::terminate_handler handler_before = nullptr;
+
+[[noreturn]] void terminate_while_loading() {
+  std::string why = "no exception";
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const std::exception& error) {
+    why = error.what();
+  } catch (...) {
+    why = "no std::exception";
+  }
+  log::error("library_failed", {{"path", loading_path}, {"why", "a static constructor threw"}, {"message", why}});
+  log::flush();
+  if (handler_before != nullptr) handler_before();
+  std::abort();
+}
+
+class LastWordsOfLoading {
+ public:
+  explicit LastWordsOfLoading(const std::string& path) {
+    loading_path = path;
+    handler_before = std::set_terminate(terminate_while_loading);
+  }
+  ~LastWordsOfLoading() { std::set_terminate(handler_before); }
+  LastWordsOfLoading(const LastWordsOfLoading&) = delete;
+  LastWordsOfLoading& operator=(const LastWordsOfLoading&) = delete;
+};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw LibraryError("job library " + path + ": " + why);
+}
+
+std::string text_of(const abi::Text& text) {
+  return text.data == nullptr ? std::string() : std::string(text.data, std::min<std::size_t>(text.size, 4096));
+}
+
+bool is_class_name(std::string_view name) {
+  return !name.empty() && name.size() <= longest_class_name && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
+  });
+}
+
+abi::Entry open_library(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) refuse(path, "no such file");
+  if (!std::filesystem::is_regular_file(path, ignored)) refuse(path, "is no regular file");
+
+  // RTLD_NOW: a symbol that nothing defines is told now, not in the middle of a job.  RTLD_LOCAL: two libraries may
+  // each have a function of the same name.
+  const LastWordsOfLoading last_words(path);
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* why = dlerror();
+    refuse(path, why == nullptr ? "cannot be loaded" : std::string("cannot be loaded: ") + why);
+  }
+  void* symbol = dlsym(handle, abi::entry_symbol);
+  if (symbol == nullptr) refuse(path, "names no jobs; does one of its files have a BROOD_JOBS(...) line?");
+  return reinterpret_cast<abi::Entry>(symbol);
+}
+
+void check_library(const std::string& path, const abi::Library* library) {
+  if (library == nullptr) refuse(path, "brood_job_library() returned null");
+  if (library->abi != abi::version) {
+    refuse(path, "is built for ABI " + std::to_string(library->abi) + ", this brood speaks ABI " +
+                     std::to_string(abi::version) + "; build it again with this brood's headers");
+  }
+  if (library->size < sizeof(abi::Library)) {
+    refuse(path, "says that its abi::Library has " + std::to_string(library->size) + " bytes, at least " +
+                     std::to_string(sizeof(abi::Library)) + " are needed");
+  }
+  if (library->job_count == 0) refuse(path, "has no job class");
+  if (library->jobs == nullptr || library->set_up == nullptr || library->death_handler_count == nullptr ||
+      library->run_death_handlers == nullptr) {
+    refuse(path, "has a null pointer in its abi::Library");
+  }
+}
+
+std::string check_job_class(const std::string& path, std::size_t i, const abi::JobClass* job_class) {
+  const std::string which = "job class " + std::to_string(i + 1);
+  if (job_class == nullptr) refuse(path, which + " is a null pointer");
+  if (job_class->size < sizeof(abi::JobClass)) {
+    refuse(path, which + " says that its abi::JobClass has " + std::to_string(job_class->size) + " bytes, at least " +
+                     std::to_string(sizeof(abi::JobClass)) + " are needed");
+  }
+  const std::string name = text_of(job_class->name);
+  if (!is_class_name(name)) {
+    refuse(path, which + " has no usable name: 1 to 255 characters of A-Z a-z 0-9 _ : are needed");
+  }
+  if (job_class->perform == nullptr) refuse(path, "job class " + name + " has no perform function");
+  if (job_class->retry_kind > abi::retry_count || job_class->timeout_ms < 0) {
+    refuse(path, "job class " + name + " has an impossible retry or timeout");
+  }
+  return name;
+}
+
+void set_up(const std::string& path, const abi::Library& library) {
+  abi::Result result{};
+  result.size = sizeof result;
+  library.set_up(&result);
+  if (result.kind != abi::result_succeeded) {
+    refuse(path, "brood_setup threw " + text_of(result.error_class) + ": " + text_of(result.message));
+  }
+}
+
+}  // namespace
+
+void JobRegistry::load(const std::filesystem::path& path) {
+  std::error_code unresolved;
+  std::string name = std::filesystem::weakly_canonical(path, unresolved).string();
+  if (unresolved) name = std::filesystem::absolute(path).string();
+
+  const abi::Library* library = open_library(name)();
+  check_library(name, library);
+  if (std::find(libraries_.begin(), libraries_.end(), library) != libraries_.end()) return;
+
+  std::map<std::string, Registered, std::less<>> added;
+  for (std::size_t i = 0; i < library->job_count; ++i) {
+    const std::string job_class = check_job_class(name, i, library->jobs[i]);
+    if (const Registered* before = find(job_class)) {
+      refuse(name, "job class " + job_class + " is already defined by " + before->path);
+    }
+    if (!added.try_emplace(job_class, Registered{library->jobs[i], library, name}).second) {
+      refuse(name, "names job class " + job_class + " twice");
+    }
+  }
+  set_up(name, *library);
+  classes_.merge(added);
+  libraries_.push_back(library);
+}
+
+const JobRegistry::Registered* JobRegistry::find(std::string_view job_class) const {
+  const auto found = classes_.find(job_class);
+  return found == classes_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> JobRegistry::class_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, registered] : classes_) names.push_back(name);
+  return names;
+}
+
+}  // namespace brood

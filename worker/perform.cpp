@@ -1,0 +1,232 @@
+#include "worker/perform.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "brood/abi.hpp"
+#include "shared/log.hpp"
+#include "worker/job_registry.hpp"
+
+namespace brood {
+namespace {
+
+// An error message is stored with at most 10,000 characters; what is far longer need not be copied.
+constexpr std::size_t longest_text = 64 * 1024;
+
+abi::Text text_of(const std::string& text) { return {text.data(), text.size()}; }
+
+// A text from the library as valid UTF-8: a byte that is none becomes U+FFFD.
+std::string utf8(std::string_view text) {
+  const auto length_at = [text](std::size_t at) -> std::size_t {
+    const auto byte = [&](std::size_t i) {
+      return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+    };
+    const unsigned lead = byte(0), second = byte(1);
+    const auto follow = [&](std::size_t n) {
+      for (std::size_t i = 1; i <= n; ++i) {
+        if ((byte(i) & 0xC0) != 0x80) return false;
+      }
+      return true;
+    };
+    if (lead < 0x80) return 1;
+    if (lead >= 0xC2 && lead <= 0xDF) return follow(1) ? 2 : 0;
+    if (lead >= 0xE0 && lead <= 0xEF) {
+      const bool overlong = lead == 0xE0 && second < 0xA0, surrogate = lead == 0xED && second > 0x9F;
+      return !overlong && !surrogate && follow(2) ? 3 : 0;
+    }
+    const bool overlong = lead == 0xF0 && second < 0x90, beyond = lead == 0xF4 && second > 0x8F;
+    return lead >= 0xF0 && lead <= 0xF4 && !overlong && !beyond && follow(3) ? 4 : 0;
+  };
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = length_at(at);
+    out.append(length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(at, length));
+    at += std::max<std::size_t>(length, 1);
+  }
+  return out;
+}
+
+std::string read_text(const abi::Text& text, std::string_view otherwise) {
+  if (text.data == nullptr || text.size == 0) return std::string(otherwise);
+  return utf8(std::string_view(text.data, std::min(text.size, longest_text)));
+}
+
+// One job as the library sees it; keeps alive all that the abi::Call points to.
+class CallFrame {
+ public:
+  CallFrame(const Payload& job, std::string_view queue, const JobHost* host)
+      : job_class_(job.job_class()), jid_(job.jid()), queue_(queue), args_(job.args()), host_(host) {
+    call_.size = sizeof call_;
+    call_.job_class = text_of(job_class_);
+    call_.jid = text_of(jid_);
+    call_.queue = text_of(queue_);
+    call_.args = text_of(args_);
+    call_.payload = text_of(job.text());
+    // retry_count is 0 after the first failure.
+    const auto retry_count = job.integer("retry_count");
+    call_.earlier_attempts = retry_count ? std::clamp<std::int64_t>(*retry_count, 0, 1'000'000'000) + 1 : 0;
+    call_.host = this;
+    call_.stopping = [](void* frame) { return static_cast<CallFrame*>(frame)->stopping() ? 1 : 0; };
+    call_.log = [](void* frame, std::uint32_t level, abi::Text message) {
+      static_cast<CallFrame*>(frame)->write(level, message);
+    };
+  }
+  CallFrame(const CallFrame&) = delete;
+  CallFrame& operator=(const CallFrame&) = delete;
+
+  const abi::Call* call() const { return &call_; }
+  const std::string& job_class() const { return job_class_; }
+  const std::string& jid() const { return jid_; }
+
+ private:
+  bool stopping() const { return host_ != nullptr && host_->stopping && host_->stopping(); }
+
+  void write(std::uint32_t level, const abi::Text& message) const {
+    const auto known = static_cast<log::Level>(std::min<std::uint32_t>(level, abi::log_error));
+    if (!log::enabled(known)) return;
+    log::write(known, "job_says", {{"job", job_class_}, {"jid", jid_}, {"message", read_text(message, "")}});
+  }
+
+  std::string job_class_, jid_, queue_, args_;
+  const JobHost* host_;
+  abi::Call call_{};
+};
+
+class FailureFrame {
+ public:
+  explicit FailureFrame(const Failure& failure) {
+    failure_.size = sizeof failure_;
+    failure_.error_class = text_of(failure.error_class);
+    failure_.message = text_of(failure.message);
+    failure_.crashed = failure.crash ? 1 : 0;
+  }
+  const abi::Failure* failure() const { return &failure_; }
+
+ private:
+  abi::Failure failure_{};
+};
+
+Performed failed(std::string error_class, std::string message) {
+  Performed performed;
+  performed.kind = Performed::Kind::failed;
+  performed.failure.error_class = std::move(error_class);
+  performed.failure.message = std::move(message);
+  return performed;
+}
+
+Performed unknown_class(const JobRegistry& registry, const std::string& job_class) {
+  std::string message = "no job class \"" + job_class + "\" is loaded; known: ";
+  const std::vector<std::string> names = registry.class_names();
+  for (std::size_t i = 0; i < names.size(); ++i) message += (i > 0 ? ", " : "") + names[i];
+  if (names.empty()) message += "none";
+  Performed performed = failed("NameError", std::move(message));
+  performed.failure.from_job = false;
+  return performed;
+}
+
+Performed read_result(const abi::Result& result) {
+  switch (result.kind) {
+    case abi::result_succeeded:
+      return {};
+    case abi::result_interrupted:
+      return {Performed::Kind::interrupted, {}};
+    case abi::result_failed:
+      return failed(read_text(result.error_class, "UnknownError"), read_text(result.message, ""));
+    default:
+      return failed("LibraryError", "the job library returned an unknown result, " + std::to_string(result.kind));
+  }
+}
+
+void log_thrown(const char* event, const CallFrame& frame, const abi::Answer& answer) {
+  log::error(event, {{"job", frame.job_class()},
+                     {"jid", frame.jid()},
+                     {"error", read_text(answer.error_class, "UnknownError")},
+                     {"message", read_text(answer.message, "")}});
+}
+
+abi::Answer no_answer() {
+  abi::Answer answer{};
+  answer.size = sizeof answer;
+  return answer;
+}
+
+}  // namespace
+
+Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host) {
+  const CallFrame frame(job, queue, &host);
+  const auto* registered = registry.find(frame.job_class());
+  if (registered == nullptr) return unknown_class(registry, utf8(frame.job_class()));
+
+  abi::Result result{};
+  result.size = sizeof result;
+  result.kind = ~0u;  // a library that leaves it alone has not succeeded
+  try {
+    registered->job_class->perform(frame.call(), &result);
+  } catch (const std::exception& error) {
+    return failed("LibraryError", std::string("an exception left the job library: ") + utf8(error.what()));
+  } catch (...) {
+    return failed("LibraryError", "an exception left the job library");
+  }
+  return read_result(result);
+}
+
+HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                        const Failure& failure) {
+  const CallFrame frame(job, queue, nullptr);
+  const auto* registered = registry.find(frame.job_class());
+  if (registered == nullptr || registered->job_class->retry_in == nullptr) return {};
+
+  abi::Answer answer = no_answer();
+  registered->job_class->retry_in(frame.call(), FailureFrame(failure).failure(), failure_count(job), &answer);
+  switch (answer.kind) {
+    case abi::answer_delay:
+      if (answer.delay_seconds <= 0) return {};
+      return {HookAnswer::Kind::delay, std::chrono::seconds(answer.delay_seconds)};
+    case abi::answer_discard:
+      return {HookAnswer::Kind::discard, {}};
+    case abi::answer_kill:
+      return {HookAnswer::Kind::kill, {}};
+    case abi::answer_threw:
+      log_thrown("retry_in_threw", frame, answer);
+      return {};
+    default:
+      return {};
+  }
+}
+
+bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure) {
+  const CallFrame frame(job, queue, nullptr);
+  const auto* registered = registry.find(frame.job_class());
+  if (registered == nullptr || registered->job_class->exhausted == nullptr) return false;
+
+  abi::Answer answer = no_answer();
+  registered->job_class->exhausted(frame.call(), FailureFrame(failure).failure(), &answer);
+  if (answer.kind == abi::answer_threw) log_thrown("exhausted_threw", frame, answer);
+  return answer.kind == abi::answer_discard;
+}
+
+void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                        const Failure& failure) {
+  const CallFrame frame(job, queue, nullptr);
+  const FailureFrame failure_frame(failure);
+  const auto* registered = registry.find(frame.job_class());
+  for (const abi::Library* library : registry.libraries()) {
+    if (registered != nullptr && registered->library != library) continue;
+    library->run_death_handlers(frame.call(), failure_frame.failure());
+  }
+}
+
+std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job) {
+  const auto* registered = registry.find(job.job_class());
+  if (registered == nullptr) return std::nullopt;
+  switch (registered->job_class->retry_kind) {
+    case abi::retry_no:
+      return RetryOption{RetryOption::Kind::no, 0};
+    case abi::retry_count:
+      return RetryOption{RetryOption::Kind::count, registered->job_class->retry_count};
+    default:
+      return RetryOption{RetryOption::Kind::yes, 0};
+  }
+}
+
+}  // namespace brood

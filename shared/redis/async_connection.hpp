@@ -15,6 +15,9 @@ namespace brood {
 
 // The supervisor's connection: nothing here waits.  Connects by itself to a numeric address or a socket, says so, and
 // after a loss connects again with backoff and jitter (50 ms doubling to 5 s).
+//
+// Callbacks run from the loop, never from within a call of ours, and may send, open, close or destroy the connection.
+// A std::runtime_error that one throws (an UnexpectedReply, say) costs the connection and is reported as the reason.
 class AsyncConnection {
  public:
   // An answer, or why there is none.  `error` is empty when `reply` holds the reply (which may be an error reply).
@@ -36,14 +39,14 @@ class AsyncConnection {
   AsyncConnection(const AsyncConnection&) = delete;
   AsyncConnection& operator=(const AsyncConnection&) = delete;
 
-  // Begins to connect, now and after every loss.  `address` must not need resolving.
+  // Begins to connect, now and after every loss.  `address` must not need resolving.  An open connection is closed first.
   void open(RedisAddress address);
-  void close();
+  void close();  // unanswered commands get an error on the next turn; `disconnected` is not called
 
   bool connected() const;
 
-  // Sends `command` if connected; otherwise answers on the next turn of the loop with an error.  A reply that is not whole
-  // within `deadline` costs the connection.
+  // Sends `command` if connected; otherwise, or when more than 64 MB wait to be sent, answers on the next turn of the loop
+  // with an error.  A reply that is not whole within `deadline` costs the connection, and every unanswered command fails.
   void send(const Command& command, std::chrono::milliseconds deadline, Callback callback);
 
   // As send, for several commands; the callback gets one result each, in order, once all are in.

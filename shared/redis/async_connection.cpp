@@ -1,0 +1,415 @@
+#include "shared/redis/async_connection.hpp"
+
+#include <fmt/format.h>
+#include <uv.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <system_error>
+
+#include "shared/clock.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/redis/greeting.hpp"
+#include "shared/redis/socket.hpp"
+#include "shared/redis/stream.hpp"
+
+namespace brood {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds connect_timeout{5'000};
+constexpr milliseconds shortest_rest{50};
+constexpr milliseconds longest_rest{5'000};
+constexpr std::size_t max_unsent_bytes = std::size_t{64} << 20;
+
+// libuv uses a handle until its close callback has run, on a later turn than its owner may live to see.
+struct CloseHandle {
+  template <typename Handle>
+  void operator()(Handle* handle) const {
+    uv_close(reinterpret_cast<uv_handle_t*>(handle),
+             [](uv_handle_t* closed) { delete reinterpret_cast<Handle*>(closed); });
+  }
+};
+template <typename Handle>
+using Owned = std::unique_ptr<Handle, CloseHandle>;
+
+void check_uv(const char* call, int result) {
+  if (result < 0) throw std::system_error(-result, std::generic_category(), call);
+}
+
+Owned<uv_timer_t> new_timer(uv_loop_t* loop, void* owner) {
+  auto timer = std::make_unique<uv_timer_t>();
+  check_uv("uv_timer_init", uv_timer_init(loop, timer.get()));
+  timer->data = owner;
+  return Owned<uv_timer_t>(timer.release());
+}
+
+}  // namespace
+
+// Lives on, held by whichever of its functions is running, when a callback destroys the AsyncConnection.
+struct AsyncConnection::State : std::enable_shared_from_this<State> {
+  enum class Phase {
+    closed,      // nobody wants a connection
+    resting,     // the next attempt is due when the rest is over
+    connecting,  // the socket is on its way
+    greeting,    // AUTH, SELECT, CLIENT SETNAME wait for their answers
+    connected,
+  };
+  struct Unanswered {
+    SteadyTime deadline;
+    Callback callback;
+  };
+
+  State(uv_loop_t* loop, std::string name, Events on)
+      : loop(loop), client_name(std::move(name)), events(std::move(on)), random(std::random_device()()) {}
+
+  void create_timers();
+  void open(RedisAddress to);
+  void close(const char* why);
+  void destroy();
+  void send(const Command& command, milliseconds timeout, Callback callback);
+  void push_out_guarded() {
+    guarded([this] { push_out(); });
+  }
+  void post(std::function<void()> act);
+
+  Phase phase = Phase::closed;
+
+ private:
+  void connect();
+  void greet();
+  void begin_service();
+  void rest(milliseconds delay);
+  void lose(const std::string& why);
+  void drop_socket(const std::string& why);
+
+  void push_out();
+  void watch();
+  void heed_socket(int status, int ready);
+  bool read_answers();
+  bool take_answers();
+  void heed_deadline();
+  void arm(SteadyTime deadline);
+  void expect(SteadyTime deadline, Callback callback);
+
+  void post_error(Callback callback, std::string why);
+  void run_posted();
+  template <typename Act>
+  void guarded(const Act& act);
+  void start(uv_timer_t* timer, milliseconds delay, uv_timer_cb callback);
+
+  uv_loop_t* loop;
+  std::string client_name;
+  Events events;
+  std::minstd_rand random;
+  RedisAddress address;
+
+  Owned<uv_timer_t> rest_timer, deadline_timer, post_timer;
+  Owned<uv_poll_t> poll;  // declared before the socket: see drop_socket
+  std::unique_ptr<Stream> stream;
+  int watched = 0;
+  unsigned socket_number = 0;  // tells a running function that a callback changed the socket under it
+
+  SteadyTime connect_deadline{}, armed_for = SteadyTime::max();
+  std::deque<Unanswered> unanswered;  // in the order sent
+  std::vector<std::function<void()>> posted;
+
+  std::size_t next_endpoint = 0;  // of those that the address has, in turn
+  milliseconds next_rest = shortest_rest;
+  bool told_of_failures = false;
+  std::string last_failure = "no connection was opened";
+};
+
+void AsyncConnection::State::create_timers() {
+  rest_timer = new_timer(loop, this);
+  deadline_timer = new_timer(loop, this);
+  post_timer = new_timer(loop, this);
+}
+
+// Runs what may find the connection lost, or call back somebody who closes, reopens or destroys it.
+template <typename Act>
+void AsyncConnection::State::guarded(const Act& act) {
+  const auto alive = shared_from_this();
+  const unsigned number = socket_number;
+  try {
+    act();
+  } catch (const std::runtime_error& e) {
+    if (number == socket_number) lose(e.what());
+  }
+}
+
+void AsyncConnection::State::start(uv_timer_t* timer, milliseconds delay, uv_timer_cb callback) {
+  // The loop's idea of the time is that of its last turn, which may have been long ago.
+  uv_update_time(loop);
+  uv_timer_start(timer, callback, static_cast<std::uint64_t>(std::max(delay, milliseconds(0)).count()), 0);
+}
+
+// ---- Opening and losing
+
+void AsyncConnection::State::open(RedisAddress to) {
+  close("the connection was opened anew");
+  address = std::move(to);
+  next_endpoint = 0;
+  next_rest = shortest_rest;
+  told_of_failures = false;
+  last_failure = "still connecting";
+  connect();
+}
+
+void AsyncConnection::State::close(const char* why) {
+  drop_socket(why);
+  uv_timer_stop(rest_timer.get());
+  phase = Phase::closed;
+  last_failure = why;
+}
+
+void AsyncConnection::State::destroy() {
+  close("");
+  posted.clear();
+  events = {};
+  rest_timer.reset();
+  deadline_timer.reset();
+  post_timer.reset();
+}
+
+void AsyncConnection::State::connect() {
+  guarded([this] {
+    phase = Phase::connecting;
+    connect_deadline = steady_now() + connect_timeout;
+    const std::vector<Endpoint> endpoints = endpoints_of(address, Lookup::numeric_only);
+    const std::size_t endpoint = next_endpoint;
+    next_endpoint = (endpoint + 1) % endpoints.size();
+    UniqueFd socket = begin_connect(endpoints[endpoint % endpoints.size()]);
+    if (!socket) throw ConnectionLost("too many clients wait for the socket");
+
+    auto handle = std::make_unique<uv_poll_t>();
+    check_uv("uv_poll_init", uv_poll_init(loop, handle.get(), socket.get()));
+    handle->data = this;
+    poll.reset(handle.release());
+    stream = std::make_unique<Stream>(std::move(socket));
+    watch();
+    arm(connect_deadline);
+  });
+}
+
+void AsyncConnection::State::greet() {
+  phase = Phase::greeting;
+  for (const Command& command : greeting(address, client_name)) {
+    stream->append(command);
+    expect(connect_deadline, [command](const Result& result) {
+      if (!result.error.empty()) return;
+      if (const auto why = refusal(command, result.reply)) throw ConnectionLost(*why);
+    });
+  }
+  push_out();
+  if (unanswered.empty()) begin_service();
+}
+
+void AsyncConnection::State::begin_service() {
+  phase = Phase::connected;
+  next_endpoint = 0;
+  next_rest = shortest_rest;
+  told_of_failures = false;
+  if (!events.connected) return;
+  post([this, number = socket_number] {
+    // A copy, since the callback may destroy the original.
+    if (number == socket_number) std::function<void()>(events.connected)();
+  });
+}
+
+void AsyncConnection::State::lose(const std::string& why) {
+  if (phase == Phase::closed || phase == Phase::resting) return;
+  const bool was_connected = phase == Phase::connected;
+  last_failure = fmt::format("{}: {}", address.without_password(), why);
+  drop_socket(last_failure);
+
+  // An address of several numbers has failed when each of them has.
+  const bool tried_all = was_connected || next_endpoint == 0;
+  if (tried_all && (was_connected || !told_of_failures)) {
+    told_of_failures = !was_connected;
+    if (events.disconnected) post([tell = events.disconnected, words = last_failure] { tell(words); });
+  }
+  if (!tried_all) return rest(milliseconds(0));
+  rest(
+      milliseconds(std::uniform_int_distribution<milliseconds::rep>(next_rest.count() / 2, next_rest.count())(random)));
+  next_rest = std::min(next_rest * 2, longest_rest);
+}
+
+void AsyncConnection::State::rest(milliseconds delay) {
+  phase = Phase::resting;
+  start(rest_timer.get(), delay, [](uv_timer_t* timer) { static_cast<State*>(timer->data)->connect(); });
+}
+
+void AsyncConnection::State::drop_socket(const std::string& why) {
+  ++socket_number;
+  // libuv first, while the descriptor is still ours: its number may be another file's a moment later.
+  poll.reset();
+  stream.reset();
+  watched = 0;
+  uv_timer_stop(deadline_timer.get());
+  armed_for = SteadyTime::max();
+  for (Unanswered& command : std::exchange(unanswered, {})) post_error(std::move(command.callback), why);
+}
+
+// ---- Sending
+
+void AsyncConnection::State::send(const Command& command, milliseconds timeout, Callback callback) {
+  if (phase != Phase::connected) return post_error(std::move(callback), "not connected to Redis: " + last_failure);
+  if (stream->unsent() + wire_size(command) > max_unsent_bytes)
+    return post_error(std::move(callback), "not sent: more than 64 MB wait for Redis to read them");
+  stream->append(command);
+  expect(steady_now() + timeout, std::move(callback));
+}
+
+void AsyncConnection::State::expect(SteadyTime deadline, Callback callback) {
+  unanswered.push_back({deadline, std::move(callback)});
+  arm(deadline);
+}
+
+void AsyncConnection::State::push_out() {
+  if (!stream) return;
+  stream->write_some();
+  watch();
+}
+
+// ---- What the loop calls
+
+void AsyncConnection::State::watch() {
+  const bool to_write = phase == Phase::connecting || stream->unsent() > 0;
+  const int wanted = UV_READABLE | (to_write ? UV_WRITABLE : 0);
+  if (wanted == watched) return;
+  watched = wanted;
+  check_uv("uv_poll_start", uv_poll_start(poll.get(), wanted, [](uv_poll_t* handle, int status, int ready) {
+             static_cast<State*>(handle->data)->heed_socket(status, ready);
+           }));
+}
+
+void AsyncConnection::State::heed_socket(int status, int ready) {
+  guarded([&] {
+    // libuv reports every socket error as EBADF and stops watching; the socket itself knows the reason.
+    if (status < 0) watched = 0;
+    if (phase == Phase::connecting) {
+      if (const int error = connect_error(stream->fd()); error != 0)
+        throw std::system_error(error, std::generic_category(), "connect");
+      return greet();
+    }
+    if (status >= 0 && (ready & UV_READABLE) == 0) return push_out();
+    if (!read_answers()) return;
+    if (status < 0) throw ConnectionLost("the socket failed");
+    push_out();
+  });
+}
+
+// Reads until nothing more is there, but not forever.  False when a callback closed or reopened the connection.
+bool AsyncConnection::State::read_answers() {
+  for (int reads = 0; reads < 16 && stream->read_some(); ++reads) {
+    if (!take_answers()) return false;
+  }
+  return true;
+}
+
+bool AsyncConnection::State::take_answers() {
+  const unsigned number = socket_number;
+  while (Reply reply = stream->next_reply()) {
+    if (unanswered.empty())
+      throw ConnectionLost(fmt::format("Redis answered what nobody asked: {}", reply.view().error()));
+    const Callback callback = std::move(unanswered.front().callback);
+    unanswered.pop_front();
+    callback(Result{std::move(reply), ""});
+    if (number != socket_number) return false;
+    if (phase == Phase::greeting && unanswered.empty()) begin_service();
+  }
+  if (unanswered.empty() && phase == Phase::connected) {
+    uv_timer_stop(deadline_timer.get());
+    armed_for = SteadyTime::max();
+  }
+  return true;
+}
+
+void AsyncConnection::State::arm(SteadyTime deadline) {
+  if (deadline >= armed_for) return;
+  armed_for = deadline;
+  start(deadline_timer.get(), std::chrono::ceil<milliseconds>(deadline - steady_now()),
+        [](uv_timer_t* timer) { static_cast<State*>(timer->data)->heed_deadline(); });
+}
+
+void AsyncConnection::State::heed_deadline() {
+  guarded([this] {
+    armed_for = SteadyTime::max();
+    if (phase == Phase::connecting) {
+      if (steady_now() >= connect_deadline) throw ConnectionLost("no connection within 5 s");
+      return arm(connect_deadline);
+    }
+    // The loop runs its timers before it looks at sockets, so after a long turn the answer may be there already.
+    if (!read_answers()) return;
+    if (unanswered.empty()) return;
+    // Answers come in order, but a younger command may be in more of a hurry.
+    const auto earlier = [](const Unanswered& a, const Unanswered& b) { return a.deadline < b.deadline; };
+    const SteadyTime first = std::min_element(unanswered.begin(), unanswered.end(), earlier)->deadline;
+    if (steady_now() >= first) throw ConnectionLost("no whole reply within the deadline");
+    arm(first);
+  });
+}
+
+// ---- The next turn
+
+// Callbacks of what failed run on a turn of their own: whoever called send() is not yet ready for them.
+void AsyncConnection::State::post(std::function<void()> act) {
+  posted.push_back(std::move(act));
+  if (posted.size() > 1) return;
+  start(post_timer.get(), milliseconds(0), [](uv_timer_t* timer) { static_cast<State*>(timer->data)->run_posted(); });
+}
+
+void AsyncConnection::State::post_error(Callback callback, std::string why) {
+  post([callback = std::move(callback), why = std::move(why)] { callback(Result{Reply(), why}); });
+}
+
+void AsyncConnection::State::run_posted() {
+  const auto alive = shared_from_this();
+  for (const auto& act : std::exchange(posted, {})) {
+    if (!post_timer) return;  // destroyed by the one before
+    guarded(act);
+  }
+}
+
+AsyncConnection::AsyncConnection(uv_loop_s* loop, std::string client_name, Events events)
+    : state_(std::make_shared<State>(loop, std::move(client_name), std::move(events))) {
+  state_->create_timers();
+}
+
+AsyncConnection::~AsyncConnection() { state_->destroy(); }
+
+void AsyncConnection::open(RedisAddress address) { state_->open(std::move(address)); }
+
+void AsyncConnection::close() { state_->close("the connection was closed"); }
+
+bool AsyncConnection::connected() const { return state_->phase == State::Phase::connected; }
+
+void AsyncConnection::send(const Command& command, milliseconds deadline, Callback callback) {
+  state_->send(command, deadline, std::move(callback));
+  state_->push_out_guarded();
+}
+
+void AsyncConnection::send_all(const std::vector<Command>& commands, milliseconds deadline,
+                               std::function<void(std::vector<Result>)> callback) {
+  struct Collected {
+    std::vector<Result> results;
+    std::size_t missing;
+    std::function<void(std::vector<Result>)> callback;
+  };
+  const auto all = std::make_shared<Collected>(
+      Collected{std::vector<Result>(commands.size()), commands.size(), std::move(callback)});
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    state_->send(commands[i], deadline, [all, i](Result result) {
+      all->results[i] = std::move(result);
+      if (--all->missing == 0) all->callback(std::move(all->results));
+    });
+  }
+  if (commands.empty()) state_->post([all] { all->callback({}); });
+  state_->push_out_guarded();
+}
+
+}  // namespace brood

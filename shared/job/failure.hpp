@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shared/clock.hpp"
@@ -16,9 +17,9 @@ struct Failure {
   std::string error_class;
   std::string message;
   std::vector<std::string> backtrace;  // one frame a line, innermost first; may be empty
-  bool from_job = true;        // raised inside the job's own code (a missing `retry` then takes the class's option)
+  bool from_job = true;           // raised inside the job's own code: a missing `retry` then takes the class's option
   bool always_backtrace = false;  // a crash: stored whatever `backtrace` says
-  bool crash = false;          // counts in the payload's crash_count; the max_crashes-th moves the job to dead
+  bool crash = false;             // counts in the payload's crash_count; the max_crashes-th moves the job to dead
 };
 
 // What a job's `retry_in` hook answered.
@@ -52,13 +53,19 @@ struct Verdict {
 // The count that this failure will have: 0 for the first, else retry_count + 1.  It is what hooks are given.
 std::int64_t failure_count(const Payload& job);
 
-// `fetched_from` is the queue's bare name, `class_retry` the job class's own option (nullopt: class unknown),
-// `jitter` a number in [0, 1) that picks the jitter.
-Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnswer& hook, std::optional<RetryOption> class_retry,
-                      std::string_view fetched_from, WallTime now, double jitter, const RetryPolicy& policy);
+// `fetched_from` is the queue's bare name, `class_retry` the job class's own option (nullopt: not known, which counts
+// as Sidekiq's default `true`; asked only for a failure from_job), `jitter` a number in [0, 1) that picks the jitter.
+// A hook's answer counts only while retries are left: an exhausted job's hook is not asked.
+Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnswer& hook,
+                      std::optional<RetryOption> class_retry, std::string_view fetched_from, WallTime now,
+                      double jitter, const RetryPolicy& policy);
 
-// After exhaustion: true when the job goes to the dead set; false when the exhausted hook discarded it or `dead` is false.
+// After exhaustion: true when the job goes to the dead set; false when the exhausted hook discarded it or `dead` is
+// false.
 bool goes_to_dead(const Payload& job, bool hook_discarded);
+
+// The job as its death handlers see it when an exhausted job does not go to the dead set: with discarded_at.
+Payload discarded(const Payload& job, WallTime now);
 
 // Sidekiq's error_backtrace: JSON array of lines, zlib, base64 without line breaks.
 std::string encode_backtrace(const std::vector<std::string>& lines);

@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "shared/clock.hpp"
+#include "shared/job/json_object.hpp"
 
 namespace brood {
 
@@ -25,49 +25,46 @@ enum class TimeUnit { integer_milliseconds, float_seconds };
 // spelling, unknown members, order, escapes, white space.
 class Payload {
  public:
+  using Edit = JsonObject::Edit;
+
   // Throws BadPayload with a sentence that an operator understands.
   static Payload parse(std::string text);
 
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return json_.text(); }
 
   // Raw JSON text of a top-level member as written ("\"default\"", "[1, 2]", "25"); nullopt when absent.  Of a key
   // given twice the last one counts, as in Ruby.
-  std::optional<std::string_view> raw(std::string_view key) const;
+  std::optional<std::string_view> raw(std::string_view key) const { return json_.raw(key); }
 
   // The member when it is a string, unescaped; nullopt otherwise.
-  std::optional<std::string> string(std::string_view key) const;
-  std::optional<std::int64_t> integer(std::string_view key) const;
-  std::optional<double> number(std::string_view key) const;
+  std::optional<std::string> string(std::string_view key) const { return json_.string(key); }
+  std::optional<std::int64_t> integer(std::string_view key) const { return json_.integer(key); }
+  std::optional<double> number(std::string_view key) const { return json_.number(key); }
 
-  std::string job_class() const;  // "class"
-  std::string args() const;       // raw JSON array
-  std::string jid() const;        // empty when absent
+  // True unless the member is absent, null or false, as Ruby judges it.
+  bool truthy(std::string_view key) const { return json_.truthy(key); }
+
+  std::string job_class() const;      // "class"
+  std::string args() const;           // raw JSON array
+  std::string jid() const;            // empty when absent
   std::string display_class() const;  // display_class, else wrapped, else class
 
   TimeUnit time_unit() const;  // of created_at; integer milliseconds when absent
-  // A time member in either unit (>= 1e11 means milliseconds); nullopt when absent or no number.
+  // A time member in either unit (>= 1e11 means milliseconds); nullopt when absent, no number, or beyond the clock.
   std::optional<WallTime> time(std::string_view key) const;
 
+  // Seconds since the job was enqueued, or else created; 0 when unknown.
+  double latency_seconds(WallTime now) const;
+
   // Changes members in place and appends new ones, in the order given, in compact form; an absent raw value removes
-  // the member.  Everything else keeps its bytes.
-  struct Edit {
-    std::string key;
-    std::optional<std::string> raw;  // JSON text
-  };
+  // the member.  Everything else keeps its bytes.  Throws BadPayload when the result would be no job.
   Payload with(const std::vector<Edit>& edits) const;
 
  private:
-  struct Member {  // byte ranges in text_
-    std::string key;
-    std::size_t key_begin, value_begin, value_end;
-  };
-  std::string text_;
-  std::vector<Member> members_;
-};
+  static Payload checked(JsonObject json);
 
-// JSON text of a string as Ruby writes it: only ", \ and control characters escaped, bytes that are no UTF-8
-// replaced by U+FFFD.
-std::string json_string(std::string_view text);
+  JsonObject json_;
+};
 
 // `t` as a payload member in `unit`: 1795237318514, or 1795237318.5142 (always with a fraction).
 std::string json_time(WallTime t, TimeUnit unit);

@@ -1,0 +1,118 @@
+#include "shared/job/payload.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace brood {
+namespace {
+
+// Integers above this are milliseconds; as seconds they would lie beyond the year 5138.
+constexpr double least_milliseconds = 1e11;
+
+// What WallTime can hold, with some room: the years 1678 to 2261.
+constexpr double most_seconds = 9.2e9;
+
+constexpr std::int64_t nanoseconds_in_second = 1'000'000'000;
+
+std::string shortest(double value) {
+  // Without an exponent where people and Ruby expect none; never "2e+09".
+  const bool plain = value == 0 || (std::abs(value) >= 1e-4 && std::abs(value) < 1e16);
+  std::array<char, 64> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                 plain ? std::chars_format::fixed : std::chars_format::scientific)
+                       .ptr;
+  return {text.data(), end};
+}
+
+}  // namespace
+
+Payload Payload::parse(std::string text) {
+  try {
+    return checked(JsonObject::parse(std::move(text)));
+  } catch (const BadJson& error) {
+    throw BadPayload(std::string("the payload is not a JSON object: ") + error.what());
+  }
+}
+
+Payload Payload::checked(JsonObject json) {
+  const auto job_class = json.raw("class");
+  if (!job_class) throw BadPayload("the payload has no class");
+  if (job_class->front() != '"') throw BadPayload("the payload's class is not a string");
+  if (*job_class == "\"\"") throw BadPayload("the payload's class is empty");
+  const auto args = json.raw("args");
+  if (!args) throw BadPayload("the payload has no args");
+  if (args->front() != '[') throw BadPayload("the payload's args are not an array");
+  Payload payload;
+  payload.json_ = std::move(json);
+  return payload;
+}
+
+std::string Payload::job_class() const { return string("class").value_or(""); }
+
+std::string Payload::args() const { return std::string(raw("args").value_or("[]")); }
+
+std::string Payload::jid() const { return string("jid").value_or(""); }
+
+std::string Payload::display_class() const {
+  for (const char* key : {"display_class", "wrapped"}) {
+    if (auto name = string(key); name && !name->empty()) return *std::move(name);
+  }
+  return job_class();
+}
+
+TimeUnit Payload::time_unit() const {
+  const auto created_at = raw("created_at");
+  return created_at && number("created_at") && !is_json_integer(*created_at) ? TimeUnit::float_seconds
+                                                                             : TimeUnit::integer_milliseconds;
+}
+
+std::optional<WallTime> Payload::time(std::string_view key) const {
+  const auto value = number(key);
+  if (!value) return std::nullopt;
+  const bool milliseconds = *value >= least_milliseconds;
+  const double seconds = milliseconds ? *value / 1e3 : *value;
+  if (!(std::abs(seconds) < most_seconds)) return std::nullopt;
+
+  // Integers exactly; a double's seconds and fraction apart, since it does not hold that many nanoseconds.
+  if (const auto whole = integer(key)) {
+    if (milliseconds) return WallTime(std::chrono::milliseconds(*whole));
+    return WallTime(std::chrono::seconds(*whole));
+  }
+  const double floor = std::floor(seconds);
+  return WallTime(std::chrono::seconds(static_cast<std::int64_t>(floor)) +
+                  std::chrono::nanoseconds(std::llround((seconds - floor) * 1e9)));
+}
+
+double Payload::latency_seconds(WallTime now) const {
+  auto since = time("enqueued_at");
+  if (!since) since = time("created_at");
+  return since ? std::chrono::duration<double>(now - *since).count() : 0.0;
+}
+
+Payload Payload::with(const std::vector<Edit>& edits) const {
+  try {
+    return checked(json_.with(edits));
+  } catch (const BadJson& error) {
+    throw BadPayload(std::string("the payload cannot be changed: ") + error.what());
+  }
+}
+
+std::string json_time(WallTime t, TimeUnit unit) {
+  const std::int64_t nanoseconds = t.time_since_epoch().count();
+  if (unit == TimeUnit::integer_milliseconds)
+    return std::to_string(std::chrono::floor<std::chrono::milliseconds>(t).time_since_epoch().count());
+
+  // Nanoseconds since the epoch do not fit a double; seconds plus a fraction round but once.
+  const double seconds = static_cast<double>(nanoseconds / nanoseconds_in_second) +
+                         static_cast<double>(nanoseconds % nanoseconds_in_second) / 1e9;
+  std::string text = shortest(seconds);
+  // An integer would be read as milliseconds by release 8.
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string score_text(double seconds) { return shortest(seconds); }
+
+}  // namespace brood

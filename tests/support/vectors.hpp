@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace brood::test {
+
+// One value of the vectors' file, read by other means than the code under test.
+struct VectorValue {
+  enum class Kind { object, array, string, other } kind = Kind::other;
+  std::string text;  // a string unescaped; of a number, true, false and null the spelling
+  std::vector<VectorValue> elements;
+  std::vector<std::pair<std::string, VectorValue>> members;
+
+  bool has(std::string_view key) const;                       // and it is not null
+  const VectorValue& operator[](std::string_view key) const;  // throws when it is absent
+  double number() const;
+};
+
+struct Vector {
+  std::string id;
+  std::string version;
+  VectorValue input;
+  VectorValue expect;
+};
+
+// The conformance vectors whose id begins with `prefix`: what the Ruby releases were seen to write, and formulas.
+// Throws when there is none, so that no test passes by finding nothing.
+std::vector<Vector> vectors(std::string_view prefix,
+                            const std::string& file = BROOD_SOURCE_DIR "/tests/support/vectors.json");
+
+}  // namespace brood::test

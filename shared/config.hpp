@@ -34,7 +34,8 @@ struct WorkerSettings {
 struct CapsuleSettings {
   std::string name = "default";
   int concurrency = 1;
-  QueueOrder queues;
+  QueueOrder queues = {};
+  bool follows_all_queues = false;  // queues is "*" alone: every queue that Redis knows, looked up while running
 };
 
 // A job class that is a program.
@@ -43,7 +44,7 @@ struct CommandSettings {
   std::chrono::milliseconds timeout{0};
 };
 
-// Every setting of etc/brood.toml as a plain value; nothing here touches the file system.
+// Every setting of etc/brood.toml as a plain value.
 struct Config {
   std::vector<CapsuleSettings> capsules;  // "default" first; never empty once loaded
   std::vector<std::string> require;
@@ -61,11 +62,13 @@ struct Config {
   bool log_jobs = true;
   WorkerSettings worker;
   std::map<std::string, CommandSettings> commands;
+  std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 
   int concurrency() const;  // workers of all capsules together
 };
 
-// A setting that cannot be used.  what() is one sentence: `etc/brood.toml:3: concurency: unknown key; did you mean "concurrency"?`
+// A setting that cannot be used.  what() is one sentence: `etc/brood.toml:3: concurency: unknown key; did you mean
+// "concurrency"?`
 class ConfigError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -73,16 +76,17 @@ class ConfigError : public std::runtime_error {
 
 // What the command line says; absent members leave the file's value alone.
 struct ConfigOverrides {
-  std::optional<int> concurrency;
-  std::vector<std::string> queues;  // "name" or "name,weight"; replaces the default capsule's
-  std::vector<std::string> require; // replaces the file's
-  std::optional<std::string> shutdown_timeout;  // seconds, or a duration with its unit
-  std::optional<std::string> environment, tag, redis_url, log_format;
+  std::optional<int> concurrency = {};
+  std::vector<std::string> queues = {};              // "name" or "name,weight"; replaces the default capsule's
+  std::vector<std::string> require = {};             // replaces the file's
+  std::optional<std::string> shutdown_timeout = {};  // seconds, or a duration with its unit
+  std::optional<std::string> environment = {}, tag = {}, redis_url = {}, log_format = {};
   bool verbose = false;
 };
 
-// Reads `path` (empty: built-in defaults), applies `overrides`, and checks every value.
-// Throws ConfigError; reads no environment variable but those the contract names for Redis are left to redis_location.
+// Reads `path` (empty: built-in defaults), applies `overrides`, and checks every value.  Relative paths of job
+// libraries are made absolute against the working directory.  Where nobody names an environment, APP_ENV, RAILS_ENV and
+// RACK_ENV do, as for Sidekiq; the variables that say where Redis is are left to redis_location. Throws ConfigError.
 Config load_config(const std::string& path, const ConfigOverrides& overrides);
 
 }  // namespace brood

@@ -54,16 +54,22 @@ bool acts_on_a_reader(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-void append_escaped(std::string& line, std::string_view text, Format format) {
+enum class Escape {
+  json,    // for inside a JSON string
+  quoted,  // for inside quotes
+  plain,   // quotes and backslashes stay
+};
+
+void append_escaped(std::string& line, std::string_view text, Escape escape) {
   while (!text.empty()) {
     const auto [c, bytes] = decode(text);
     if (bytes == 0) {
-      line += format == Format::json ? std::string("\xef\xbf\xbd")
+      line += escape == Escape::json ? std::string("\xef\xbf\xbd")
                                      : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
       text.remove_prefix(1);
       continue;
     }
-    if (c == '"' || c == '\\') {
+    if ((c == '"' || c == '\\') && escape != Escape::plain) {
       line += '\\';
       line += static_cast<char>(c);
     } else if (c == '\n') {
@@ -73,7 +79,7 @@ void append_escaped(std::string& line, std::string_view text, Format format) {
     } else if (c == '\t') {
       line += "\\t";
     } else if (acts_on_a_reader(c)) {
-      const bool short_form = format == Format::text && c < 0x80;
+      const bool short_form = escape != Escape::json && c < 0x80;
       line += short_form ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{:04x}", c);
     } else {
       line += text.substr(0, bytes);
@@ -102,7 +108,7 @@ bool needs_quotes(std::string_view value) {
 void append_quoted(std::string& line, std::string_view value, Format format) {
   const std::string_view shown = cut(value);
   line += '"';
-  append_escaped(line, shown, format);
+  append_escaped(line, shown, format == Format::json ? Escape::json : Escape::quoted);
   if (shown.size() < value.size()) line += "...";
   line += '"';
 }
@@ -169,6 +175,12 @@ std::string format_line(const Options& options, Level level, WallTime now, pid_t
   }
   line += '\n';
   return line;
+}
+
+std::string printable(std::string_view text) {
+  std::string escaped;
+  append_escaped(escaped, text, Escape::plain);
+  return escaped;
 }
 
 }  // namespace brood::log

@@ -18,4 +18,8 @@ namespace brood::log {
 std::string format_line(const Options& options, Level level, WallTime now, pid_t pid, std::string_view event,
                         std::initializer_list<Fact> facts);
 
+// `text` with everything escaped that a terminal or a log reader would act on, and what is no UTF-8: for messages that
+// quote what others wrote.
+std::string printable(std::string_view text);
+
 }  // namespace brood::log

@@ -8,3 +8,8 @@ target_compile_definitions(brood_test_vectors PRIVATE BROOD_SOURCE_DIR="${PROJEC
 target_link_libraries(brood_test_vectors PUBLIC brood_flags PRIVATE simdjson::simdjson)
 brood_test(unit/json LINK brood_job brood_test_vectors)
 brood_test(unit/queue_order LINK brood_base brood_test_vectors)
+brood_test(unit/payload LINK brood_job brood_test_vectors simdjson::simdjson)
+brood_test(unit/judge_failure LINK brood_job brood_test_vectors)
+brood_test(unit/backtrace LINK brood_job brood_test_vectors ZLIB::ZLIB)
+brood_test(unit/config LINK brood_base brood_test_support)
+brood_test(unit/duration LINK brood_base)

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/config.hpp"
+
+// What makes one value usable, wherever it was written.  Every check returns its argument or throws ConfigError.
+namespace brood::setting {
+
+inline constexpr int most_workers = 10'000;
+
+// Where a value stands, for the error about it: "etc/brood.toml:3: worker.max_jobs", "--concurrency" or "APP_ENV".
+struct Place {
+  std::string name;
+  [[noreturn]] void refuse(const std::string& why) const;
+};
+
+std::int64_t check_count(const Place& place, std::int64_t n, std::int64_t least, std::int64_t most);
+std::chrono::milliseconds check_duration(const Place& place, std::chrono::milliseconds d,
+                                         std::chrono::milliseconds least, std::chrono::milliseconds most);
+std::string check_text(const Place& place, const std::string& text);  // not empty, no NUL
+std::string check_name(const Place& place, const std::string& name);  // is_safe_name
+std::string check_redis_url(const Place& place, const std::string& url);
+
+std::chrono::milliseconds read_duration(const Place& place, const std::string& text);
+std::uint64_t read_memory_limit(const Place& place, const std::string& text);
+log::Level read_level(const Place& place, const std::string& word);
+log::Format read_format(const Place& place, const std::string& word);
+QueueOrder::Entry read_queue(const Place& place, const std::string& text);  // "name" or "name,weight"
+std::string read_job_library(const Place& place, const std::string& path);  // absolute
+
+// Gives `capsule` its queues; "*" must stand alone.
+void set_queues(const Place& place, CapsuleSettings& capsule, std::vector<QueueOrder::Entry> entries);
+
+}  // namespace brood::setting

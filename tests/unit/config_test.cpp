@@ -1,0 +1,422 @@
+#define BOOST_TEST_MODULE config
+#include "shared/config.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+// What the tests must not inherit from whoever runs them.
+struct NoEnvironment {
+  NoEnvironment() {
+    for (const char* const name : {"APP_ENV", "RAILS_ENV", "RACK_ENV"}) unsetenv(name);
+  }
+} const no_environment;
+
+Config load(const std::string& toml, const ConfigOverrides& overrides = {}) {
+  const TemporaryDirectory directory;
+  return load_config(directory.write("brood.toml", toml), overrides);
+}
+
+// The error about `toml`, from the line number on; "" when there is none.
+std::string complaint(const std::string& toml) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("brood.toml", toml);
+  try {
+    load_config(path, {});
+    return "";
+  } catch (const ConfigError& error) {
+    const std::string what = error.what();
+    return what.starts_with(path + ":") ? what.substr(path.size() + 1) : what;
+  }
+}
+
+std::string complaint_about_path(const std::string& path) {
+  try {
+    load_config(path, {});
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+std::string complaint_about(const ConfigOverrides& overrides) {
+  try {
+    load_config("", overrides);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+std::string reference() {
+  std::ifstream file(BROOD_SOURCE_DIR "/etc/brood.toml");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void check_defaults(const Config& config) {
+  BOOST_TEST_REQUIRE(config.capsules.size() == 1u);
+  BOOST_TEST(config.capsules[0].name == "default");
+  BOOST_TEST(config.capsules[0].concurrency >= 1);
+  BOOST_TEST(config.capsules[0].queues.names() == std::vector<std::string>{"default"},
+             boost::test_tools::per_element());
+  BOOST_TEST(config.require.empty());
+  BOOST_CHECK(config.shutdown_timeout == 25s);
+  BOOST_TEST(config.environment == "development");
+  BOOST_TEST(config.tag == "");
+  BOOST_CHECK(config.poll_interval == 5s);
+  BOOST_TEST(config.max_retries == 25);
+  BOOST_TEST(config.max_unavailable == 1);
+  BOOST_TEST(config.labels.empty());
+  BOOST_TEST(config.dead_max_jobs == 10'000);
+  BOOST_CHECK(config.dead_timeout == 180 * 24h);
+  BOOST_TEST(config.redis.url == "");
+  BOOST_CHECK(config.log.level == log::Level::info);
+  BOOST_CHECK(config.log.format == log::Format::text);
+  BOOST_TEST(config.log.file == "");
+  BOOST_TEST(config.log_jobs);
+  BOOST_TEST(config.worker.max_jobs == 0u);
+  BOOST_TEST(config.worker.max_rss_bytes == 0u);
+  BOOST_TEST(config.worker.memory_limit_bytes == 0u);
+  BOOST_CHECK(config.worker.job_timeout == 0s);
+  BOOST_CHECK(config.worker.timeout_grace == 2s);
+  BOOST_TEST(config.worker.max_crashes == 3);
+  BOOST_TEST(config.worker.max_batch == 32);
+  BOOST_TEST(config.commands.empty());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(without_a_file_every_setting_has_its_default) { check_defaults(load_config("", {})); }
+
+BOOST_AUTO_TEST_CASE(an_empty_file_sets_nothing) { check_defaults(load("")); }
+
+BOOST_AUTO_TEST_CASE(the_reference_file_shows_the_defaults) { check_defaults(load(reference())); }
+
+BOOST_AUTO_TEST_CASE(every_key_that_the_reference_file_leaves_out_is_accepted_too) {
+  const std::string all = std::regex_replace(reference(), std::regex("(^|\n)#(\\[|[a-z_]+ = )"), "$1$2");
+  const Config config = load(all);
+  BOOST_TEST(config.redis.password_file == "/etc/brood/redis.password");
+  BOOST_TEST(config.log.file == "/var/log/brood/brood.log");
+  BOOST_TEST(config.capsules.size() == 2u);
+  BOOST_TEST(config.commands.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(every_key_of_the_file_reaches_its_setting) {
+  const Config config = load(R"(
+concurrency = 8
+queues = [["critical", 5], ["default", 1]]
+require = ["/usr/lib/brood/jobs/libjobs.so"]
+shutdown_timeout = "1m30s"
+environment = "production"
+tag = "images"
+poll_interval = 0.5
+max_retries = 3
+max_unavailable = 2
+labels = ["eu-1", "blue"]
+dead_max_jobs = 50
+dead_timeout = "2d"
+
+[redis]
+url = "unix:///run/redis/redis.sock?db=0"
+user = "brood"
+password_file = "/etc/brood/password"
+
+[log]
+level = "debug"
+format = "json"
+file = "/var/log/brood.log"
+log_jobs = false
+
+[worker]
+max_jobs = 1000
+max_rss = "512M"
+memory_limit = "2G"
+job_timeout = "10m"
+timeout_grace = 5
+max_crashes = 1
+max_batch = 8
+
+[capsules.images]
+concurrency = 4
+queues = ["images"]
+
+[commands.Transcode]
+run = ["/usr/bin/ffmpeg", "-i", "{0}", "{1}", ""]
+timeout = "10m"
+)");
+  BOOST_TEST(config.concurrency() == 12);
+  BOOST_TEST(config.capsules[0].concurrency == 8);
+  BOOST_TEST(config.capsules[0].queues.weights().at("critical") == 5);
+  BOOST_CHECK(config.capsules[0].queues.mode() == QueueOrder::Mode::weighted);
+  BOOST_TEST(config.require == std::vector<std::string>{"/usr/lib/brood/jobs/libjobs.so"},
+             boost::test_tools::per_element());
+  BOOST_CHECK(config.shutdown_timeout == 90s);
+  BOOST_TEST(config.environment == "production");
+  BOOST_TEST(config.tag == "images");
+  BOOST_CHECK(config.poll_interval == 500ms);
+  BOOST_TEST(config.max_retries == 3);
+  BOOST_TEST(config.max_unavailable == 2);
+  BOOST_TEST(config.labels == (std::vector<std::string>{"eu-1", "blue"}), boost::test_tools::per_element());
+  BOOST_TEST(config.dead_max_jobs == 50);
+  BOOST_CHECK(config.dead_timeout == 48h);
+  BOOST_TEST(config.redis.url == "unix:///run/redis/redis.sock?db=0");
+  BOOST_TEST(config.redis.user == "brood");
+  BOOST_TEST(config.redis.password_file == "/etc/brood/password");
+  BOOST_CHECK(config.log.level == log::Level::debug);
+  BOOST_CHECK(config.log.format == log::Format::json);
+  BOOST_TEST(config.log.file == "/var/log/brood.log");
+  BOOST_TEST(!config.log_jobs);
+  BOOST_TEST(config.worker.max_jobs == 1000u);
+  BOOST_TEST(config.worker.max_rss_bytes == 512ull << 20);
+  BOOST_TEST(config.worker.memory_limit_bytes == 2ull << 30);
+  BOOST_CHECK(config.worker.job_timeout == 10min);
+  BOOST_CHECK(config.worker.timeout_grace == 5s);
+  BOOST_TEST(config.worker.max_crashes == 1);
+  BOOST_TEST(config.worker.max_batch == 8);
+  BOOST_TEST_REQUIRE(config.capsules.size() == 2u);
+  BOOST_TEST(config.capsules[1].name == "images");
+  BOOST_TEST(config.capsules[1].concurrency == 4);
+  BOOST_TEST(config.capsules[1].queues.names() == std::vector<std::string>{"images"}, boost::test_tools::per_element());
+  BOOST_TEST(
+      config.commands.at("Transcode").run == (std::vector<std::string>{"/usr/bin/ffmpeg", "-i", "{0}", "{1}", ""}),
+      boost::test_tools::per_element());
+  BOOST_CHECK(config.commands.at("Transcode").timeout == 10min);
+  BOOST_TEST(config.warnings.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_capsule_without_settings_takes_as_many_workers_as_the_default_one_and_the_default_queue) {
+  const Config config = load("concurrency = 3\n[capsules.more]\n");
+  BOOST_TEST(config.capsules[1].concurrency == 3);
+  BOOST_TEST(config.capsules[1].queues.names() == std::vector<std::string>{"default"},
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(queues_are_names_pairs_or_names_with_a_comma_and_a_weight) {
+  BOOST_CHECK(load("queues = ['critical', 'default']").capsules[0].queues.mode() == QueueOrder::Mode::strict);
+  BOOST_TEST(load("queues = ['critical,3', 'default,1']").capsules[0].queues.weights().at("critical") == 3);
+  BOOST_TEST(load("queues = ['critical,3', ['default', 0]]").capsules[0].queues.weights().at("default") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_star_alone_follows_every_known_queue) {
+  const CapsuleSettings capsule = load("queues = ['*']").capsules[0];
+  BOOST_TEST(capsule.follows_all_queues);
+  BOOST_TEST(capsule.queues.names() == std::vector<std::string>{"*"}, boost::test_tools::per_element());
+  BOOST_TEST(!load("queues = ['star']").capsules[0].follows_all_queues);
+  BOOST_TEST(complaint("queues = ['critical', '*']") ==
+             "1: queues: \"*\" takes every known queue and must stand alone");
+}
+
+BOOST_AUTO_TEST_CASE(a_relative_job_library_is_found_from_the_working_directory) {
+  const std::string here = std::filesystem::current_path().string();
+  BOOST_TEST(load("require = ['./libjobs.so', 'libmore.so']").require ==
+                 (std::vector<std::string>{here + "/libjobs.so", here + "/libmore.so"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(line_ends_of_windows_and_a_byte_order_mark_are_accepted) {
+  BOOST_TEST(load("\xef\xbb\xbf"
+                  "concurrency = 3\r\ntag = 'x'\r\n")
+                 .concurrency() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_be_right) {
+  const std::pair<std::string, std::string> cases[] = {
+      // keys
+      {"\n\nconcurency = 3", "3: concurency: unknown key; did you mean \"concurrency\"?"},
+      {"colour = 3", "1: colour: unknown key"},
+      {"[worker]\nmax_job = 3", "2: worker.max_job: unknown key; did you mean \"max_jobs\"?"},
+      {"[workers]\nmax_jobs = 3", "1: workers: unknown key; did you mean \"worker\"?"},
+      {"max_rss = '1G'", "1: max_rss: unknown key; did you mean \"worker.max_rss\"?"},
+      {"timeout = 25", "1: timeout: unknown key; did you mean \"shutdown_timeout\"?"},
+      {"average_scheduled_poll_interval = 5",
+       "1: average_scheduled_poll_interval: unknown key; did you mean \"poll_interval\"?"},
+      {"[capsules.images]\nqueue = ['x']", "2: capsules.images.queue: unknown key; did you mean \"queues\"?"},
+      {"\"a\\nb\" = 1", "1: a\\nb: unknown key"},
+      // types
+      {"concurrency = '3'", "1: concurrency: must be an integer, not a string"},
+      {"concurrency = 3.0", "1: concurrency: must be an integer, not a float"},
+      {"tag = 3", "1: tag: must be a string, not an integer"},
+      {"tag = 2026-11-21", "1: tag: must be a string, not a date or time"},
+      {"queues = 'default'", "1: queues: must be an array of queues, not a string"},
+      {"require = 'libjobs.so'", "1: require: must be an array of strings, not a string"},
+      {"require = ['a.so',\n 3]", "2: require: must be a string, not an integer"},
+      {"shutdown_timeout = true", "1: shutdown_timeout: must be a duration such as \"25s\", not a boolean"},
+      {"redis = 'redis://localhost'", "1: redis: must be a table, not a string"},
+      {"[[worker]]", "1: worker: must be a table, not an array"},
+      {"capsules.images = 4", "1: capsules.images: must be a table, not an integer"},
+      {"[log]\nlog_jobs = 1", "2: log.log_jobs: must be true or false, not an integer"},
+      {"[worker]\nmax_rss = 1.5", "2: worker.max_rss: must be a size such as \"512M\", not a float"},
+      // counts
+      {"concurrency = 0", "1: concurrency: must be between 1 and 10000, not 0"},
+      {"concurrency = -1", "1: concurrency: must be between 1 and 10000, not -1"},
+      {"concurrency = 10001", "1: concurrency: must be between 1 and 10000, not 10001"},
+      {"concurrency = 2147483648", "1: concurrency: must be between 1 and 10000, not 2147483648"},
+      {"concurrency = 9223372036854775807", "1: concurrency: must be between 1 and 10000, not 9223372036854775807"},
+      {"max_retries = -1", "1: max_retries: must be between 0 and 1000000, not -1"},
+      {"max_unavailable = 0", "1: max_unavailable: must be between 1 and 10000, not 0"},
+      {"dead_max_jobs = 0", "1: dead_max_jobs: must be between 1 and 1000000000, not 0"},
+      {"[worker]\nmax_crashes = 0", "2: worker.max_crashes: must be between 1 and 1000, not 0"},
+      {"[worker]\nmax_batch = 33", "2: worker.max_batch: must be between 1 and 32, not 33"},
+      {"[worker]\nmax_jobs = -1", "2: worker.max_jobs: must be between 0 and 9223372036854775807, not -1"},
+      {"[capsules.a]\nconcurrency = 0", "2: capsules.a.concurrency: must be between 1 and 10000, not 0"},
+      {"concurrency = 9000\n[capsules.a]\n",
+       "concurrency of all capsules together: must be between 1 and 10000, not 18000"},
+      // durations and sizes
+      {"shutdown_timeout = 0", "1: shutdown_timeout: must be longer than 0"},
+      {"shutdown_timeout = -1", "1: shutdown_timeout: must not be negative"},
+      {"shutdown_timeout = '-1s'",
+       "1: shutdown_timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"-1s\""},
+      {"shutdown_timeout = '1e9h'",
+       "1: shutdown_timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"1e9h\""},
+      {"shutdown_timeout = 9223372036854775807",
+       "1: shutdown_timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"9223372036854775807\""},
+      {"shutdown_timeout = nan", "1: shutdown_timeout: must be a number of seconds"},
+      {"shutdown_timeout = '400d'", "1: shutdown_timeout: must be at most 365d"},
+      {"poll_interval = '1ms'", "1: poll_interval: must be at least 10ms"},
+      {"dead_timeout = 0", "1: dead_timeout: must be at least 1s"},
+      {"[worker]\nmemory_limit = '512'", "2: worker.memory_limit: must be 0 (no limit) or at least \"1M\""},
+      {"[worker]\nmemory_limit = 'lots'",
+       "2: worker.memory_limit: must be a size such as \"512M\", \"2G\" or \"0\", not \"lots\""},
+      {"[worker]\nmax_rss = -5", "2: worker.max_rss: must be a size such as \"512M\", \"2G\" or \"0\", not \"-5\""},
+      // names
+      {"tag = '<script>'", "1: tag: \"<script>\" must be made of letters, digits and _ . : @ / - (at most 255)"},
+      {"tag = ''", "1: tag: \"\" must be made of letters, digits and _ . : @ / - (at most 255)"},
+      {"labels = ['ok',\n'a b']", "2: labels: \"a b\" must be made of letters, digits and _ . : @ / - (at most 255)"},
+      {"environment = \"a\\u001b[31m\"",
+       "1: environment: \"a\\x1b[31m\" must be made of letters, digits and _ . : @ / - (at most 255)"},
+      {"[capsules.'a<b']", "1: capsules.a<b: \"a<b\" must be made of letters, digits and _ . : @ / - (at most 255)"},
+      {"[commands.'a b']\nrun = ['x']",
+       "1: commands.a b: \"a b\" must be made of letters, digits and _ . : @ / - (at most 255)"},
+      {"[capsules.default]", "1: capsules.default: the default capsule is set by the top-level concurrency and queues"},
+      // queues
+      {"queues = []", "1: queues: must name at least one queue"},
+      {"queues = [3]", "1: queues: a queue must be \"name\", \"name,weight\" or [\"name\", weight]"},
+      {"queues = [['a', 'b']]", "1: queues: a queue must be \"name\", \"name,weight\" or [\"name\", weight]"},
+      {"queues = [['a', 1, 2]]", "1: queues: a queue must be \"name\", \"name,weight\" or [\"name\", weight]"},
+      {"queues = [['a,2', 1]]", "1: queues: the weight is given twice"},
+      // choices and texts
+      {"[log]\nlevel = 'loud'", "2: log.level: must be \"debug\" or \"info\" or \"warn\" or \"error\", not \"loud\""},
+      {"[log]\nformat = 'xml'", "2: log.format: must be \"text\" or \"json\", not \"xml\""},
+      {"[log]\nfile = ''", "2: log.file: must not be empty"},
+      {"require = [\"a\\u0000b\"]", "1: require: must not contain a NUL character"},
+      {"[redis]\nurl = 'http://:secret@host'",
+       "2: redis.url: must begin with redis://, rediss:// or unix://, or be \"embedded\""},
+      {"[redis]\nurl = 'sentinel://host'", "2: redis.url: Sentinel is not supported"},
+      {"[commands.A]", "1: commands.A: needs run = [\"program\", \"argument\", ...]"},
+      {"[commands.A]\nrun = ['{0}']", "2: commands.A.run: an argument must not name the program"},
+      {"[commands.A]\nrun = ['']", "2: commands.A.run: must not be empty"},
+  };
+  for (const auto& [toml, expected] : cases) BOOST_TEST(complaint(toml) == expected);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_toml_is_named_with_its_line) {
+  for (const auto& [toml, line] : std::vector<std::pair<std::string, std::string>>{
+           {"concurrency = 3\nconcurrency = 4", "2: "},
+           {"\nconcurrency = ", "2: "},
+           {"concurrency = 9223372036854775808", "1: "},
+           {"tag = '\xff\xfe'", "1: "},
+           {"tag = 'a\x01'", "1: "},
+           {"x = " + std::string(100'000, '['), "1: "},
+           {std::string("tag = 'a'\0", 10), "1: "},
+       }) {
+    BOOST_TEST(complaint(toml).starts_with(line), complaint(toml) << " does not begin with " << line);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_path_that_is_no_readable_file_is_refused_without_waiting) {
+  const TemporaryDirectory directory;
+  BOOST_TEST(complaint_about_path(directory / "missing") == directory / "missing: No such file or directory");
+  BOOST_TEST(complaint_about_path(directory.path()) == directory.path() + ": is a directory, not a file");
+  BOOST_TEST_REQUIRE(mkfifo((directory / "fifo").c_str(), 0600) == 0);
+  BOOST_TEST(complaint_about_path(directory / "fifo") == directory / "fifo: is not a regular file");
+  BOOST_TEST(complaint_about_path("/dev/zero") == "/dev/zero: is not a regular file");
+  const std::string large = directory.write("large", std::string((1 << 20) + 1, '#'));
+  BOOST_TEST(complaint_about_path(large) == large + ": is larger than 1 MB");
+  BOOST_TEST(complaint_about_path(directory.write("fits", std::string(1 << 20, '#'))) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_everybody_may_change_or_that_shows_a_password_is_warned_of) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("brood.toml", "[redis]\nurl = 'redis://:secret@localhost'\n");
+  chmod(path.c_str(), 0600);
+  BOOST_TEST(load_config(path, {}).warnings.empty());
+  chmod(path.c_str(), 0646);
+  BOOST_TEST(load_config(path, {}).warnings ==
+                 (std::vector<std::string>{path + " can be changed by every user of this machine",
+                                           path + " holds a password and can be read by every user of this machine"}),
+             boost::test_tools::per_element());
+  const std::string harmless = directory.write("harmless.toml", "[redis]\nurl = 'redis://localhost:6379'\n");
+  chmod(harmless.c_str(), 0644);
+  BOOST_TEST(load_config(harmless, {}).warnings.empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_command_line_wins_over_the_file) {
+  ConfigOverrides overrides;
+  overrides.concurrency = 2;
+  overrides.queues = {"critical,3", "default,1"};
+  overrides.require = {"/a.so"};
+  overrides.shutdown_timeout = "8";
+  overrides.environment = "staging";
+  overrides.tag = "cli";
+  overrides.redis_url = "embedded";
+  overrides.log_format = "json";
+  overrides.verbose = true;
+  const Config config = load(
+      "concurrency = 8\nqueues = ['images']\nrequire = ['/b.so', '/c.so']\nshutdown_timeout = 1\nenvironment = "
+      "'production'\n"
+      "tag = 'file'\n[redis]\nurl = 'redis://localhost'\n[log]\nlevel = 'error'\n[capsules.more]\nconcurrency = 1\n",
+      overrides);
+  BOOST_TEST(config.concurrency() == 3);
+  BOOST_TEST(config.capsules[0].queues.weights().at("critical") == 3);
+  BOOST_TEST(config.require == std::vector<std::string>{"/a.so"}, boost::test_tools::per_element());
+  BOOST_CHECK(config.shutdown_timeout == 8s);
+  BOOST_TEST(config.environment == "staging");
+  BOOST_TEST(config.tag == "cli");
+  BOOST_TEST(config.redis.url == "embedded");
+  BOOST_CHECK(config.log.format == log::Format::json);
+  BOOST_CHECK(config.log.level == log::Level::debug);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_value_of_the_command_line_is_named_by_its_flag) {
+  BOOST_TEST(complaint_about({.concurrency = 0}) == "--concurrency: must be between 1 and 10000, not 0");
+  BOOST_TEST(complaint_about({.queues = {"*", "a"}}) == "--queue: \"*\" takes every known queue and must stand alone");
+  BOOST_TEST(complaint_about({.require = {""}}) == "--require: must not be empty");
+  BOOST_TEST(complaint_about({.shutdown_timeout = "soon"}) ==
+             "--timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"soon\"");
+  BOOST_TEST(complaint_about({.shutdown_timeout = "0"}) == "--timeout: must be longer than 0");
+  BOOST_TEST(complaint_about({.redis_url = "localhost"}) ==
+             "--redis: must begin with redis://, rediss:// or unix://, or be \"embedded\"");
+  BOOST_TEST(complaint_about({.log_format = "xml"}) == "--log-format: must be \"text\" or \"json\", not \"xml\"");
+}
+
+BOOST_AUTO_TEST_CASE(the_environment_is_the_one_that_sidekiq_would_take) {
+  setenv("RACK_ENV", "rack", 1);
+  BOOST_TEST(load("").environment == "rack");
+  setenv("RAILS_ENV", "rails", 1);
+  BOOST_TEST(load("").environment == "rails");
+  setenv("APP_ENV", "app", 1);
+  BOOST_TEST(load("").environment == "app");
+  BOOST_TEST(load("environment = 'file'").environment == "file");
+  setenv("APP_ENV", "<b>", 1);
+  BOOST_TEST(complaint_about({}) == "APP_ENV: \"<b>\" must be made of letters, digits and _ . : @ / - (at most 255)");
+  for (const char* const name : {"APP_ENV", "RAILS_ENV", "RACK_ENV"}) unsetenv(name);
+}

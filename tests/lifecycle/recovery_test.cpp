@@ -1,0 +1,172 @@
+#define BOOST_TEST_MODULE recovery
+#include <boost/test/unit_test.hpp>
+
+#include <csignal>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Whether the first member of `set` holds `text`.
+bool first_holds(RedisServer& redis, const std::string& set, const std::string& text) {
+  const auto members = redis.zrange(set);
+  return !members.empty() && members.front().first.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+// The supervisor is killed ten times under load.  Its workers end by themselves, and the next start takes over.
+BOOST_AUTO_TEST_CASE(ten_kills_of_the_supervisor_under_load_lose_nothing) {
+  constexpr int jobs = 20000, workers = 4, kills = 10;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  enqueue_ledger_jobs(redis, ledger.path(), jobs);
+  BroodProcess brood(redis, {.workers = workers});
+  for (int i = 0; i < kills; ++i) {
+    const std::size_t before = redis.size_of("queue:default");
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return before == 0 || redis.size_of("queue:default") + 100 < before; }, 20s),
+                          brood.log());
+    brood.kill9();
+    brood.start();
+  }
+  BOOST_REQUIRE_MESSAGE(
+      eventually([&] { return redis.size_of("queue:default") == 0 && ledger.done().size() == jobs; }, 90s),
+      brood.log());
+
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.size() == 0U);
+  BOOST_TEST(verdict.unexpected.size() == 0U);
+  BOOST_TEST(verdict.overlapped.size() == 0U);
+  BOOST_TEST(verdict.doubled.size() == 0U);  // the workers settle before they end: nothing is in doubt
+  BOOST_TEST(redis.size_of("dead") == 0U);
+}
+
+// Supervisor and workers at once, as when a machine's memory runs out: only what had ended but was not settled doubles.
+BOOST_AUTO_TEST_CASE(kills_of_everything_lose_nothing_and_double_at_most_what_was_unsettled) {
+  constexpr int jobs = 5000, workers = 4, kills = 5;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  enqueue_ledger_jobs(redis, ledger.path(), jobs, 1);
+  BroodProcess brood(redis, {.workers = workers});
+  for (int i = 0; i < kills; ++i) {
+    const std::size_t before = redis.size_of("queue:default");
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return before == 0 || redis.size_of("queue:default") + 100 < before; }, 20s),
+                          brood.log());
+    const std::vector<pid_t> children = children_of(brood.pid());
+    kill(brood.pid(), SIGSTOP);  // lest it refills meanwhile
+    for (const pid_t child : children) kill(child, SIGKILL);
+    brood.kill9();
+    brood.start();
+  }
+  // A job in whose run a worker was killed was charged: its retry is due in some 15 s, or at once by our hand.
+  const auto all_done = [&] {
+    for (const auto& [member, due] : redis.zrange("retry")) redis.command({"ZADD", "retry", "XX", "1", member});
+    return ledger.done().size() == jobs;
+  };
+  BOOST_REQUIRE_MESSAGE(eventually(all_done, 90s), brood.log());
+
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.size() == 0U);
+  BOOST_TEST(verdict.unexpected.size() == 0U);
+  BOOST_TEST(verdict.overlapped.size() == 0U);
+  BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(kills * workers));
+}
+
+BOOST_AUTO_TEST_CASE(workers_end_when_their_supervisor_is_killed) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 3});
+  BOOST_REQUIRE(brood.wait_ready());
+  const std::vector<pid_t> workers = brood.workers();
+
+  brood.kill9();
+
+  for (const pid_t worker : workers) BOOST_TEST(eventually([&] { return !process_exists(worker); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_killed_in_a_job_is_charged_and_refilled) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 2});
+  enqueue_ledger_jobs(redis, ledger.path(), 1, 60000);
+  BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 1; }, 20s));
+
+  kill(ledger.runs().front().pid, SIGKILL);
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }), brood.log());
+  BOOST_TEST(first_holds(redis, "retry", "SIGKILL"));
+  BOOST_TEST(first_holds(redis, "retry", "\"retry_count\":0"));
+  BOOST_TEST(first_holds(redis, "retry", "\"error_backtrace\""));
+  BOOST_TEST(eventually([&] { return brood.workers().size() == 2; }));
+  BOOST_TEST(eventually([&] {
+    return redis.keys("brood:inflight:*:*").empty() || redis.size_of(redis.keys("brood:inflight:*:*").front()) == 0;
+  }));
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_segfaults_is_retried_with_its_stack) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 2});
+
+  enqueue(redis, {payload_text("Segfault", "[]")});
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log());
+  BOOST_TEST(first_holds(redis, "retry", "\"error_class\":\"SIGSEGV\""));
+  BOOST_TEST(first_holds(redis, "retry", "\"error_backtrace\""));
+  BOOST_TEST(eventually([&] { return brood.workers().size() == 2; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_crashes_three_times_is_dead_whatever_retries_it_has) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1});
+  enqueue(redis, {payload_text("Segfault", "[]")});
+
+  const auto dead = [&] {
+    for (const auto& [member, due] : redis.zrange("retry")) redis.command({"ZADD", "retry", "XX", "1", member});
+    return redis.size_of("dead") == 1;
+  };
+  BOOST_TEST(eventually(dead, 60s), brood.log());
+  BOOST_TEST(first_holds(redis, "dead", "\"retry_count\":2"));
+  BOOST_TEST(redis.size_of("retry") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_crash_of_a_job_that_is_never_retried_is_stored_nowhere_and_logged) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1});
+  BOOST_REQUIRE(brood.wait_ready());
+  const pid_t worker = brood.workers().front();
+
+  enqueue(redis, {payload_text("Segfault", "[]", 1, R"("retry":false)")});
+
+  BOOST_TEST(eventually([&] { return brood.workers().size() == 1 && brood.workers().front() != worker; }, 20s));
+  BOOST_TEST(eventually([&] { return brood.log().find("SIGSEGV") != std::string::npos; }));
+  BOOST_TEST(eventually([&] { return redis.keys("brood:inflight:*:*").empty(); }));
+  BOOST_TEST(redis.size_of("retry") == 0U);
+  BOOST_TEST(redis.size_of("dead") == 0U);
+  BOOST_TEST(redis.size_of("queue:default") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(neighbours_of_a_crash_go_on) {
+  constexpr int jobs = 2000;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  for (int batch = 0; batch < 20; ++batch) enqueue(redis, {payload_text("Segfault", "[]", 1'000'000 + batch)});
+  enqueue_ledger_jobs(redis, ledger.path(), jobs, 0);
+  BroodProcess brood(redis, {.workers = 2});
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() == jobs && redis.size_of("retry") == 20; }, 60s),
+                        brood.log());
+
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.doubled.size() == 0U);
+  BOOST_TEST(verdict.overlapped.size() == 0U);
+  for (const auto& [member, due] : redis.zrange("retry")) BOOST_TEST(member.find("\"Segfault\"") != std::string::npos);
+}

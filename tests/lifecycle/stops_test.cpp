@@ -1,0 +1,160 @@
+#define BOOST_TEST_MODULE stops
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <csignal>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::chrono::milliseconds elapsed_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_term_lets_the_running_job_end_and_exits_0) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 1});
+  enqueue_ledger_jobs(redis, ledger.path(), 2, 700);
+  BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 1; }, 20s));
+
+  brood.term();
+
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST((ledger.done() == std::map<std::string, int>{{"0", 1}}));
+  BOOST_TEST(redis.size_of("queue:default") == 1U);
+  BOOST_TEST(redis.keys("brood:inflight:*").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_hard_stop_returns_the_job_to_the_head_uncharged_and_exits_0_within_the_timeout) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 2, .shutdown_timeout = "1"});
+  const std::vector<std::string> slow = {payload_text("Sleep", "[60000]", 1), payload_text("Sleep", "[60001]", 2)};
+  enqueue(redis, slow);
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:default") == 0; }, 20s));
+  enqueue(redis, {payload_text("Sleep", "[60002]", 3)});
+  const auto start = std::chrono::steady_clock::now();
+
+  brood.term();
+
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(elapsed_since(start).count() < 6000);
+  const std::vector<std::string> left = redis.lrange("queue:default");
+  BOOST_REQUIRE(left.size() == 3U);
+  // The tail is fetched next: the two interrupted ones are before the one that was never fetched, byte for byte.
+  BOOST_TEST((left[1] == slow[0] || left[1] == slow[1]));
+  BOOST_TEST((left[2] == slow[0] || left[2] == slow[1]));
+  BOOST_TEST(left[1] != left[2]);
+  BOOST_TEST(redis.size_of("retry") == 0U);
+  BOOST_TEST(redis.keys("brood:inflight:*").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_second_term_kills_at_once_and_still_returns_the_job) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1, .shutdown_timeout = "60"});
+  enqueue(redis, {payload_text("Sleep", "[60000]")});
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:default") == 0; }, 20s));
+
+  brood.term();
+  BOOST_TEST(!brood.wait_exit(300ms).has_value());
+  brood.term();
+
+  BOOST_TEST(brood.wait_exit(10s).value_or(-1) == 0);
+  BOOST_TEST(redis.size_of("queue:default") == 1U);
+  BOOST_TEST(redis.size_of("retry") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_quiet_supervisor_fetches_no_more_and_then_stops) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 2});
+  enqueue_ledger_jobs(redis, ledger.path(), 2, 400);
+  BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 2; }, 20s));
+
+  brood.quiet();
+
+  BOOST_REQUIRE(eventually([&] { return ledger.done().size() == 2; }));
+  // Whoever still waited for a job when the signal came gives back what arrives.
+  BOOST_REQUIRE(eventually([&] { return brood.log().find("quiet") != std::string::npos; }));
+  enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"late\",0]", 9)});
+  BOOST_TEST(!eventually([&] { return ledger.begun().contains("late"); }, 1s));
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:default") == 1; }));
+
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(redis.size_of("queue:default") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_with_a_stopped_redis_exits_and_the_next_start_recovers) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 2, .shutdown_timeout = "1"});
+  enqueue_ledger_jobs(redis, ledger.path(), 4, 2000);
+  BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 2; }, 20s));
+
+  redis.pause();
+  const auto start = std::chrono::steady_clock::now();
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(elapsed_since(start).count() < 15000);
+  redis.resume();
+
+  brood.start();
+  BOOST_TEST(eventually([&] { return ledger.done().size() == 4; }, 40s), brood.log());
+  BOOST_TEST(ledger.judge(4).lost.empty());
+  BOOST_TEST(eventually([&] { return redis.keys("brood:inflight:*:*").size() <= 2; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_gets_term_ends_its_job_and_is_refilled) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 1});
+  enqueue_ledger_jobs(redis, ledger.path(), 1, 600);
+  BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 1; }, 20s));
+  const pid_t worker = ledger.runs().front().pid;
+
+  kill(worker, SIGTERM);
+
+  BOOST_TEST(eventually([&] { return ledger.done().size() == 1; }));
+  BOOST_TEST(eventually([&] { return brood.workers().size() == 1 && brood.workers().front() != worker; }));
+  BOOST_TEST(redis.size_of("retry") == 0U);
+}
+
+// Ten stops under load, gentle ones: nothing is lost and nothing runs twice to its end.
+BOOST_AUTO_TEST_CASE(ten_terms_under_load_lose_and_double_nothing) {
+  constexpr int jobs = 20000;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  enqueue_ledger_jobs(redis, ledger.path(), jobs);
+  BroodProcess brood(redis, {.workers = 4, .shutdown_timeout = "5"});
+  for (int stop = 0; stop < 10; ++stop) {
+    const std::size_t before = redis.size_of("queue:default");
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return before == 0 || redis.size_of("queue:default") + 100 < before; }, 20s),
+                          brood.log());
+    brood.term();
+    BOOST_REQUIRE(brood.wait_exit().value_or(-1) == 0);
+    BOOST_TEST(redis.keys("brood:inflight:*").empty());
+    brood.start();
+  }
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:default") == 0 && ledger.done().size() == jobs; }, 60s));
+
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.size() == 0U);
+  BOOST_TEST(verdict.unexpected.size() == 0U);
+  BOOST_TEST(verdict.overlapped.size() == 0U);
+  BOOST_TEST(verdict.doubled.size() == 0U);
+}

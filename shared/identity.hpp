@@ -1,16 +1,16 @@
 #pragma once
 
+#include <sys/types.h>
 #include <cstdint>
 #include <string>
-#include <sys/types.h>
 
 namespace brood {
 
 // Who a supervisor is, to Sidekiq's tools and to other supervisors.  Fixed for the process's life.
 struct Identity {
-  std::string name;      // <hostname>:<pid>:<12 hex digits>, safe to print in HTML
-  std::string hostname;  // characters outside [A-Za-z0-9_.:@/-] replaced by '-'
-  std::string boot_id;   // /proc/sys/kernel/random/boot_id
+  std::string name;           // <hostname>:<pid>:<12 hex digits>, safe to print in HTML
+  std::string hostname;       // characters outside [A-Za-z0-9_.@/-] replaced by '-': keys are cut at its end
+  std::string boot_id;        // /proc/sys/kernel/random/boot_id
   std::string pid_namespace;  // "pid:[4026531836]"
   pid_t pid = 0;
   std::uint64_t start_time = 0;  // clock ticks since boot: field 22 of /proc/<pid>/stat

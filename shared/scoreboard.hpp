@@ -32,7 +32,7 @@ enum class EntryState : std::uint8_t {
 struct alignas(64) SlotRecord {
   // Written by the supervisor.
   std::atomic<std::int32_t> pid;
-  std::atomic<std::uint64_t> start_time;   // of the worker process, clock ticks since boot; written by the worker itself
+  std::atomic<std::uint64_t> start_time;  // of the worker process, clock ticks since boot; written by the worker itself
   std::atomic<std::uint32_t> generation;
   std::atomic<std::uint64_t> incarnation;  // assigned; the worker registers it
   std::atomic<std::uint32_t> flags;        // SlotFlag bits
@@ -41,20 +41,21 @@ struct alignas(64) SlotRecord {
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
   std::atomic<std::uint64_t> number;           // of its last applied settle
-  std::array<std::atomic<std::uint32_t>, max_batch_entries> entries;  // state in the low 8 bits, low 24 bits of number above
-  std::atomic<std::int32_t> current;           // index of the running entry, -1: none
-  std::atomic<std::int64_t> started_at;        // of the running entry, wall nanoseconds
-  std::atomic<std::int64_t> started_steady;    // the same, steady nanoseconds
-  std::atomic<std::uint32_t> ready;            // 1: libraries are loaded
-  std::atomic<std::uint32_t> retired;          // 1: left its incarnation in order; nothing to recover
-  std::atomic<std::uint32_t> class_flags;      // of the running class: ClassFlag bits
+  std::array<std::atomic<std::uint32_t>, max_batch_entries>
+      entries;                                   // state in the low 8 bits, low 24 bits of number above
+  std::atomic<std::int32_t> current;             // index of the running entry, -1: none
+  std::atomic<std::int64_t> started_at;          // of the running entry, wall nanoseconds
+  std::atomic<std::int64_t> started_steady;      // the same, steady nanoseconds
+  std::atomic<std::uint32_t> ready;              // 1: libraries are loaded
+  std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
+  std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
   std::atomic<std::uint64_t> processed, failed;  // attempts begun, attempts that ended badly; never reset
   std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
 
-  std::atomic<std::uint32_t> text_sequence;    // odd while the worker writes
+  std::atomic<std::uint32_t> text_sequence;  // odd while the worker writes
   struct Text {
-    char queue[256];       // of the batch
-    char jid[128];         // of the running entry; cut to fit
+    char queue[256];  // of the batch
+    char jid[128];    // of the running entry; cut to fit
     char job_class[256];
   } text;
 };
@@ -85,13 +86,14 @@ class WorkerSlot {
 
   void adopt_incarnation(std::uint64_t incarnation);  // clears the entries, then the number, then says whose they are
   void clear_entries();
-  void set_number(std::uint64_t number);              // release
+  void set_number(std::uint64_t number);  // release
   void set_queue(std::string_view queue);
-  void set_fetched(int count);                        // entries 0..count-1 become `fetched`, tagged with the number
+  void set_fetched(int count);  // entries 0..count-1 become `fetched`, tagged with the number
 
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
-  bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady, std::uint32_t class_flags);
-  void end(int entry, EntryState state);              // running -> succeeded, failed or interrupted
+  bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
+             std::uint32_t class_flags);
+  void end(int entry, EntryState state);  // running -> succeeded, failed or interrupted
 
   EntryState entry(int i) const;
   std::uint32_t flags() const;
@@ -104,14 +106,20 @@ class WorkerSlot {
   void* after_write_argument = nullptr;
 
  private:
-  void wrote() const { if (after_write) after_write(after_write_argument); }
+  void wrote() const {
+    if (after_write) after_write(after_write_argument);
+  }
   SlotRecord* record_;
 };
 
 SlotSnapshot snapshot(const SlotRecord& record);
 
-// The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that cannot
-// be taken.  Returns how many entries at the front stay with the worker; `count` when none was taken.
+// Makes a slot ready for its next occupant, before the fork: no process, no batch, no flags, and `incarnation`
+// assigned. The counters stay.
+void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation);
+
+// The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that
+// cannot be taken.  Returns how many entries at the front stay with the worker; `count` when none was taken.
 int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
 
 // The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.
@@ -145,12 +153,18 @@ class Scoreboard {
 
  private:
   Scoreboard() = default;
+  static Scoreboard map(int fd, int slots, bool writable);
+  Header& header() const;
+
   std::string path_;
   void* memory_ = nullptr;
+  // What the header said when it was opened: a worker may scribble over it later.
   std::size_t size_ = 0;
+  int slots_ = 0;
+  std::string identity_;
 };
 
-// `<directory>/<identity with ':' as '_'>.scoreboard`
+// `<directory>/<identity with ':' and '/' as '_'>.scoreboard`
 std::string scoreboard_path(const std::string& directory, const std::string& identity);
 
 }  // namespace brood

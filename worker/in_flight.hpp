@@ -1,13 +1,16 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "shared/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard.hpp"
 #include "shared/store/outcome.hpp"
+#include "shared/store/settlement.hpp"
 
 namespace brood {
 
@@ -33,16 +36,19 @@ class InFlight {
     std::string payload;
   };
   struct Batch {
-    std::string queue;            // bare name
-    std::vector<Entry> entries;   // oldest first; entry i is entry i of the scoreboard
+    std::string queue;           // bare name
+    std::vector<Entry> entries;  // oldest first; entry i is entry i of the scoreboard
   };
 
+  // The first incarnation is the one that the supervisor assigned in the slot; without one it asks for it.
   InFlight(Channel& redis, WorkerSlot& slot, Setup setup);
 
-  // Settles the first `outcomes.size()` entries of the held batch, in order, and, if nothing is held then, fetches up to
-  // `want` jobs from the first non-empty queue of `draw`.  Sends the same bytes again until it is answered; while Redis
-  // is away it pauses between attempts.  Registers an incarnation first if there is none.  On FENCED it drops the
+  // Settles the first `outcomes.size()` entries of the held batch, in order, and, if nothing is held then, fetches up
+  // to `want` jobs from the first non-empty queue of `draw`.  Sends the same bytes again until it is answered; while
+  // Redis is away it pauses between attempts.  Registers an incarnation first if there is none.  On FENCED it drops the
   // outcomes, counts and logs them, takes a new incarnation and fetches anew.
+  // After ToldToStop what was sent may or may not be applied: call nothing more but the destructor, and exit without
+  // retiring.  The recovery, which knows the number, does the rest.
   const Batch& settle_and_fetch(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want);
 
   const Batch& batch() const { return batch_; }
@@ -52,11 +58,26 @@ class InFlight {
   void retire(const std::vector<Outcome>& outcomes);
 
  private:
-  // (implementation's)
+  // Pauses between attempts, ever longer, and says once what they wait for and in the end how long it took.
+  class Patience;
+
+  void take_incarnation(std::uint64_t incarnation);
+  void register_incarnation();
+  Settled settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want);
+  Reply deliver(const ScriptCall& call);
+  void hold(const Settled& settled);
+  void drop(std::size_t outcomes);
+  void report_skipped(const std::vector<std::string>& queues);
+
   Channel& redis_;
   WorkerSlot& slot_;
   Setup setup_;
   Batch batch_;
+  std::uint64_t incarnation_ = 0;
+  std::string field_;
+  std::uint64_t number_ = 0;
+  bool registered_ = false;
+  SteadyTime skipped_reported_{};
 };
 
 }  // namespace brood

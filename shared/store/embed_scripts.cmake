@@ -1,10 +1,10 @@
-# Writes one C++ file with every Lua script of the folder as a constant.
-separate_arguments(SOURCES UNIX_COMMAND "${SOURCES}")
+# Writes one C++ file with every Lua script of the folder as a constant, beside the SHA-1 by which EVALSHA names it.
 set(text "// Made from shared/store/scripts/*.lua by embed_scripts.cmake.\n#include \"shared/store/script.hpp\"\n\nnamespace brood::scripts {\n")
 foreach(source IN LISTS SOURCES)
   get_filename_component(name ${source} NAME_WE)
   file(READ ${source} lua)
-  string(APPEND text "\nconst Script ${name}{\"${name}\", R\"lua(${lua})lua\"};\n")
+  string(SHA1 sha "${lua}")
+  string(APPEND text "\nconst Script ${name}{\"${name}\", R\"lua(${lua})lua\",\n    \"${sha}\"};\n")
 endforeach()
 string(APPEND text "\n}  // namespace brood::scripts\n")
 file(WRITE ${OUTPUT} "${text}")

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,9 @@ inline constexpr std::string_view stat_failed = "stat:failed";
 
 inline std::string queue(std::string_view name) { return "queue:" + std::string(name); }
 inline std::string work(std::string_view identity) { return std::string(identity) + ":work"; }
-inline std::string workers_of_6(std::string_view identity) { return std::string(identity) + ":workers"; }  // as Sidekiq 6.4.1 reads it
+inline std::string workers_of_6(std::string_view identity) {
+  return std::string(identity) + ":workers";
+}  // as Sidekiq 6.4.1 reads it
 inline std::string signals(std::string_view identity) { return std::string(identity) + "-signals"; }
 
 // Ours.
@@ -28,10 +31,18 @@ inline constexpr std::string_view brood_scheduler = "brood:scheduler";
 inline constexpr std::string_view brood_recovered_prefix = "brood:recovered:";
 
 // A worker's place in Redis: "<slot>.<incarnation>".
-inline std::string worker_field(int slot, std::uint64_t incarnation) { return std::to_string(slot) + "." + std::to_string(incarnation); }
+inline std::string worker_field(int slot, std::uint64_t incarnation) {
+  return std::to_string(slot) + "." + std::to_string(incarnation);
+}
 inline std::string in_flight_hash(std::string_view identity) { return "brood:inflight:" + std::string(identity); }
 inline std::string in_flight_list(std::string_view identity, std::string_view field, std::string_view queue) {
   return in_flight_hash(identity) + ":" + std::string(field) + ":" + std::string(queue);
 }
+
+// The parts of an in-flight list's key; nullopt for any other key.
+struct InFlightList {
+  std::string identity, field, queue;
+};
+std::optional<InFlightList> parse_in_flight_list(std::string_view key);
 
 }  // namespace brood::keys

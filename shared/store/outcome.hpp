@@ -2,6 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/clock.hpp"
 
 namespace brood {
 
@@ -19,10 +23,19 @@ struct Outcome {
   double score = 0;     // seconds; for retry, move_to_dead, schedule
 };
 
-// How far the dead set may grow: the settings dead_max_jobs and dead_timeout.  `now` is the wall clock in seconds.
+// How far the dead set may grow: the settings dead_max_jobs and dead_timeout.
 struct DeadLimits {
   std::int64_t max_jobs = 10'000;
   std::int64_t timeout_seconds = 15'552'000;
+
+  // The two arguments by which a script trims the dead set: the score that is too old, and the size.
+  std::vector<std::string> script_arguments(WallTime now) const;
 };
+
+// As the scripts spell it: the enumerator's name.
+std::string_view to_string(Outcome::Kind kind);
+
+// Adds kind, payload and score: the three arguments by which a script knows an outcome.
+void append_arguments(std::vector<std::string>& args, const Outcome& outcome);
 
 }  // namespace brood

@@ -9,6 +9,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard.hpp"
 #include "shared/store/outcome.hpp"
+#include "shared/store/script.hpp"
 
 namespace brood {
 
@@ -26,7 +27,7 @@ struct DeadWorker {
   bool ended_by_brood = false;  // a stop, a deploy, a recycle: running and failed entries go back uncharged
 };
 
-// What a charge makes of one payload: an Outcome of kind retry, move_to_dead, schedule or acknowledge (stored nowhere).
+// What a charge makes of one payload: normally retry or move_to_dead, or acknowledge when it is stored nowhere.
 using ChargeJob = std::function<Outcome(const std::string& payload, const std::string& queue)>;
 // What becomes of a payload recovered for the third time without a scoreboard: normally move_to_dead.
 using OrphanJob = std::function<Outcome(const std::string& payload, const std::string& queue)>;
@@ -38,10 +39,46 @@ struct RecoveryResult {
 
 // Empties the in-flight list of one dead worker by the recovery script, resending until the named queue is right.
 // Throws ConnectionLost (unknown outcome: call again, it is idempotent) or UnexpectedReply.
-RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits& limits, const ChargeJob& charge, const OrphanJob& orphan);
+RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits& limits, const ChargeJob& charge,
+                       const OrphanJob& orphan);
+
+// One sending of the recovery script, for those who do not wait: the supervisor sends it and reads the answer later.
+struct RecoveryAttempt {
+  std::string queue;  // that the list is believed to be of; an attempt that is wrong is answered with the right one
+  // What to do with the oldest entries, in order.  An `entry` that is named must be what the list holds, or it and
+  // everything behind it goes back uncharged.
+  struct VerdictOnEntry {
+    std::optional<std::string> entry;
+    Outcome outcome;
+  };
+  std::vector<VerdictOnEntry> verdicts;
+  std::vector<VerdictOnEntry> orphans;  // outcomes for payloads that come back for the third time
+};
+
+struct RecoveryAnswer {
+  enum class Kind {
+    done,         // also when somebody was first: see result
+    other_queue,  // nothing was written: send again with `queue`
+    orphans,      // nothing was written: send again with an outcome for each of `payloads`
+  } kind = Kind::done;
+  RecoveryResult result;
+  std::string queue;
+  std::vector<std::string> payloads;
+};
+
+ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt, const DeadLimits& limits,
+                         WallTime now);
+RecoveryAnswer read_recovery(ReplyView reply);  // throws UnexpectedReply
+
+// A field of the in-flight hash: "<number> <queue>".
+struct LastSettle {
+  std::uint64_t number = 0;
+  std::string queue;  // empty: none
+};
+std::optional<LastSettle> parse_last_settle(std::string_view field_value);
 
 // Finds in-flight lists without a field by one SCAN and gives their jobs back to the heads of their queues.
-// Returns how many jobs went back.
+// Returns how many jobs went back.  Throws ConnectionLost or UnexpectedReply.
 int give_back_lists_without_field(Channel& redis);
 
 }  // namespace brood

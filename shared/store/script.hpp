@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shared/redis/command.hpp"
+#include "shared/redis/connection.hpp"
 
 namespace brood {
 
@@ -12,20 +13,25 @@ namespace brood {
 struct Script {
   std::string_view name;
   std::string_view text;
-  const std::string& sha() const;  // SHA-1 of the text, lower-case hex; computed once
+  std::string_view sha;  // SHA-1 of the text, lower-case hex, computed when brood is built
 };
 
 // A script with its keys and arguments: what an operation sends.
 struct ScriptCall {
-  const Script* script;
+  const Script* script = nullptr;
   std::vector<std::string> keys, args;
 
   Command evalsha() const;
   Command eval() const;  // after NOSCRIPT: same keys, same arguments
 };
 
+// Sends the script by its SHA and, where Redis does not know it, once by its text.  Error replies are returned.
+// Throws ConnectionLost.
+Reply send(Channel& redis, const ScriptCall& call);
+
 namespace scripts {
-extern const Script settle_and_fetch, register_incarnation, recover, give_back, move_due, work, recover_orphans;
+extern const Script settle_and_fetch, register_incarnation, recover, give_back, move_due, work, recover_orphans,
+    bury_due, heartbeat, count;
 }
 
 }  // namespace brood

@@ -1,0 +1,138 @@
+#include "shared/scoreboard.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "shared/check.hpp"
+#include "shared/unique_fd.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::uint64_t magic = 0x64726f62'64726f6f;
+constexpr std::uint32_t version = 1;
+constexpr int max_slots = 65'536;
+
+constexpr std::size_t header_size() {
+  return (sizeof(Scoreboard::Header) + alignof(SlotRecord) - 1) / alignof(SlotRecord) * alignof(SlotRecord);
+}
+std::size_t file_size(int slots) { return header_size() + static_cast<std::size_t>(slots) * sizeof(SlotRecord); }
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would lie in another process's memory");
+
+}  // namespace
+
+std::string scoreboard_path(const std::string& directory, const std::string& identity) {
+  std::string name = identity;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ':' || c == '/'; }, '_');
+  return directory + "/" + name + ".scoreboard";
+}
+
+Scoreboard Scoreboard::map(int fd, int slots, bool writable) {
+  Scoreboard board;
+  board.size_ = file_size(slots);
+  board.slots_ = slots;
+  const int sharing = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
+  board.memory_ = mmap(nullptr, board.size_, writable ? PROT_READ | PROT_WRITE : PROT_READ, sharing, fd, 0);
+  if (board.memory_ == MAP_FAILED) {
+    board.memory_ = nullptr;
+    throw std::system_error(errno, std::generic_category(), "mmap of the scoreboard");
+  }
+  return board;
+}
+
+Scoreboard Scoreboard::create(const std::string& directory, const std::string& identity, int slots) {
+  const std::string path = scoreboard_path(directory, identity);
+  if (slots < 1 || slots > max_slots) throw std::invalid_argument("a scoreboard cannot have that many slots");
+  if (identity.size() >= sizeof(Header::identity)) throw std::invalid_argument("the identity is too long: " + identity);
+  const UniqueFd file(
+      check("open of the scoreboard", ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)));
+  try {
+    // Every page now: on a full tmpfs a page that is first written later would be a SIGBUS.
+    const int error = posix_fallocate(file.get(), 0, static_cast<off_t>(file_size(slots)));
+    if (error != 0) throw std::system_error(error, std::generic_category(), "posix_fallocate of the scoreboard");
+    Scoreboard board = map(file.get(), slots, true);
+    Header& header = board.header();
+    header.version = version;
+    header.record_size = sizeof(SlotRecord);
+    header.slots = static_cast<std::uint32_t>(slots);
+    identity.copy(header.identity, sizeof header.identity - 1);
+    header.magic = magic;
+    board.identity_ = identity;
+    board.path_ = path;
+    return board;
+  } catch (...) {
+    ::unlink(path.c_str());
+    throw;
+  }
+}
+
+Scoreboard Scoreboard::open(const std::string& path, bool writable) {
+  const UniqueFd file(check("open of the scoreboard", ::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC |
+                                                                               O_NOFOLLOW | O_NONBLOCK)));
+  struct stat status {};
+  check("fstat of the scoreboard", fstat(file.get(), &status));
+  const auto size = static_cast<std::size_t>(status.st_size);
+  const std::size_t slots = size > header_size() ? (size - header_size()) / sizeof(SlotRecord) : 0;
+  if (!S_ISREG(status.st_mode) || slots < 1 || slots > max_slots || file_size(static_cast<int>(slots)) != size) {
+    throw std::runtime_error(path + " is no scoreboard of this version");
+  }
+  Scoreboard board = map(file.get(), static_cast<int>(slots), writable);
+  const Header& header = board.header();
+  const std::size_t identity_length = strnlen(header.identity, sizeof header.identity);
+  if (header.magic != magic || header.version != version || header.record_size != sizeof(SlotRecord) ||
+      header.slots != slots || identity_length == sizeof header.identity) {
+    throw std::runtime_error(path + " is no scoreboard of this version");
+  }
+  board.identity_.assign(header.identity, identity_length);
+  board.path_ = path;
+  return board;
+}
+
+Scoreboard Scoreboard::in_memory(int slots) { return map(-1, slots, true); }
+
+Scoreboard::Scoreboard(Scoreboard&& other) noexcept
+    : path_(std::move(other.path_)),
+      memory_(std::exchange(other.memory_, nullptr)),
+      size_(other.size_),
+      slots_(std::exchange(other.slots_, 0)),
+      identity_(std::move(other.identity_)) {}
+
+Scoreboard& Scoreboard::operator=(Scoreboard&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(memory_, other.memory_);
+  std::swap(size_, other.size_);
+  std::swap(slots_, other.slots_);
+  std::swap(identity_, other.identity_);
+  return *this;
+}
+
+Scoreboard::~Scoreboard() {
+  if (memory_) munmap(memory_, size_);
+}
+
+Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(memory_); }
+int Scoreboard::slots() const { return slots_; }
+std::string Scoreboard::identity() const { return identity_; }
+std::atomic<std::int64_t>& Scoreboard::last_beat() { return header().last_beat; }
+
+SlotRecord& Scoreboard::slot(int i) {
+  if (i < 0 || i >= slots_) throw std::out_of_range("slot " + std::to_string(i) + " of the scoreboard");
+  return reinterpret_cast<SlotRecord*>(static_cast<char*>(memory_) + header_size())[i];
+}
+
+const SlotRecord& Scoreboard::slot(int i) const { return const_cast<Scoreboard*>(this)->slot(i); }
+
+void Scoreboard::remove_file() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+}  // namespace brood

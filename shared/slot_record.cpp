@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <cstring>
+
+#include "shared/scoreboard.hpp"
+
+namespace brood {
+namespace {
+
+// An entry's word: its state, and the low bits of the number it belongs to, so that a swap by somebody who believes in
+// an older batch fails.
+constexpr std::uint32_t entry_word(EntryState state, std::uint64_t number) {
+  return static_cast<std::uint32_t>(state) | static_cast<std::uint32_t>(number & 0xff'ffff) << 8;
+}
+
+EntryState state_of(std::uint32_t word, std::uint64_t number) {
+  const auto state = static_cast<EntryState>(word & 0xff);
+  if (state > EntryState::taken_back || entry_word(state, number) != word) return EntryState::none;
+  return state;
+}
+
+// Text under the sequence lock is read and written byte by byte as atomics: the reader may look while it changes, and
+// throws away what it saw.  Release and acquire keep the bytes between the two looks at the sequence.
+template <std::size_t size>
+void write_text(char (&to)[size], std::string_view text) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  for (std::size_t i = 0; i < length; ++i) std::atomic_ref(to[i]).store(text[i], std::memory_order_release);
+  std::atomic_ref(to[length]).store('\0', std::memory_order_release);
+}
+
+template <std::size_t size>
+std::string read_text(const char (&from)[size]) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) {
+    // Loads alone: the memory may be mapped for reading only.
+    const char c = std::atomic_ref(const_cast<char&>(from[i])).load(std::memory_order_acquire);
+    if (c == '\0') break;
+    text += c;
+  }
+  return text;
+}
+
+class TextBeingWritten {
+ public:
+  explicit TextBeingWritten(SlotRecord& record) : record_(record), sequence_(record.text_sequence.load() | 1) {
+    record_.text_sequence.store(sequence_);  // odd already when a predecessor died while writing
+  }
+  ~TextBeingWritten() { record_.text_sequence.store(sequence_ + 1, std::memory_order_release); }
+  TextBeingWritten(const TextBeingWritten&) = delete;
+  TextBeingWritten& operator=(const TextBeingWritten&) = delete;
+
+ private:
+  SlotRecord& record_;
+  std::uint32_t sequence_;
+};
+
+void read_texts(const SlotRecord& record, SlotSnapshot& into) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const std::uint32_t before = record.text_sequence.load();
+    if (before % 2 != 0) continue;
+    std::string queue = read_text(record.text.queue), jid = read_text(record.text.jid),
+                job_class = read_text(record.text.job_class);
+    if (record.text_sequence.load() != before) continue;
+    into.queue = std::move(queue);
+    into.jid = std::move(jid);
+    into.job_class = std::move(job_class);
+    into.text_is_whole = true;
+    return;
+  }
+}
+
+}  // namespace
+
+void WorkerSlot::adopt_incarnation(std::uint64_t incarnation) {
+  clear_entries();
+  set_number(0);
+  record_->own_incarnation.store(incarnation);
+  wrote();
+}
+
+void WorkerSlot::clear_entries() {
+  record_->current.store(-1);
+  wrote();
+  for (auto& entry : record_->entries) {
+    if (entry.load() == 0) continue;
+    entry.store(0);
+    wrote();
+  }
+}
+
+void WorkerSlot::set_number(std::uint64_t number) {
+  record_->number.store(number, std::memory_order_release);
+  wrote();
+}
+
+void WorkerSlot::set_queue(std::string_view queue) {
+  {
+    const TextBeingWritten lock(*record_);
+    write_text(record_->text.queue, queue);
+  }
+  wrote();
+}
+
+void WorkerSlot::set_fetched(int count) {
+  const std::uint32_t fetched = entry_word(EntryState::fetched, record_->number.load());
+  for (int i = 0; i < std::min(count, max_batch_entries); ++i) {
+    record_->entries[i].store(fetched);
+    wrote();
+  }
+}
+
+bool WorkerSlot::begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
+                       std::uint32_t class_flags) {
+  const std::uint64_t number = record_->number.load();
+  std::uint32_t expected = entry_word(EntryState::fetched, number);
+  if (entry < 0 || entry >= max_batch_entries) return false;
+  if (!record_->entries[entry].compare_exchange_strong(expected, entry_word(EntryState::running, number))) return false;
+  wrote();
+  {
+    const TextBeingWritten lock(*record_);
+    write_text(record_->text.jid, jid);
+    write_text(record_->text.job_class, job_class);
+  }
+  wrote();
+  record_->started_at.store(now.time_since_epoch().count());
+  record_->started_steady.store(steady.time_since_epoch().count());
+  record_->class_flags.store(class_flags);
+  record_->processed.fetch_add(1);
+  record_->current.store(entry);  // last: who sees it may read the rest
+  wrote();
+  return true;
+}
+
+void WorkerSlot::end(int entry, EntryState state) {
+  if (entry < 0 || entry >= max_batch_entries) return;
+  record_->entries[entry].store(entry_word(state, record_->number.load()));
+  wrote();
+  record_->current.store(-1);
+  if (state == EntryState::failed) record_->failed.fetch_add(1);
+  wrote();
+}
+
+EntryState WorkerSlot::entry(int i) const {
+  if (i < 0 || i >= max_batch_entries) return EntryState::none;
+  return state_of(record_->entries[i].load(), record_->number.load());
+}
+
+std::uint32_t WorkerSlot::flags() const { return record_->flags.load(); }
+bool WorkerSlot::told_to_quiet() const { return (flags() & (slot_quiet | slot_stop)) != 0; }
+bool WorkerSlot::told_to_stop() const { return (flags() & slot_stop) != 0; }
+
+SlotSnapshot snapshot(const SlotRecord& record) {
+  SlotSnapshot seen;
+  seen.pid = record.pid.load();
+  seen.start_time = record.start_time.load();
+  seen.generation = record.generation.load();
+  seen.incarnation = record.own_incarnation.load();
+  seen.number = record.number.load(std::memory_order_acquire);
+  seen.ready = record.ready.load() == 1;
+  seen.retired = record.retired.load() == 1;
+  for (const auto& entry : record.entries) {
+    const EntryState state = state_of(entry.load(), seen.number);
+    if (state == EntryState::none) break;
+    seen.entries.push_back(state);
+  }
+  seen.current = record.current.load();
+  if (seen.current < 0 || seen.current >= max_batch_entries) seen.current = -1;
+  seen.started_at = WallTime(std::chrono::nanoseconds(record.started_at.load()));
+  seen.started_steady = SteadyTime(std::chrono::nanoseconds(record.started_steady.load()));
+  seen.spawned_at = SteadyTime(std::chrono::nanoseconds(record.spawned_at.load()));
+  seen.class_flags = record.class_flags.load();
+  seen.processed = record.processed.load();
+  seen.failed = record.failed.load();
+  seen.fenced_outcomes = record.fenced_outcomes.load();
+  read_texts(record, seen);
+  return seen;
+}
+
+int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count) {
+  int kept = std::clamp(count, 0, max_batch_entries);
+  while (kept > 0) {
+    std::uint32_t expected = entry_word(EntryState::fetched, number);
+    if (!record.entries[kept - 1].compare_exchange_strong(expected, entry_word(EntryState::taken_back, number))) break;
+    --kept;
+  }
+  return kept;
+}
+
+void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation) {
+  record.pid.store(0);
+  record.start_time.store(0);
+  record.flags.store(0);
+  for (auto& entry : record.entries) entry.store(0);
+  record.number.store(0);
+  record.own_incarnation.store(0);
+  record.current.store(-1);
+  record.ready.store(0);
+  record.retired.store(0);
+  record.class_flags.store(0);
+  record.started_at.store(0);
+  record.started_steady.store(0);
+  {
+    const TextBeingWritten lock(record);
+    write_text(record.text.queue, "");
+    write_text(record.text.jid, "");
+    write_text(record.text.job_class, "");
+  }
+  record.generation.store(generation);
+  record.incarnation.store(incarnation);
+}
+
+}  // namespace brood

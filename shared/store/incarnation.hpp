@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// Announces an incarnation and the process that owns it.  May be sent again.
+ScriptCall register_incarnation(const std::string& identity, const std::string& identity_record,
+                                const std::string& field);
+
+// Returns what a living worker has fetched and not begun to the head of `queue`, all but the `keep` oldest entries.
+// Answers how many went back; 0 when the worker has settled since `number`.
+ScriptCall give_back(const std::string& identity, const std::string& field, const std::string& queue,
+                     std::uint64_t number, int keep);
+
+}  // namespace brood

@@ -1,0 +1,21 @@
+-- Returns the newest, unbegun jobs of a living worker's list to the head of their queue.
+-- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
+-- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] how many of the oldest jobs stay
+-- Returns how many went back; 0 too when the number or the queue has moved on: the worker has settled since.
+local held = redis.call("TYPE", KEYS[1]).ok == "hash" and redis.call("HGET", KEYS[1], ARGV[1])
+if not held then return 0 end
+local number, queue = held:match("^(%d+) (.*)$")
+if tonumber(number) ~= tonumber(ARGV[2]) or "queue:" .. queue ~= KEYS[3] then return 0 end
+for i = 2, 3 do
+  local kind = redis.call("TYPE", KEYS[i]).ok
+  if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[i] .. " is a " .. kind) end
+end
+local unbegun = redis.call("LLEN", KEYS[2]) - tonumber(ARGV[3])
+local returned = 0
+while returned < unbegun do
+  -- Newest first onto the head, so that the oldest of them is the next to run.
+  local jobs = redis.call("LPOP", KEYS[2], math.min(unbegun - returned, 100))
+  redis.call("RPUSH", KEYS[3], unpack(jobs))
+  returned = returned + #jobs
+end
+return returned

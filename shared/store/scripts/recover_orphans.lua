@@ -1,0 +1,16 @@
+-- Gives a list that no living incarnation owns back to the head of its queue.
+-- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
+-- ARGV[1] "<slot>.<incarnation>"
+-- Returns how many jobs went back; 0 when the incarnation is registered after all, or there is no such list.
+local kind = redis.call("TYPE", KEYS[1]).ok
+if kind == "hash" and redis.call("HEXISTS", KEYS[1], ARGV[1]) == 1 then return 0 end
+if redis.call("TYPE", KEYS[2]).ok ~= "list" then return 0 end
+kind = redis.call("TYPE", KEYS[3]).ok
+if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[3] .. " is a " .. kind) end
+local returned = 0
+while true do
+  local jobs = redis.call("LPOP", KEYS[2], 100)
+  if not jobs then return returned end
+  redis.call("RPUSH", KEYS[3], unpack(jobs))
+  returned = returned + #jobs
+end

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/redis/reply.hpp"
+#include "shared/store/outcome.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// One settle_and_fetch: what a worker says about its batch, and where it wants the next one from.
+struct Settlement {
+  std::string identity;
+  std::string field;              // "<slot>.<incarnation>"
+  std::uint64_t number = 0;       // of the last applied settle
+  std::string held_queue;         // the queue of the held batch; empty when nothing is held
+  std::vector<Outcome> outcomes;  // of the oldest entries, in order
+  std::vector<std::string> draw;  // the queues to ask, in order; at most 16 are sent
+  int want = 0;                   // 0: settle only
+  std::string wait_queue;         // the queue that the worker will wait on if it finds nothing; empty: none
+  DeadLimits dead_limits;
+};
+
+inline constexpr std::size_t max_queues_asked = 16;
+inline constexpr int max_bytes_fetched = 1 << 20;  // of one batch; a single larger job is fetched alone
+
+ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now);
+
+// What the script answered.
+struct Settled {
+  bool fenced = false;          // nothing was written: somebody else has recovered this incarnation
+  bool applied_before = false;  // this very settle had been applied; nothing was written now
+  std::uint64_t number = 0;
+  std::string queue;                  // of the list, or waited for; empty: none
+  std::vector<std::string> skipped;   // queues that are no lists
+  std::vector<std::string> payloads;  // the whole list, oldest first
+};
+
+// Throws UnexpectedReply for an error reply or another shape.
+Settled read_settled(ReplyView reply);
+
+}  // namespace brood

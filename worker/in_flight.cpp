@@ -1,0 +1,203 @@
+#include "worker/in_flight.hpp"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "shared/log.hpp"
+#include "shared/store/incarnation.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/recovery.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto first_pause = 50ms;
+constexpr auto longest_pause = 2s;
+constexpr auto report_interval = 60s;
+
+}  // namespace
+
+class InFlight::Patience {
+ public:
+  explicit Patience(const InFlight& owner) : owner_(owner) {}
+
+  void wait(std::string_view why) {
+    const SteadyTime now = steady_now();
+    if (!waited_) since_ = now;
+    if (!waited_ || now >= next_report_) {
+      log::warn("redis_refuses", {{"slot", owner_.setup_.slot}, {"error", why}});
+      next_report_ = now + report_interval;
+    }
+    waited_ = true;
+    owner_.setup_.pause(pause_);
+    pause_ = std::min<std::chrono::milliseconds>(2 * pause_, longest_pause);
+  }
+
+  void end() {
+    if (!waited_) return;
+    const std::chrono::duration<double> took = steady_now() - since_;
+    log::info("redis_answers_again", {{"slot", owner_.setup_.slot}, {"after", fmt::format("{:.1f}s", took.count())}});
+  }
+
+ private:
+  const InFlight& owner_;
+  std::chrono::milliseconds pause_ = first_pause;
+  bool waited_ = false;
+  SteadyTime since_{}, next_report_{};
+};
+
+InFlight::InFlight(Channel& redis, WorkerSlot& slot, Setup setup)
+    : redis_(redis), slot_(slot), setup_(std::move(setup)) {
+  const std::uint64_t assigned = slot_.record().incarnation.load();
+  take_incarnation(assigned != 0 ? assigned : setup_.new_incarnation());
+}
+
+void InFlight::take_incarnation(std::uint64_t incarnation) {
+  incarnation_ = incarnation;
+  field_ = keys::worker_field(setup_.slot, incarnation);
+  number_ = 0;
+  registered_ = false;
+  batch_ = {};
+  slot_.adopt_incarnation(incarnation);
+}
+
+void InFlight::register_incarnation() {
+  deliver(brood::register_incarnation(setup_.identity, setup_.identity_record, field_));
+  registered_ = true;
+}
+
+const InFlight::Batch& InFlight::settle_and_fetch(const std::vector<Outcome>& outcomes,
+                                                  const std::vector<std::string>& draw, int want) {
+  const std::vector<Outcome> none;
+  const std::vector<Outcome>* unsettled = &outcomes;
+  std::size_t asked = 0;  // of the draw
+  do {
+    if (!registered_) register_incarnation();
+    const std::size_t until = std::min(draw.size(), asked + max_queues_asked);
+    const Settled settled = settle(*unsettled, {draw.begin() + asked, draw.begin() + until}, want);
+    if (settled.fenced) {
+      drop(unsettled->size());
+      take_incarnation(setup_.new_incarnation());
+      asked = 0;
+    } else {
+      hold(settled);
+      asked = until;
+    }
+    unsettled = &none;
+  } while (!registered_ || (batch_.entries.empty() && want > 0 && asked < draw.size()));
+  return batch_;
+}
+
+Settled InFlight::settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want) {
+  Settlement settlement;
+  settlement.identity = setup_.identity;
+  settlement.field = field_;
+  settlement.number = number_;
+  settlement.held_queue = batch_.queue;
+  settlement.outcomes = outcomes;
+  settlement.draw = draw;
+  settlement.want = std::clamp(want, 0, max_batch_entries);
+  settlement.dead_limits = setup_.dead_limits;
+  // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
+  const Reply reply = deliver(brood::settle_and_fetch(settlement, wall_now()));
+  return read_settled(reply.view());
+}
+
+// Sends one call until it is answered by something other than a refusal.  A refusal has applied nothing; a lost
+// connection leaves open whether it was applied, now or later, and the number makes the repetition harmless.
+Reply InFlight::deliver(const ScriptCall& call) {
+  Patience patience(*this);
+  for (;;) {
+    std::string why;
+    try {
+      Reply reply = send(redis_, call);
+      const ErrorKind kind = classify_error(reply.view().error());
+      if (kind == ErrorKind::none) {
+        patience.end();
+        return reply;
+      }
+      why = reply.view().error();
+      // The other end is no master (any more): a new connection may find the one that is.
+      if (kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+    } catch (const ConnectionLost& lost) {
+      why = lost.what();
+    }
+    patience.wait(why);
+  }
+}
+
+// The order of these writes matters, since a worker may be killed between any two.  With the old number and no entries
+// the recovery finds the settle applied and gives everything back.  With the new number and the old entries it would
+// take the old batch's successes for the new batch's and acknowledge jobs that never ran.
+void InFlight::hold(const Settled& settled) {
+  batch_.queue = settled.queue;
+  batch_.entries.clear();
+  // More than a batch only if somebody else put it there; what is left over comes with the next settle.
+  for (const std::string& payload : settled.payloads) {
+    if (batch_.entries.size() < static_cast<std::size_t>(max_batch_entries)) batch_.entries.push_back({payload});
+  }
+  number_ = settled.number;
+
+  slot_.clear_entries();
+  slot_.set_number(number_);
+  slot_.set_queue(batch_.queue);
+  slot_.set_fetched(static_cast<int>(batch_.entries.size()));
+  report_skipped(settled.skipped);
+}
+
+// Somebody has recovered this incarnation, so its jobs are elsewhere and will run again.
+void InFlight::drop(std::size_t outcomes) {
+  slot_.record().fenced_outcomes.fetch_add(outcomes);
+  log::warn("worker_fenced", {{"slot", setup_.slot}, {"incarnation", incarnation_}, {"outcomes_dropped", outcomes}});
+}
+
+void InFlight::report_skipped(const std::vector<std::string>& queues) {
+  if (queues.empty()) return;
+  const SteadyTime now = steady_now();
+  if (skipped_reported_ != SteadyTime{} && now - skipped_reported_ < report_interval) return;
+  skipped_reported_ = now;
+  log::warn("queues_are_no_lists", {{"slot", setup_.slot}, {"queues", fmt::format("{}", fmt::join(queues, " "))}});
+}
+
+void InFlight::retire(const std::vector<Outcome>& outcomes) {
+  if (registered_ && !outcomes.empty()) {
+    const Settled settled = settle(outcomes, {}, 0);
+    if (settled.fenced)
+      drop(outcomes.size());
+    else
+      hold(settled);
+  }
+  if (registered_) {
+    // What is left is unbegun.  Unlike a settle this is answered "gone" when it was applied before, so it may simply be
+    // called again.
+    const DeadWorker self{.identity = setup_.identity,
+                          .slot = setup_.slot,
+                          .incarnation = incarnation_,
+                          .record = DeadWorker::Record{.number = number_, .entries = {}},
+                          .ended_by_brood = true};
+    const auto stays_as_it_is = [](const std::string& payload, const std::string&) {
+      return Outcome{.kind = Outcome::Kind::requeue_head, .payload = payload, .score = 0};
+    };
+    Patience patience(*this);
+    for (bool left = false; !left;) {
+      try {
+        recover(redis_, self, setup_.dead_limits, stays_as_it_is, stays_as_it_is);
+        left = true;
+      } catch (const ConnectionLost& lost) {
+        patience.wait(lost.what());
+      } catch (const UnexpectedReply& refusal) {
+        patience.wait(refusal.what());
+      }
+    }
+    patience.end();
+  }
+  registered_ = false;
+  batch_ = {};
+  slot_.clear_entries();
+  slot_.record().retired.store(1);
+}
+
+}  // namespace brood

@@ -1,0 +1,89 @@
+#include "supervisor/cli/command_line.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+
+#include "shared/log_line.hpp"
+#include "shared/nearest.hpp"
+#include "supervisor/cli/version.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t longest_quote = 80;
+
+std::string quoted(const std::string& word) {
+  const bool whole = word.size() <= longest_quote;
+  return '"' + log::printable(word.substr(0, longest_quote)) + (whole ? "\"" : "...\"");
+}
+
+bool is_negative_number(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9';
+}
+
+[[noreturn]] void refuse_unknown_option(const CLI::App& app, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+  }
+  const std::optional<std::string> meant = name.starts_with("--") ? nearest(name, known) : std::nullopt;
+  throw UsageError(
+      fmt::format("unknown option {}{}", quoted(name), meant ? fmt::format("; did you mean {}?", quoted(*meant)) : ""));
+}
+
+// CLI11 would take the argument after "--config=" for its value.
+void refuse_empty_values(const std::vector<std::string>& args) {
+  for (const std::string& arg : args) {
+    if (arg.starts_with("--") && arg.size() > 3 && arg.find('=') == arg.size() - 1)
+      throw UsageError(arg.substr(0, arg.size() - 1) + " needs a value");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> parse_arguments(CLI::App& app, const std::vector<std::string>& args) {
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.set_version_flag("-V,--version", fmt::format("brood {}", version), "Print the version and exit");
+  app.allow_extras();
+  app.allow_windows_style_options(false);
+  for (CLI::Option* const option : app.get_options()) {
+    if (option->get_expected_max() == 1) option->take_last();
+  }
+
+  const auto end_of_options = std::find(args.begin(), args.end(), "--");
+  std::vector<std::string> reversed(std::make_reverse_iterator(end_of_options), args.rend());
+  refuse_empty_values(reversed);
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    throw Answer{app.help()};
+  } catch (const CLI::CallForVersion& version_asked) {
+    throw Answer{std::string(version_asked.what()) + "\n"};
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(log::printable(error.what()));
+  }
+
+  std::vector<std::string> positional = app.remaining();
+  for (const std::string& word : positional) {
+    if (word.size() > 1 && word[0] == '-' && !is_negative_number(word)) refuse_unknown_option(app, word);
+  }
+  if (end_of_options != args.end()) positional.insert(positional.end(), end_of_options + 1, args.end());
+  return positional;
+}
+
+void refuse_arguments(const std::vector<std::string>& arguments) {
+  if (!arguments.empty()) throw UsageError("unexpected argument " + quoted(arguments.front()));
+}
+
+std::string config_path_or_default(const std::string& given) {
+  constexpr const char* installed = "/etc/brood/brood.toml";
+  if (!given.empty()) return given;
+  return access(installed, R_OK) == 0 ? installed : "";
+}
+
+}  // namespace brood

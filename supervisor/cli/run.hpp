@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "shared/config.hpp"
+
+namespace brood {
+
+// What `brood run` was told.
+struct RunOptions {
+  std::string config_path;  // empty: built-in defaults
+  ConfigOverrides overrides;
+  bool check = false;  // say whether everything could run, and exit
+};
+
+// Supervises until told to stop, and returns the exit status.  Throws ConfigError.
+int run_command(const RunOptions& options);
+
+}  // namespace brood

@@ -1,0 +1,63 @@
+#include "supervisor/process_title.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+namespace brood {
+namespace {
+
+struct Room {
+  char* begin = nullptr;
+  std::size_t size = 0;
+};
+
+// Fields 48 to 51 of /proc/self/stat: where the arguments and the environment lie on the stack (proc(5)).
+Room find_room() {
+  std::ifstream file("/proc/self/stat");
+  std::string line;
+  std::getline(file, line);
+  const auto after_name = line.rfind(')');
+  if (after_name == std::string::npos) return {};
+  std::istringstream rest(line.substr(after_name + 1));
+  std::vector<std::string> fields{"", "pid", "name"};
+  for (std::string field; rest >> field;) fields.push_back(field);
+  if (fields.size() < 52) return {};
+  const auto number = [&](std::size_t i) { return std::strtoull(fields[i].c_str(), nullptr, 10); };
+  const auto arg_begin = number(48), arg_end = number(49), env_begin = number(50), env_end = number(51);
+  if (arg_begin == 0 || arg_end <= arg_begin) return {};
+  const auto end = env_begin == arg_end ? env_end : arg_end;
+  return {reinterpret_cast<char*>(static_cast<std::uintptr_t>(arg_begin)), static_cast<std::size_t>(end - arg_begin)};
+}
+
+void move_environment_away() {
+  static std::vector<char*> copies;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    copies.push_back(strdup(*variable));
+  copies.push_back(nullptr);
+  environ = copies.data();
+}
+
+}  // namespace
+
+void set_process_title(const std::string& title) {
+  static const Room room = [] {
+    const Room found = find_room();
+    if (found.begin != nullptr) move_environment_away();
+    return found;
+  }();
+  prctl(PR_SET_NAME, title.c_str());
+  if (room.size < 2) return;
+  const std::size_t length = std::min(title.size(), room.size - 1);
+  std::memcpy(room.begin, title.data(), length);
+  std::memset(room.begin + length, 0, room.size - length);
+}
+
+}  // namespace brood

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "brood/abi.hpp"
+#include <brood/abi.hpp>
 
 namespace brood {
 

@@ -3,52 +3,23 @@
 #include <algorithm>
 #include <exception>
 
-#include "brood/abi.hpp"
+#include <brood/abi.hpp>
+#include "shared/job/json.hpp"
 #include "shared/log.hpp"
 #include "worker/job_registry.hpp"
 
 namespace brood {
 namespace {
 
-// An error message is stored with at most 10,000 characters; what is far longer need not be copied.
-constexpr std::size_t longest_text = 64 * 1024;
+// As many characters as Sidekiq stores of an error message.
+constexpr std::size_t longest_text = 10'000;
 
 abi::Text text_of(const std::string& text) { return {text.data(), text.size()}; }
 
-// A text from the library as valid UTF-8: a byte that is none becomes U+FFFD.
-std::string utf8(std::string_view text) {
-  const auto length_at = [text](std::size_t at) -> std::size_t {
-    const auto byte = [&](std::size_t i) {
-      return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-    };
-    const unsigned lead = byte(0), second = byte(1);
-    const auto follow = [&](std::size_t n) {
-      for (std::size_t i = 1; i <= n; ++i) {
-        if ((byte(i) & 0xC0) != 0x80) return false;
-      }
-      return true;
-    };
-    if (lead < 0x80) return 1;
-    if (lead >= 0xC2 && lead <= 0xDF) return follow(1) ? 2 : 0;
-    if (lead >= 0xE0 && lead <= 0xEF) {
-      const bool overlong = lead == 0xE0 && second < 0xA0, surrogate = lead == 0xED && second > 0x9F;
-      return !overlong && !surrogate && follow(2) ? 3 : 0;
-    }
-    const bool overlong = lead == 0xF0 && second < 0x90, beyond = lead == 0xF4 && second > 0x8F;
-    return lead >= 0xF0 && lead <= 0xF4 && !overlong && !beyond && follow(3) ? 4 : 0;
-  };
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = length_at(at);
-    out.append(length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(at, length));
-    at += std::max<std::size_t>(length, 1);
-  }
-  return out;
-}
-
+// A text from the library, whatever it is, as UTF-8.
 std::string read_text(const abi::Text& text, std::string_view otherwise) {
   if (text.data == nullptr || text.size == 0) return std::string(otherwise);
-  return utf8(std::string_view(text.data, std::min(text.size, longest_text)));
+  return utf8_prefix(std::string_view(text.data, text.size), longest_text);
 }
 
 // One job as the library sees it; keeps alive all that the abi::Call points to.
@@ -155,7 +126,7 @@ abi::Answer no_answer() {
 Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host) {
   const CallFrame frame(job, queue, &host);
   const auto* registered = registry.find(frame.job_class());
-  if (registered == nullptr) return unknown_class(registry, utf8(frame.job_class()));
+  if (registered == nullptr) return unknown_class(registry, utf8_prefix(frame.job_class(), longest_text));
 
   abi::Result result{};
   result.size = sizeof result;
@@ -163,7 +134,8 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
   try {
     registered->job_class->perform(frame.call(), &result);
   } catch (const std::exception& error) {
-    return failed("LibraryError", std::string("an exception left the job library: ") + utf8(error.what()));
+    return failed("LibraryError",
+                  std::string("an exception left the job library: ") + utf8_prefix(error.what(), longest_text));
   } catch (...) {
     return failed("LibraryError", "an exception left the job library");
   }

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <brood/push.hpp>
+
+#include "shared/clock.hpp"
+
+namespace brood {
+
+// A push that was checked and only needs to be sent.
+struct PreparedPush {
+  std::string jid, queue, payload;
+  std::optional<double> score;  // into the schedule; else into the queue
+};
+
+// Checks the parts by Sidekiq's rules and writes the payload.  Throws std::invalid_argument with a sentence.
+PreparedPush prepare_push(const Push& job, WallTime now);
+
+// Sidekiq's rule for the one number of perform_in and perform_at: below 1,000,000,000 it is an interval, else a point
+// in epoch seconds.  Returns when to run; nullopt: at once.
+std::optional<double> scheduled_time(double number, double now);
+
+// 24 random hex digits.
+std::string new_jid();
+
+}  // namespace brood

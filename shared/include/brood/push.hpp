@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <brood/options.hpp>
+
+// What libbrood exports.
+#define BROOD_API __attribute__((visibility("default")))
+
+namespace brood {
+
+// A job by its parts, for classes that this program does not know as C++ types.
+struct BROOD_API Push {
+  std::string job_class;
+  std::string args = "[]";  // a JSON array
+  std::string queue = "default";
+  YesNoOrCount retry = true;
+  std::optional<std::chrono::system_clock::time_point> at = {};  // into the schedule, with exactly this time
+  std::string jid = {};                                          // empty: 24 random hex digits
+  // Further members of the payload: name and JSON text, such as {"tags", R"(["slow"])"}.
+  std::vector<std::pair<std::string, std::string>> members = {};
+
+  // Reads {"class": ..., "args": [...], "queue": ..., ...}: the payload of a push, with `at` in epoch seconds.  Throws
+  // std::invalid_argument with a sentence.
+  static Push parse(std::string_view json);
+};
+
+}  // namespace brood

@@ -1,0 +1,54 @@
+#include "shared/redis_location.hpp"
+
+#include <fstream>
+
+namespace brood {
+namespace {
+
+constexpr const char* embedded = "embedded";
+
+std::string read_password(const std::string& path) {
+  std::ifstream file(path);
+  std::string password;
+  if (!file || !std::getline(file, password)) throw AddressError("cannot read the Redis password from " + path);
+  if (!password.empty() && password.back() == '\r') password.pop_back();
+  return password;
+}
+
+}  // namespace
+
+std::string redis_url(const RedisSettings& settings, const Environment& environment) {
+  if (!settings.url.empty()) return settings.url;
+
+  // As in Sidekiq, REDIS_PROVIDER holds the name of a variable, not a URL.
+  std::string name = "REDIS_URL";
+  const char* provider = environment("REDIS_PROVIDER");
+  const bool provided = provider != nullptr && *provider != '\0';
+  if (provided) name = provider;
+  if (name.find(':') != std::string::npos) {
+    throw AddressError("REDIS_PROVIDER holds the name of the variable that has the URL, not a URL");
+  }
+  const char* url = environment(name.c_str());
+  if (url != nullptr && *url != '\0') return url;
+  if (provided) throw AddressError("REDIS_PROVIDER names " + name + ", which is not set");
+  return embedded;
+}
+
+bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment) {
+  return redis_url(settings, environment) == embedded;
+}
+
+RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment) {
+  const std::string url = redis_url(settings, environment);
+  RedisAddress address;
+  if (url == embedded) {
+    address.socket_path = embedded_socket_path(environment);
+    return address;
+  }
+  address = RedisAddress::parse(url);
+  if (!settings.user.empty()) address.user = settings.user;
+  if (!settings.password_file.empty()) address.password = read_password(settings.password_file);
+  return address;
+}
+
+}  // namespace brood

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include <brood/job.hpp>
+
+// Says in a file when it begins and when it ends: `S id pid starttime mono`, then `D id pid mono`.  Each line is one
+// write(2) to a descriptor in append mode, so that it is whole, and stays whatever kills the writer afterwards.  Tests
+// count with it what really ran.
+struct Ledger {
+  std::string path;
+  std::string id;
+  int milliseconds = 0;
+
+  static constexpr brood::JobOptions options{.required = 2};
+  void perform();
+};

@@ -1,5 +1,5 @@
 # The real program under real faults.  Each keeps both cores busy: beside one another they would only measure that.
-foreach(test IN ITEMS stops recovery redis_faults jobs)
+foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis)
   brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 300)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)

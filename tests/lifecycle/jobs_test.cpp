@@ -45,6 +45,19 @@ BOOST_AUTO_TEST_CASE(a_job_is_performed_and_leaves_nothing_behind) {
   for (const char* key : {"queue:default", "retry", "dead", "schedule"}) BOOST_TEST(running.redis.size_of(key) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(what_the_command_line_enqueues_is_performed) {
+  Running running;
+  const std::map<std::string, std::string> environment = {{"REDIS_URL", running.redis.url()}};
+
+  const CommandResult plain = run_brood({"enqueue", "Ledger", running.ledger.path(), "plain"}, environment);
+  const CommandResult json =
+      run_brood({"enqueue", "Ledger", "--args", "[\"" + running.ledger.path() + "\",\"json\",0]"}, environment);
+
+  BOOST_TEST(plain.status == 0, plain.errors);
+  BOOST_TEST(json.status == 0, json.errors);
+  BOOST_TEST(eventually([&] { return running.ledger.done().size() == 2; }, 20s), running.brood.log());
+}
+
 BOOST_AUTO_TEST_CASE(a_failing_job_is_retried_by_sidekiqs_curve_with_every_member_kept) {
   Running running;
   const std::string extra = R"("retry":5,"custom":{"big":1180591620717411303424,"empty":[],"float":1.0})";

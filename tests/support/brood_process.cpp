@@ -67,6 +67,11 @@ pid_t spawn(std::vector<std::string> arguments, const std::map<std::string, std:
   _exit(127);
 }
 
+BroodOptions with_redis(BroodOptions options, const std::string& url) {
+  options.arguments.insert(options.arguments.end(), {"--redis", url});
+  return options;
+}
+
 int exit_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
@@ -74,7 +79,9 @@ int exit_status(int wait_status) {
 }  // namespace
 
 BroodProcess::BroodProcess(const RedisServer& redis, BroodOptions options)
-    : redis_url_(redis.url()), options_(std::move(options)) {
+    : BroodProcess(with_redis(std::move(options), redis.url())) {}
+
+BroodProcess::BroodProcess(BroodOptions options) : options_(std::move(options)) {
   if (!options_.home) options_.home = std::make_shared<TemporaryDirectory>();
   if (options_.libraries.empty()) options_.libraries = {examples};
   for (const char* directory : {"run", "state"}) std::filesystem::create_directory(home() / directory);
@@ -89,7 +96,7 @@ BroodProcess::~BroodProcess() {
 }
 
 void BroodProcess::start() {
-  std::vector<std::string> arguments = {program, "run", "--redis", redis_url_, "-c", std::to_string(options_.workers)};
+  std::vector<std::string> arguments = {program, "run", "-c", std::to_string(options_.workers)};
   for (const std::string& library : options_.libraries) arguments.insert(arguments.end(), {"-r", library});
   for (const std::string& queue : options_.queues) arguments.insert(arguments.end(), {"-q", queue});
   if (!options_.shutdown_timeout.empty()) arguments.insert(arguments.end(), {"-t", options_.shutdown_timeout});
@@ -98,11 +105,15 @@ void BroodProcess::start() {
   }
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
 
+  status_.reset();
+  pid_ = spawn(std::move(arguments), environment(), home() / "output", home() / "log");
+}
+
+std::map<std::string, std::string> BroodProcess::environment() const {
   std::map<std::string, std::string> environment = options_.environment;
   environment["RUNTIME_DIRECTORY"] = home() / "run";
   environment["STATE_DIRECTORY"] = home() / "state";
-  status_.reset();
-  pid_ = spawn(std::move(arguments), environment, home() / "output", home() / "log");
+  return environment;
 }
 
 std::vector<pid_t> BroodProcess::workers() const {

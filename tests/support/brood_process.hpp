@@ -33,7 +33,8 @@ struct BroodOptions {
 class BroodProcess {
  public:
   explicit BroodProcess(const RedisServer& redis, BroodOptions options = {});
-  ~BroodProcess();  // SIGKILL for what is left of it and its workers
+  explicit BroodProcess(BroodOptions options);  // with nothing said about Redis: it starts one of its own
+  ~BroodProcess();                              // SIGKILL for what is left of it and its workers
   BroodProcess(const BroodProcess&) = delete;
   BroodProcess& operator=(const BroodProcess&) = delete;
 
@@ -54,8 +55,10 @@ class BroodProcess {
   std::string log() const;  // standard error of all its starts
   const TemporaryDirectory& home() const { return *options_.home; }
 
+  // What a command of the same user needs to find it.
+  std::map<std::string, std::string> environment() const;
+
  private:
-  std::string redis_url_;
   BroodOptions options_;
   pid_t pid_ = -1;
   std::optional<int> status_;

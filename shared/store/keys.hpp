@@ -34,6 +34,13 @@ inline constexpr std::string_view brood_recovered_prefix = "brood:recovered:";
 inline std::string worker_field(int slot, std::uint64_t incarnation) {
   return std::to_string(slot) + "." + std::to_string(incarnation);
 }
+// Its parts; nullopt when it is none.
+struct WorkerField {
+  int slot = 0;
+  std::uint64_t incarnation = 0;
+};
+std::optional<WorkerField> parse_worker_field(std::string_view field);
+
 inline std::string in_flight_hash(std::string_view identity) { return "brood:inflight:" + std::string(identity); }
 inline std::string in_flight_list(std::string_view identity, std::string_view field, std::string_view queue) {
   return in_flight_hash(identity) + ":" + std::string(field) + ":" + std::string(queue);

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "shared/scoreboard.hpp"
+
+namespace brood {
+
+// What a supervisor gives a worker that it forks.
+struct Seat {
+  int slot = 0;
+  int capsule = 0;   // index into Config::capsules
+  int control = -1;  // the worker's end of its control pipe
+  SlotRecord* record = nullptr;
+  const std::atomic<std::int64_t>* last_beat = nullptr;  // steady nanoseconds of the supervisor's last heartbeat
+  pid_t supervisor = 0;
+};
+
+// What the two ends of a control pipe say to each other, a byte each.
+enum class ControlByte : char {
+  look_at_flags = '!',     // supervisor: your slot's flags, or its incarnation, have changed
+  ready = 'R',             // worker: my libraries are loaded
+  need_incarnation = 'I',  // worker: mine was recovered by somebody else
+};
+
+}  // namespace brood

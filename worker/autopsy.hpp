@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "shared/config.hpp"
+#include "shared/redis/address.hpp"
+#include "shared/store/casualty.hpp"
+
+namespace brood {
+
+// The body of a short-lived child: empties what dead workers had in flight, and charges the jobs they died of.  A
+// library is loaded only for a class that has hooks or death handlers.  Returns its exit status: 0 when every casualty
+// was answered, 75 when Redis went away (call again).
+int run_autopsy(const std::vector<Casualty>& casualties, RecoveryMode mode, const Config& config,
+                const RedisAddress& redis);
+
+// The same for all that a dead supervisor's in-flight hash names; what no record is known of goes back uncharged.
+int settle_estate(const Estate& estate, RecoveryMode mode, const Config& config, const RedisAddress& redis);
+
+// Gives back in-flight lists that no field names.
+int sweep_stray_lists(const RedisAddress& redis);
+
+}  // namespace brood

@@ -1,0 +1,96 @@
+#include "worker/control.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "shared/check.hpp"
+#include "shared/clock.hpp"
+#include "shared/log.hpp"
+#include "worker/in_flight.hpp"
+#include "worker/stack_dump.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Another host may take over our jobs once our supervisor's last heartbeat is 60 s old; an orphan is gone well before.
+constexpr auto longest_life_after_beat = 45s;
+
+// What the handler of TERM may touch: it runs in the middle of a job.
+volatile std::sig_atomic_t term_came = 0;
+pid_t supervisor = 0;
+const std::atomic<std::int64_t>* last_beat = nullptr;
+std::chrono::nanoseconds longest_wait{};
+
+// Ends this worker when its last job outlasts what a supervisor would have waited for.  alarm(2) is async-signal-safe.
+void set_last_alarm() {
+  const SteadyTime beat{std::chrono::nanoseconds(last_beat->load())};
+  const auto until_adoption = beat + longest_life_after_beat - steady_now();
+  const auto left = std::min<std::chrono::nanoseconds>(longest_wait, until_adoption);
+  alarm(static_cast<unsigned>(std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count())));
+}
+
+void heed_term(int) {
+  term_came = 1;
+  if (getppid() != supervisor) set_last_alarm();  // not a wish but the kernel's word that the supervisor is dead
+}
+
+}  // namespace
+
+Control::Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout) : seat_(seat) {
+  supervisor = seat.supervisor;
+  last_beat = seat.last_beat;
+  longest_wait = shutdown_timeout;
+  struct sigaction action {};
+  action.sa_handler = heed_term;
+  action.sa_flags = SA_RESTART;
+  check("sigaction", sigaction(SIGTERM, &action, nullptr));
+  dump_stack_on(SIGTTIN);
+}
+
+bool Control::told_to_stop() {
+  if (getppid() != seat_.supervisor) supervisor_is_gone();
+  return orphaned_ || term_came != 0 || (seat_.record->flags.load() & slot_stop) != 0;
+}
+
+bool Control::told_to_quiet() { return (seat_.record->flags.load() & slot_quiet) != 0 || told_to_stop(); }
+
+void Control::supervisor_is_gone() {
+  if (orphaned_) return;
+  orphaned_ = true;
+  set_last_alarm();
+  log::warn("supervisor_is_gone", {{"slot", seat_.slot}});
+}
+
+void Control::wait(std::chrono::milliseconds longest) {
+  pollfd pipe{seat_.control, POLLIN, 0};
+  if (poll(&pipe, 1, static_cast<int>(longest.count())) <= 0) return;
+  char bytes[64];
+  const ssize_t got = recv(seat_.control, bytes, sizeof bytes, MSG_DONTWAIT);
+  // The bytes only wake us: what they announce stands in the slot.
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) supervisor_is_gone();
+}
+
+void Control::say(ControlByte byte) {
+  const char c = static_cast<char>(byte);
+  ::send(seat_.control, &c, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+std::uint64_t Control::ask_for_incarnation() {
+  const std::uint64_t old = seat_.record->incarnation.load();
+  const SteadyTime asked = steady_now();
+  say(ControlByte::need_incarnation);
+  for (;;) {
+    const std::uint64_t assigned = seat_.record->incarnation.load();
+    if (assigned != old) return assigned;
+    if (told_to_stop() && steady_now() - asked > 1s) throw ToldToStop{};
+    wait(100ms);
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "shared/scoreboard.hpp"
+#include "shared/seat.hpp"
+
+namespace brood {
+
+// A worker's ear for its supervisor: the flags in its slot, the bytes on its control pipe, TERM, and the supervisor's
+// own end.
+class Control {
+ public:
+  // Installs the handlers of TERM (finish the job in hand and exit) and TTIN (log the native stack).
+  Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout);
+
+  // A stop was ordered, TERM came, or the supervisor is gone.
+  bool told_to_stop();
+  // Fetch no more; also true when told to stop.
+  bool told_to_quiet();
+
+  // Waits until the supervisor says something, or until `longest` has passed.
+  void wait(std::chrono::milliseconds longest);
+
+  void say(ControlByte byte);
+
+  // Asks for an incarnation never used before.  Throws ToldToStop when it is told to stop meanwhile.
+  std::uint64_t ask_for_incarnation();
+
+ private:
+  void supervisor_is_gone();
+
+  Seat seat_;
+  bool orphaned_ = false;
+};
+
+}  // namespace brood

@@ -1,0 +1,49 @@
+#include "worker/failed_job.hpp"
+
+#include <random>
+
+#include "shared/log.hpp"
+#include "worker/perform.hpp"
+
+namespace brood {
+namespace {
+
+double random_fraction() {
+  static std::mt19937_64 generator{std::random_device{}()};
+  return std::uniform_real_distribution<double>(0, 1)(generator);
+}
+
+}  // namespace
+
+Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
+                       const Config& config, bool ask_hooks) {
+  const HookAnswer hook = ask_hooks ? ask_retry_in(registry, job, queue, failure) : HookAnswer{};
+  const RetryPolicy policy{config.max_retries, config.worker.max_crashes};
+  const WallTime now = wall_now();
+  Verdict verdict =
+      judge_failure(job, failure, hook, class_retry(registry, job), queue, now, random_fraction(), policy);
+
+  if (verdict.kind == Verdict::Kind::retry) {
+    return {Outcome::Kind::retry, verdict.payload.text(), epoch_seconds(verdict.at)};
+  }
+  bool buried = false;
+  if (verdict.kind == Verdict::Kind::exhausted) {
+    const bool discard = ask_hooks && ask_exhausted(registry, verdict.payload, queue, failure);
+    buried = goes_to_dead(verdict.payload, discard);
+  }
+  if (ask_hooks) run_death_handlers(registry, verdict.payload, queue, failure);
+  log::warn(buried ? "job_died" : "job_discarded", {{"jid", job.jid()},
+                                                    {"class", job.display_class()},
+                                                    {"queue", queue},
+                                                    {"error", failure.error_class},
+                                                    {"message", failure.message}});
+  if (!buried) return {};
+  return {Outcome::Kind::move_to_dead, verdict.payload.text(), epoch_seconds(now)};
+}
+
+Outcome bury_unreadable(const std::string& payload, std::string_view queue, const std::string& reason) {
+  log::error("job_unreadable", {{"queue", queue}, {"reason", reason}, {"bytes", payload.size()}, {"now_in", "dead"}});
+  return {Outcome::Kind::move_to_dead, payload, epoch_seconds(wall_now())};
+}
+
+}  // namespace brood

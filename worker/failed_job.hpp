@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "shared/config.hpp"
+#include "shared/job/failure.hpp"
+#include "shared/store/outcome.hpp"
+#include "worker/job_registry.hpp"
+
+namespace brood {
+
+// How a job that failed is settled, by the ordinary retry policy: the class's hooks are asked, and death handlers run
+// for a job that is not to be tried again.  With `ask_hooks` false no code of a library runs.
+Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
+                       const Config& config, bool ask_hooks = true);
+
+// A text that is no job goes to `dead` as it is: nothing may be added to it.  The log says why.
+Outcome bury_unreadable(const std::string& payload, std::string_view queue, const std::string& reason);
+
+}  // namespace brood

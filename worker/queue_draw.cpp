@@ -1,0 +1,38 @@
+#include "worker/queue_draw.hpp"
+
+#include <algorithm>
+
+#include "shared/store/keys.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto look_again_after = 5s;
+
+}  // namespace
+
+QueueDraw::QueueDraw(const CapsuleSettings& capsule, Channel& redis)
+    : capsule_(capsule), redis_(redis), random_(std::random_device{}()) {}
+
+std::vector<std::string> QueueDraw::next() {
+  if (!capsule_.follows_all_queues) return capsule_.queues.draw(random_);
+  if (looked_ == SteadyTime{} || steady_now() - looked_ > look_again_after) look_for_queues();
+  std::shuffle(known_.begin(), known_.end(), random_);
+  return known_;
+}
+
+void QueueDraw::look_for_queues() {
+  try {
+    const Reply reply = redis_.call({"SMEMBERS", keys::queues});
+    if (!reply.view().is_array()) return;
+    known_.clear();
+    for (std::size_t i = 0; i < reply.view().size(); ++i) known_.emplace_back(reply.view()[i].text());
+    looked_ = steady_now();
+  } catch (const ConnectionLost&) {
+    // The fetch that follows finds Redis away too, and says so.
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,199 @@
+#include "worker/worker.hpp"
+
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "shared/log.hpp"
+#include "shared/store/keys.hpp"
+#include "worker/control.hpp"
+#include "worker/failed_job.hpp"
+#include "worker/in_flight.hpp"
+#include "worker/job_registry.hpp"
+#include "worker/perform.hpp"
+#include "worker/queue_draw.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto idle_poll = 50ms;
+constexpr auto quiet_wait = 1000ms;
+constexpr int jobs_a_fetch = 1;
+
+// A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
+constexpr auto shortest_run_before_requeue = 1s;
+
+bool has_markup(std::string_view text) { return text.find_first_of("<>&\"'") != std::string_view::npos; }
+
+std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
+  std::uint32_t flags = 0;
+  if (const auto* known = registry.find(job.job_class())) {
+    if (known->has_hooks()) flags |= class_has_hooks;
+    if (known->has_death_handlers()) flags |= library_has_death_handlers;
+  }
+  for (const auto* member : {"class", "jid", "wrapped", "display_class"}) {
+    if (has_markup(job.string(member).value_or(""))) flags |= class_is_unsafe_html;
+  }
+  return flags;
+}
+
+double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
+
+class Worker {
+ public:
+  Worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& address)
+      : config_(config),
+        control_(seat, config.shutdown_timeout),
+        slot_(*seat.record),
+        redis_(address, {}, "brood-worker-" + std::to_string(seat.slot)),
+        draw_(config.capsules.at(static_cast<std::size_t>(seat.capsule)), redis_),
+        in_flight_(redis_, slot_,
+                   {.identity = identity.name,
+                    .identity_record = identity.record(),
+                    .slot = seat.slot,
+                    .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
+                    .new_incarnation = [this] { return control_.ask_for_incarnation(); },
+                    .pause = [this](std::chrono::milliseconds length) { pause(length); }}) {
+    redis_.give_up_on_eof_of(seat.control);
+  }
+
+  void load_libraries() {
+    for (const std::string& path : config_.require) registry_.load(path);
+    slot_.record().ready.store(1);
+    control_.say(ControlByte::ready);
+  }
+
+  void run() {
+    try {
+      while (!control_.told_to_stop()) {
+        const bool quiet = control_.told_to_quiet();
+        if (quiet && outcomes_.empty()) {
+          control_.wait(quiet_wait);
+          continue;
+        }
+        const auto& batch = in_flight_.settle_and_fetch(take_outcomes(), draw_.next(), quiet ? 0 : jobs_a_fetch);
+        unsettled_ = false;
+        perform_batch(batch);
+        if (batch.entries.empty()) control_.wait(idle_poll);
+        log::flush();
+      }
+      in_flight_.retire(take_outcomes());
+    } catch (const ToldToStop&) {
+      log::warn("worker_leaves_jobs_to_recovery", {{"slot_pid", getpid()}});
+    }
+  }
+
+ private:
+  // Outcomes on their way must not be given up: what they settle has happened.
+  std::vector<Outcome> take_outcomes() {
+    unsettled_ = !outcomes_.empty();
+    return std::exchange(outcomes_, {});
+  }
+
+  // Redis is away.  A worker with nothing to settle may leave at once; one that has something goes on trying until its
+  // supervisor's patience ends, and what it could not say then stands in the scoreboard.
+  void pause(std::chrono::milliseconds length) {
+    log::flush();
+    if (control_.told_to_stop() && !unsettled_) throw ToldToStop{};
+    control_.wait(length);
+  }
+
+  void perform_batch(const InFlight::Batch& batch) {
+    for (std::size_t i = 0; i < batch.entries.size() && !control_.told_to_quiet(); ++i) {
+      const std::optional<Outcome> outcome = perform_entry(static_cast<int>(i), batch.entries[i].payload, batch.queue);
+      if (!outcome) break;  // taken back
+      outcomes_.push_back(*outcome);
+      if (outcome->kind != Outcome::Kind::acknowledge) break;  // settled at once
+    }
+  }
+
+  std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue) {
+    std::optional<Payload> job;
+    try {
+      job = Payload::parse(text);
+    } catch (const BadPayload& bad) {
+      if (!slot_.begin(entry, "", "", wall_now(), steady_now(), 0)) return std::nullopt;
+      slot_.end(entry, EntryState::failed);
+      return bury_unreadable(text, queue, bad.what());
+    }
+    const SteadyTime started = steady_now();
+    if (!slot_.begin(entry, job->jid(), job->display_class(), wall_now(), started, class_flags(registry_, *job)))
+      return std::nullopt;
+    const std::string jid = job->jid(), job_class = job->display_class();
+    if (config_.log_jobs) log::info("job_started", {{"jid", jid}, {"class", job_class}, {"queue", queue}});
+
+    const Performed performed =
+        perform(registry_, *job, queue, {.stopping = [this] { return control_.told_to_stop(); }});
+    const double elapsed = seconds_since(started);
+    const auto say = [&](std::string_view event) {
+      if (config_.log_jobs)
+        log::info(event,
+                  {{"jid", jid}, {"class", job_class}, {"queue", queue}, {"elapsed", fmt::format("{:.3f}", elapsed)}});
+    };
+    switch (performed.kind) {
+      case Performed::Kind::succeeded:
+        slot_.end(entry, EntryState::succeeded);
+        say("job_done");
+        return Outcome{};
+      case Performed::Kind::interrupted:
+        slot_.end(entry, EntryState::interrupted);
+        slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
+        say("job_interrupted");
+        return requeue(*job, started);
+      case Performed::Kind::failed:
+        break;
+    }
+    // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
+    slot_.end(entry, EntryState::failed);
+    const Outcome outcome = settle_failure(registry_, *job, queue, performed.failure, config_);
+    if (config_.log_jobs) {
+      log::warn("job_failed", {{"jid", jid},
+                               {"class", job_class},
+                               {"queue", queue},
+                               {"elapsed", fmt::format("{:.3f}", elapsed)},
+                               {"error", performed.failure.error_class},
+                               {"message", performed.failure.message}});
+    }
+    return outcome;
+  }
+
+  Outcome requeue(const Payload& job, SteadyTime started) {
+    const WallTime now = wall_now();
+    const Payload again = job.with({{"enqueued_at", json_time(now, job.time_unit())}});
+    if (steady_now() - started < shortest_run_before_requeue)
+      return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + shortest_run_before_requeue)};
+    return {Outcome::Kind::requeue_back, again.text(), 0};
+  }
+
+  const Config& config_;
+  Control control_;
+  WorkerSlot slot_;
+  Connection redis_;
+  QueueDraw draw_;
+  InFlight in_flight_;
+  JobRegistry registry_;
+  std::vector<Outcome> outcomes_;
+  bool unsettled_ = false;
+};
+
+}  // namespace
+
+int run_worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& redis) {
+  try {
+    Worker worker(seat, config, identity, redis);
+    worker.load_libraries();
+    worker.run();
+    return EX_OK;
+  } catch (const LibraryError& error) {
+    log::error("library_refused", {{"slot", seat.slot}, {"reason", error.what()}});
+    return EX_CONFIG;
+  }
+}
+
+}  // namespace brood

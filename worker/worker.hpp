@@ -1,0 +1,14 @@
+#pragma once
+
+#include "shared/config.hpp"
+#include "shared/identity.hpp"
+#include "shared/redis/address.hpp"
+#include "shared/seat.hpp"
+
+namespace brood {
+
+// The body of a forked worker: fetch, perform, settle, until told to stop.  Returns its exit status: 0 after leaving in
+// order, 78 when a job library cannot be used.
+int run_worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& redis);
+
+}  // namespace brood

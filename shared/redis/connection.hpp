@@ -54,7 +54,8 @@ class Connection : public Channel {
   bool connected() const;
 
   // Waiting for a reply also ends when `fd` becomes readable at its end (EOF), so that a worker whose supervisor is gone
-  // need not sit out the deadline.  Not set: -1.  Throws ConnectionLost then.
+  // need not sit out the deadline.  Throws ConnectionLost then, now and at every later call that has to wait: whoever still
+  // has something to settle passes -1 (not set) first.
   void give_up_on_eof_of(int fd);
 
  private:

@@ -4,6 +4,7 @@
 #include <uv.h>
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -20,6 +21,10 @@ using Result = AsyncConnection::Result;
 namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::size_t open_descriptors() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
 
 // A loop that a test turns by hand.  At the end every handle must have been closed: uv_loop_close() says so.
 class Loop {
@@ -283,6 +288,40 @@ BOOST_AUTO_TEST_CASE(a_deadline_does_not_end_a_later_command) {
   BOOST_TEST(witness.losses.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_deadline_that_was_met_leaves_the_next_one_in_force) {
+  Loop loop;
+  RedisServer server;
+  AsyncConnection redis(loop.get(), "", {});
+  redis.open(server.address());
+  BOOST_TEST(loop.until([&] { return redis.connected(); }));
+
+  Answer met, missed;
+  redis.send({"PING"}, 100ms, met.keep());
+  BOOST_TEST(loop.until([&] { return bool(met); }));
+  server.pause();
+  redis.send({"PING"}, 200ms, missed.keep());
+  BOOST_TEST(loop.until([&] { return bool(missed); }));
+
+  BOOST_TEST(met.result->ok());
+  BOOST_TEST(contains(missed.result->error, "deadline"));
+}
+
+BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_is_a_failed_connect) {
+  Loop loop;
+  RedisServer server;
+  server.pause();
+  Witness witness;
+  AsyncConnection redis(loop.get(), "name", witness.events);
+  redis.open(server.address());
+
+  BOOST_TEST(loop.until([&] { return !witness.losses.empty(); }));
+
+  BOOST_TEST(contains(witness.losses.front(), "deadline"));
+  BOOST_TEST(witness.connects == 0);
+  server.resume();
+  BOOST_TEST(loop.until([&] { return redis.connected(); }));
+}
+
 BOOST_AUTO_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time) {
   Loop loop;
   RedisServer server;
@@ -476,9 +515,11 @@ BOOST_AUTO_TEST_CASE(a_callback_may_destroy_the_connection) {
   BOOST_TEST(!late);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_may_be_destroyed_in_any_phase) {
+BOOST_AUTO_TEST_CASE(a_connection_may_be_destroyed_in_any_phase_and_leaves_no_descriptor) {
   Loop loop;
   RedisServer server;
+  loop.turn();
+  const std::size_t before = open_descriptors();
   for (int turns = 0; turns < 12; ++turns) {
     AsyncConnection redis(loop.get(), "name", {});
     redis.open(server.address());
@@ -487,6 +528,7 @@ BOOST_AUTO_TEST_CASE(a_connection_may_be_destroyed_in_any_phase) {
     redis.send({"PING"}, 10s, [&](Result) { called = true; });
     BOOST_TEST(!called);
   }
+  BOOST_TEST(open_descriptors() == before);
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_of_a_callback_costs_the_connection_and_is_the_reason) {

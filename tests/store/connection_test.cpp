@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_the_protocol_is_a_loss) {
   for (const std::string& speech :
        {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), std::string("$-5\r\n"), std::string("*-7\r\n"),
         std::string("*2147483647\r\n"), std::string("*99999999999\r\n"), std::string("*16777217\r\n"),
-        std::string(64, '\0'), std::string(":12x\r\n"), std::string("$x\r\n"), deep}) {
+        std::string(64, '\0'), std::string(":12x\r\n"), std::string("$x\r\n"), std::string(">1\r\n+push\r\n"), deep}) {
     BOOST_TEST(loss_at(ScriptedServer(speech)) != "", speech.substr(0, 30));
     BOOST_TEST(!contains(loss_at(ScriptedServer(speech)), "deadline"), speech.substr(0, 30));
   }

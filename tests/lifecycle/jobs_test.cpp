@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(what_the_command_line_enqueues_is_performed) {
 
   BOOST_TEST(plain.status == 0, plain.errors);
   BOOST_TEST(json.status == 0, json.errors);
-  BOOST_TEST(eventually([&] { return running.ledger.done().size() == 2; }, 20s), running.brood.log());
+  BOOST_TEST(eventually([&] { return running.ledger.has_done(2); }, 20s), running.brood.log());
 }
 
 BOOST_AUTO_TEST_CASE(a_failing_job_is_retried_by_sidekiqs_curve_with_every_member_kept) {
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(queues_in_strict_order_are_emptied_in_that_order) {
 
   BroodProcess brood(redis, {.workers = 1, .queues = {"high", "low"}});
 
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() == 400; }, 30s), brood.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(400); }, 30s), brood.log());
   const std::vector<Ledger::Run> runs = ledger.runs();
   for (int i = 0; i < 200; ++i) {
     BOOST_TEST(runs[static_cast<std::size_t>(i)].id == "high" + std::to_string(i));
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(two_supervisors_share_the_queues_and_double_nothing) {
   enqueue_ledger_jobs(redis, ledger.path(), jobs);
   BroodProcess one(redis, {.workers = 2}), other(redis, {.workers = 2});
 
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() == jobs; }, 40s), one.log() + other.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 40s), one.log() + other.log());
 
   const Ledger::Verdict verdict = ledger.judge(jobs);
   BOOST_TEST(verdict.lost.size() == 0U);

@@ -36,9 +36,8 @@ BOOST_AUTO_TEST_CASE(ten_kills_of_the_supervisor_under_load_lose_nothing) {
     brood.kill9();
     brood.start();
   }
-  BOOST_REQUIRE_MESSAGE(
-      eventually([&] { return redis.size_of("queue:default") == 0 && ledger.done().size() == jobs; }, 90s),
-      brood.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("queue:default") == 0 && ledger.has_done(jobs); }, 90s),
+                        brood.log());
 
   const Ledger::Verdict verdict = ledger.judge(jobs);
   BOOST_TEST(verdict.lost.size() == 0U);
@@ -69,7 +68,7 @@ BOOST_AUTO_TEST_CASE(kills_of_everything_lose_nothing_and_double_at_most_what_wa
   // A job in whose run a worker was killed was charged: its retry is due in some 15 s, or at once by our hand.
   const auto all_done = [&] {
     for (const auto& [member, due] : redis.zrange("retry")) redis.command({"ZADD", "retry", "XX", "1", member});
-    return ledger.done().size() == jobs;
+    return ledger.has_done(jobs);
   };
   BOOST_REQUIRE_MESSAGE(eventually(all_done, 90s), brood.log());
 
@@ -162,7 +161,7 @@ BOOST_AUTO_TEST_CASE(neighbours_of_a_crash_go_on) {
   enqueue_ledger_jobs(redis, ledger.path(), jobs, 0);
   BroodProcess brood(redis, {.workers = 2});
 
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() == jobs && redis.size_of("retry") == 20; }, 60s),
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs) && redis.size_of("retry") == 20; }, 60s),
                         brood.log());
 
   const Ledger::Verdict verdict = ledger.judge(jobs);

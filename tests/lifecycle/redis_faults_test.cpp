@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(three_kills_of_redis_under_load_lose_nothing) {
     slowest = std::max(
         slowest, std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - answered));
   }
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() == jobs; }, 60s), brood.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 60s), brood.log());
 
   const Ledger::Verdict verdict = ledger.judge(jobs);
   BOOST_TEST(verdict.lost.size() == 0U);
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_stands_still_for_a_while_loses_nothing) {
   BOOST_TEST(!brood.wait_exit(3s).has_value());
   redis.resume();
 
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() == jobs; }, 60s), brood.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 60s), brood.log());
   BOOST_TEST(ledger.judge(jobs).doubled.size() == 0U);
   BOOST_TEST(ledger.judge(jobs).overlapped.size() == 0U);
 }
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(brood_waits_for_a_redis_that_is_not_there_yet) {
   redis.restart();
   enqueue_ledger_jobs(redis, ledger.path(), 1);
 
-  BOOST_TEST(eventually([&] { return ledger.done().size() == 1; }, 30s), brood.log());
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log());
 }
 
 // At maxmemory with noeviction Redis refuses whatever might need memory; a queue that filled it can still be emptied.
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_full_redis_is_drained_and_retried_into) {
 
   BroodProcess brood(redis, {.workers = 2});
 
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() == jobs; }, 40s), brood.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 40s), brood.log());
   BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }), brood.log());
   BOOST_TEST(eventually([&] { return redis.size_of("processes") == 1; }, 20s), "no heartbeat: " + brood.log());
   BOOST_TEST(redis.command({"SET", "refused", "x"}).view().is_error());  // full all the time
@@ -98,12 +98,12 @@ BOOST_AUTO_TEST_CASE(a_flushed_redis_is_registered_with_again) {
   const Ledger ledger(directory / "ledger");
   BroodProcess brood(redis, {.workers = 2});
   enqueue_ledger_jobs(redis, ledger.path(), 10);
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() == 10; }, 20s), brood.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(10); }, 20s), brood.log());
 
   redis.flush();
   enqueue_ledger_jobs(redis, ledger.path(), 200);
 
-  BOOST_TEST(eventually([&] { return ledger.done().size() == 200; }, 40s), brood.log());
+  BOOST_TEST(eventually([&] { return ledger.has_done(200); }, 40s), brood.log());
 }
 
 BOOST_AUTO_TEST_CASE(a_queue_of_the_wrong_type_holds_up_no_other) {
@@ -115,6 +115,6 @@ BOOST_AUTO_TEST_CASE(a_queue_of_the_wrong_type_holds_up_no_other) {
 
   enqueue_ledger_jobs(redis, ledger.path(), 50);
 
-  BOOST_TEST(eventually([&] { return ledger.done().size() == 50; }, 20s), brood.log());
+  BOOST_TEST(eventually([&] { return ledger.has_done(50); }, 20s), brood.log());
   BOOST_TEST(!brood.wait_exit(10ms).has_value());
 }

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_supervisor_fetches_no_more_and_then_stops) {
 
   brood.quiet();
 
-  BOOST_REQUIRE(eventually([&] { return ledger.done().size() == 2; }));
+  BOOST_REQUIRE(eventually([&] { return ledger.has_done(2); }));
   // Whoever still waited for a job when the signal came gives back what arrives.
   BOOST_REQUIRE(eventually([&] { return brood.log().find("quiet") != std::string::npos; }));
   enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"late\",0]", 9)});
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_stop_with_a_stopped_redis_exits_and_the_next_start_recove
   redis.resume();
 
   brood.start();
-  BOOST_TEST(eventually([&] { return ledger.done().size() == 4; }, 40s), brood.log());
+  BOOST_TEST(eventually([&] { return ledger.has_done(4); }, 40s), brood.log());
   BOOST_TEST(ledger.judge(4).lost.empty());
   BOOST_TEST(eventually([&] { return redis.keys("brood:inflight:*:*").size() <= 2; }));
 }
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_gets_term_ends_its_job_and_is_refilled) {
 
   kill(worker, SIGTERM);
 
-  BOOST_TEST(eventually([&] { return ledger.done().size() == 1; }));
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }));
   BOOST_TEST(eventually([&] { return brood.workers().size() == 1 && brood.workers().front() != worker; }));
   BOOST_TEST(redis.size_of("retry") == 0U);
 }
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(ten_terms_under_load_lose_and_double_nothing) {
     BOOST_TEST(redis.keys("brood:inflight:*").empty());
     brood.start();
   }
-  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:default") == 0 && ledger.done().size() == jobs; }, 60s));
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:default") == 0 && ledger.has_done(jobs); }, 60s));
 
   const Ledger::Verdict verdict = ledger.judge(jobs);
   BOOST_TEST(verdict.lost.size() == 0U);

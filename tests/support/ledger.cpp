@@ -56,6 +56,13 @@ std::map<std::string, int> Ledger::done() const {
   return counts;
 }
 
+bool Ledger::has_done(std::size_t jobs) const {
+  std::size_t ends = 0;
+  std::ifstream stream(path_);
+  for (std::string line; std::getline(stream, line);) ends += line.starts_with('D');
+  return ends >= jobs && done().size() >= jobs;
+}
+
 Ledger::Verdict Ledger::judge(int count) const {
   std::map<std::string, std::vector<Run>> by_id;
   for (Run& run : runs()) by_id[run.id].push_back(run);

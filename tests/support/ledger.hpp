@@ -28,6 +28,7 @@ class Ledger {
   std::vector<Run> runs() const;             // in the order they began
   std::map<std::string, int> begun() const;  // id -> how often
   std::map<std::string, int> done() const;
+  bool has_done(std::size_t jobs) const;  // so many different jobs; cheap to ask again and again
 
   struct Verdict {
     std::vector<std::string> lost;        // of the expected ids: never done

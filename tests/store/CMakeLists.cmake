@@ -1,2 +1,6 @@
 brood_test(store/connection LINK brood_test_support)
 brood_test(store/async_connection LINK brood_test_support)
+brood_test(store/scheduler LINK brood_supervisor brood_test_support)
+brood_test(store/heartbeat LINK brood_supervisor brood_test_support)
+brood_test(store/orphan_watch LINK brood_supervisor brood_test_support)
+brood_test(store/process_pruning LINK brood_supervisor brood_test_support)

@@ -1,0 +1,58 @@
+#include "shared/store/beat.hpp"
+
+#include <fmt/format.h>
+
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+namespace {
+
+constexpr std::string_view seconds_to_live = "60";
+constexpr std::string_view most_signals = "8";
+constexpr std::string_view seconds_of_a_days_counters = "157680000";  // 5 x 365 days, as Sidekiq keeps them
+
+std::string of_day(std::string_view counter, std::string_view day) {
+  return std::string(counter) + ":" + std::string(day);
+}
+
+}  // namespace
+
+ScriptCall send_beat(std::string_view identity, const Beat& beat) {
+  const std::string name(identity);
+  return {&scripts::heartbeat,
+          {name, keys::signals(identity), std::string(keys::processes)},
+          {name, std::string(seconds_to_live), std::string(most_signals), "info", beat.info, "busy",
+           std::to_string(beat.busy), "beat", fmt::format("{:.6f}", epoch_seconds(beat.at)), "quiet",
+           beat.quiet ? "true" : "false", "rss", std::to_string(beat.rss_kb), "rtt_us", std::to_string(beat.rtt_us),
+           "concurrency", std::to_string(beat.concurrency)}};
+}
+
+BeatAnswer read_beat(ReplyView reply) {
+  BeatAnswer answer;
+  answer.was_known = reply[0].integer() != 0;
+  for (std::size_t i = 1; i < reply.size(); ++i) answer.signals.emplace_back(reply[i].text());
+  return answer;
+}
+
+Command take_signals(std::string_view identity) { return {"RPOP", keys::signals(identity), most_signals}; }
+
+std::vector<std::string> read_signals(ReplyView reply) {
+  std::vector<std::string> signals;
+  if (reply.is_nil()) return signals;
+  for (std::size_t i = 0; i < reply.size(); ++i) signals.emplace_back(reply[i].text());
+  return signals;
+}
+
+ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string_view day) {
+  return {&scripts::count,
+          {std::string(keys::stat_processed), of_day(keys::stat_processed, day), std::string(keys::stat_failed),
+           of_day(keys::stat_failed, day)},
+          {std::to_string(processed), std::to_string(failed), std::string(seconds_of_a_days_counters)}};
+}
+
+std::vector<Command> leave(std::string_view identity) {
+  return {{"SREM", keys::processes, identity}, {"UNLINK", keys::work(identity), keys::workers_of_6(identity)}};
+}
+
+}  // namespace brood

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// What a process says of itself at one heartbeat (wire specification, section 7.2).
+struct Beat {
+  std::string info;  // JSON
+  int busy = 0;
+  WallTime at{};
+  bool quiet = false;
+  std::uint64_t rss_kb = 0;
+  std::int64_t rtt_us = 0;
+  int concurrency = 0;
+};
+
+struct BeatAnswer {
+  bool was_known = false;            // false at the first beat, or back after an outage
+  std::vector<std::string> signals;  // TSTP, TERM, TTIN or anything else, oldest first
+};
+
+ScriptCall send_beat(std::string_view identity, const Beat& beat);
+BeatAnswer read_beat(ReplyView reply);
+
+// The signals alone, between two beats.  The answer may be nil.
+Command take_signals(std::string_view identity);
+std::vector<std::string> read_signals(ReplyView reply);
+
+// Adds to Sidekiq's counters, of all time and of `day` (YYYY-MM-DD, UTC); the reply is how many of the four refused.
+ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string_view day);
+
+// What a process that exits takes back; its hash and its signals are left to expire, as Sidekiq leaves them.
+std::vector<Command> leave(std::string_view identity);
+
+}  // namespace brood

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "shared/clock.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "shared/store/outcome.hpp"
+#include "supervisor/event_loop.hpp"
+
+namespace brood {
+
+// Moves all that is due in one sorted set to its queues, a few hundred jobs a round trip.  Payloads are parsed at most
+// about a megabyte in one turn of the loop.  A member that is no job, or that no queue can take, goes to the dead set;
+// one whose queue is of the wrong type stays, and holds up nobody.
+class DueMover {
+ public:
+  struct Done {
+    std::uint64_t moved = 0, buried = 0;
+    std::string error;             // why it ended early; empty when nothing is due any more
+    bool connection_lost = false;  // else `error` is an error reply
+  };
+
+  DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits);
+  ~DueMover();
+  DueMover(const DueMover&) = delete;
+  DueMover& operator=(const DueMover&) = delete;
+
+  // Moves what was due in `set_key` at `now`, by the clock of Redis.  `companion` is sent along with each batch and its
+  // answer ignored.  One at a time: `done` must have been called before the next begins.
+  void move_all(std::string set_key, WallTime now, Command companion, std::function<void(Done)> done);
+
+  // Sends nothing more; `done` is not called.
+  void stop();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// The answer to TIME.
+WallTime redis_time(ReplyView reply);
+
+// A time as a bound of ZRANGEBYSCORE.
+std::string score_bound(WallTime t);
+
+}  // namespace brood

@@ -1,0 +1,250 @@
+#include "supervisor/heartbeat.hpp"
+
+#include <utility>
+
+#include "shared/log.hpp"
+#include "shared/store/beat.hpp"
+#include "supervisor/memory_use.hpp"
+#include "supervisor/send_scripts.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+using Results = std::vector<AsyncConnection::Result>;
+
+namespace {
+
+constexpr auto period = 10s;
+constexpr auto look_period = 2s;
+constexpr auto deadline = 5s;
+constexpr auto finish_deadline = 2s;
+constexpr std::int64_t slow_rtt_us = 50'000;
+constexpr int slow_rtts_that_count = 5;
+
+}  // namespace
+
+// Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
+struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
+  State(EventLoop& loop, AsyncConnection& connection, Identity self, ProcessFacts given, Sources from, Events callbacks)
+      : redis(connection),
+        identity(std::move(self)),
+        sources(std::move(from)),
+        events(std::move(callbacks)),
+        tick_timer(loop, [this] { tick(); }),
+        finish_timer(loop, [this] { finished(); }) {
+    set_facts(std::move(given));
+  }
+
+  AsyncConnection& redis;
+  const Identity identity;
+  const Sources sources;
+  const Events events;
+  Timer tick_timer, finish_timer;
+  std::string info;
+  int concurrency = 0;
+  Statistics statistics;
+
+  bool beating = false;
+  SteadyTime last_beat{};  // that was answered
+  std::vector<RunningJob> shown;
+  int slow_rtts = 0;
+  bool failing = false;
+  std::int64_t counters_refused = 0;  // said once
+  bool finishing = false;
+  std::function<void()> done;  // of finish
+
+  void set_facts(ProcessFacts facts) {
+    info = heartbeat_info(identity, facts);
+    concurrency = facts.concurrency();
+  }
+  std::vector<SeenSlot> observe_slots();
+  Beat describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us) const;
+
+  void tick();
+  void look_for_signals();
+  void beat();
+  void send(std::int64_t rtt_us);
+  void settle(SteadyTime sent, std::vector<RunningJob> running, Statistics::Counts counts, Results& results);
+  void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
+  void end_beat();
+  void heed(const std::vector<std::string>& signals);
+  void note_rtt(std::int64_t us);
+  void say_failing(const std::string& error);
+  void finish(std::function<void()> when_done);
+  void leave_processes();
+  void finished();
+
+  // Calls `read` with what was answered, unless we are gone by then.
+  template <typename Read>
+  auto when_answered(Read read) {
+    return [weak = weak_from_this(), read = std::move(read)](auto results) mutable {
+      const std::shared_ptr<State> self = weak.lock();
+      if (!self) return;
+      try {
+        read(*self, results);
+      } catch (const UnexpectedReply& error) {
+        self->say_failing(error.what());
+        self->end_beat();
+      }
+    };
+  }
+};
+
+std::vector<SeenSlot> Heartbeat::State::observe_slots() {
+  std::vector<SeenSlot> slots = sources.slots();
+  const SteadyTime now = steady_now();
+  for (const auto& [number, seen] : slots) statistics.observe(number, {seen.processed, seen.failed}, now);
+  return slots;
+}
+
+Beat Heartbeat::State::describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us) const {
+  std::vector<pid_t> pids;
+  for (const auto& [number, seen] : slots) {
+    if (seen.pid > 0) pids.push_back(seen.pid);
+  }
+  return {info, static_cast<int>(busy), wall_now(), sources.quiet(), memory_use_kb(pids), rtt_us, concurrency};
+}
+
+void Heartbeat::State::tick() {
+  tick_timer.start_in(look_period);
+  if (beating || finishing || !redis.connected()) return;
+  if (steady_now() - last_beat > period - look_period / 2 || what_runs(sources.slots()) != shown) return beat();
+  look_for_signals();
+}
+
+void Heartbeat::State::look_for_signals() {
+  redis.send(take_signals(identity.name), deadline, when_answered([](State& self, AsyncConnection::Result& answer) {
+               if (answer.ok() && !self.finishing) self.heed(read_signals(answer.reply.view()));
+             }));
+}
+
+void Heartbeat::State::beat() {
+  if (beating || finishing) return;
+  tick_timer.start_in(look_period);
+  if (!redis.connected()) return;  // the counts wait where they are
+  beating = true;
+  const SteadyTime asked = steady_now();
+  redis.send({"PING"}, deadline, when_answered([asked](State& self, AsyncConnection::Result& answer) {
+               const auto rtt = std::chrono::floor<std::chrono::microseconds>(steady_now() - asked).count();
+               if (!answer.error.empty() || self.finishing) return self.end_beat();
+               self.note_rtt(rtt);
+               self.send(rtt);
+             }));
+}
+
+void Heartbeat::State::send(std::int64_t rtt_us) {
+  const std::vector<SeenSlot> slots = observe_slots();
+  std::vector<RunningJob> running = what_runs(slots);
+  std::vector<ScriptCall> calls{work_entries(identity.name, busy_workers(slots)),
+                                send_beat(identity.name, describe(slots, running.size(), rtt_us))};
+  const Statistics::Counts counts = statistics.unflushed();
+  if (!counts.empty()) calls.push_back(count_jobs(counts.processed, counts.failed, statistics_day(wall_now())));
+
+  const SteadyTime sent = steady_now();
+  send_scripts(redis, std::move(calls), deadline,
+               when_answered([sent, running = std::move(running), counts](State& self, Results& results) {
+                 self.settle(sent, std::move(running), counts, results);
+               }));
+}
+
+void Heartbeat::State::settle(SteadyTime sent, std::vector<RunningJob> running, Statistics::Counts counts,
+                              Results& results) {
+  if (!counts.empty()) settle_counts(counts, results[2]);
+  if (!results[1].ok()) {
+    say_failing(results[1].why());
+    return end_beat();
+  }
+  const BeatAnswer answer = read_beat(results[1].reply.view());
+  last_beat = sent;
+  if (results[0].ok()) {
+    shown = std::move(running);
+    if (std::exchange(failing, false)) log::info("heartbeat_works_again");
+  } else {
+    say_failing(results[0].why());
+  }
+  if (events.beaten) events.beaten(sent);
+  end_beat();
+  if (!finishing) heed(answer.signals);
+}
+
+// An error reply is a refusal: the counts are sent again.  No reply may mean either; better to lose them than to count
+// them twice.
+void Heartbeat::State::settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer) {
+  if (!answer.error.empty() || answer.ok()) statistics.flushed(counts);
+  if (!answer.ok()) return;
+  const std::int64_t refused = answer.reply.view().integer();
+  if (refused > 0 && refused != counters_refused) log::warn("statistics_refused", {{"counters", refused}});
+  counters_refused = refused;
+}
+
+void Heartbeat::State::end_beat() {
+  if (!std::exchange(beating, false)) return;
+  if (finishing) leave_processes();
+}
+
+void Heartbeat::State::heed(const std::vector<std::string>& signals) {
+  for (const std::string& signal : signals) {
+    log::info("signal_from_redis", {{"signal", signal}});
+    if (signal == "TSTP" && events.quiet) events.quiet();
+    if (signal == "TERM" && events.stop) events.stop();
+    if (signal == "TTIN" && events.dump) events.dump();
+  }
+}
+
+void Heartbeat::State::note_rtt(std::int64_t us) {
+  slow_rtts = us > slow_rtt_us ? slow_rtts + 1 : 0;
+  if (slow_rtts < slow_rtts_that_count) return;
+  slow_rtts = 0;
+  log::warn("redis_is_slow", {{"rtt_us", us}, {"readings_above_50_ms", slow_rtts_that_count}});
+}
+
+void Heartbeat::State::say_failing(const std::string& error) {
+  // That Redis is away the connection says itself.
+  if (!redis.connected() || std::exchange(failing, true)) return;
+  log::warn("heartbeat_fails", {{"error", error}});
+}
+
+void Heartbeat::State::finish(std::function<void()> when_done) {
+  if (std::exchange(finishing, true)) return;
+  done = std::move(when_done);
+  tick_timer.stop();
+  finish_timer.start_in(redis.connected() ? std::chrono::nanoseconds(finish_deadline) : 0ns);
+  // A beat under way comes first: it would bring us back into `processes`, and it carries counts.
+  if (!beating) leave_processes();
+}
+
+void Heartbeat::State::leave_processes() {
+  if (!redis.connected()) return finish_timer.start_in(0ns);
+  observe_slots();
+  const Statistics::Counts counts = statistics.unflushed();
+  if (!counts.empty()) {
+    send_scripts(redis, {count_jobs(counts.processed, counts.failed, statistics_day(wall_now()))}, finish_deadline,
+                 when_answered([counts](State& self, Results& results) { self.settle_counts(counts, results[0]); }));
+  }
+  redis.send_all(leave(identity.name), finish_deadline, when_answered([](State& self, Results&) { self.finished(); }));
+}
+
+void Heartbeat::State::finished() {
+  finish_timer.stop();
+  if (const auto callback = std::exchange(done, nullptr)) callback();
+}
+
+Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Sources sources,
+                     Events events)
+    : state_(std::make_shared<State>(loop, redis, std::move(identity), std::move(facts), std::move(sources),
+                                     std::move(events))) {}
+
+Heartbeat::~Heartbeat() {
+  state_->tick_timer.stop();
+  state_->finish_timer.stop();
+}
+
+void Heartbeat::beat() { state_->beat(); }
+
+void Heartbeat::set_facts(ProcessFacts facts) { state_->set_facts(std::move(facts)); }
+
+Statistics& Heartbeat::statistics() { return state_->statistics; }
+
+void Heartbeat::finish(std::function<void()> done) { state_->finish(std::move(done)); }
+
+}  // namespace brood

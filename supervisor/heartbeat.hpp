@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/identity.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/event_loop.hpp"
+#include "supervisor/heartbeat_info.hpp"
+#include "supervisor/running_jobs.hpp"
+#include "supervisor/statistics.hpp"
+
+namespace brood {
+
+// Tells Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done, and
+// heeds the signals that the Web UI's buttons leave.  Every two seconds it looks for such signals, and beats early if
+// what runs has changed, so that buttons and busy page answer like those of one machine.
+class Heartbeat {
+ public:
+  struct Sources {
+    std::function<std::vector<SeenSlot>()> slots;  // all of them
+    std::function<bool()> quiet;                   // also true while stopping
+  };
+  struct Events {
+    std::function<void()> quiet, stop, dump;  // TSTP, TERM, TTIN were sent to us
+    // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
+    std::function<void(SteadyTime sent)> beaten;
+  };
+
+  Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Sources sources,
+            Events events);
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+  // Beats now, unless a beat is under way, and from then on by itself: at the start, and when Redis came back.
+  void beat();
+
+  // After a reload; shown with the next beat.
+  void set_facts(ProcessFacts facts);
+
+  // What has been and is to be counted.  Counts wait here while Redis is away.
+  Statistics& statistics();
+
+  // Beats no more: hands over the last counts, and leaves `processes` and the list of running jobs.  `done` is called
+  // once, when that was answered or after two seconds.
+  void finish(std::function<void()> done);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+namespace brood {
+
+// How long the scheduler sleeps between two looks at what was pushed meanwhile: Sidekiq's arithmetic (wire
+// specification, section 6), so that a fleet of brood and Ruby processes shares the polling fairly.  Pure: `random` is
+// a number in [0, 1).
+struct PollSettings {
+  std::chrono::nanoseconds average_scheduled = std::chrono::seconds(5);  // per process: times the number of processes
+  std::optional<std::chrono::nanoseconds> fixed_average = {};            // whatever the number of processes
+};
+
+// The mean pause; no process at all counts as one.
+std::chrono::nanoseconds mean_poll_interval(const PollSettings& settings, int processes);
+
+// One pause: half to one and a half of the mean, or anything up to twice the mean from ten processes on.
+std::chrono::nanoseconds poll_pause(const PollSettings& settings, int processes, double random);
+
+// Before the number of processes can be trusted: 10 to 15 s, so that a fleet that starts together has registered, or up
+// to 5 s when the number does not matter.
+std::chrono::nanoseconds initial_wait(const PollSettings& settings, double random);
+
+}  // namespace brood

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <random>
+#include <string>
+
+#include "shared/clock.hpp"
+
+namespace brood {
+
+// What becomes of a member of `retry` or `schedule` whose time has come.
+struct PreparedJob {
+  std::string queue;    // bare name; empty: no queue can take it, it goes to the dead set
+  std::string payload;  // with what Sidekiq's client fills in at a push, or, for the dead set, with why
+  std::string reason;   // why it goes to the dead set, a sentence
+};
+
+// Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit; queue, jid and created_at
+// where they are missing.  Never throws for what the member holds: one that is no job keeps its bytes or, if it is a
+// JSON object, is given error members that the Web UI shows.
+PreparedJob prepare_due_job(const std::string& member, WallTime now, std::mt19937_64& random);
+
+}  // namespace brood

@@ -1,0 +1,199 @@
+#include "supervisor/scheduler.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "shared/log.hpp"
+#include "shared/store/keys.hpp"
+#include "supervisor/due_mover.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using Results = std::vector<AsyncConnection::Result>;
+
+namespace {
+
+constexpr std::array sets{keys::retry, keys::schedule};  // in Sidekiq's order
+constexpr auto deadline = 10s;
+constexpr auto lock_lifetime = 2s;
+constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
+
+std::string lock_lifetime_ms() { return std::to_string(std::chrono::milliseconds(lock_lifetime).count()); }
+
+// Until a score is due, rounded up to the timer's milliseconds; `most` when that is later than anybody would wait.
+nanoseconds until(double score, WallTime now, nanoseconds most) {
+  const double seconds = score - epoch_seconds(now);
+  if (!(seconds < std::chrono::duration<double>(most).count())) return most;
+  if (seconds <= 0) return 0ns;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
+}
+
+}  // namespace
+
+// Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
+struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
+  State(EventLoop& loop, AsyncConnection& connection, Settings given)
+      : redis(connection),
+        settings(std::move(given)),
+        mover(loop, connection, settings.dead_limits),
+        next_look(loop, [this] { look(); }) {}
+
+  AsyncConnection& redis;
+  const Settings settings;
+  DueMover mover;
+  Timer next_look;
+  std::mt19937_64 random{std::random_device{}()};
+  bool looking = false, stopped = false;
+  std::uint64_t moved = 0, buried = 0;
+
+  // One look.
+  enum class Lock { ours, of_another, none } lock = Lock::none;
+  WallTime now{};  // by Redis, when the look began, and by our own clock:
+  SteadyTime began{};
+  std::string set_error;
+
+  // One streak of failures is said once.
+  bool failing = false;
+  nanoseconds error_pause = first_error_pause;
+
+  void look();
+  void begin(Results& results);
+  void move_set(std::size_t set);
+  void ask_for_next();
+  void plan(Results& results);
+  void back_off(const std::string& error);
+  void say_failing(const std::string& error);
+  double draw() { return std::uniform_real_distribution<double>(0, 1)(random); }
+
+  template <typename Read>
+  void ask(const std::vector<Command>& commands, Read read) {
+    redis.send_all(commands, deadline, [weak = weak_from_this(), read](Results results) {
+      const std::shared_ptr<State> self = weak.lock();
+      if (!self || self->stopped) return;
+      for (const AsyncConnection::Result& result : results) {
+        if (!result.error.empty()) return self->back_off(result.error);
+      }
+      try {
+        read(*self, results);
+      } catch (const UnexpectedReply& error) {
+        self->back_off(error.what());
+      }
+    });
+  }
+};
+
+void Scheduler::State::look() {
+  if (looking || stopped) return;
+  looking = true;
+  next_look.stop();
+  ask({{"TIME"},
+       {"SET", keys::brood_scheduler, settings.identity, "NX", "PX", lock_lifetime_ms()},
+       {"GET", keys::brood_scheduler}},
+      [](State& self, Results& results) { self.begin(results); });
+}
+
+void Scheduler::State::begin(Results& results) {
+  now = redis_time(results[0].reply.view());
+  began = steady_now();
+  // The lock only spares duplicate work.  A Redis that refuses it (it is full, or the key is somebody else's) is served
+  // without: every move is guarded by itself.
+  lock = Lock::none;
+  const ReplyView holder = results[2].reply.view();
+  if (holder.is_string()) lock = holder.text() == settings.identity ? Lock::ours : Lock::of_another;
+
+  set_error.clear();
+  if (lock == Lock::of_another) return ask_for_next();
+  move_set(0);
+}
+
+void Scheduler::State::move_set(std::size_t set) {
+  if (set == sets.size()) return ask_for_next();
+  // A long row of batches keeps the lock; without one this expires nothing that matters.
+  const Command keep_lock{"PEXPIRE", keys::brood_scheduler, lock_lifetime_ms()};
+  mover.move_all(std::string(sets[set]), now, keep_lock, [this, set](const DueMover::Done& done) {
+    moved += done.moved;
+    buried += done.buried;
+    if (done.moved + done.buried > 0) {
+      log::debug("due_jobs_moved", {{"set", sets[set]}, {"moved", done.moved}, {"buried", done.buried}});
+    }
+    if (done.connection_lost) return back_off(done.error);
+    if (!done.error.empty()) {
+      if (classify_error(done.error) != ErrorKind::other) return back_off(done.error);
+      set_error = done.error;  // this set alone is at fault: a key of another type
+    }
+    move_set(set + 1);
+  });
+}
+
+void Scheduler::State::ask_for_next() {
+  // What is due but was left where it is waits for the next poll; while another holds the lock it waits for that.
+  const std::string from = lock == Lock::of_another ? "-inf" : "(" + score_bound(now);
+  std::vector<Command> commands{{"SCARD", keys::processes}};
+  for (const std::string_view set : sets) {
+    commands.push_back({"ZRANGEBYSCORE", set, from, "+inf", "WITHSCORES", "LIMIT", "0", "1"});
+  }
+  if (lock == Lock::ours) commands.push_back({"DEL", keys::brood_scheduler});
+  ask(commands, [](State& self, Results& results) { self.plan(results); });
+}
+
+void Scheduler::State::plan(Results& results) {
+  const int processes =
+      results[0].ok() ? static_cast<int>(std::min<std::int64_t>(results[0].reply.view().integer(), 100'000)) : 1;
+  // Sidekiq waits ten seconds before it looks for the first time, until the processes that start together have
+  // registered and the number can be trusted.  We need not: the lock keeps them from doing the same work.
+  nanoseconds pause = poll_pause(settings.poll, processes, draw());
+  const nanoseconds passed = steady_now() - began;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    if (!results[set + 1].ok() || results[set + 1].reply.view().size() < 2) continue;
+    const std::string score(results[set + 1].reply.view()[1].text());
+    const nanoseconds after_beginning = until(std::strtod(score.c_str(), nullptr), now, pause + passed);
+    nanoseconds due_in = std::max<nanoseconds>(after_beginning - passed, 0ns);
+    // The holder of the lock is moving it, or has crashed and its lock expires.
+    if (lock == Lock::of_another) due_in = std::max<nanoseconds>(due_in, lock_lifetime);
+    pause = std::min(pause, due_in);
+  }
+  looking = false;
+  next_look.start_in(pause);
+
+  if (!set_error.empty()) return say_failing(set_error);
+  if (failing) log::info("scheduler_works_again");
+  failing = false;
+  error_pause = first_error_pause;
+}
+
+void Scheduler::State::back_off(const std::string& error) {
+  // That Redis is away the connection says itself.
+  if (redis.connected()) say_failing(error);
+  looking = false;
+  const auto jittered = std::chrono::duration_cast<nanoseconds>(error_pause * (0.5 + draw()));
+  error_pause = std::min(2 * error_pause, longest_error_pause);
+  next_look.start_in(jittered);
+}
+
+void Scheduler::State::say_failing(const std::string& error) {
+  if (!std::exchange(failing, true)) log::warn("scheduler_fails", {{"error", error}});
+}
+
+Scheduler::Scheduler(EventLoop& loop, AsyncConnection& redis, Settings settings)
+    : state_(std::make_shared<State>(loop, redis, std::move(settings))) {}
+
+Scheduler::~Scheduler() { stop(); }
+
+void Scheduler::look() { state_->look(); }
+
+void Scheduler::stop() {
+  state_->stopped = true;
+  state_->next_look.stop();
+  state_->mover.stop();
+}
+
+std::uint64_t Scheduler::moved() const { return state_->moved; }
+std::uint64_t Scheduler::buried() const { return state_->buried; }
+
+}  // namespace brood

@@ -1,0 +1,288 @@
+#define BOOST_TEST_MODULE heartbeat
+#include "supervisor/heartbeat.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+
+#include "shared/job/json_object.hpp"
+#include "tests/store/loop_with_redis.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string name = "here:7:aaaaaaaaaaaa";
+const std::string payload = R"({"class":"A","args":[1180591620717411303424,"\u00e9",[]],"jid":"j1"})";
+
+struct Beating : LoopWithRedis {
+  std::vector<SeenSlot> slots;
+  bool quiet = false;
+  int beats = 0;
+  std::vector<std::string> heeded;
+  std::optional<Heartbeat> heartbeat;
+
+  Beating() {
+    Identity identity;
+    identity.name = name;
+    identity.hostname = "here";
+    identity.pid = 7;
+    ProcessFacts facts;
+    facts.capsules = {CapsuleSettings{"default", 2, QueueOrder()}};
+    facts.version = "0.1.0";
+    facts.started_at = wall_now();
+    heartbeat.emplace(loop, connection, identity, facts,
+                      Heartbeat::Sources{[this] { return slots; }, [this] { return quiet; }},
+                      Heartbeat::Events{[this] { heeded.push_back("quiet"); }, [this] { heeded.push_back("stop"); },
+                                        [this] { heeded.push_back("dump"); }, [this](SteadyTime) { ++beats; }});
+  }
+
+  bool beat() {
+    const int before = beats;
+    heartbeat->beat();
+    return run_until([&] { return beats > before; });
+  }
+
+  // A worker in slot 2, incarnation 17, that runs the oldest job of its batch.
+  SeenSlot& run_a_job() {
+    SeenSlot slot;
+    slot.number = 2;
+    slot.seen.pid = ::getpid();
+    slot.seen.incarnation = 17;
+    slot.seen.number = 3;
+    slot.seen.entries = {EntryState::running, EntryState::fetched};
+    slot.seen.current = 0;
+    slot.seen.started_at = WallTime(1795237366900ms);
+    slot.seen.text_is_whole = true;
+    slot.seen.queue = "low";
+    slot.seen.jid = "j1";
+    slot.seen.job_class = "A";
+    slot.seen.processed = 1;
+    slots = {slot};
+    redis.command({"HSET", "brood:inflight:" + name, "2.17", "3 low"});
+    redis.command({"LPUSH", "brood:inflight:" + name + ":2.17:low", payload, "another"});
+    return slots[0];
+  }
+
+  std::map<std::string, std::string> work() { return redis.hgetall(name + ":work"); }
+  std::string stat(const std::string& counter) { return redis.get("stat:" + counter).value_or("none"); }
+  std::string today() { return statistics_day(wall_now()); }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_beat_says_who_lives_and_how, Beating) {
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
+  const auto hash = redis.hgetall(name);
+  BOOST_TEST(hash.size() == 7u);
+  BOOST_TEST(JsonObject::parse(hash.at("info")).string("identity").value() == name);
+  BOOST_TEST(hash.at("busy") == "0");
+  BOOST_TEST(std::stod(hash.at("beat")) == redis_seconds(), boost::test_tools::tolerance(1e-8));
+  BOOST_TEST(hash.at("beat").find('.') != std::string::npos);
+  BOOST_TEST(hash.at("quiet") == "false");
+  BOOST_TEST(std::stol(hash.at("rss")) > 1000);
+  BOOST_TEST(std::stol(hash.at("rtt_us")) > 0);
+  BOOST_TEST(hash.at("concurrency") == "2");
+  BOOST_TEST(redis.integer({"TTL", name}) >= 58);
+
+  quiet = true;
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.hget(name, "quiet").value() == "true");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_running_job_is_shown_with_its_own_bytes, Beating) {
+  run_a_job();
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.hget(name, "busy").value() == "1");
+  BOOST_TEST(work().size() == 1u);
+  BOOST_TEST(work().begin()->first == thread_id(2, 17));
+  const JsonObject entry = JsonObject::parse(work().begin()->second);
+  BOOST_TEST(entry.string("queue").value() == "low");
+  BOOST_TEST(entry.string("payload").value() == payload);
+  BOOST_TEST(entry.integer("run_at").value() == 1795237366);
+  BOOST_TEST(redis.hgetall(name + ":workers").size() == 1u);  // as Sidekiq 6.4.1 reads it
+  BOOST_TEST(redis.integer({"TTL", name + ":work"}) >= 58);
+
+  slots[0].seen.entries[0] = EntryState::succeeded;
+  BOOST_TEST(beat());
+  BOOST_TEST(work().empty());
+  BOOST_TEST(redis.hget(name, "busy").value() == "0");
+}
+
+BOOST_FIXTURE_TEST_CASE(markup_in_a_running_job_is_neutralised, Beating) {
+  SlotSnapshot& seen = run_a_job().seen;
+  seen.class_flags = class_is_unsafe_html;
+  seen.job_class = "<script>\"&'A";
+  seen.jid = "<b>";
+  BOOST_TEST(beat());
+  const JsonObject entry = JsonObject::parse(work().at(thread_id(2, 17)));
+  BOOST_TEST(entry.string("payload").value() == R"({"class":"_script____A","jid":"_b_","args":[]})");
+}
+
+BOOST_FIXTURE_TEST_CASE(an_empty_or_scribbled_slot_shows_nothing, Beating) {
+  run_a_job();
+  SeenSlot empty = slots[0];
+  empty.seen.pid = 0;
+  SeenSlot scribbled = slots[0];
+  scribbled.seen.current = 1'000'000;
+  SeenSlot torn = slots[0];
+  torn.seen.text_is_whole = false;
+  torn.seen.queue.clear();
+  slots = {empty, scribbled, torn};
+  BOOST_TEST(beat());
+  BOOST_TEST(work().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_performed_is_counted_once, Beating) {
+  slots = {{0, {}}, {1, {}}};
+  slots[0].seen.processed = 5;
+  slots[1].seen.processed = 3;
+  slots[1].seen.failed = 1;
+  heartbeat->statistics().count_failure();
+  BOOST_TEST(beat());
+  BOOST_TEST(beat());
+  BOOST_TEST(stat("processed") == "8");
+  BOOST_TEST(stat("failed") == "2");
+  BOOST_TEST(stat("processed:" + today()) == "8");
+  BOOST_TEST(stat("failed:" + today()) == "2");
+  BOOST_TEST(redis.integer({"TTL", "stat:processed:" + today()}) > 157'679'000);
+  BOOST_TEST(redis.integer({"TTL", "stat:failed:" + today()}) > 157'679'000);
+
+  slots[0].seen.processed = 6;
+  BOOST_TEST(beat());
+  BOOST_TEST(stat("processed") == "9");
+}
+
+BOOST_FIXTURE_TEST_CASE(nothing_performed_writes_no_counter, Beating) {
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.keys("stat:*").empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_counter_that_is_no_number_makes_nothing_count_twice, Beating) {
+  redis.command({"SET", "stat:failed", "x"});
+  slots = {{0, {}}};
+  slots[0].seen.processed = 5;
+  BOOST_TEST(beat());
+  BOOST_TEST(beat());
+  BOOST_TEST(stat("processed") == "5");
+  BOOST_TEST(stat("failed") == "x");
+}
+
+BOOST_FIXTURE_TEST_CASE(counts_wait_while_redis_is_away, Beating) {
+  slots = {{0, {}}};
+  BOOST_TEST(beat());
+  redis.kill9();
+  run_until([&] { return !connection.connected(); });
+  slots[0].seen.processed = 5;
+  heartbeat->beat();
+  run_for(50ms);
+  redis.restart();
+  run_until([&] { return connection.connected(); });
+  BOOST_TEST(beat());
+  BOOST_TEST(stat("processed") == "5");
+}
+
+BOOST_FIXTURE_TEST_CASE(counts_that_were_refused_are_kept, Beating) {
+  slots = {{0, {}}};
+  slots[0].seen.processed = 5;
+  redis.command({"CONFIG", "SET", "min-replicas-to-write", "1"});  // every write: NOREPLICAS
+  heartbeat->beat();
+  run_for(300ms);
+  BOOST_TEST(stat("processed") == "none");
+  BOOST_TEST(beats == 0);
+  redis.command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  BOOST_TEST(beat());
+  BOOST_TEST(stat("processed") == "5");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_full_redis_is_beaten_into, Beating) {
+  run_a_job();
+  redis.command({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_TEST(redis.command({"SET", "x", "y"}).view().is_error());
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.smembers("processes").size() == 1u);
+  BOOST_TEST(redis.hget(name, "busy").value() == "1");
+  BOOST_TEST(work().size() == 1u);
+  BOOST_TEST(stat("processed") == "1");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_redis_that_forgot_the_scripts_is_sent_them_again, Beating) {
+  run_a_job();
+  BOOST_TEST(beat());
+  redis.command({"SCRIPT", "FLUSH"});
+  redis.command({"DEL", name, name + ":work"});
+  slots[0].seen.processed = 2;
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.hget(name, "busy").value() == "1");
+  BOOST_TEST(work().size() == 1u);
+  BOOST_TEST(stat("processed") == "2");
+}
+
+BOOST_FIXTURE_TEST_CASE(signals_are_heeded_in_order_between_two_beats, Beating) {
+  BOOST_TEST(beat());
+  for (const auto* signal : {"TTIN", "HUGE", "TSTP", "TERM"}) redis.command({"LPUSH", name + "-signals", signal});
+  BOOST_TEST(run_until([&] { return heeded.size() == 3; }, 8s));
+  const std::vector<std::string> expected{"dump", "quiet", "stop"};
+  BOOST_TEST(heeded == expected, boost::test_tools::per_element());
+  BOOST_TEST(beats == 1);
+  BOOST_TEST(redis.size_of(name + "-signals") == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_beat_takes_signals_too, Beating) {
+  redis.command({"LPUSH", name + "-signals", "TSTP"});
+  BOOST_TEST(beat());
+  BOOST_TEST(heeded.size() == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_begins_is_shown_before_the_next_beat_is_due, Beating) {
+  BOOST_TEST(beat());
+  run_a_job();
+  BOOST_TEST(run_until([&] { return !work().empty(); }, 8s));
+  BOOST_TEST(beats == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(who_finishes_leaves_the_list_and_hands_over_its_counts, Beating) {
+  run_a_job();
+  BOOST_TEST(beat());
+  slots[0].seen.processed = 4;
+  bool finished = false;
+  heartbeat->finish([&] { finished = true; });
+  BOOST_TEST(run_until([&] { return finished; }));
+  BOOST_TEST(redis.size_of("processes") == 0u);
+  BOOST_TEST(work().empty());
+  BOOST_TEST(redis.hgetall(name + ":workers").empty());
+  BOOST_TEST(stat("processed") == "4");
+  BOOST_TEST(redis.size_of(name) > 0u);  // left to expire, as Sidekiq leaves it
+}
+
+BOOST_FIXTURE_TEST_CASE(who_finishes_during_a_beat_does_not_come_back, Beating) {
+  run_a_job();
+  heartbeat->beat();
+  bool finished = false;
+  heartbeat->finish([&] { finished = true; });
+  BOOST_TEST(run_until([&] { return finished; }));
+  run_for(100ms);
+  BOOST_TEST(redis.size_of("processes") == 0u);
+  BOOST_TEST(stat("processed") == "1");
+}
+
+BOOST_FIXTURE_TEST_CASE(who_finishes_without_redis_is_told_so, Beating) {
+  redis.kill9();
+  run_until([&] { return !connection.connected(); });
+  bool finished = false;
+  heartbeat->finish([&] { finished = true; });
+  BOOST_TEST(run_until([&] { return finished; }, 5s));
+}
+
+BOOST_FIXTURE_TEST_CASE(who_finishes_while_redis_hangs_is_told_after_two_seconds, Beating) {
+  BOOST_TEST(beat());
+  redis.pause();
+  int told = 0;
+  heartbeat->finish([&] { ++told; });
+  BOOST_TEST(run_until([&] { return told == 1; }, 8s));
+  redis.resume();
+  run_for(100ms);
+  BOOST_TEST(told == 1);
+}

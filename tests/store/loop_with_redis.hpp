@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/event_loop.hpp"
+#include "tests/support/redis_server.hpp"
+
+namespace brood {
+
+// The supervisor's situation: a loop, and a connection on it to a Redis of the test's own.
+struct LoopWithRedis {
+  RedisServer redis;
+  EventLoop loop;
+  AsyncConnection connection{loop.raw(), "test", {}};
+
+  LoopWithRedis() { open(connection); }
+
+  void open(AsyncConnection& one) {
+    one.open(redis.address());
+    run_until([&] { return one.connected(); });
+  }
+
+  // Lets the loop run until `holds` is true; false when it never was within `timeout`.
+  template <typename Predicate>
+  bool run_until(Predicate holds, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    Timer again(loop, [] {});
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() >= deadline) return false;
+      again.start_in(std::chrono::milliseconds(3));
+      loop.run_once();
+    }
+    return true;
+  }
+
+  // Lets the loop run for that long: only for what must not happen.
+  void run_for(std::chrono::milliseconds duration) {
+    run_until([] { return false; }, duration);
+  }
+
+  double redis_seconds() {
+    const Reply time = redis.command({"TIME"});
+    return static_cast<double>(time.view()[0].integer()) + static_cast<double>(time.view()[1].integer()) / 1e6;
+  }
+};
+
+}  // namespace brood

@@ -1,0 +1,119 @@
+#define BOOST_TEST_MODULE orphan_watch
+#include "supervisor/orphan_watch.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include "tests/store/loop_with_redis.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Watching : LoopWithRedis {
+  Identity own = Identity::of_this_process();
+  std::set<std::string> living;
+  std::vector<DeadSupervisor> dead;
+  std::vector<std::string> orphan_fields;
+  std::optional<OrphanWatch> watch;
+
+  Watching() {
+    watch.emplace(
+        loop, connection, own, [this] { return living; },
+        OrphanWatch::Events{[this](const DeadSupervisor& one) { dead.push_back(one); },
+                            [this](const std::string& field) { orphan_fields.push_back(field); }});
+    add(own);
+  }
+
+  void add(const Identity& identity) { redis.command({"HSET", "brood:processes", identity.name, identity.record()}); }
+  void add_field(const std::string& field) { redis.command({"HSET", "brood:inflight:" + own.name, field, "0 "}); }
+
+  // This process' identity under another name: `start_time` says whether it is the very process.
+  Identity neighbour(std::uint64_t start_time) {
+    Identity identity = own;
+    identity.name = "neighbour:1:bbbbbbbbbbbb";
+    identity.start_time = start_time;
+    return identity;
+  }
+
+  // A field that is reported shows that a look has ended.
+  bool look() {
+    add_field("99.99");
+    const auto before = std::count(orphan_fields.begin(), orphan_fields.end(), "99.99");
+    watch->look();
+    const bool looked =
+        run_until([&] { return std::count(orphan_fields.begin(), orphan_fields.end(), "99.99") > before; });
+    run_for(50ms);
+    return looked;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_supervisor_of_this_host_whose_process_is_gone_is_dead, Watching) {
+  add(neighbour(own.start_time + 1));  // its pid was used again
+  redis.command({"HSET", "neighbour:1:bbbbbbbbbbbb", "info", "{}"});
+  watch->look();
+  BOOST_TEST(run_until([&] { return !dead.empty(); }));
+  BOOST_TEST(dead[0].identity.name == "neighbour:1:bbbbbbbbbbbb");
+  BOOST_TEST(dead[0].same_host);
+}
+
+BOOST_FIXTURE_TEST_CASE(it_is_reported_again_until_its_record_is_gone, Watching) {
+  add(neighbour(own.start_time + 1));
+  watch->look();
+  BOOST_TEST(run_until([&] { return dead.size() == 2; }));
+  redis.command({"HDEL", "brood:processes", "neighbour:1:bbbbbbbbbbbb"});
+  BOOST_TEST(look());
+  dead.clear();
+  BOOST_TEST(look());
+  BOOST_TEST(dead.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(who_lives_is_left_alone, Watching) {
+  add(neighbour(own.start_time));
+  Identity stranger = neighbour(1);
+  stranger.name = "stranger:1:cccccccccccc";
+  stranger.boot_id = "another boot";
+  add(stranger);
+  BOOST_TEST(look());
+  BOOST_TEST(look());
+  BOOST_TEST(dead.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_record_that_is_not_understood_is_left_alone, Watching) {
+  redis.command({"HSET", "brood:processes", "later:1:dddddddddddd", "of a later release"});
+  add(neighbour(own.start_time + 1));
+  watch->look();
+  BOOST_TEST(run_until([&] { return !dead.empty(); }));
+  BOOST_TEST(dead.size() == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_field_that_no_slot_names_is_an_orphan, Watching) {
+  add_field("0.1");
+  add_field("1.2");
+  living = {"0.1"};
+  BOOST_TEST(look());
+  BOOST_TEST(std::count(orphan_fields.begin(), orphan_fields.end(), "1.2") == 1);
+  BOOST_TEST(std::count(orphan_fields.begin(), orphan_fields.end(), "0.1") == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_field_that_is_registered_during_the_look_is_no_orphan, Watching) {
+  add_field("0.1");
+  watch->look();
+  living = {"0.1"};
+  BOOST_TEST(look());
+  BOOST_TEST(std::count(orphan_fields.begin(), orphan_fields.end(), "0.1") == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(keys_of_the_wrong_type_are_survived, Watching) {
+  redis.command({"DEL", "brood:processes"});
+  redis.command({"SET", "brood:processes", "x"});
+  watch->look();
+  run_for(100ms);
+  redis.command({"DEL", "brood:processes"});
+  BOOST_TEST(look());
+}

@@ -1,0 +1,219 @@
+#define BOOST_TEST_MODULE scheduler
+#include "supervisor/scheduler.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+#include <set>
+
+#include "shared/job/payload.hpp"
+#include "tests/store/loop_with_redis.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string job(int i, const std::string& queue = "default") {
+  return R"({"class":"A","args":[)" + std::to_string(i) + R"(],"queue":")" + queue + R"(","jid":"j)" +
+         std::to_string(i) + R"(","created_at":1795237318514})";
+}
+
+struct Scheduling : LoopWithRedis {
+  // So long that whatever comes before it did not come by polling.
+  static constexpr auto never = 1h;
+
+  std::optional<Scheduler> scheduler;
+
+  Scheduler& start(std::chrono::nanoseconds poll = never) {
+    scheduler.emplace(loop, connection, Scheduler::Settings{"here:1:aaaaaaaaaaaa", {.fixed_average = poll}, {}});
+    scheduler->look();
+    return *scheduler;
+  }
+
+  void add(const std::string& set, double score, const std::string& member) {
+    redis.command({"ZADD", set, score_text(score), member});
+  }
+  void add_many(const std::string& set, int count) {
+    for (int i = 0; i < count;) {
+      Command add{"ZADD", set};
+      for (int batch = 0; batch < 500 && i < count; ++batch, ++i) add.add(std::to_string(1000 + i)).add(job(i));
+      redis.command(add);
+    }
+  }
+  bool eventually_queued(std::size_t count, const std::string& queue = "default") {
+    return run_until([&] { return redis.size_of("queue:" + queue) == count; });
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_due_job_is_moved_to_its_queue, Scheduling) {
+  add("schedule", 1.5, job(1, "low"));
+  add("retry", 2.5, job(2, "low"));
+  start();
+
+  BOOST_TEST(eventually_queued(2, "low"));
+  BOOST_TEST(redis.size_of("schedule") == 0u);
+  BOOST_TEST(redis.size_of("retry") == 0u);
+  BOOST_TEST(redis.smembers("queues") == std::vector<std::string>{"low"}, boost::test_tools::per_element());
+
+  const std::string first = redis.lrange("queue:low").back();  // `retry` comes first
+  const Payload moved = Payload::parse(first);
+  BOOST_TEST(first.substr(0, job(2, "low").size() - 1) == job(2, "low").substr(0, job(2, "low").size() - 1));
+  BOOST_TEST(static_cast<double>(moved.integer("enqueued_at").value()) / 1000 == redis_seconds(),
+             boost::test_tools::tolerance(1e-8));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_is_moved_when_it_becomes_due_and_not_before, Scheduling) {
+  const double due = redis_seconds() + 0.4;
+  add("schedule", due, job(1));
+  add("schedule", due + 0.2, job(2));
+  start();
+
+  BOOST_TEST(eventually_queued(2));
+  for (const auto& [text, least] :
+       {std::pair{redis.lrange("queue:default")[1], due}, std::pair{redis.lrange("queue:default")[0], due + 0.2}}) {
+    const double at = static_cast<double>(Payload::parse(text).integer("enqueued_at").value()) / 1000;
+    BOOST_TEST(at >= least - 0.001);
+    BOOST_TEST(at < least + 1);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_pushed_since_is_found_by_polling, Scheduling) {
+  start(50ms);
+  run_until([&] { return redis.get("brood:scheduler") == std::nullopt; });
+  add("schedule", 1, job(1));
+  BOOST_TEST(eventually_queued(1));
+}
+
+BOOST_FIXTURE_TEST_CASE(thousands_are_moved_in_order_and_each_once, Scheduling) {
+  add_many("schedule", 3000);
+  start();
+
+  BOOST_TEST(eventually_queued(3000));
+  BOOST_TEST(run_until([&] { return scheduler->moved() == 3000; }));
+  const std::vector<std::string> queue = redis.lrange("queue:default");
+  for (int i = 0; i < 3000; ++i) {
+    if (Payload::parse(queue[queue.size() - 1 - i]).jid() != "j" + std::to_string(i)) BOOST_FAIL("not in order");
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(two_schedulers_without_a_lock_double_nothing, Scheduling) {
+  redis.command({"LPUSH", "brood:scheduler", "of another type: the lock is refused"});
+  add_many("retry", 3000);
+  AsyncConnection other_connection(loop.raw(), "other", {});
+  open(other_connection);
+  Scheduler other(loop, other_connection, {"there:1:bbbbbbbbbbbb", {.fixed_average = 50ms}, {}});
+  start(50ms);
+  other.look();
+
+  BOOST_TEST(run_until([&] { return scheduler->moved() + other.moved() >= 3000; }));
+  run_for(200ms);
+  BOOST_TEST(scheduler->moved() + other.moved() == 3000u);
+  const std::vector<std::string> queue = redis.lrange("queue:default");
+  BOOST_TEST(queue.size() == 3000u);
+  BOOST_TEST(std::set<std::string>(queue.begin(), queue.end()).size() == 3000u);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_lock_of_another_is_waited_for_and_no_longer, Scheduling) {
+  redis.command({"SET", "brood:scheduler", "there:1:bbbbbbbbbbbb", "PX", "1000"});
+  add("schedule", 1, job(1));
+  start();
+
+  run_for(300ms);
+  BOOST_TEST(redis.size_of("schedule") == 1u);
+  BOOST_TEST(eventually_queued(1));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_lock_is_given_back, Scheduling) {
+  add("schedule", 1, job(1));
+  start();
+  BOOST_TEST(eventually_queued(1));
+  BOOST_TEST(run_until([&] { return !redis.get("brood:scheduler"); }, 1500ms));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_no_job_goes_to_the_dead_set_with_the_reason, Scheduling) {
+  add("schedule", 1, "not json");
+  add("schedule", 2, R"({"class":"A","args":[],"queue":7})");
+  add("schedule", 3, job(1));
+  start();
+
+  BOOST_TEST(eventually_queued(1));
+  BOOST_TEST(run_until([&] { return redis.size_of("dead") == 2; }));
+  BOOST_TEST(redis.size_of("schedule") == 0u);
+  std::set<std::string> dead;
+  for (const auto& [member, score] : redis.zrange("dead")) {
+    dead.insert(member);
+    BOOST_TEST(score == redis_seconds(), boost::test_tools::tolerance(1e-6));
+  }
+  BOOST_TEST(dead.contains("not json"));
+  BOOST_TEST(dead.rbegin()->find(R"("error_message":")") != std::string::npos);
+  BOOST_TEST(run_until([&] { return scheduler->buried() == 2; }));
+}
+
+BOOST_FIXTURE_TEST_CASE(jobs_whose_queue_is_of_the_wrong_type_hold_up_nobody, Scheduling) {
+  redis.command({"SET", "queue:bad", "no list"});
+  for (int i = 0; i < 450; ++i) add("schedule", 1 + i, job(i, "bad"));
+  add("schedule", 2000, job(1000));
+  start();
+
+  BOOST_TEST(eventually_queued(1));
+  BOOST_TEST(redis.size_of("schedule") == 450u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_set_of_the_wrong_type_does_not_hold_up_the_other, Scheduling) {
+  redis.command({"SET", "retry", "no set"});
+  add("schedule", 1, job(1));
+  start();
+  BOOST_TEST(eventually_queued(1));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_full_redis_is_scheduled_from, Scheduling) {
+  add("schedule", 1, job(1));
+  add("schedule", 2, "not json");
+  redis.command({"CONFIG", "SET", "maxmemory", "1"});
+  start();
+
+  BOOST_TEST(eventually_queued(1));
+  BOOST_TEST(run_until([&] { return redis.size_of("dead") == 1; }));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_redis_that_forgot_the_scripts_is_sent_them_again, Scheduling) {
+  start(50ms);
+  add("schedule", 1, job(1));
+  BOOST_TEST(eventually_queued(1));
+  redis.command({"SCRIPT", "FLUSH"});
+  add("schedule", 1, job(2));
+  BOOST_TEST(eventually_queued(2));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_redis_that_comes_back_is_scheduled_from, Scheduling) {
+  start(50ms);
+  redis.kill9();
+  run_until([&] { return !connection.connected(); });
+  redis.restart();
+  add("schedule", 1, job(1));
+  BOOST_TEST(eventually_queued(1));
+}
+
+BOOST_FIXTURE_TEST_CASE(large_members_are_moved_and_one_too_large_holds_up_nobody, Scheduling) {
+  const std::string filler(3 << 20, 'x');
+  add("schedule", 1, R"({"class":"Huge","args":[")" + std::string(17 << 20, 'x') + "\"]}");
+  for (int i = 0; i < 30; ++i) {
+    add("schedule", 2 + i, R"({"class":"Large","args":[)" + std::to_string(i) + ",\"" + filler + "\"]}");
+  }
+  add("schedule", 100, job(1));
+  start();
+
+  BOOST_TEST(run_until([&] { return redis.size_of("queue:default") == 31; }, 60s));
+  BOOST_TEST(redis.size_of("schedule") == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(after_a_stop_nothing_is_moved, Scheduling) {
+  start(20ms);
+  scheduler->stop();
+  add("schedule", 1, job(1));
+  run_for(300ms);
+  BOOST_TEST(redis.size_of("schedule") == 1u);
+}

@@ -1,0 +1,135 @@
+#define BOOST_TEST_MODULE death_judge
+#include "supervisor/death_judge.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+Identity identity(const std::string& name, const std::string& boot_id, pid_t pid) {
+  Identity made;
+  made.name = name;
+  made.hostname = name;
+  made.boot_id = boot_id;
+  made.pid_namespace = "pid:[4026531836]";
+  made.pid = pid;
+  made.start_time = 1000;
+  return made;
+}
+
+const Identity own = identity("here:10:aaaaaaaaaaaa", "boot-of-here", 10);
+const Identity neighbour = identity("here:20:bbbbbbbbbbbb", "boot-of-here", 20);
+const Identity stranger = identity("there:20:cccccccccccc", "boot-of-there", 20);
+
+SteadyTime at(std::chrono::nanoseconds since_start) { return SteadyTime(1h + since_start); }
+
+bool nobody_lives(pid_t, std::uint64_t) { return false; }
+bool everybody_lives(pid_t, std::uint64_t) { return true; }
+
+std::vector<std::string> names(const std::vector<DeadSupervisor>& dead) {
+  std::vector<std::string> all;
+  for (const DeadSupervisor& one : dead) all.push_back(one.identity.name);
+  return all;
+}
+
+const std::vector<std::string> none;
+
+// Looks at the stranger without a heartbeat every ten seconds, from `first` to `last`.
+std::vector<DeadSupervisor> watch_missing(DeathJudge& judge, std::chrono::seconds first, std::chrono::seconds last,
+                                          const std::string& conversation = "run 1") {
+  std::vector<DeadSupervisor> dead;
+  for (auto t = first; t <= last; t += 10s) dead = judge.judge({{stranger, false}}, conversation, at(t));
+  return dead;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_process_of_this_host_that_is_gone_is_dead_at_once_in_spite_of_its_heartbeat) {
+  DeathJudge judge(own, nobody_lives);
+  const auto dead = judge.judge({{neighbour, true}}, "run 1", at(0s));
+  BOOST_TEST(names(dead) == std::vector<std::string>{neighbour.name}, boost::test_tools::per_element());
+  BOOST_TEST(dead[0].same_host);
+}
+
+BOOST_AUTO_TEST_CASE(a_process_of_this_host_is_judged_without_knowing_the_conversation) {
+  DeathJudge judge(own, nobody_lives);
+  BOOST_TEST(judge.judge({{neighbour, false}}, "", at(0s)).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(the_pid_and_the_start_time_are_asked_for) {
+  pid_t asked_pid = 0;
+  std::uint64_t asked_start = 0;
+  DeathJudge judge(own, [&](pid_t pid, std::uint64_t start_time) {
+    asked_pid = pid;
+    asked_start = start_time;
+    return true;
+  });
+  judge.judge({{neighbour, false}}, "run 1", at(0s));
+  BOOST_TEST(asked_pid == 20);
+  BOOST_TEST(asked_start == 1000u);
+}
+
+BOOST_AUTO_TEST_CASE(a_process_of_this_host_that_lives_is_never_dead_however_long_it_has_not_beaten) {
+  DeathJudge judge(own, everybody_lives);
+  for (auto t = 0s; t < 1h; t += 10s) {
+    BOOST_TEST(names(judge.judge({{neighbour, false}}, "run 1", at(t))) == none, boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(we_are_not_dead) {
+  DeathJudge judge(own, nobody_lives);
+  BOOST_TEST(judge.judge({{own, false}}, "run 1", at(0s)).empty());
+}
+
+BOOST_AUTO_TEST_CASE(another_host_is_dead_when_its_heartbeat_was_missing_for_a_minute) {
+  DeathJudge judge(own, everybody_lives);
+  BOOST_TEST(watch_missing(judge, 0s, 50s).empty());
+  const auto dead = watch_missing(judge, 60s, 60s);
+  BOOST_TEST(names(dead) == std::vector<std::string>{stranger.name}, boost::test_tools::per_element());
+  BOOST_TEST(!dead[0].same_host);
+  BOOST_TEST(watch_missing(judge, 70s, 70s).size() == 1u);  // until its record is gone
+}
+
+BOOST_AUTO_TEST_CASE(another_host_that_beats_again_has_its_minute_anew) {
+  DeathJudge judge(own, everybody_lives);
+  watch_missing(judge, 0s, 50s);
+  judge.judge({{stranger, true}}, "run 1", at(55s));
+  BOOST_TEST(watch_missing(judge, 60s, 110s).empty());
+  BOOST_TEST(watch_missing(judge, 120s, 120s).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_conversation_with_redis_begins_the_minute_anew) {
+  DeathJudge judge(own, everybody_lives);
+  watch_missing(judge, 0s, 50s);
+  BOOST_TEST(watch_missing(judge, 60s, 110s, "run 2").empty());
+  BOOST_TEST(watch_missing(judge, 120s, 120s, "run 2").size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_conversation_that_broke_begins_the_minute_anew) {
+  DeathJudge judge(own, everybody_lives);
+  watch_missing(judge, 0s, 50s);
+  judge.judge({}, "", at(55s));
+  BOOST_TEST(watch_missing(judge, 60s, 110s).empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_conversation_kills_no_other_host) {
+  DeathJudge judge(own, nobody_lives);
+  BOOST_TEST(watch_missing(judge, 0s, 600s, "").empty());
+}
+
+BOOST_AUTO_TEST_CASE(looks_too_far_apart_prove_nothing) {
+  DeathJudge judge(own, everybody_lives);
+  judge.judge({{stranger, false}}, "run 1", at(0s));
+  BOOST_TEST(judge.judge({{stranger, false}}, "run 1", at(61s)).empty());  // this supervisor was stopped meanwhile
+  BOOST_TEST(watch_missing(judge, 71s, 111s).empty());
+  BOOST_TEST(watch_missing(judge, 121s, 121s).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_record_that_left_and_came_back_has_its_minute_anew) {
+  DeathJudge judge(own, everybody_lives);
+  watch_missing(judge, 0s, 50s);
+  judge.judge({}, "run 1", at(55s));
+  BOOST_TEST(watch_missing(judge, 60s, 110s).empty());
+}

@@ -1,0 +1,87 @@
+#define BOOST_TEST_MODULE prepared_job
+#include "supervisor/prepared_job.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "shared/job/payload.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const WallTime now(1795237403123456000ns);
+
+PreparedJob prepare(const std::string& member) {
+  std::mt19937_64 random(1);
+  return prepare_due_job(member, now, random);
+}
+
+void check_buried(const std::string& member) {
+  const PreparedJob due = prepare(member);
+  BOOST_TEST(due.queue == "");
+  BOOST_TEST(due.reason != "");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_job_of_sidekiq_8_gets_its_enqueued_at_in_milliseconds) {
+  const PreparedJob due =
+      prepare(R"({"class":"A","args":[1,"two"],"queue":"low","jid":"b1","created_at":1795237318514,"retry":true})");
+  BOOST_TEST(due.queue == "low");
+  BOOST_TEST(due.payload == R"({"class":"A","args":[1,"two"],"queue":"low","jid":"b1","created_at":1795237318514,)"
+                            R"("retry":true,"enqueued_at":1795237403123})");
+}
+
+BOOST_AUTO_TEST_CASE(a_job_of_sidekiq_7_gets_its_enqueued_at_in_seconds) {
+  const PreparedJob due = prepare(
+      R"({"class":"A","args":[],"queue":"low","jid":"b1","created_at":1795237365.94,"enqueued_at":1795237365.95})");
+  BOOST_TEST(due.payload == R"({"class":"A","args":[],"queue":"low","jid":"b1","created_at":1795237365.94,)"
+                            R"("enqueued_at":1795237403.123456})");
+}
+
+BOOST_AUTO_TEST_CASE(every_other_byte_is_kept) {
+  const PreparedJob due =
+      prepare(R"({ "class" : "A", "args":[1.0, 1e-05,1180591620717411303424,"\u00e9/\/"], "x":{}, "y":[],)"
+              R"( "queue":"d","jid":"b", "created_at": 1795237318514, "enqueued_at" : 5 ,"retry_count":3})");
+  BOOST_TEST(due.payload ==
+             R"({ "class" : "A", "args":[1.0, 1e-05,1180591620717411303424,"\u00e9/\/"], "x":{}, "y":[],)"
+             R"( "queue":"d","jid":"b", "created_at": 1795237318514, "enqueued_at" : 1795237403123 ,"retry_count":3})");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_push_fills_in_is_filled_in) {
+  const PreparedJob due = prepare(R"({"class":"A","args":[]})");
+  BOOST_TEST(due.queue == "default");
+  const Payload job = Payload::parse(due.payload);
+  BOOST_TEST(job.string("queue").value() == "default");
+  BOOST_TEST(job.jid().size() == 24u);
+  BOOST_TEST(job.jid().find_first_not_of("0123456789abcdef") == std::string::npos);
+  BOOST_TEST(job.integer("created_at").value() == 1795237403123);
+  BOOST_TEST(job.integer("enqueued_at").value() == 1795237403123);
+  BOOST_TEST(!job.raw("retry").has_value());  // else the class's own option would no longer count
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_of_any_name_is_a_queue) {
+  BOOST_TEST(prepare(R"({"class":"A","args":[],"queue":"my queue <b>"})").queue == "my queue <b>");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_json_object_is_buried_with_its_bytes) {
+  for (const std::string member : {"", " ", "not json", "null", "[]", "\"x\"", "1", "{\"class\":", "{}{}", "\xFF"}) {
+    check_buried(member);
+    BOOST_TEST(prepare(member).payload == member);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_object_that_is_no_job_is_buried_with_the_reason) {
+  for (const std::string member :
+       {R"({})", R"({"class":"A"})", R"({"args":[]})", R"({"class":7,"args":[]})", R"({"class":"A","args":{}})",
+        R"({"class":"A","args":[],"queue":null})", R"({"class":"A","args":[],"queue":""})",
+        R"({"class":"A","args":[],"queue":["a"]})"}) {
+    check_buried(member);
+    const PreparedJob due = prepare(member);
+    const JsonObject object = JsonObject::parse(due.payload);
+    BOOST_TEST(object.string("error_class").value() == "BadPayload");
+    BOOST_TEST(object.string("error_message").value() == due.reason);
+    BOOST_TEST(object.integer("failed_at").value() == 1795237403123);
+  }
+}

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_job_is_performed_and_leaves_nothing_behind) {
 
   BOOST_TEST(eventually([&] { return running.ledger.done().contains("one"); }, 20s), running.brood.log());
 
-  BOOST_TEST(eventually([&] { return running.redis.keys("brood:inflight:*:*").empty(); }));
+  BOOST_TEST(eventually([&] { return jobs_in_flight(running.redis) == 0; }));
   for (const char* key : {"queue:default", "retry", "dead", "schedule"}) BOOST_TEST(running.redis.size_of(key) == 0U);
 }
 
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(an_object_without_what_a_job_needs_harms_nobody) {
 
   BOOST_TEST(eventually([&] { return running.ledger.done().contains("after"); }, 20s), running.brood.log());
   BOOST_TEST(running.brood.workers().size() == 2U);
-  BOOST_TEST(eventually([&] { return running.redis.keys("brood:inflight:*:*").empty(); }));
+  BOOST_TEST(eventually([&] { return jobs_in_flight(running.redis) == 0; }));
 }
 
 BOOST_AUTO_TEST_CASE(a_scheduled_job_runs_when_due_and_not_before) {

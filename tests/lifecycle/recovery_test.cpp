@@ -105,9 +105,7 @@ BOOST_AUTO_TEST_CASE(a_worker_killed_in_a_job_is_charged_and_refilled) {
   BOOST_TEST(first_holds(redis, "retry", "\"retry_count\":0"));
   BOOST_TEST(first_holds(redis, "retry", "\"error_backtrace\""));
   BOOST_TEST(eventually([&] { return brood.workers().size() == 2; }));
-  BOOST_TEST(eventually([&] {
-    return redis.keys("brood:inflight:*:*").empty() || redis.size_of(redis.keys("brood:inflight:*:*").front()) == 0;
-  }));
+  BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
 }
 
 BOOST_AUTO_TEST_CASE(a_job_that_segfaults_is_retried_with_its_stack) {
@@ -146,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_crash_of_a_job_that_is_never_retried_is_stored_nowhere_an
 
   BOOST_TEST(eventually([&] { return brood.workers().size() == 1 && brood.workers().front() != worker; }, 20s));
   BOOST_TEST(eventually([&] { return brood.log().find("SIGSEGV") != std::string::npos; }));
-  BOOST_TEST(eventually([&] { return redis.keys("brood:inflight:*:*").empty(); }));
+  BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
   BOOST_TEST(redis.size_of("retry") == 0U);
   BOOST_TEST(redis.size_of("dead") == 0U);
   BOOST_TEST(redis.size_of("queue:default") == 0U);

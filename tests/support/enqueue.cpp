@@ -37,4 +37,12 @@ void enqueue_ledger_jobs(RedisServer& redis, const std::string& path, int count,
   enqueue(redis, payloads, queue);
 }
 
+std::size_t jobs_in_flight(RedisServer& redis) {
+  std::size_t jobs = 0;
+  for (const std::string& key : redis.keys("brood:inflight:*")) {
+    if (redis.command({"TYPE", key}).view().text() == "list") jobs += redis.size_of(key);
+  }
+  return jobs;
+}
+
 }  // namespace brood

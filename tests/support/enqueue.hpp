@@ -20,4 +20,7 @@ void enqueue(RedisServer& redis, const std::vector<std::string>& payloads, const
 void enqueue_ledger_jobs(RedisServer& redis, const std::string& path, int count, int milliseconds = 0,
                          const std::string& queue = "default");
 
+// How many jobs lie in workers' in-flight lists.
+std::size_t jobs_in_flight(RedisServer& redis);
+
 }  // namespace brood

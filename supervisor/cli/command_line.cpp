@@ -64,6 +64,9 @@ std::vector<std::string> parse_arguments(CLI::App& app, const std::vector<std::s
     throw Answer{app.help()};
   } catch (const CLI::CallForVersion& version_asked) {
     throw Answer{std::string(version_asked.what()) + "\n"};
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string what = error.what();  // "--concurrency: 1 required N missing"
+    throw UsageError(what.substr(0, what.find(':')) + " needs a value");
   } catch (const CLI::ParseError& error) {
     throw UsageError(log::printable(error.what()));
   }

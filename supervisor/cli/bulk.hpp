@@ -1,0 +1,14 @@
+#pragma once
+
+#include <brood/client.hpp>
+#include <cstddef>
+#include <string>
+
+namespace brood {
+
+// Pushes every line of `path` ("-": standard input), each a JSON object with class and args; blank lines are skipped.
+// Returns how many jobs were pushed.  The first line that is no job ends it: the lines before are pushed, those after
+// are not, and std::invalid_argument names it.  Shows progress when standard error is a terminal.
+std::size_t push_lines(Client& client, const std::string& path);
+
+}  // namespace brood

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace brood {
+
+// The commands beside `run`.  Each gets the words after its name and returns the exit status.
+int enqueue_command(const std::vector<std::string>& args);
+int status_command(const std::vector<std::string>& args);
+
+}  // namespace brood

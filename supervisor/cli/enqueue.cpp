@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <brood/client.hpp>
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+
+#include "shared/clock.hpp"
+#include "shared/job/json.hpp"
+#include "shared/log_line.hpp"
+#include "shared/units.hpp"
+#include "supervisor/cli/bulk.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+namespace {
+
+constexpr const char* examples = R"(Examples:
+  brood enqueue ResizeImage cat.png 320                   args: ["cat.png", 320]
+  brood enqueue ResizeImage cat.png 320 -q images --in 10m --retry 3
+  brood enqueue Zip --string 007 true                     args: ["007", "true"]
+  brood enqueue ResizeImage --args '["cat.png", 320]'
+  brood enqueue Clean --at 2026-12-01T08:00:00Z
+  brood enqueue --bulk jobs.ndjson                        a line each: {"class":"Zip","args":["a"]}
+
+An argument that parses as JSON is that value, else a string.  Words that begin with "-" come after "--".)";
+
+struct EnqueueOptions {
+  RedisAccess redis;
+  std::optional<std::string> queue, in, at, retry, args, jid, bulk;
+  bool all_strings = false, json = false;
+};
+
+std::string json_argument(const std::string& word, bool as_string) {
+  if (!as_string && is_json(word)) return word;
+  const std::string text = json_string(word);
+  // What JSON cannot hold would arrive as something else.
+  if (json_unescape(text) != word)
+    throw UsageError(fmt::format("the argument \"{}\" is not UTF-8", log::printable(word.substr(0, 80))));
+  return text;
+}
+
+std::string json_arguments(const EnqueueOptions& options, const std::vector<std::string>& words) {
+  if (options.args) {
+    if (!words.empty() || options.all_strings)
+      throw UsageError("--args takes the place of all arguments and of --string");
+    return *options.args;
+  }
+  std::vector<std::string> values;
+  for (const std::string& word : words) values.push_back(json_argument(word, options.all_strings));
+  return fmt::format("[{}]", fmt::join(values, ","));
+}
+
+YesNoOrCount read_retry(const std::string& text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count < 0 || count > 1'000'000) {
+    throw UsageError(fmt::format("--retry must be true, false or a number of retries, not \"{}\"",
+                                 log::printable(text.substr(0, 80))));
+  }
+  return count;
+}
+
+// When the job is due; nullopt: at once, as for a time that is past.
+std::optional<WallTime> due(const EnqueueOptions& options) {
+  if (options.in && options.at) throw UsageError("--in and --at exclude each other");
+  if (options.in) {
+    const auto delay = parse_duration(*options.in);
+    if (!delay)
+      throw UsageError(fmt::format("--in must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"{}\"",
+                                   log::printable(*options.in)));
+    return delay->count() > 0 ? std::optional(wall_now() + *delay) : std::nullopt;
+  }
+  if (!options.at) return std::nullopt;
+  const auto time = parse_iso_time(*options.at);
+  if (!time)
+    throw UsageError(
+        fmt::format("--at must be a time such as \"2026-12-01T08:00:00Z\", not \"{}\"", log::printable(*options.at)));
+  return *time > wall_now() ? time : std::nullopt;
+}
+
+Push push_of(const EnqueueOptions& options, const std::vector<std::string>& words) {
+  if (words.empty()) throw UsageError("the class of the job is missing");
+  Push push;
+  push.job_class = words[0];
+  push.args = json_arguments(options, {words.begin() + 1, words.end()});
+  if (options.queue) push.queue = *options.queue;
+  if (options.retry) push.retry = read_retry(*options.retry);
+  if (options.jid) push.jid = *options.jid;
+  if (const auto time = due(options))
+    push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(*time);
+  return push;
+}
+
+std::string report(const EnqueueOptions& options, const Push& push, const std::string& jid) {
+  if (options.json) {
+    const std::string at = push.at ? fmt::format("{:.3f}", epoch_seconds(WallTime(*push.at))) : "null";
+    return fmt::format("{{\"jid\":{},\"class\":{},\"queue\":{},\"at\":{}}}\n", json_string(jid),
+                       json_string(push.job_class), json_string(push.queue), at);
+  }
+  if (!isatty(STDOUT_FILENO)) return jid + "\n";
+  const std::string when = push.at ? fmt::format("scheduled for {}", iso_time(WallTime(*push.at))) : "enqueued";
+  return fmt::format("{} {}, queue {}: {}\n", log::printable(push.job_class), when, push.queue,
+                     Style::of_standard_output().bold(jid));
+}
+
+int enqueue_bulk(const EnqueueOptions& options, const std::vector<std::string>& words) {
+  if (!words.empty() || options.queue || options.in || options.at || options.retry || options.args || options.jid ||
+      options.all_strings) {
+    throw UsageError("--bulk takes class, args, queue, at and all else from each line");
+  }
+  Client client(url_of(options.redis.locate()));
+  const std::size_t pushed = push_lines(client, *options.bulk);
+  print(options.json ? fmt::format("{{\"pushed\":{}}}\n", pushed) : fmt::format("{} jobs pushed\n", pushed));
+  return exit_status::ok;
+}
+
+}  // namespace
+
+int enqueue_command(const std::vector<std::string>& args) {
+  EnqueueOptions options;
+  CLI::App app("Puts a job on its queue, now or later: brood enqueue CLASS [ARGUMENT...] [OPTIONS]", "brood enqueue");
+  app.add_option("-q,--queue", options.queue, "Queue (default: default)")->type_name("NAME");
+  app.add_option("--in", options.in, "Run it after so long: 30s, 10m, 1h30m")->type_name("DURATION");
+  app.add_option("--at", options.at, "Run it at this time, ISO 8601; without a zone it is local time")
+      ->type_name("TIME");
+  app.add_option("--retry", options.retry, "How often to retry it: a number, true (the server's default) or false")
+      ->type_name("N");
+  app.add_option("--args", options.args, "All arguments as one JSON array")->type_name("JSON");
+  app.add_flag("--string", options.all_strings, "Take every argument as a string");
+  app.add_option("--jid", options.jid, "Job id (default: 24 random hex digits)")->type_name("JID");
+  app.add_option("--bulk", options.bulk, "Push every line of a file, a JSON object each; - for standard input")
+      ->type_name("FILE");
+  app.add_flag("--json", options.json, "Answer in JSON");
+  options.redis.add_options(app);
+  app.footer(examples);
+
+  const std::vector<std::string> words = parse_arguments(app, args);
+  try {
+    if (options.bulk) return enqueue_bulk(options, words);
+    const Push push = push_of(options, words);
+    const std::string jid = Client(url_of(options.redis.locate())).push(push);
+    print(report(options, push, jid));
+    return exit_status::ok;
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(log::printable(error.what()));
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,133 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <brood/client.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "shared/config.hpp"
+#include "shared/log_line.hpp"
+#include "shared/nearest.hpp"
+#include "shared/redis/address.hpp"
+#include "shared/redis/connection.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/run_options.hpp"
+#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/version.hpp"
+
+namespace brood {
+namespace {
+
+struct NamedCommand {
+  std::string name, summary;
+  int (*run)(const std::vector<std::string>& args);
+};
+
+const std::vector<NamedCommand>& commands() {
+  static const std::vector<NamedCommand> all = {
+      {"run", "run the supervisor and its workers",
+       [](const std::vector<std::string>& args) { return run_command(parse_run_options(args)); }},
+      {"enqueue", "put jobs on a queue, now or later", enqueue_command},
+      {"status", "show processes, workers, queues and totals", status_command},
+  };
+  return all;
+}
+
+std::string help() {
+  std::string text =
+      "Runs background jobs from Sidekiq's Redis data model in forked worker processes.\n\nUsage: brood COMMAND "
+      "[OPTIONS]\n\nCommands:\n";
+  for (const NamedCommand& command : commands()) text += fmt::format("  {:<10}{}\n", command.name, command.summary);
+  return text + R"(
+Examples:
+  brood run -r ./libjobs.so -q critical -q default -c 8
+  brood enqueue ResizeImage cat.png 320 --in 10m
+  brood status
+
+"brood COMMAND --help" says more of each.  Exit status: 0; 64 usage; 69 Redis unavailable; 70 internal; 78 configuration.
+)";
+}
+
+[[noreturn]] void refuse_command(const std::string& word) {
+  std::vector<std::string> known;
+  for (const NamedCommand& command : commands()) known.push_back(command.name);
+  const auto meant = nearest(word, known);
+  const std::string shown = log::printable(word.substr(0, 80));
+  throw UsageError(fmt::format("unknown {} \"{}\"{}", word.starts_with('-') ? "option" : "command", shown,
+                               meant ? fmt::format("; did you mean \"{}\"?", *meant) : ""));
+}
+
+int obey(const std::vector<std::string>& words) {
+  if (words.empty()) throw UsageError("a command is missing");
+  const std::string& word = words[0];
+  if (word == "-h" || word == "--help" || word == "help") throw Answer{help()};
+  if (word == "-V" || word == "--version") throw Answer{fmt::format("brood {}\n", version)};
+  for (const NamedCommand& command : commands()) {
+    if (command.name == word) return command.run({words.begin() + 1, words.end()});
+  }
+  refuse_command(word);
+}
+
+// A descriptor 0 to 2 that is closed would be the number of the next thing opened: a print would then write into Redis.
+void open_missing_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) != fd) _exit(exit_status::internal);
+  }
+}
+
+int complain(const std::string& command, const std::string& sentence, int status) {
+  fmt::print(stderr, "{}: {}\n", command, sentence);
+  return status;
+}
+
+int main_of(const std::vector<std::string>& words) {
+  std::string name = "brood";
+  for (const NamedCommand& command : commands()) {
+    if (!words.empty() && words[0] == command.name) name += " " + command.name;
+  }
+  try {
+    return obey(words);
+  } catch (const Answer& answer) {
+    print(answer.text);
+    return exit_status::ok;
+  } catch (const UsageError& error) {
+    complain(name, error.what(), exit_status::usage);
+    fmt::print(stderr, "Try \"{} --help\".\n", name);
+    return exit_status::usage;
+  } catch (const ConfigError& error) {
+    return complain(name, error.what(), exit_status::configuration);
+  } catch (const AddressError& error) {
+    return complain(name, error.what(), exit_status::configuration);
+  } catch (const ConnectionLost& error) {
+    return complain(name, fmt::format("Redis is not available: {}", error.what()), exit_status::unavailable);
+  } catch (const RedisError& error) {
+    return complain(name, log::printable(error.what()), exit_status::unavailable);
+  } catch (const OutputClosed&) {
+    return exit_status::ok;
+  } catch (const std::exception& error) {
+    return complain(name, log::printable(error.what()), exit_status::internal);
+  }
+}
+
+}  // namespace
+}  // namespace brood
+
+int main(int argc, char** argv) {
+  brood::open_missing_standard_descriptors();
+  signal(SIGPIPE, SIG_IGN);
+  // An argv without even the program's name is possible.
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  try {
+    return brood::main_of(words);
+  } catch (const brood::OutputClosed&) {
+    return brood::exit_status::ok;
+  } catch (const std::exception& error) {
+    return brood::complain("brood", error.what(), brood::exit_status::internal);
+  }
+}

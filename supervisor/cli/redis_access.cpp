@@ -1,0 +1,58 @@
+#include "supervisor/cli/redis_access.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cctype>
+
+#include "shared/config.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/redis_location.hpp"
+#include "supervisor/cli/command_line.hpp"
+
+namespace brood {
+namespace {
+
+std::string percent_encoded(const std::string& text) {
+  std::string encoded;
+  for (const char c : text) {
+    encoded += std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c)
+                                                           : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
+
+}  // namespace
+
+void RedisAccess::add_options(CLI::App& app) {
+  app.add_option("--redis", url, "redis://, rediss:// or unix:// address, or \"embedded\"")->type_name("URL");
+  app.add_option("-C,--config", config,
+                 "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)")
+      ->type_name("FILE");
+}
+
+RedisAddress RedisAccess::locate() const {
+  ConfigOverrides overrides;
+  if (!url.empty()) overrides.redis_url = url;
+  const RedisSettings settings = load_config(config_path_or_default(config), overrides).redis;
+  RedisAddress address = locate_redis(settings);
+  if (uses_embedded_redis(settings) && access(address.socket_path.c_str(), F_OK) != 0) {
+    throw ConnectionLost("none is configured, and the embedded one runs only while \"brood run\" does (" +
+                         address.socket_path + ")");
+  }
+  return address;
+}
+
+std::string url_of(const RedisAddress& address) {
+  const bool has_credentials = !address.user.empty() || !address.password.empty();
+  const std::string credentials =
+      has_credentials ? percent_encoded(address.user) + ":" + percent_encoded(address.password) + "@" : "";
+  if (!address.socket_path.empty())
+    return fmt::format("unix://{}{}?db={}", credentials, address.socket_path, address.db);
+  const bool is_ipv6 = address.host.find(':') != std::string::npos;
+  return fmt::format("redis://{}{}:{}/{}", credentials, is_ipv6 ? "[" + address.host + "]" : address.host, address.port,
+                     address.db);
+}
+
+}  // namespace brood

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "shared/redis/address.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace brood {
+
+// How a command that needs Redis is told where it is; `run` is told the same way.
+struct RedisAccess {
+  std::string config, url;
+
+  void add_options(CLI::App& app);
+
+  // Throws ConfigError or AddressError; ConnectionLost when the embedded redis-server is meant and does not run.
+  RedisAddress locate() const;
+};
+
+// `address` as one URL, with user and password: what brood::Client takes.
+std::string url_of(const RedisAddress& address);
+
+}  // namespace brood

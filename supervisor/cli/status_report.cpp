@@ -1,0 +1,181 @@
+#include "supervisor/cli/status_report.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "shared/identity.hpp"
+#include "shared/job/json_object.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/scoreboard.hpp"
+#include "shared/store/keys.hpp"
+
+namespace brood {
+namespace {
+
+std::vector<std::string> sorted_texts(const Reply& reply) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < reply.view().size(); ++i) texts.emplace_back(reply.view()[i].text());
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+std::int64_t count(const Reply& reply) { return reply.view().is_nil() ? 0 : reply.view().integer(); }
+
+// What other programs wrote may be anything: infinite times, and fields that are no numbers, count as 0.
+double sane_time(double seconds) { return seconds >= 0 && seconds < 1e11 ? seconds : 0; }
+
+template <typename Number>
+Number number(ReplyView field) {
+  Number n = 0;
+  if (!field.is_string()) return n;
+  const std::string_view text = field.text();
+  std::from_chars(text.data(), text.data() + text.size(), n);
+  return n;
+}
+
+std::vector<std::string> strings(const JsonObject& object, std::string_view key) {
+  std::vector<std::string> all;
+  const auto raw = object.raw(key);
+  if (!raw || !raw->starts_with('[')) return all;
+  for (const std::string& element : json_elements(*raw)) {
+    if (element.starts_with('"')) all.push_back(json_unescape(element));
+  }
+  return all;
+}
+
+// nullopt when the hash has expired: the process is gone, and nobody has removed its name yet.
+std::optional<ProcessStatus> read_process(const std::string& identity, ReplyView fields) {
+  if (!fields.is_array() || fields.size() != 7 || !fields[0].is_string()) return std::nullopt;
+  ProcessStatus process;
+  process.identity = identity;
+  try {
+    const JsonObject info = JsonObject::parse(std::string(fields[0].text()));
+    process.hostname = info.string("hostname").value_or("");
+    process.tag = info.string("tag").value_or("");
+    process.version = info.string("version").value_or("");
+    process.pid = info.integer("pid").value_or(0);
+    process.queues = strings(info, "queues");
+    process.labels = strings(info, "labels");
+    process.started_at = sane_time(info.number("started_at").value_or(0));
+    process.concurrency = info.integer("concurrency").value_or(0);
+  } catch (const BadJson&) {
+    return std::nullopt;
+  }
+  process.busy = number<std::int64_t>(fields[1]);
+  process.beat = sane_time(number<double>(fields[2]));
+  process.quiet = fields[3].is_string() && fields[3].text() == "true";
+  process.rss_kb = number<std::int64_t>(fields[4]);
+  process.rtt_us = number<std::int64_t>(fields[5]);
+  if (fields[6].is_string()) process.concurrency = number<std::int64_t>(fields[6]);
+  return process;
+}
+
+double latency(ReplyView oldest, WallTime now) {
+  if (!oldest.is_string()) return 0;
+  try {
+    const Payload job = Payload::parse(std::string(oldest.text()));
+    auto since = job.time("enqueued_at");
+    if (!since) since = job.time("created_at");
+    return since ? std::max(0.0, epoch_seconds(now) - epoch_seconds(*since)) : 0;
+  } catch (const BadPayload&) {
+    return 0;
+  }
+}
+
+void ask_processes(Connection& redis, const std::vector<std::string>& identities, RedisStatus& status) {
+  std::vector<Command> commands;
+  for (const std::string& identity : identities) {
+    commands.push_back({"HMGET", identity, "info", "busy", "beat", "quiet", "rss", "rtt_us", "concurrency"});
+  }
+  const std::vector<Reply> replies = redis.pipeline(commands);
+  for (std::size_t i = 0; i < identities.size(); ++i) {
+    if (auto process = read_process(identities[i], replies[i].view())) status.processes.push_back(std::move(*process));
+  }
+}
+
+void ask_queues(Connection& redis, const std::vector<std::string>& names, RedisStatus& status) {
+  std::vector<Command> commands;
+  for (const std::string& name : names) {
+    commands.push_back({"LLEN", keys::queue(name)});
+    commands.push_back({"LINDEX", keys::queue(name), "-1"});
+  }
+  const std::vector<Reply> replies = redis.pipeline(commands);
+  const WallTime now = wall_now();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    QueueStatus queue{.name = names[i], .size = std::nullopt, .latency = latency(replies[2 * i + 1].view(), now)};
+    if (replies[2 * i].view().is_integer()) queue.size = replies[2 * i].view().integer();
+    status.enqueued += queue.size.value_or(0);
+    status.queues.push_back(std::move(queue));
+  }
+}
+
+std::string state_of(const SlotSnapshot& worker, std::uint32_t flags) {
+  if (!process_lives(worker.pid, worker.start_time)) return worker.ready ? "gone" : "starting";
+  if (!worker.ready) return "starting";
+  if (worker.current >= 0) return "busy";
+  if (flags & slot_stop) return "stopping";
+  return flags & slot_quiet ? "quiet" : "idle";
+}
+
+WorkerStatus read_worker(const std::string& identity, int slot, const SlotSnapshot& worker, std::uint32_t flags) {
+  WorkerStatus status;
+  status.identity = identity;
+  status.slot = slot;
+  status.pid = worker.pid;
+  status.state = state_of(worker, flags);
+  status.processed = worker.processed;
+  status.failed = worker.failed;
+  if (status.state != "busy") return status;
+  status.job_class = worker.job_class;
+  status.jid = worker.jid;
+  status.queue = worker.queue;
+  status.age = std::max(0.0, std::chrono::duration<double>(steady_now() - worker.started_steady).count());
+  return status;
+}
+
+void read_scoreboard(const std::string& path, std::vector<WorkerStatus>& workers) try {
+  const Scoreboard scoreboard = Scoreboard::open(path, false);
+  for (int i = 0; i < scoreboard.slots(); ++i) {
+    const SlotSnapshot worker = snapshot(scoreboard.slot(i));
+    if (worker.pid > 0)
+      workers.push_back(read_worker(scoreboard.identity(), i, worker, scoreboard.slot(i).flags.load()));
+  }
+} catch (const std::exception&) {  // of another version, another user's, or gone this moment
+}
+
+}  // namespace
+
+RedisStatus ask_redis(Connection& redis) {
+  const std::vector<Reply> replies = redis.pipeline({{"SMEMBERS", keys::processes},
+                                                     {"SMEMBERS", keys::queues},
+                                                     {"GET", keys::stat_processed},
+                                                     {"GET", keys::stat_failed},
+                                                     {"ZCARD", keys::schedule},
+                                                     {"ZCARD", keys::retry},
+                                                     {"ZCARD", keys::dead}});
+  RedisStatus status;
+  status.processed = count(replies[2]);
+  status.failed = count(replies[3]);
+  status.scheduled = count(replies[4]);
+  status.retries = count(replies[5]);
+  status.dead = count(replies[6]);
+  ask_processes(redis, sorted_texts(replies[0]), status);
+  ask_queues(redis, sorted_texts(replies[1]), status);
+  return status;
+}
+
+std::vector<WorkerStatus> read_scoreboards(const std::string& directory) {
+  std::vector<std::string> paths;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, missing)) {
+    if (entry.path().extension() == ".scoreboard") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<WorkerStatus> workers;
+  for (const std::string& path : paths) read_scoreboard(path, workers);
+  return workers;
+}
+
+}  // namespace brood

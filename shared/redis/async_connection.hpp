@@ -30,8 +30,8 @@ class AsyncConnection {
   using Callback = std::function<void(Result)>;
 
   struct Events {
-    std::function<void()> connected;                         // after AUTH, SELECT and CLIENT SETNAME were answered
-    std::function<void(const std::string& why)> disconnected; // once per loss, and once per streak of failed connects
+    std::function<void()> connected;                           // after AUTH, SELECT and CLIENT SETNAME were answered
+    std::function<void(const std::string& why)> disconnected;  // once per loss, and once per streak of failed connects
   };
 
   AsyncConnection(uv_loop_s* loop, std::string client_name, Events events);
@@ -39,14 +39,16 @@ class AsyncConnection {
   AsyncConnection(const AsyncConnection&) = delete;
   AsyncConnection& operator=(const AsyncConnection&) = delete;
 
-  // Begins to connect, now and after every loss.  `address` must not need resolving.  An open connection is closed first.
+  // Begins to connect, now and after every loss.  `address` must not need resolving.  An open connection is closed
+  // first.
   void open(RedisAddress address);
   void close();  // unanswered commands get an error on the next turn; `disconnected` is not called
 
   bool connected() const;
 
-  // Sends `command` if connected; otherwise, or when more than 64 MB wait to be sent, answers on the next turn of the loop
-  // with an error.  A reply that is not whole within `deadline` costs the connection, and every unanswered command fails.
+  // Sends `command` if connected; otherwise, or when more than 64 MB wait to be sent, answers on the next turn of the
+  // loop with an error.  A reply that is not whole within `deadline` costs the connection, and every unanswered command
+  // fails.
   void send(const Command& command, std::chrono::milliseconds deadline, Callback callback);
 
   // As send, for several commands; the callback gets one result each, in order, once all are in.

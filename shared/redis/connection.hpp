@@ -13,8 +13,8 @@
 
 namespace brood {
 
-// The connection ended, or the deadline passed, before the whole reply had come.  A command that was sent may or may not
-// have been applied, now or later: the connection is closed, and a reply is never read twice.
+// The connection ended, or the deadline passed, before the whole reply had come.  A command that was sent may or may
+// not have been applied, now or later: the connection is closed, and a reply is never read twice.
 class ConnectionLost : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -53,9 +53,9 @@ class Connection : public Channel {
   void disconnect() override;
   bool connected() const;
 
-  // Waiting for a reply also ends when `fd` becomes readable at its end (EOF), so that a worker whose supervisor is gone
-  // need not sit out the deadline.  Throws ConnectionLost then, now and at every later call that has to wait: whoever still
-  // has something to settle passes -1 (not set) first.
+  // Waiting for a reply also ends when `fd` becomes readable at its end (EOF), so that a worker whose supervisor is
+  // gone need not sit out the deadline.  Throws ConnectionLost then, now and at every later call that has to wait:
+  // whoever still has something to settle passes -1 (not set) first.
   void give_up_on_eof_of(int fd);
 
  private:

@@ -50,18 +50,21 @@ class Reply {
   explicit operator bool() const { return reply_ != nullptr; }
 
  private:
-  struct Free { void operator()(redisReply*) const; };
+  struct Free {
+    void operator()(redisReply*) const;
+  };
   std::unique_ptr<redisReply, Free> reply_;
 };
 
 // What an error reply means for the command that got it.
 enum class ErrorKind {
-  none,         // no error
-  not_applied_retry,      // LOADING, BUSY, MISCONF, NOREPLICAS, MASTERDOWN, CLUSTERDOWN, OOM, TRYAGAIN: wait and send again
-  not_applied_reconnect,  // READONLY, UNBLOCKED, max number of clients: the other end is no master; reconnect, then send again
-  unauthorized, // NOAUTH, WRONGPASS, NOPERM: an operator must act
-  no_script,    // NOSCRIPT
-  other,        // WRONGTYPE and everything else
+  none,               // no error
+  not_applied_retry,  // LOADING, BUSY, MISCONF, NOREPLICAS, MASTERDOWN, CLUSTERDOWN, OOM, TRYAGAIN: wait and send again
+  not_applied_reconnect,  // READONLY, UNBLOCKED, max number of clients: the other end is no master; reconnect, then
+                          // send again
+  unauthorized,           // NOAUTH, WRONGPASS, NOPERM: an operator must act
+  no_script,              // NOSCRIPT
+  other,                  // WRONGTYPE and everything else
 };
 ErrorKind classify_error(std::string_view error);
 

@@ -4,3 +4,6 @@ foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
+
+brood_test(lifecycle/command_line LINK brood_test_support brood_base simdjson::simdjson)
+add_dependencies(lifecycle_command_line_test brood)

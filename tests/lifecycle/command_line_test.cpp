@@ -1,0 +1,310 @@
+#define BOOST_TEST_MODULE command_line
+#include <simdjson.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/identity.hpp"
+#include "shared/scoreboard.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/redis_server.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+
+namespace {
+
+CommandResult enqueue(const RedisServer& redis, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"enqueue", "--redis", redis.url()});
+  return run_brood(arguments);
+}
+
+// Runs a line of shell in which $BROOD is the program; returns its exit status.
+int shell(const std::string& line) {
+  const std::string whole = "BROOD='" BROOD_BINARY_DIR "/bin/brood'; " + line;
+  const int status = system(whole.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string member(const std::string& json, const std::string& name) {
+  simdjson::dom::parser parser;
+  return simdjson::minify(parser.parse(json)[name]);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(help_and_version_go_to_standard_output) {
+  const CommandResult help = run_brood({"--help"});
+  BOOST_TEST(help.status == 0);
+  BOOST_TEST(help.output.find("Examples:") != std::string::npos);
+  BOOST_TEST(help.output.find("enqueue") != std::string::npos);
+  BOOST_TEST(help.errors == "");
+  for (const std::string command : {"run", "enqueue", "status"}) {
+    BOOST_TEST(run_brood({command, "--help"}).status == 0);
+    BOOST_TEST(run_brood({command, "--help"}).output.find("Usage: brood " + command) != std::string::npos);
+  }
+  BOOST_TEST(run_brood({"--version"}).output.starts_with("brood "));
+  BOOST_TEST(run_brood({"run", "-V"}).output == run_brood({"-V"}).output);
+}
+
+BOOST_AUTO_TEST_CASE(a_command_line_that_is_not_understood_exits_64_with_a_sentence_on_standard_error) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "brood: a command is missing\n"},
+      {{"rnu"}, "brood: unknown command \"rnu\"; did you mean \"run\"?\n"},
+      {{"statsu"}, "brood: unknown command \"statsu\"; did you mean \"status\"?\n"},
+      {{"frobnicate"}, "brood: unknown command \"frobnicate\"\n"},
+      {{""}, "brood: unknown command \"\"\n"},
+      {{"--frob"}, "brood: unknown option \"--frob\"\n"},
+      {{"run", "--cofig", "x"}, "brood run: unknown option \"--cofig\"; did you mean \"--config\"?\n"},
+      {{"run", "status"}, "brood run: unexpected argument \"status\"\n"},
+      {{"status", "extra"}, "brood status: unexpected argument \"extra\"\n"},
+      {{"enqueue"}, "brood enqueue: the class of the job is missing\n"},
+      {{"enqueue", "Job", "--in", "soon"},
+       "brood enqueue: --in must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"soon\"\n"},
+      {{"enqueue", "Job", "--at", "noon"},
+       "brood enqueue: --at must be a time such as \"2026-12-01T08:00:00Z\", not \"noon\"\n"},
+      {{"enqueue", "Job", "--in", "1m", "--at", "2026-12-01T08:00:00Z"},
+       "brood enqueue: --in and --at exclude each other\n"},
+      {{"enqueue", "Job", "--retry", "-1"},
+       "brood enqueue: --retry must be true, false or a number of retries, not \"-1\"\n"},
+      {{"enqueue", "Job", "1", "--args", "[]"},
+       "brood enqueue: --args takes the place of all arguments and of --string\n"},
+      {{"enqueue", "Job", "\xff"}, "brood enqueue: the argument \"\\xff\" is not UTF-8\n"},
+      {{"enqueue", "--bulk", "x", "-q", "a"},
+       "brood enqueue: --bulk takes class, args, queue, at and all else from each line\n"},
+  };
+  for (const auto& [arguments, sentence] : cases) {
+    const CommandResult result = run_brood(arguments);
+    BOOST_TEST(result.status == 64);
+    BOOST_TEST(result.output == "");
+    BOOST_TEST(result.errors.starts_with(sentence), result.errors << " does not begin with " << sentence);
+    BOOST_TEST(result.errors.ends_with("--help\".\n"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_setting_exits_78_and_names_its_place) {
+  const TemporaryDirectory directory;
+  const std::string config = directory.write("brood.toml", "\nconcurency = 3\n");
+  for (const std::string command : {"run", "status"}) {
+    const CommandResult result = run_brood({command, "-C", config});
+    BOOST_TEST(result.status == 78);
+    BOOST_TEST(result.errors ==
+               "brood " + command + ": " + config + ":2: concurency: unknown key; did you mean \"concurrency\"?\n");
+  }
+  BOOST_TEST(run_brood({"run", "-c", "0"}).status == 78);
+  BOOST_TEST(run_brood({"run", "-C", directory / "missing.toml"}).status == 78);
+  BOOST_TEST(run_brood({"enqueue", "Job", "--redis", "localhost"}).status == 78);
+}
+
+BOOST_AUTO_TEST_CASE(an_argument_that_parses_as_json_is_that_value_and_everything_else_a_string) {
+  RedisServer redis;
+  const CommandResult result = enqueue(redis, {"ResizeImage", "cat.png", "320", "-5", "1.50", "[1,2]", "{\"a\":1}",
+                                               "true", "null", "007", "\"x\"", "", "-q", "images"});
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST_REQUIRE(redis.size_of("queue:images") == 1u);
+  const std::string payload = redis.lrange("queue:images")[0];
+  BOOST_TEST(member(payload, "class") == "\"ResizeImage\"");
+  BOOST_TEST(payload.find(R"("args":["cat.png",320,-5,1.50,[1,2],{"a":1},true,null,"007","x",""])") !=
+             std::string::npos);
+  BOOST_TEST(member(payload, "retry") == "true");
+  BOOST_TEST("\"" + result.output.substr(0, 24) + "\"" == member(payload, "jid"));
+  BOOST_TEST(result.output.size() == 25u);
+  BOOST_TEST(redis.smembers("queues") == std::vector<std::string>{"images"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(arguments_can_all_be_strings_or_one_json_array) {
+  RedisServer redis;
+  BOOST_TEST(enqueue(redis, {"Zip", "--string", "7", "true", "--", "-x"}).status == 0);
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "args") == R"(["7","true","-x"])");
+  BOOST_TEST(enqueue(redis, {"Zip", "--args", "[\"cat.png\", 320]"}).status == 0);
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "args") == R"(["cat.png",320])");
+  BOOST_TEST(enqueue(redis, {"Zip", "--args", "{}"}).status == 64);
+  BOOST_TEST(enqueue(redis, {"a<b"}).status == 64);
+  BOOST_TEST(redis.size_of("queue:default") == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(retry_and_jid_reach_the_payload_and_json_reports_them) {
+  RedisServer redis;
+  const CommandResult result = enqueue(redis, {"Zip", "--retry", "3", "--jid", "my-own-jid", "--json"});
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "retry") == "3");
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "jid") == "\"my-own-jid\"");
+  BOOST_TEST(result.output == "{\"jid\":\"my-own-jid\",\"class\":\"Zip\",\"queue\":\"default\",\"at\":null}\n");
+  enqueue(redis, {"Zip", "--retry", "false"});
+  BOOST_TEST(member(redis.lrange("queue:default")[0], "retry") == "false");
+}
+
+BOOST_AUTO_TEST_CASE(a_job_for_later_goes_to_the_schedule_and_one_for_the_past_to_its_queue) {
+  RedisServer redis;
+  const double before = epoch_seconds(wall_now());
+  BOOST_TEST(enqueue(redis, {"Zip", "--in", "10m"}).status == 0);
+  BOOST_TEST_REQUIRE(redis.size_of("schedule") == 1u);
+  BOOST_TEST(redis.zrange("schedule")[0].second >= before + 600);
+  BOOST_TEST(redis.zrange("schedule")[0].second < epoch_seconds(wall_now()) + 601);
+  BOOST_TEST(enqueue(redis, {"Zip", "--at", "2100-01-01T00:00:00Z"}).status == 0);
+  BOOST_TEST(redis.zrange("schedule")[1].second == 4102444800.0);
+  BOOST_TEST(enqueue(redis, {"Zip", "--at", "2001-01-01T00:00:00Z"}).status == 0);
+  BOOST_TEST(enqueue(redis, {"Zip", "--in", "0"}).status == 0);
+  BOOST_TEST(redis.size_of("queue:default") == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(bulk_pushes_every_line_of_a_file_or_of_standard_input) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  std::string lines;
+  for (int i = 0; i < 2'500; ++i)
+    lines += "{\"class\":\"Zip\",\"args\":[" + std::to_string(i) + "],\"queue\":\"bulk\"}\n\n";
+  lines += "{\"class\":\"Zip\",\"args\":[\"last\"],\"queue\":\"bulk\"}";
+  const std::string file = directory.write("jobs.ndjson", lines);
+  const CommandResult result = enqueue(redis, {"--bulk", file});
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST(result.output == "2501 jobs pushed\n");
+  BOOST_TEST(redis.size_of("queue:bulk") == 2501u);
+  BOOST_TEST(member(redis.lrange("queue:bulk").back(), "args") == "[0]");
+  BOOST_TEST(shell("$BROOD enqueue --redis '" + redis.url() + "' --bulk - --json <'" + file + "' >'" +
+                   (directory / "out") + "'") == 0);
+  BOOST_TEST(contents(directory / "out") == "{\"pushed\":2501}\n");
+  BOOST_TEST(redis.size_of("queue:bulk") == 5002u);
+  BOOST_TEST(enqueue(redis, {"--bulk", directory / "missing"}).status == 64);
+  BOOST_TEST(enqueue(redis, {"--bulk", directory.path()}).status == 64);
+}
+
+BOOST_AUTO_TEST_CASE(a_line_that_is_no_job_is_named_and_nothing_after_it_is_pushed) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  for (const std::string bad : {"{\"class\":\"Zip\"}", "not json", "{\"class\":\"a b\",\"args\":[]}", "[]",
+                                "{\"class\":\"Zip\",\"args\":{}}"}) {
+    redis.flush();
+    const std::string good = "{\"class\":\"Zip\",\"args\":[]}\n";
+    const std::string file = directory.write("jobs.ndjson", good + good + "\n" + bad + "\n" + good);
+    const CommandResult result = enqueue(redis, {"--bulk", file});
+    BOOST_TEST(result.status == 64);
+    BOOST_TEST(result.errors.starts_with("brood enqueue: " + file + ":4: "), result.errors);
+    BOOST_TEST(result.errors.find("; the 2 jobs before it were pushed\n") != std::string::npos);
+    BOOST_TEST(redis.size_of("queue:default") == 2u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(with_redis_away_commands_exit_69_and_say_why) {
+  const TemporaryDirectory directory;
+  const std::string url = "unix://" + (directory / "no.sock");
+  const CommandResult pushed = run_brood({"enqueue", "Zip", "--redis", url});
+  BOOST_TEST(pushed.status == 69);
+  BOOST_TEST(pushed.errors.find(directory / "no.sock") != std::string::npos);
+  const CommandResult status =
+      run_brood({"status", "--redis", url, "--json"}, {{"RUNTIME_DIRECTORY", directory.path()}});
+  BOOST_TEST(status.status == 69);
+  BOOST_TEST(member(status.output, "processed") == "null");
+  BOOST_TEST(member(status.output, "workers") == "[]");
+  const CommandResult embedded =
+      run_brood({"enqueue", "Zip", "--redis", "embedded"}, {{"STATE_DIRECTORY", directory.path()}});
+  BOOST_TEST(embedded.status == 69);
+  BOOST_TEST(embedded.errors.find("runs only while \"brood run\" does") != std::string::npos, embedded.errors);
+}
+
+BOOST_AUTO_TEST_CASE(status_reports_what_redis_and_the_scoreboards_hold) {
+  RedisServer redis;
+  const TemporaryDirectory runtime;
+  enqueue(redis, {"Zip", "-q", "images"});
+  enqueue(redis, {"Zip", "--in", "10m"});
+  redis.command({"SADD", "queues", "broken", "gone"});
+  redis.command({"SET", "queue:broken", "no list"});
+  redis.command({"SET", "stat:processed", "12"});
+  redis.command({"SET", "stat:failed", "3"});
+  redis.command({"ZADD", "dead", "1", "not even json"});
+  redis.command({"SADD", "processes", "h:1:abc", "expired:2:def", "broken:3:ghi"});
+  redis.command(
+      {"HSET", "h:1:abc", "info",
+       R"({"hostname":"h","started_at":1e3,"pid":1,"tag":"t<","concurrency":4,"queues":["a","b"],"labels":["l"],"version":"8.1.7"})",
+       "busy", "2", "beat", "inf", "quiet", "true", "rss", "2048", "rtt_us", "x", "concurrency", "4"});
+  redis.command({"HSET", "broken:3:ghi", "info", "{", "busy", "2"});
+  const Identity self = Identity::of_this_process();
+  Scoreboard scoreboard = Scoreboard::create(runtime.path(), self.name, 4);
+  SlotRecord& record = scoreboard.slot(2);
+  record.pid = getpid();
+  record.start_time = process_start_time(getpid());
+  record.ready = 1;
+  record.current = -1;
+  WorkerSlot worker(record);
+  worker.adopt_incarnation(7);
+  worker.set_number(1);
+  worker.set_queue("images");
+  worker.set_fetched(1);
+  BOOST_TEST_REQUIRE(worker.begin(0, "b4a577edbccf1d805744efa9", "Zip\x1b[31m", wall_now(), steady_now(), 0));
+  runtime.write("rubbish.scoreboard", "not one");
+
+  const CommandResult result =
+      run_brood({"status", "--json", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+
+  BOOST_TEST(result.status == 0);
+  simdjson::dom::parser parser;
+  const simdjson::dom::element status = parser.parse(result.output);
+  BOOST_TEST(status["processed"].get_int64().value() == 12);
+  BOOST_TEST(status["failed"].get_int64().value() == 3);
+  BOOST_TEST(status["enqueued"].get_int64().value() == 1);
+  BOOST_TEST(status["scheduled"].get_int64().value() == 1);
+  BOOST_TEST(status["retries"].get_int64().value() == 0);
+  BOOST_TEST(status["dead"].get_int64().value() == 1);
+  BOOST_TEST(status["error"].is_null());
+
+  BOOST_TEST_REQUIRE(status["processes"].get_array().size() == 1u);
+  const simdjson::dom::element process = status["processes"].at(0);
+  BOOST_TEST(std::string(process["identity"]) == "h:1:abc");
+  BOOST_TEST(simdjson::minify(process["queues"]) == R"(["a","b"])");
+  BOOST_TEST(process["concurrency"].get_int64().value() == 4);
+  BOOST_TEST(process["busy"].get_int64().value() == 2);
+  BOOST_TEST(process["quiet"].get_bool().value());
+  BOOST_TEST(process["rtt_us"].get_int64().value() == 0);
+
+  BOOST_TEST_REQUIRE(status["queues"].get_array().size() == 3u);
+  BOOST_TEST(std::string(status["queues"].at(0)["name"]) == "broken");
+  BOOST_TEST(status["queues"].at(0)["size"].is_null());
+  BOOST_TEST(status["queues"].at(1)["size"].get_int64().value() == 0);
+  BOOST_TEST(status["queues"].at(2)["size"].get_int64().value() == 1);
+  BOOST_TEST(status["queues"].at(2)["latency"].get_double().value() < 100);
+
+  BOOST_TEST_REQUIRE(status["workers"].get_array().size() == 1u);
+  const simdjson::dom::element shown = status["workers"].at(0);
+  BOOST_TEST(shown["slot"].get_int64().value() == 2);
+  BOOST_TEST(shown["pid"].get_int64().value() == getpid());
+  BOOST_TEST(std::string(shown["state"]) == "busy");
+  BOOST_TEST(std::string(shown["job"]["class"]) == "Zip\x1b[31m");
+  BOOST_TEST(std::string(shown["job"]["jid"]) == "b4a577edbccf1d805744efa9");
+  BOOST_TEST(std::string(shown["job"]["queue"]) == "images");
+  BOOST_TEST(shown["job"]["age"].get_double().value() >= 0);
+
+  const CommandResult text = run_brood({"status", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+  BOOST_TEST(text.status == 0);
+  BOOST_TEST(text.output.find("Zip\\x1b[31m") != std::string::npos);
+  BOOST_TEST(text.output.find('\x1b') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(closed_standard_descriptors_do_not_become_connections) {
+  RedisServer redis;
+  BOOST_TEST(shell("$BROOD enqueue Zip --redis '" + redis.url() + "' <&- >&- 2>&-") == 0);
+  BOOST_TEST(redis.size_of("queue:default") == 1u);
+  BOOST_TEST(shell("$BROOD frobnicate <&- >&- 2>&-") == 64);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_disk_behind_standard_output_is_an_error_and_a_reader_that_left_is_none) {
+  const TemporaryDirectory directory;
+  BOOST_TEST(shell("$BROOD --help >/dev/full 2>'" + (directory / "err") + "'") == 70);
+  BOOST_TEST(contents(directory / "err") == "brood: standard output: No space left on device\n");
+  int fds[2];
+  BOOST_TEST_REQUIRE(pipe(fds) == 0);
+  close(fds[0]);
+  BOOST_TEST(shell("$BROOD --help >&" + std::to_string(fds[1])) == 0);
+  close(fds[1]);
+}

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "shared/log.hpp"
+#include "worker/shared_object.hpp"
 
 namespace brood {
 namespace {
@@ -62,6 +63,7 @@ abi::Entry open_library(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) refuse(path, "no such file");
   if (!std::filesystem::is_regular_file(path, ignored)) refuse(path, "is no regular file");
+  if (const auto flaw = flaw_of_shared_object(path)) refuse(path, *flaw);
 
   // RTLD_NOW: a symbol that nothing defines is told now, not in the middle of a job.  RTLD_LOCAL: two libraries may
   // each have a function of the same name.

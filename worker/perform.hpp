@@ -29,14 +29,16 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
 
 // The class's retry_in hook for the failure that perform() just returned, or for a crash: then the hook gets a
 // brood::JobCrashed.  `none` when the class has no hook or the hook threw (logged).
-HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
+HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                        const Failure& failure);
 
 // The class's exhausted hook; true when it answered `discard`.  False when there is none or it threw (logged).
 bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
 
 // Every death handler of the job's own library (or of all libraries when the class is unknown); what they throw is
 // logged and ignored.
-void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
+void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                        const Failure& failure);
 
 // The class's own `retry`; nullopt when the class is unknown.
 std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job);

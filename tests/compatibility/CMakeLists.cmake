@@ -12,3 +12,48 @@ if(BROOD_RUBY AND ruby_lacks EQUAL 0)
 else()
   message(STATUS "Left out: the compatibility tests, which need Ruby with sidekiq, rack and minitest")
 endif()
+
+# The installed headers and package, as somebody else's project meets them.
+add_test(NAME compatibility_headers COMMAND ${CMAKE_CURRENT_LIST_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR})
+set(consumer_flags ${CMAKE_CXX_FLAGS})
+if(BROOD_SANITIZE)
+  string(APPEND consumer_flags " -fsanitize=${BROOD_SANITIZE}")
+endif()
+add_test(NAME compatibility_consumer
+         COMMAND ${CMAKE_CURRENT_LIST_DIR}/consumer_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
+set_tests_properties(compatibility_headers compatibility_consumer PROPERTIES TIMEOUT 600)
+
+# A struct that is no job is refused with a sentence that says why; of a wrong field g++ and clang++ say in words of their
+# own which it is.
+function(brood_refuses name sentence)
+  add_test(NAME compatibility_refuses_${name}
+           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -I ${PROJECT_SOURCE_DIR}/shared/include -DREFUSED_${name} ${ARGN}
+                   ${PROJECT_SOURCE_DIR}/tests/compatibility/refused_jobs.cpp)
+  set_tests_properties(compatibility_refuses_${name} PROPERTIES PASS_REGULAR_EXPRESSION "${sentence}" TIMEOUT 300)
+endfunction()
+foreach(way IN ITEMS library client)
+  string(TOUPPER ${way} WAY)
+  add_test(NAME compatibility_takes_a_job_by_${way}
+           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -I ${PROJECT_SOURCE_DIR}/shared/include -DBY_${WAY}
+                   ${PROJECT_SOURCE_DIR}/tests/compatibility/refused_jobs.cpp)
+endforeach()
+brood_refuses(raw_array "a field that is an array such as int.3.; use std::array")
+brood_refuses(array_of_one "with Job = Wrong. long unsigned int number = 1.*no JSON argument fits;no JSON argument fits.*check_field<Wrong, 1")
+brood_refuses(field_type "with Job = Wrong. long unsigned int number = 2. Type = std::unique_ptr.*no JSON argument fits;no JSON argument fits.*check_field<Wrong, 2")
+brood_refuses(nested_field_type "with Job = Inner. long unsigned int number = 2. Type = char.*no JSON argument fits;no JSON argument fits.*check_field<Inner, 2")
+brood_refuses(map_key "with Job = Wrong. long unsigned int number = 1. Type = std::map<int.*no JSON argument fits;no JSON argument fits.*check_field<Wrong, 1" -DBY_CLIENT)
+brood_refuses(private_field "is no plain struct: constructors, private fields")
+brood_refuses(constructor "is no plain struct: constructors, private fields" -DBY_CLIENT)
+brood_refuses(virtual "is no plain struct: constructors, private fields")
+brood_refuses(base "the job has a base class")
+brood_refuses(seventeen "more than 16 fields")
+brood_refuses(no_perform "a job has .void perform.brood::Context&.")
+brood_refuses(perform_argument "a job has .void perform.brood::Context&.")
+brood_refuses(anonymous "is no class name")
+brood_refuses(template_name "is no class name")
+brood_refuses(class_name "is no class name")
+brood_refuses(required "is more than the job has fields")
+brood_refuses(retry "a count is 0 to 1,000,000")
+brood_refuses(options_type "is a .static constexpr brood::JobOptions")
+brood_refuses(retry_in "retry_in takes .int count")
+brood_refuses(exhausted "exhausted takes .const brood::JobInfo")

@@ -75,7 +75,7 @@ class BROOD_API Client {
   std::string push_in(double seconds, Push job);
   std::string push_at(double epoch_seconds, Push job);
 
-  struct State;
+  struct __attribute__((visibility("hidden"))) State;
   std::unique_ptr<State> state_;
 };
 

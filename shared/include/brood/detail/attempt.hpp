@@ -13,76 +13,76 @@
 #include <brood/error.hpp>
 
 // The edge of a job library: whatever an author's code throws ends here, as plain texts.
-namespace brood {
-namespace __attribute__((visibility("hidden"))) detail {
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
 
-  inline abi::Text text_of(std::string_view text) { return {text.data(), text.size()}; }
-  inline std::string_view view_of(const abi::Text& text) { return {text.data == nullptr ? "" : text.data, text.size}; }
+inline abi::Text text_of(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string_view view_of(const abi::Text& text) { return {text.data == nullptr ? "" : text.data, text.size}; }
 
-  inline std::string readable_type(const std::type_info* type) {
-    if (type == nullptr) return "unknown type";
-    int status = 0;
-    char* demangled = ::abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
-    std::string name = demangled != nullptr ? demangled : type->name();
-    std::free(demangled);
-    return name;
+inline std::string readable_type(const std::type_info* type) {
+  if (type == nullptr) return "unknown type";
+  int status = 0;
+  char* demangled = ::abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  std::string name = demangled != nullptr ? demangled : type->name();
+  std::free(demangled);
+  return name;
+}
+
+// What was thrown last in this library on this thread: the texts that a Result points to, and the exception itself
+// for the hooks that are asked afterwards.
+struct Thrown {
+  std::exception_ptr exception;
+  std::string error_class, message;
+};
+
+inline Thrown& last_thrown() {
+  static thread_local Thrown thrown;
+  return thrown;
+}
+
+// Describes the exception in flight; call it inside a catch block.
+inline Thrown describe_thrown() {
+  Thrown thrown{std::current_exception(), readable_type(::abi::__cxa_current_exception_type()), {}};
+  try {
+    throw;
+  } catch (const ArgumentError& error) {
+    thrown.error_class = "ArgumentError";  // as Ruby calls it
+    thrown.message = error.what();
+  } catch (const JobFailure& error) {
+    if (!error.error_class().empty()) thrown.error_class = error.error_class();
+    thrown.message = error.what();
+  } catch (const std::exception& error) {
+    if (const char* what = error.what(); what != nullptr) thrown.message = what;
+  } catch (const std::string& text) {
+    thrown.message = text;
+  } catch (const char* text) {
+    if (text != nullptr) thrown.message = text;
+  } catch (...) {
+    thrown.message = "an exception of type " + thrown.error_class + ", which is no std::exception";
   }
+  return thrown;
+}
 
-  // What was thrown last in this library on this thread: the texts that a Result points to, and the exception itself
-  // for the hooks that are asked afterwards.
-  struct Thrown {
-    std::exception_ptr exception;
-    std::string error_class, message;
-  };
-
-  inline Thrown& last_thrown() {
-    static thread_local Thrown thrown;
-    return thrown;
+// Calls `use(error)` with the exception that `failure` speaks of: the live object when it is the last one thrown
+// here, else a JobCrashed or JobFailure with its words.
+template <typename Use>
+void with_error(const abi::Failure& failure, Use use) {
+  const std::string error_class(view_of(failure.error_class)), message(view_of(failure.message));
+  if (failure.crashed != 0) return use(JobCrashed(error_class, message));
+  const Thrown thrown = last_thrown();
+  const bool live = thrown.exception != nullptr && thrown.error_class == error_class;
+  // The hook itself may throw, and that must not be taken for the exception that it was given.
+  const std::exception* error = nullptr;
+  try {
+    if (live) std::rethrow_exception(thrown.exception);
+  } catch (const std::exception& caught) {
+    error = &caught;  // lives as long as `thrown` holds it
+  } catch (...) {
+    error = nullptr;
   }
+  if (error != nullptr) return use(*error);
+  use(JobFailure(error_class, message));
+}
 
-  // Describes the exception in flight; call it inside a catch block.
-  inline Thrown describe_thrown() {
-    Thrown thrown{std::current_exception(), readable_type(::abi::__cxa_current_exception_type()), {}};
-    try {
-      throw;
-    } catch (const ArgumentError& error) {
-      thrown.error_class = "ArgumentError";  // as Ruby calls it
-      thrown.message = error.what();
-    } catch (const JobFailure& error) {
-      if (!error.error_class().empty()) thrown.error_class = error.error_class();
-      thrown.message = error.what();
-    } catch (const std::exception& error) {
-      if (const char* what = error.what(); what != nullptr) thrown.message = what;
-    } catch (const std::string& text) {
-      thrown.message = text;
-    } catch (const char* text) {
-      if (text != nullptr) thrown.message = text;
-    } catch (...) {
-      thrown.message = "a " + thrown.error_class + ", which is no std::exception";
-    }
-    return thrown;
-  }
-
-  // Calls `use(error)` with the exception that `failure` speaks of: the live object when it is the last one thrown
-  // here, else a JobCrashed or JobFailure with its words.
-  template <typename Use>
-  void with_error(const abi::Failure& failure, Use use) {
-    const std::string error_class(view_of(failure.error_class)), message(view_of(failure.message));
-    if (failure.crashed != 0) return use(JobCrashed(error_class, message));
-    const Thrown thrown = last_thrown();
-    const bool live = thrown.exception != nullptr && thrown.error_class == error_class;
-    // The hook itself may throw, and that must not be taken for the exception that it was given.
-    const std::exception* error = nullptr;
-    try {
-      if (live) std::rethrow_exception(thrown.exception);
-    } catch (const std::exception& caught) {
-      error = &caught;  // lives as long as `thrown` holds it
-    } catch (...) {
-      error = nullptr;
-    }
-    if (error != nullptr) return use(*error);
-    use(JobFailure(error_class, message));
-  }
-
-}  // namespace detail
-}  // namespace brood
+}  // namespace brood::detail
+#pragma GCC visibility pop

@@ -15,110 +15,109 @@
 #include <brood/json.hpp>
 
 // Which C++ types a job's fields may have, and the refusal of all others at compile time.
-namespace brood {
-namespace __attribute__((visibility("hidden"))) detail {
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
 
-  template <typename Type, template <typename...> typename Template>
-  inline constexpr bool is_a = false;
-  template <template <typename...> typename Template, typename... Args>
-  inline constexpr bool is_a<Template<Args...>, Template> = true;
+template <typename Type, template <typename...> typename Template>
+inline constexpr bool is_a = false;
+template <template <typename...> typename Template, typename... Args>
+inline constexpr bool is_a<Template<Args...>, Template> = true;
 
-  template <typename Type>
-  inline constexpr bool is_std_array = false;
-  template <typename Element, std::size_t n>
-  inline constexpr bool is_std_array<std::array<Element, n>> = true;
+template <typename Type>
+inline constexpr bool is_std_array = false;
+template <typename Element, std::size_t n>
+inline constexpr bool is_std_array<std::array<Element, n>> = true;
 
-  template <typename Type>
-  inline constexpr bool is_string_map = false;
-  template <typename Value, typename... Rest>
-  inline constexpr bool is_string_map<std::map<std::string, Value, Rest...>> = true;
-  template <typename Value, typename... Rest>
-  inline constexpr bool is_string_map<std::unordered_map<std::string, Value, Rest...>> = true;
+template <typename Type>
+inline constexpr bool is_string_map = false;
+template <typename Value, typename... Rest>
+inline constexpr bool is_string_map<std::map<std::string, Value, Rest...>> = true;
+template <typename Value, typename... Rest>
+inline constexpr bool is_string_map<std::unordered_map<std::string, Value, Rest...>> = true;
 
-  // Characters are no integers: `char grade` would take 65.
-  template <typename Type>
-  concept Integer =
-      std::integral<Type> && !std::same_as<Type, bool> && !std::same_as<Type, char> && !std::same_as<Type, wchar_t> &&
-      !std::same_as<Type, char8_t> && !std::same_as<Type, char16_t> && !std::same_as<Type, char32_t>;
+// Characters are no integers: `char grade` would take 65.
+template <typename Type>
+concept Integer =
+    std::integral<Type> && !std::same_as<Type, bool> && !std::same_as<Type, char> && !std::same_as<Type, wchar_t> &&
+    !std::same_as<Type, char8_t> && !std::same_as<Type, char16_t> && !std::same_as<Type, char32_t>;
 
-  template <typename Type>
-  concept Sequence = is_a<Type, std::vector> || is_std_array<Type>;
+template <typename Type>
+concept Sequence = is_a<Type, std::vector> || is_std_array<Type>;
 
-  template <typename Type>
-  concept Scalar = std::same_as<Type, bool> || Integer<Type> || std::floating_point<Type> ||
-      std::same_as<Type, std::string> || std::same_as<Type, Json>;
+template <typename Type>
+concept Scalar = std::same_as<Type, bool> || Integer<Type> || std::floating_point<Type> ||
+    std::same_as<Type, std::string> || std::same_as<Type, Json>;
 
-  template <typename Type>
-  concept NestedStruct = std::is_class_v<Type> && std::is_aggregate_v<Type> && !Scalar<Type> && !Sequence<Type>;
+template <typename Type>
+concept NestedStruct = std::is_class_v<Type> && std::is_aggregate_v<Type> && !Scalar<Type> && !Sequence<Type>;
 
-  template <typename Job, std::size_t number, typename Type>
-  struct FieldOf;
+template <typename Job, std::size_t number, typename Type>
+struct FieldOf;
 
-  // Instantiated for every field of a job, so that the compiler's note names job, field number (from 1) and type.
-  template <typename Job, std::size_t number, typename Type>
-  constexpr bool check_field() {
-    if constexpr (Scalar<Type>) {
-      return true;
-    } else if constexpr (is_a<Type, std::optional> || Sequence<Type>) {
-      return check_field<Job, number, typename Type::value_type>();
-    } else if constexpr (is_string_map<Type>) {
-      return check_field<Job, number, typename Type::mapped_type>();
-    } else if constexpr (NestedStruct<Type>) {
-      return FieldOf<Type, 0, Type>::checked;
-    } else {
-      static_assert(
-          sizeof(FieldOf<Job, number, Type>) == 0,
-          "brood: this field of the job has a type that no JSON argument fits; use bool, an integer, a floating "
-          "point number, std::string, std::optional, std::vector, std::array, a map with std::string keys, a "
-          "plain struct or brood::Json");
-      return false;
-    }
-  }
-
-  template <typename Job, std::size_t... I>
-  constexpr bool check_each_field(std::index_sequence<I...>) {
-    return (check_field<Job, I + 1, FieldType<Job, I>>() && ...);
-  }
-
-  // Refuses, with a sentence, a struct whose fields cannot be arguments.
-  template <typename Job>
-  constexpr bool check_fields() {
+// Instantiated for every field of a job, so that the compiler's note names job, field number (from 1) and type.
+template <typename Job, std::size_t number, typename Type>
+constexpr bool check_field() {
+  if constexpr (Scalar<Type>) {
+    return true;
+  } else if constexpr (is_a<Type, std::optional> || Sequence<Type>) {
+    return check_field<Job, number, typename Type::value_type>();
+  } else if constexpr (is_string_map<Type>) {
+    return check_field<Job, number, typename Type::mapped_type>();
+  } else if constexpr (NestedStruct<Type>) {
+    return FieldOf<Type, 0, Type>::checked;
+  } else {
     static_assert(
-        std::is_aggregate_v<Job>,
-        "brood: the job is no plain struct: constructors, private fields and virtual functions hide its fields");
-    if constexpr (std::is_aggregate_v<Job>) {
-      static_assert(!has_base<Job>(), "brood: the job has a base class; its fields must all be its own");
-      static_assert(field_count<Job> <= max_fields, "brood: the job has more than 16 fields");
-      if constexpr (!has_base<Job>() && field_count<Job> <= max_fields) {
-        constexpr bool array = has_array<Job>(std::make_index_sequence<field_count<Job>>{});
-        static_assert(!array, "brood: the job has a field that is an array such as int[3]; use std::array");
-        if constexpr (!array) return check_each_field<Job>(std::make_index_sequence<field_count<Job>>{});
-      }
-    }
+        sizeof(FieldOf<Job, number, Type>) == 0,
+        "brood: this field of the job has a type that no JSON argument fits; use bool, an integer, a floating "
+        "point number, std::string, std::optional, std::vector, std::array, a map with std::string keys, a "
+        "plain struct or brood::Json");
     return false;
   }
+}
 
-  template <typename Struct, typename Type>
-  struct FieldOf<Struct, 0, Type> {
-    static constexpr bool checked = check_fields<Struct>();
-  };
+template <typename Job, std::size_t... I>
+constexpr bool check_each_field(std::index_sequence<I...>) {
+  return (check_field<Job, I + 1, FieldType<Job, I>>() && ...);
+}
 
-  // How many leading fields must be given.
-  template <typename Job>
-  constexpr std::size_t required_fields() {
-    if constexpr (requires { Job::options.required; }) {
-      constexpr int required = Job::options.required;
-      static_assert(required <= static_cast<int>(field_count<Job>),
-                    "brood: `required` is more than the job has fields");
-      if (required >= 0) return static_cast<std::size_t>(required);
+// Refuses, with a sentence, a struct whose fields cannot be arguments.
+template <typename Job>
+constexpr bool check_fields() {
+  static_assert(
+      std::is_aggregate_v<Job>,
+      "brood: the job is no plain struct: constructors, private fields and virtual functions hide its fields");
+  if constexpr (std::is_aggregate_v<Job>) {
+    static_assert(!has_base<Job>(), "brood: the job has a base class; its fields must all be its own");
+    static_assert(field_count<Job> <= max_fields, "brood: the job has more than 16 fields");
+    if constexpr (!has_base<Job>() && field_count<Job> <= max_fields) {
+      constexpr bool array = has_array<Job>(std::make_index_sequence<field_count<Job>>{});
+      static_assert(!array, "brood: the job has a field that is an array such as int[3]; use std::array");
+      if constexpr (!array) return check_each_field<Job>(std::make_index_sequence<field_count<Job>>{});
     }
-    return []<std::size_t... I>(std::index_sequence<I...>) {
-      std::size_t required = 0;
-      ((required = is_a<FieldType<Job, I>, std::optional> ? required : I + 1), ...);
-      return required;
-    }
-    (std::make_index_sequence<field_count<Job>>{});
   }
+  return false;
+}
 
-}  // namespace detail
-}  // namespace brood
+template <typename Struct, typename Type>
+struct FieldOf<Struct, 0, Type> {
+  static constexpr bool checked = check_fields<Struct>();
+};
+
+// How many leading fields must be given.
+template <typename Job>
+constexpr std::size_t required_fields() {
+  if constexpr (requires { Job::options.required; }) {
+    constexpr int required = Job::options.required;
+    static_assert(required <= static_cast<int>(field_count<Job>), "brood: `required` is more than the job has fields");
+    if (required >= 0) return static_cast<std::size_t>(required);
+  }
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    std::size_t required = 0;
+    ((required = is_a<FieldType<Job, I>, std::optional> ? required : I + 1), ...);
+    return required;
+  }
+  (std::make_index_sequence<field_count<Job>>{});
+}
+
+}  // namespace brood::detail
+#pragma GCC visibility pop

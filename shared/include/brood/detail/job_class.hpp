@@ -9,60 +9,60 @@
 #include <brood/options.hpp>
 
 // What a job class says of itself: its wire name, its options, and whether it is a job at all.
-namespace brood {
-namespace __attribute__((visibility("hidden"))) detail {
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
 
-  template <typename Type>
-  consteval std::string_view spelled_type() {
-    // g++: "... spelled_type() [with Type = Images::Resize; std::string_view = ...]"; clang: "... [Type =
-    // Images::Resize]"
-    const std::string_view text = __PRETTY_FUNCTION__;
-    const std::size_t begin = text.find("Type = ") + 7;
-    return text.substr(begin, text.find_first_of(";]", begin) - begin);
+template <typename Type>
+consteval std::string_view spelled_type() {
+  // g++: "... spelled_type() [with Type = Images::Resize; std::string_view = ...]"; clang: "... [Type =
+  // Images::Resize]"
+  const std::string_view text = __PRETTY_FUNCTION__;
+  const std::size_t begin = text.find("Type = ") + 7;
+  return text.substr(begin, text.find_first_of(";]", begin) - begin);
+}
+
+constexpr bool is_class_name(std::string_view name) {
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != ':') return false;
   }
+  return !name.empty() && name.size() <= 255;
+}
 
-  constexpr bool is_class_name(std::string_view name) {
-    for (const char c : name) {
-      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-      if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != ':') return false;
-    }
-    return !name.empty() && name.size() <= 255;
+// What the payload's `class` says: `job_class` when the struct has one, else the type's own name.
+template <typename Job>
+consteval std::string_view wire_name() {
+  if constexpr (requires { Job::job_class; }) {
+    static_assert(std::is_convertible_v<decltype(Job::job_class), std::string_view>,
+                  "brood: job_class is a `static constexpr std::string_view`");
+    return Job::job_class;
+  } else {
+    return spelled_type<Job>();
   }
+}
 
-  // What the payload's `class` says: `job_class` when the struct has one, else the type's own name.
-  template <typename Job>
-  consteval std::string_view wire_name() {
-    if constexpr (requires { Job::job_class; }) {
-      static_assert(std::is_convertible_v<decltype(Job::job_class), std::string_view>,
-                    "brood: job_class is a `static constexpr std::string_view`");
-      return Job::job_class;
-    } else {
-      return spelled_type<Job>();
-    }
+template <typename Job>
+constexpr JobOptions options_of() {
+  if constexpr (requires { Job::options; }) {
+    static_assert(std::is_same_v<std::remove_cv_t<decltype(Job::options)>, JobOptions>,
+                  "brood: `options` is a `static constexpr brood::JobOptions`");
+    return Job::options;
+  } else {
+    return JobOptions{};
   }
+}
 
-  template <typename Job>
-  constexpr JobOptions options_of() {
-    if constexpr (requires { Job::options; }) {
-      static_assert(std::is_same_v<std::remove_cv_t<decltype(Job::options)>, JobOptions>,
-                    "brood: `options` is a `static constexpr brood::JobOptions`");
-      return Job::options;
-    } else {
-      return JobOptions{};
-    }
-  }
+// Refuses, with a sentence, a class that is no job.
+template <typename Job>
+constexpr bool check_job() {
+  static_assert(is_class_name(wire_name<Job>()),
+                "brood: the type's name is no class name ([A-Za-z0-9_:], at most 255); give the job a "
+                "`static constexpr std::string_view job_class`");
+  static_assert(
+      requires(Job job, Context & context) { job.perform(context); } || requires(Job job) { job.perform(); },
+      "brood: a job has `void perform(brood::Context&)` or `void perform()`");
+  return check_fields<Job>();
+}
 
-  // Refuses, with a sentence, a class that is no job.
-  template <typename Job>
-  constexpr bool check_job() {
-    static_assert(is_class_name(wire_name<Job>()),
-                  "brood: the type's name is no class name ([A-Za-z0-9_:], at most 255); give the job a "
-                  "`static constexpr std::string_view job_class`");
-    static_assert(
-        requires(Job job, Context & context) { job.perform(context); } || requires(Job job) { job.perform(); },
-        "brood: a job has `void perform(brood::Context&)` or `void perform()`");
-    return check_fields<Job>();
-  }
-
-}  // namespace detail
-}  // namespace brood
+}  // namespace brood::detail
+#pragma GCC visibility pop

@@ -15,189 +15,189 @@
 #include <brood/error.hpp>
 
 // From JSON arguments to a job's fields.
-namespace brood {
-namespace __attribute__((visibility("hidden"))) detail {
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
 
-  // A value that does not fit.  The path grows from the inside out: "argument 3 (points), element 2, field 1 (x)".
-  struct Misfit {
-    std::string path, problem;
-    void inside(const std::string& outer) { path = path.empty() ? outer : outer + ", " + path; }
-  };
+// A value that does not fit.  The path grows from the inside out: "argument 3 (points), element 2, field 1 (x)".
+struct Misfit {
+  std::string path, problem;
+  void inside(const std::string& outer) { path = path.empty() ? outer : outer + ", " + path; }
+};
 
-  inline std::string numbered(std::string_view what, std::size_t index, std::string_view name = {}) {
-    std::string text = std::string(what) + " " + std::to_string(index + 1);
-    if (!name.empty()) text.append(" (").append(name).append(")");
-    return text;
-  }
+inline std::string numbered(std::string_view what, std::size_t index, std::string_view name = {}) {
+  std::string text = std::string(what) + " " + std::to_string(index + 1);
+  if (!name.empty()) text.append(" (").append(name).append(")");
+  return text;
+}
 
-  // A value as a message shows it: short, and never cut within a character.
-  inline std::string shown(std::string_view json) {
-    constexpr std::size_t limit = 60;
-    if (json.size() <= limit) return std::string(json);
-    std::size_t end = limit;
-    while (end > 0 && (static_cast<unsigned char>(json[end]) & 0xC0) == 0x80) --end;
-    return std::string(json.substr(0, end)) + "...";
-  }
+// A value as a message shows it: short, and never cut within a character.
+inline std::string shown(std::string_view json) {
+  constexpr std::size_t limit = 60;
+  if (json.size() <= limit) return std::string(json);
+  std::size_t end = limit;
+  while (end > 0 && (static_cast<unsigned char>(json[end]) & 0xC0) == 0x80) --end;
+  return std::string(json.substr(0, end)) + "...";
+}
 
-  [[noreturn]] inline void misfit(const std::string& expected, JsonReader& reader) {
-    throw Misfit{{}, "expected " + expected + ", got " + shown(reader.look_at_value())};
-  }
+[[noreturn]] inline void misfit(const std::string& expected, JsonReader& reader) {
+  throw Misfit{{}, "expected " + expected + ", got " + shown(reader.look_at_value())};
+}
 
-  inline bool is_number_next(JsonReader & reader) {
-    const char first = reader.peek();
-    return first == '-' || (first >= '0' && first <= '9');
-  }
+inline bool is_number_next(JsonReader& reader) {
+  const char first = reader.peek();
+  return first == '-' || (first >= '0' && first <= '9');
+}
 
-  template <typename Struct>
-  void read_nested(JsonReader & reader, Struct & out);
+template <typename Struct>
+void read_nested(JsonReader& reader, Struct& out);
 
-  template <typename Type>
-  void read_value(JsonReader & reader, Type & out) {
-    if constexpr (std::same_as<Type, bool>) {
-      if (reader.skip_word("true")) {
-        out = true;
-      } else if (reader.skip_word("false")) {
-        out = false;
-      } else {
-        misfit("true or false", reader);
-      }
-    } else if constexpr (Integer<Type>) {
-      const std::string_view text = is_number_next(reader) ? reader.look_at_value() : std::string_view();
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-      const bool whole = !text.empty() && text.find_first_of(".eE") == std::string_view::npos;
-      if (!whole) misfit("an integer", reader);
-      if (error != std::errc() || end != text.data() + text.size()) {
-        misfit("an integer from " + std::to_string(std::numeric_limits<Type>::min()) + " to " +
-                   std::to_string(std::numeric_limits<Type>::max()),
-               reader);
-      }
-      reader.skip_value();
-    } else if constexpr (std::floating_point<Type>) {
-      if (!is_number_next(reader)) misfit("a number", reader);
-      const std::string_view text = reader.look_at_value();
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-      if (error != std::errc()) misfit("a number that fits the field", reader);
-      reader.skip_value();
-    } else if constexpr (std::same_as<Type, std::string>) {
-      if (reader.peek() != '"') misfit("a string", reader);
-      out.clear();
-      reader.read_string(out);
-    } else if constexpr (std::same_as<Type, Json>) {
-      out.text = reader.skip_value();
-    } else if constexpr (is_a<Type, std::optional>) {
-      if (reader.skip_word("null")) {
-        out.reset();
-      } else {
-        read_value(reader, out.emplace());
-      }
-    } else if constexpr (is_a<Type, std::vector>) {
-      if (reader.peek() != '[') misfit("an array", reader);
-      out.clear();
-      reader.each_element([&](std::size_t i) {
-        typename Type::value_type element{};  // by value: vector<bool> has no elements to refer to
-        try {
-          read_value(reader, element);
-        } catch (Misfit& problem) {
-          problem.inside(numbered("element", i));
-          throw;
-        }
-        out.push_back(std::move(element));
-      });
-    } else if constexpr (is_std_array<Type>) {
-      const std::string expected = "an array of " + std::to_string(out.size());
-      if (reader.peek() != '[') misfit(expected, reader);
-      const std::string_view whole = reader.look_at_value();
-      const std::size_t count = reader.each_element([&](std::size_t i) {
-        if (i >= out.size()) throw Misfit{{}, "expected " + expected + ", got " + shown(whole)};
-        try {
-          read_value(reader, out[i]);
-        } catch (Misfit& problem) {
-          problem.inside(numbered("element", i));
-          throw;
-        }
-      });
-      if (count != out.size()) throw Misfit{{}, "expected " + expected + ", got " + shown(whole)};
-    } else if constexpr (is_string_map<Type>) {
-      if (reader.peek() != '{') misfit("an object", reader);
-      out.clear();
-      reader.each_member([&](const std::string& key) {
-        typename Type::mapped_type value{};
-        try {
-          read_value(reader, value);
-        } catch (Misfit& problem) {
-          problem.inside("member " + shown(key));
-          throw;
-        }
-        out.insert_or_assign(key, std::move(value));
-      });
+template <typename Type>
+void read_value(JsonReader& reader, Type& out) {
+  if constexpr (std::same_as<Type, bool>) {
+    if (reader.skip_word("true")) {
+      out = true;
+    } else if (reader.skip_word("false")) {
+      out = false;
     } else {
-      read_nested(reader, out);
+      misfit("true or false", reader);
     }
-  }
-
-  inline std::size_t count_elements(std::string_view array) {
-    JsonReader reader(array);
-    return reader.each_element([&](std::size_t) { reader.skip_value(); });
-  }
-
-  template <typename Struct, std::size_t i>
-  void read_field(JsonReader & reader, Struct & out, std::string_view what) {
-    try {
-      read_value(reader, std::get<i>(fields_of(out)));
-    } catch (Misfit& problem) {
-      problem.inside(numbered(what, i, field_name<Struct, i>()));
-      throw;
+  } else if constexpr (Integer<Type>) {
+    const std::string_view text = is_number_next(reader) ? reader.look_at_value() : std::string_view();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    const bool whole = !text.empty() && text.find_first_of(".eE") == std::string_view::npos;
+    if (!whole) misfit("an integer", reader);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      misfit("an integer from " + std::to_string(std::numeric_limits<Type>::min()) + " to " +
+                 std::to_string(std::numeric_limits<Type>::max()),
+             reader);
     }
-  }
-
-  // Reads the elements of an array into the first fields, and leaves those that are missing at their defaults.  The
-  // count must be right.
-  template <typename Struct>
-  void read_struct(JsonReader & reader, Struct & out, std::string_view what) {
-    [[maybe_unused]] const auto read_one = [&]<std::size_t... I>(std::size_t index, std::index_sequence<I...>) {
-      ((I == index ? read_field<Struct, I>(reader, out, what) : void()), ...);
-    };
-    reader.each_element(
-        [&]([[maybe_unused]] std::size_t index) { read_one(index, std::make_index_sequence<field_count<Struct>>{}); });
-  }
-
-  inline std::string counted(std::size_t required, std::size_t all, std::string_view what) {
-    std::string text = (required == all ? "" : std::to_string(required) + " to ") + std::to_string(all);
-    return text.append(" ").append(what).append(all == 1 ? "" : "s");
-  }
-
-  template <typename Struct>
-  void read_nested(JsonReader & reader, Struct & out) {
-    constexpr std::size_t required = required_fields<Struct>();
-    const std::string expected = "an array of " + counted(required, field_count<Struct>, "field");
-    if (reader.peek() != '[') misfit(expected, reader);
-    const std::size_t given = count_elements(reader.look_at_value());
-    if (given < required || given > field_count<Struct>) misfit(expected, reader);
-    read_struct(reader, out, "field");
-  }
-
-  // The job that `args`, a JSON array, describes.  Throws ArgumentError.
-  template <typename Job>
-  Job read_arguments(std::string_view job_class, std::string_view args) {
-    constexpr std::size_t required = required_fields<Job>();
-    Job job{};
-    try {
-      JsonReader reader(args);
-      if (reader.peek() != '[') throw ArgumentError(std::string(job_class) + ": the arguments are no array");
-      const std::size_t given = count_elements(reader.look_at_value());
-      if (given < required || given > field_count<Job>) {
-        throw ArgumentError(std::string(job_class) + " takes " + counted(required, field_count<Job>, "argument") +
-                            ", got " + std::to_string(given));
+    reader.skip_value();
+  } else if constexpr (std::floating_point<Type>) {
+    if (!is_number_next(reader)) misfit("a number", reader);
+    const std::string_view text = reader.look_at_value();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (error != std::errc()) misfit("a number that fits the field", reader);
+    reader.skip_value();
+  } else if constexpr (std::same_as<Type, std::string>) {
+    if (reader.peek() != '"') misfit("a string", reader);
+    out.clear();
+    reader.read_string(out);
+  } else if constexpr (std::same_as<Type, Json>) {
+    out.text = reader.skip_value();
+  } else if constexpr (is_a<Type, std::optional>) {
+    if (reader.skip_word("null")) {
+      out.reset();
+    } else {
+      read_value(reader, out.emplace());
+    }
+  } else if constexpr (is_a<Type, std::vector>) {
+    if (reader.peek() != '[') misfit("an array", reader);
+    out.clear();
+    reader.each_element([&](std::size_t i) {
+      typename Type::value_type element{};  // by value: vector<bool> has no elements to refer to
+      try {
+        read_value(reader, element);
+      } catch (Misfit& problem) {
+        problem.inside(numbered("element", i));
+        throw;
       }
-      read_struct(reader, job, "argument");
-      reader.expect_end();
-    } catch (const Misfit& problem) {
-      throw ArgumentError(std::string(job_class) + ": " + problem.path + ": " + problem.problem);
-    } catch (const BadJson& problem) {
-      throw ArgumentError(std::string(job_class) + ": " + problem.what());
-    }
-    return job;
+      out.push_back(std::move(element));
+    });
+  } else if constexpr (is_std_array<Type>) {
+    const std::string expected = "an array of " + std::to_string(out.size());
+    if (reader.peek() != '[') misfit(expected, reader);
+    const std::string_view whole = reader.look_at_value();
+    const std::size_t count = reader.each_element([&](std::size_t i) {
+      if (i >= out.size()) throw Misfit{{}, "expected " + expected + ", got " + shown(whole)};
+      try {
+        read_value(reader, out[i]);
+      } catch (Misfit& problem) {
+        problem.inside(numbered("element", i));
+        throw;
+      }
+    });
+    if (count != out.size()) throw Misfit{{}, "expected " + expected + ", got " + shown(whole)};
+  } else if constexpr (is_string_map<Type>) {
+    if (reader.peek() != '{') misfit("an object", reader);
+    out.clear();
+    reader.each_member([&](const std::string& key) {
+      typename Type::mapped_type value{};
+      try {
+        read_value(reader, value);
+      } catch (Misfit& problem) {
+        problem.inside("member " + shown(key));
+        throw;
+      }
+      out.insert_or_assign(key, std::move(value));
+    });
+  } else {
+    read_nested(reader, out);
   }
+}
 
-}  // namespace detail
-}  // namespace brood
+inline std::size_t count_elements(std::string_view array) {
+  JsonReader reader(array);
+  return reader.each_element([&](std::size_t) { reader.skip_value(); });
+}
+
+template <typename Struct, std::size_t i>
+void read_field(JsonReader& reader, Struct& out, std::string_view what) {
+  try {
+    read_value(reader, std::get<i>(fields_of(out)));
+  } catch (Misfit& problem) {
+    problem.inside(numbered(what, i, field_name<Struct, i>()));
+    throw;
+  }
+}
+
+// Reads the elements of an array into the first fields, and leaves those that are missing at their defaults.  The
+// count must be right.
+template <typename Struct>
+void read_struct(JsonReader& reader, Struct& out, std::string_view what) {
+  [[maybe_unused]] const auto read_one = [&]<std::size_t... I>(std::size_t index, std::index_sequence<I...>) {
+    ((I == index ? read_field<Struct, I>(reader, out, what) : void()), ...);
+  };
+  reader.each_element(
+      [&]([[maybe_unused]] std::size_t index) { read_one(index, std::make_index_sequence<field_count<Struct>>{}); });
+}
+
+inline std::string counted(std::size_t required, std::size_t all, std::string_view what) {
+  std::string text = (required == all ? "" : std::to_string(required) + " to ") + std::to_string(all);
+  return text.append(" ").append(what).append(all == 1 ? "" : "s");
+}
+
+template <typename Struct>
+void read_nested(JsonReader& reader, Struct& out) {
+  constexpr std::size_t required = required_fields<Struct>();
+  const std::string expected = "an array of " + counted(required, field_count<Struct>, "field");
+  if (reader.peek() != '[') misfit(expected, reader);
+  const std::size_t given = count_elements(reader.look_at_value());
+  if (given < required || given > field_count<Struct>) misfit(expected, reader);
+  read_struct(reader, out, "field");
+}
+
+// The job that `args`, a JSON array, describes.  Throws ArgumentError.
+template <typename Job>
+Job read_arguments(std::string_view job_class, std::string_view args) {
+  constexpr std::size_t required = required_fields<Job>();
+  Job job{};
+  try {
+    JsonReader reader(args);
+    if (reader.peek() != '[') throw ArgumentError(std::string(job_class) + ": the arguments are no array");
+    const std::size_t given = count_elements(reader.look_at_value());
+    if (given < required || given > field_count<Job>) {
+      throw ArgumentError(std::string(job_class) + " takes " + counted(required, field_count<Job>, "argument") +
+                          ", got " + std::to_string(given));
+    }
+    read_struct(reader, job, "argument");
+    reader.expect_end();
+  } catch (const Misfit& problem) {
+    throw ArgumentError(std::string(job_class) + ": " + problem.path + ": " + problem.problem);
+  } catch (const BadJson& problem) {
+    throw ArgumentError(std::string(job_class) + ": " + problem.what());
+  }
+  return job;
+}
+
+}  // namespace brood::detail
+#pragma GCC visibility pop

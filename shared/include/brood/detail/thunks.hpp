@@ -22,197 +22,209 @@ __attribute__((weak, visibility("default"))) void brood_setup(brood::Setup& setu
 
 // The plain functions and tables that BROOD_JOBS makes of job classes.  All of it is hidden: two libraries may each
 // have a `struct Resize` of their own.
-namespace brood {
-namespace __attribute__((visibility("hidden"))) detail {
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
 
-  inline JobInfo job_info(const abi::Call& call, const abi::Failure& failure) {
-    return {view_of(call.job_class),      view_of(call.jid),        view_of(call.queue), view_of(call.payload),
-            view_of(failure.error_class), view_of(failure.message), failure.crashed != 0};
-  }
+inline JobInfo job_info(const abi::Call& call, const abi::Failure& failure) {
+  return {view_of(call.job_class),      view_of(call.jid),        view_of(call.queue), view_of(call.payload),
+          view_of(failure.error_class), view_of(failure.message), failure.crashed != 0};
+}
 
-  template <typename Job>
-  void perform_job(const abi::Call* call, abi::Result* result) {
-    result->kind = abi::result_failed;
-    last_thrown() = {};
-    try {
-      Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
-      if constexpr (requires(Context & context) { job.perform(context); }) {
-        Context context(*call);
-        job.perform(context);
-      } else {
-        job.perform();
-      }
-      result->kind = abi::result_succeeded;
-    } catch (const Interrupted&) {
-      result->kind = abi::result_interrupted;
-    } catch (...) {
-      last_thrown() = describe_thrown();
-      result->error_class = text_of(last_thrown().error_class);
-      result->message = text_of(last_thrown().message);
-    }
-  }
-
-  inline void answer_with_thrown(abi::Answer & answer) {
-    static thread_local Thrown thrown;  // not last_thrown(): the job's own exception is still asked about
-    thrown = describe_thrown();
-    thrown.exception = nullptr;
-    answer.kind = abi::answer_threw;
-    answer.error_class = text_of(thrown.error_class);
-    answer.message = text_of(thrown.message);
-  }
-
-  inline void set_answer(abi::Answer & answer, const RetryDecision& decision) {
-    switch (decision.kind()) {
-      case RetryDecision::Kind::usual_delay:
-        answer.kind = abi::answer_none;
-        return;
-      case RetryDecision::Kind::discard:
-        answer.kind = abi::answer_discard;
-        return;
-      case RetryDecision::Kind::kill:
-        answer.kind = abi::answer_kill;
-        return;
-      case RetryDecision::Kind::delay:
-        answer.kind = decision.delay().count() > 0 ? abi::answer_delay : abi::answer_none;
-        answer.delay_seconds = decision.delay().count();
-        return;
-    }
-  }
-
-  // A static hook is called as it is; another on a job made of the arguments anew.
-  template <typename Job>
-  concept StaticRetryIn = requires(const std::exception& error) {
-    Job::retry_in(1, error);
-  };
-  template <typename Job>
-  concept HasRetryIn = StaticRetryIn<Job> || requires(Job job, const std::exception& error) {
-    job.retry_in(1, error);
-  };
-  template <typename Job>
-  concept StaticExhausted = requires(const JobInfo& info, const std::exception& error) {
-    Job::exhausted(info, error);
-  };
-  template <typename Job>
-  concept HasExhausted = StaticExhausted<Job> || requires(Job job, const JobInfo& info, const std::exception& error) {
-    job.exhausted(info, error);
-  };
-
-  template <typename Job>
-  void ask_retry_in(const abi::Call* call, const abi::Failure* failure, std::int64_t count, abi::Answer* answer) {
-    answer->kind = abi::answer_none;
-    try {
-      with_error(*failure, [&](const std::exception& error) {
-        if constexpr (StaticRetryIn<Job>) {
-          set_answer(*answer, Job::retry_in(static_cast<int>(count), error));
-        } else {
-          Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
-          set_answer(*answer, job.retry_in(static_cast<int>(count), error));
-        }
-      });
-    } catch (...) {
-      answer_with_thrown(*answer);
-    }
-  }
-
-  template <typename Hook>
-  void call_exhausted(abi::Answer & answer, Hook hook) {
-    if constexpr (std::is_void_v<decltype(hook())>) {
-      hook();
+template <typename Job>
+void perform_job(const abi::Call* call, abi::Result* result) {
+  result->kind = abi::result_failed;
+  last_thrown() = {};
+  try {
+    Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
+    if constexpr (requires(Context & context) { job.perform(context); }) {
+      Context context(*call);
+      job.perform(context);
     } else {
-      set_answer(answer, hook());
+      job.perform();
     }
+    result->kind = abi::result_succeeded;
+  } catch (const Interrupted&) {
+    result->kind = abi::result_interrupted;
+  } catch (...) {
+    last_thrown() = describe_thrown();
+    result->error_class = text_of(last_thrown().error_class);
+    result->message = text_of(last_thrown().message);
   }
+}
 
-  template <typename Job>
-  void ask_exhausted(const abi::Call* call, const abi::Failure* failure, abi::Answer* answer) {
-    answer->kind = abi::answer_none;
-    try {
-      const JobInfo info = job_info(*call, *failure);
-      with_error(*failure, [&](const std::exception& error) {
-        if constexpr (StaticExhausted<Job>) {
-          call_exhausted(*answer, [&] { return Job::exhausted(info, error); });
-        } else {
-          Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
-          call_exhausted(*answer, [&] { return job.exhausted(info, error); });
-        }
-      });
-    } catch (...) {
-      answer_with_thrown(*answer);
-    }
+inline void answer_with_thrown(abi::Answer& answer) {
+  static thread_local Thrown thrown;  // not last_thrown(): the job's own exception is still asked about
+  thrown = describe_thrown();
+  thrown.exception = nullptr;
+  answer.kind = abi::answer_threw;
+  answer.error_class = text_of(thrown.error_class);
+  answer.message = text_of(thrown.message);
+}
+
+inline void set_answer(abi::Answer& answer, const RetryDecision& decision) {
+  switch (decision.kind()) {
+    case RetryDecision::Kind::usual_delay:
+      answer.kind = abi::answer_none;
+      return;
+    case RetryDecision::Kind::discard:
+      answer.kind = abi::answer_discard;
+      return;
+    case RetryDecision::Kind::kill:
+      answer.kind = abi::answer_kill;
+      return;
+    case RetryDecision::Kind::delay:
+      answer.kind = decision.delay().count() > 0 ? abi::answer_delay : abi::answer_none;
+      answer.delay_seconds = decision.delay().count();
+      return;
   }
+}
 
-  constexpr std::uint32_t retry_kind(const YesNoOrCount& retry) {
-    if (retry.kind() == YesNoOrCount::Kind::yes) return abi::retry_yes;
-    return retry.kind() == YesNoOrCount::Kind::no ? abi::retry_no : abi::retry_count;
-  }
+// A static hook is called as it is; another on a job made of the arguments anew.
+template <typename Job>
+concept StaticRetryIn = requires(const std::exception& error) {
+  Job::retry_in(1, error);
+};
+template <typename Job>
+concept HasRetryIn = StaticRetryIn<Job> || requires(Job job, const std::exception& error) {
+  job.retry_in(1, error);
+};
+template <typename Job>
+concept StaticExhausted = requires(const JobInfo& info, const std::exception& error) {
+  Job::exhausted(info, error);
+};
+template <typename Job>
+concept HasExhausted = StaticExhausted<Job> || requires(Job job, const JobInfo& info, const std::exception& error) {
+  job.exhausted(info, error);
+};
 
-  template <typename Job>
-  constexpr abi::JobClass describe_job() {
-    static_assert(check_job<Job>());
-    abi::JobClass job_class{};
-    job_class.size = sizeof job_class;
-    job_class.name = {wire_name<Job>().data(), wire_name<Job>().size()};
-    job_class.retry_kind = retry_kind(options_of<Job>().retry);
-    job_class.retry_count = options_of<Job>().retry.count();
-    job_class.timeout_ms = options_of<Job>().timeout.count();
-    job_class.perform = &perform_job<Job>;
-    if constexpr (HasRetryIn<Job>) job_class.retry_in = &ask_retry_in<Job>;
-    if constexpr (HasExhausted<Job>) job_class.exhausted = &ask_exhausted<Job>;
-    return job_class;
-  }
+// A hook that is there and cannot be called would never be asked.
+template <typename Job>
+constexpr bool check_hooks() {
+  static_assert(
+      HasRetryIn<Job> || !requires { &Job::retry_in; },
+      "brood: retry_in takes (int count, const std::exception& error)");
+  static_assert(
+      HasExhausted<Job> || !requires { &Job::exhausted; },
+      "brood: exhausted takes (const brood::JobInfo& job, const std::exception& error)");
+  return true;
+}
 
-  inline std::vector<DeathHandler>& death_handlers() {
-    static std::vector<DeathHandler> handlers;
-    return handlers;
-  }
-
-  inline void set_up(abi::Result * result) {
-    result->kind = abi::result_failed;
-    try {
-      Setup setup(death_handlers());
-      if (&brood_setup != nullptr) brood_setup(setup);
-      result->kind = abi::result_succeeded;
-    } catch (...) {
-      last_thrown() = describe_thrown();
-      result->error_class = text_of(last_thrown().error_class);
-      result->message = text_of(last_thrown().message);
-    }
-  }
-
-  inline std::size_t count_death_handlers() { return death_handlers().size(); }
-
-  inline void run_death_handlers(const abi::Call* call, const abi::Failure* failure) {
-    const JobInfo info = job_info(*call, *failure);
-    for (const DeathHandler& handler : death_handlers()) {
-      try {
-        with_error(*failure, [&](const std::exception& error) { handler(info, error); });
-      } catch (...) {
-        const Thrown thrown = describe_thrown();
-        Context(*call).log(LogLevel::error, "a death handler threw " + thrown.error_class + ": " + thrown.message);
+template <typename Job>
+void ask_retry_in(const abi::Call* call, const abi::Failure* failure, std::int64_t count, abi::Answer* answer) {
+  answer->kind = abi::answer_none;
+  try {
+    with_error(*failure, [&](const std::exception& error) {
+      if constexpr (StaticRetryIn<Job>) {
+        set_answer(*answer, Job::retry_in(static_cast<int>(count), error));
+      } else {
+        Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
+        set_answer(*answer, job.retry_in(static_cast<int>(count), error));
       }
+    });
+  } catch (...) {
+    answer_with_thrown(*answer);
+  }
+}
+
+template <typename Hook>
+void call_exhausted(abi::Answer& answer, Hook hook) {
+  if constexpr (std::is_void_v<decltype(hook())>) {
+    hook();
+  } else {
+    set_answer(answer, hook());
+  }
+}
+
+template <typename Job>
+void ask_exhausted(const abi::Call* call, const abi::Failure* failure, abi::Answer* answer) {
+  answer->kind = abi::answer_none;
+  try {
+    const JobInfo info = job_info(*call, *failure);
+    with_error(*failure, [&](const std::exception& error) {
+      if constexpr (StaticExhausted<Job>) {
+        call_exhausted(*answer, [&] { return Job::exhausted(info, error); });
+      } else {
+        Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
+        call_exhausted(*answer, [&] { return job.exhausted(info, error); });
+      }
+    });
+  } catch (...) {
+    answer_with_thrown(*answer);
+  }
+}
+
+constexpr std::uint32_t retry_kind(const YesNoOrCount& retry) {
+  if (retry.kind() == YesNoOrCount::Kind::yes) return abi::retry_yes;
+  return retry.kind() == YesNoOrCount::Kind::no ? abi::retry_no : abi::retry_count;
+}
+
+template <typename Job>
+constexpr abi::JobClass describe_job() {
+  static_assert(check_job<Job>() && check_hooks<Job>());
+  abi::JobClass job_class{};
+  job_class.size = sizeof job_class;
+  job_class.name = {wire_name<Job>().data(), wire_name<Job>().size()};
+  job_class.retry_kind = retry_kind(options_of<Job>().retry);
+  job_class.retry_count = options_of<Job>().retry.count();
+  job_class.timeout_ms = options_of<Job>().timeout.count();
+  job_class.perform = &perform_job<Job>;
+  if constexpr (HasRetryIn<Job>) job_class.retry_in = &ask_retry_in<Job>;
+  if constexpr (HasExhausted<Job>) job_class.exhausted = &ask_exhausted<Job>;
+  return job_class;
+}
+
+inline std::vector<DeathHandler>& death_handlers() {
+  static std::vector<DeathHandler> handlers;
+  return handlers;
+}
+
+inline void set_up(abi::Result* result) {
+  result->kind = abi::result_failed;
+  try {
+    Setup setup(death_handlers());
+    if (&brood_setup != nullptr) brood_setup(setup);
+    result->kind = abi::result_succeeded;
+  } catch (...) {
+    last_thrown() = describe_thrown();
+    result->error_class = text_of(last_thrown().error_class);
+    result->message = text_of(last_thrown().message);
+  }
+}
+
+inline std::size_t count_death_handlers() { return death_handlers().size(); }
+
+inline void run_death_handlers(const abi::Call* call, const abi::Failure* failure) {
+  const JobInfo info = job_info(*call, *failure);
+  for (const DeathHandler& handler : death_handlers()) {
+    try {
+      with_error(*failure, [&](const std::exception& error) { handler(info, error); });
+    } catch (...) {
+      const Thrown thrown = describe_thrown();
+      Context(*call).log(LogLevel::error, "a death handler threw " + thrown.error_class + ": " + thrown.message);
     }
   }
+}
 
 #if defined(__clang__)
-  inline constexpr char built_with[] = "clang " __clang_version__;
+inline constexpr char built_with[] = "clang " __clang_version__;
 #else
-  inline constexpr char built_with[] = "g++ " __VERSION__;
+inline constexpr char built_with[] = "g++ " __VERSION__;
 #endif
 
-  template <typename... Jobs>
-  const abi::Library* job_library() {
-    static_assert(sizeof...(Jobs) > 0, "brood: BROOD_JOBS names no job");
-    static constexpr abi::JobClass jobs[] = {describe_job<Jobs>()...};
-    static constexpr auto pointers = []<std::size_t... I>(std::index_sequence<I...>) {
-      return std::array<const abi::JobClass*, sizeof...(Jobs)>{&jobs[I]...};
-    }
-    (std::index_sequence_for<Jobs...>{});
-    static constexpr abi::Library library{
-        abi::version,          sizeof(abi::Library), {built_with, sizeof built_with - 1},
-        sizeof...(Jobs),       pointers.data(),      &set_up,
-        &count_death_handlers, &run_death_handlers,  {}};
-    return &library;
+template <typename... Jobs>
+const abi::Library* job_library() {
+  static_assert(sizeof...(Jobs) > 0, "brood: BROOD_JOBS names no job");
+  static constexpr abi::JobClass jobs[] = {describe_job<Jobs>()...};
+  static constexpr auto pointers = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<const abi::JobClass*, sizeof...(Jobs)>{&jobs[I]...};
   }
+  (std::index_sequence_for<Jobs...>{});
+  static constexpr abi::Library library{
+      abi::version,          sizeof(abi::Library), {built_with, sizeof built_with - 1},
+      sizeof...(Jobs),       pointers.data(),      &set_up,
+      &count_death_handlers, &run_death_handlers,  {}};
+  return &library;
+}
 
-}  // namespace detail
-}  // namespace brood
+}  // namespace brood::detail
+#pragma GCC visibility pop

@@ -18,137 +18,137 @@
 
 // From a job's fields to JSON arguments, spelled as Ruby spells them: a Ruby Sidekiq that reads and writes the payload
 // again gets the same bytes.
-namespace brood {
-namespace __attribute__((visibility("hidden"))) detail {
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
 
-  inline void write_string(std::string & out, std::string_view text) {
-    out.push_back('"');
-    for (std::size_t at = 0; at < text.size();) {
-      const auto byte = static_cast<unsigned char>(text[at]);
-      const std::size_t length = JsonReader::utf8_length(text, at);
-      if (length == 0) throw std::invalid_argument("a string is no UTF-8 and has no place in JSON");
-      constexpr std::string_view named = "\bb\ff\nn\rr\tt\"\"\\\\";
-      std::size_t pair = 0;
-      while (pair < named.size() && named[pair] != text[at]) pair += 2;
-      if (pair < named.size()) {
-        out.push_back('\\');
-        out.push_back(named[pair + 1]);
-      } else if (byte < 0x20) {
-        constexpr std::string_view hex = "0123456789abcdef";
-        out.append("\\u00").append({hex[byte >> 4], hex[byte & 15]});
-      } else {
-        out.append(text.substr(at, length));
-      }
-      at += length;
-    }
-    out.push_back('"');
-  }
-
-  // Always with a fraction: to Ruby 1 is an Integer and 1.0 a Float.
-  template <std::floating_point Number>
-  void write_floating(std::string & out, Number value) {
-    if (!std::isfinite(value)) throw std::invalid_argument("NaN and infinity have no place in JSON");
-    const Number size = std::fabs(value);
-    const bool plain = size == 0 || (size >= static_cast<Number>(1e-4) && size < static_cast<Number>(1e15));
-    char buffer[128];
-    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value,
-                                   plain ? std::chars_format::fixed : std::chars_format::scientific)
-                         .ptr;
-    std::string text(buffer, end);
-    if (text.find('.') == std::string::npos) text.insert(std::min(text.find('e'), text.size()), ".0");
-    out += text;
-  }
-
-  template <typename Struct>
-  void write_struct(std::string & out, const Struct& value, std::size_t count);
-
-  template <typename Type>
-  void write_value(std::string & out, const Type& value) {
-    if constexpr (std::same_as<Type, bool>) {
-      out += value ? "true" : "false";
-    } else if constexpr (Integer<Type>) {
-      out += std::to_string(value);
-    } else if constexpr (std::floating_point<Type>) {
-      write_floating(out, value);
-    } else if constexpr (std::same_as<Type, std::string>) {
-      write_string(out, value);
-    } else if constexpr (std::same_as<Type, Json>) {
-      JsonReader reader(value.text);
-      const std::string_view only = reader.skip_value();
-      reader.expect_end();
-      out += only;
-    } else if constexpr (is_a<Type, std::optional>) {
-      if (value) {
-        write_value(out, *value);
-      } else {
-        out += "null";
-      }
-    } else if constexpr (Sequence<Type>) {
-      out.push_back('[');
-      std::size_t written = 0;
-      for (const auto& element : value) {
-        if (written++ > 0) out.push_back(',');
-        write_value(out, static_cast<const typename Type::value_type&>(element));
-      }
-      out.push_back(']');
-    } else if constexpr (is_string_map<Type>) {
-      out.push_back('{');
-      std::size_t written = 0;
-      for (const auto& [key, member] : value) {
-        if (written++ > 0) out.push_back(',');
-        write_string(out, key);
-        out.push_back(':');
-        write_value(out, member);
-      }
-      out.push_back('}');
+inline void write_string(std::string& out, std::string_view text) {
+  out.push_back('"');
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t length = JsonReader::utf8_length(text, at);
+    if (length == 0) throw std::invalid_argument("a string is no UTF-8 and has no place in JSON");
+    constexpr std::string_view named = "\bb\ff\nn\rr\tt\"\"\\\\";
+    std::size_t pair = 0;
+    while (pair < named.size() && named[pair] != text[at]) pair += 2;
+    if (pair < named.size()) {
+      out.push_back('\\');
+      out.push_back(named[pair + 1]);
+    } else if (byte < 0x20) {
+      constexpr std::string_view hex = "0123456789abcdef";
+      out.append("\\u00").append({hex[byte >> 4], hex[byte & 15]});
     } else {
-      write_struct(out, value, field_count<Type>);
+      out.append(text.substr(at, length));
     }
+    at += length;
   }
+  out.push_back('"');
+}
 
-  // Writes the first `count` fields as an array.
-  template <typename Struct>
-  void write_struct(std::string & out, const Struct& value, std::size_t count) {
+// Always with a fraction: to Ruby 1 is an Integer and 1.0 a Float.
+template <std::floating_point Number>
+void write_floating(std::string& out, Number value) {
+  if (!std::isfinite(value)) throw std::invalid_argument("NaN and infinity have no place in JSON");
+  const Number size = std::fabs(value);
+  const bool plain = size == 0 || (size >= static_cast<Number>(1e-4) && size < static_cast<Number>(1e15));
+  char buffer[128];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value,
+                                 plain ? std::chars_format::fixed : std::chars_format::scientific)
+                       .ptr;
+  std::string text(buffer, end);
+  if (text.find('.') == std::string::npos) text.insert(std::min(text.find('e'), text.size()), ".0");
+  out += text;
+}
+
+template <typename Struct>
+void write_struct(std::string& out, const Struct& value, std::size_t count);
+
+template <typename Type>
+void write_value(std::string& out, const Type& value) {
+  if constexpr (std::same_as<Type, bool>) {
+    out += value ? "true" : "false";
+  } else if constexpr (Integer<Type>) {
+    out += std::to_string(value);
+  } else if constexpr (std::floating_point<Type>) {
+    write_floating(out, value);
+  } else if constexpr (std::same_as<Type, std::string>) {
+    write_string(out, value);
+  } else if constexpr (std::same_as<Type, Json>) {
+    JsonReader reader(value.text);
+    const std::string_view only = reader.skip_value();
+    reader.expect_end();
+    out += only;
+  } else if constexpr (is_a<Type, std::optional>) {
+    if (value) {
+      write_value(out, *value);
+    } else {
+      out += "null";
+    }
+  } else if constexpr (Sequence<Type>) {
     out.push_back('[');
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      [[maybe_unused]] const auto fields = fields_of(value);
-      [[maybe_unused]] const auto write_one = [&](std::size_t index, const auto& field) {
-        if (index >= count) return;
-        if (index > 0) out.push_back(',');
-        write_value(out, field);
-      };
-      (write_one(I, std::get<I>(fields)), ...);
+    std::size_t written = 0;
+    for (const auto& element : value) {
+      if (written++ > 0) out.push_back(',');
+      write_value(out, static_cast<const typename Type::value_type&>(element));
     }
-    (std::make_index_sequence<field_count<Struct>>{});
     out.push_back(']');
-  }
-
-  // How many arguments say all: trailing optional fields that are empty, as they are by default, are left out, so that
-  // workers of yesterday, which do not know a new optional field yet, still take the job.
-  template <typename Job>
-  std::size_t count_arguments(const Job& job) {
-    std::size_t count = required_fields<Job>();
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      [[maybe_unused]] const Job usual{};
-      [[maybe_unused]] const auto look_at = [&](std::size_t index, const auto& field, const auto& usual_field) {
-        if constexpr (is_a<std::remove_cvref_t<decltype(field)>, std::optional>) {
-          if (!field && !usual_field) return;
-        }
-        if (index >= count) count = index + 1;
-      };
-      (look_at(I, std::get<I>(fields_of(job)), std::get<I>(fields_of(usual))), ...);
+  } else if constexpr (is_string_map<Type>) {
+    out.push_back('{');
+    std::size_t written = 0;
+    for (const auto& [key, member] : value) {
+      if (written++ > 0) out.push_back(',');
+      write_string(out, key);
+      out.push_back(':');
+      write_value(out, member);
     }
-    (std::make_index_sequence<field_count<Job>>{});
-    return count;
+    out.push_back('}');
+  } else {
+    write_struct(out, value, field_count<Type>);
   }
+}
 
-  // The job's `args`.  Throws std::invalid_argument for what JSON cannot say.
-  template <typename Job>
-  std::string write_arguments(const Job& job) {
-    std::string out;
-    write_struct(out, job, count_arguments(job));
-    return out;
+// Writes the first `count` fields as an array.
+template <typename Struct>
+void write_struct(std::string& out, const Struct& value, std::size_t count) {
+  out.push_back('[');
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    [[maybe_unused]] const auto fields = fields_of(value);
+    [[maybe_unused]] const auto write_one = [&](std::size_t index, const auto& field) {
+      if (index >= count) return;
+      if (index > 0) out.push_back(',');
+      write_value(out, field);
+    };
+    (write_one(I, std::get<I>(fields)), ...);
   }
+  (std::make_index_sequence<field_count<Struct>>{});
+  out.push_back(']');
+}
 
-}  // namespace detail
-}  // namespace brood
+// How many arguments say all: trailing optional fields that are empty, as they are by default, are left out, so that
+// workers of yesterday, which do not know a new optional field yet, still take the job.
+template <typename Job>
+std::size_t count_arguments(const Job& job) {
+  std::size_t count = required_fields<Job>();
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    [[maybe_unused]] const Job usual{};
+    [[maybe_unused]] const auto look_at = [&](std::size_t index, const auto& field, const auto& usual_field) {
+      if constexpr (is_a<std::remove_cvref_t<decltype(field)>, std::optional>) {
+        if (!field && !usual_field) return;
+      }
+      if (index >= count) count = index + 1;
+    };
+    (look_at(I, std::get<I>(fields_of(job)), std::get<I>(fields_of(usual))), ...);
+  }
+  (std::make_index_sequence<field_count<Job>>{});
+  return count;
+}
+
+// The job's `args`.  Throws std::invalid_argument for what JSON cannot say.
+template <typename Job>
+std::string write_arguments(const Job& job) {
+  std::string out;
+  write_struct(out, job, count_arguments(job));
+  return out;
+}
+
+}  // namespace brood::detail
+#pragma GCC visibility pop

@@ -1,0 +1,20 @@
+#include <brood/client.hpp>
+#include <cstdio>
+
+#include "resize_image.hpp"
+
+int main(int argc, char** argv) {
+  using namespace std::chrono_literals;
+  if (argc != 2) return 64;
+  try {
+    brood::Client client{argv[1]};
+    std::puts(client.enqueue(ResizeImage{.path = "cat.png", .width = 320}).c_str());
+    std::puts(client.enqueue_in(10min, ResizeImage{.path = "dog.png", .width = 160}).c_str());
+    client.enqueue_at(std::chrono::system_clock::now() + 1h, ResizeImage{.path = "cow.png", .width = 80});
+    client.enqueue_bulk(std::vector<ResizeImage>{{.path = "a.png"}, {.path = "b.png"}});
+    client.push({.job_class = "Ruby::Job", .args = R"(["any", 1])"});
+  } catch (const brood::RedisError& error) {
+    std::puts(error.what());
+    return 69;
+  }
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# A project outside the tree builds against an installed brood: by its CMake package and by pkg-config, with CXX alone
+# and the standard library alone; and what it enqueues arrives.
+# usage: consumer_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY CXX_COMPILER CXX_FLAGS
+set -eu
+build=$1 source=$2 compiler=$3 flags=${4-}
+work=$(mktemp -d)
+redis=
+finish() {
+  if [ -n "$redis" ]; then kill "$redis" 2>/dev/null || true; wait "$redis" 2>/dev/null || true; fi
+  rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+cmake --install "$build" --component development --prefix "$work/prefix" > "$work/install.log"
+cp -R "$source/tests/compatibility/consumer" "$work/project"
+cmake -S "$work/project" -B "$work/project/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" \
+  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/configure.log" || { cat "$work/configure.log"; exit 1; }
+cmake --build "$work/project/build"
+test -f "$work/project/build/libjobs.so"
+nm -D --defined-only "$work/project/build/libjobs.so" | grep -q ' T brood_job_library$'
+if readelf -d "$work/project/build/libjobs.so" | grep -q 'NEEDED.*libbrood'; then
+  echo "a library that enqueues nothing needs libbrood"
+  exit 1
+fi
+
+redis-server --port 0 --unixsocket "$work/redis.sock" --dir "$work" --save '' > "$work/redis.log" &
+redis=$!
+tries=0
+until redis-cli -s "$work/redis.sock" ping > /dev/null 2>&1; do
+  tries=$((tries + 1))
+  [ $tries -lt 200 ] || { cat "$work/redis.log"; exit 1; }
+  sleep 0.05
+done
+"$work/project/build/enqueue" "unix://$work/redis.sock" > "$work/jids"
+[ "$(grep -c '^[0-9a-f]\{24\}$' "$work/jids")" = 2 ]
+[ "$(redis-cli -s "$work/redis.sock" llen queue:images)" = 3 ]
+[ "$(redis-cli -s "$work/redis.sock" llen queue:default)" = 1 ]
+[ "$(redis-cli -s "$work/redis.sock" zcard schedule)" = 2 ]
+redis-cli -s "$work/redis.sock" lindex queue:images -1 | grep -F '"class":"ResizeImage","args":["cat.png",320],' > /dev/null
+
+# The same by pkg-config, from where the installation was moved to.
+if command -v pkg-config > /dev/null; then
+  mv "$work/prefix" "$work/moved"
+  PKG_CONFIG_PATH=$(dirname "$(find "$work/moved" -name brood.pc)")
+  export PKG_CONFIG_PATH
+  # shellcheck disable=SC2046,SC2086
+  "$compiler" $flags -std=c++20 -fsyntax-only $(pkg-config --cflags brood) "$work/project/enqueue.cpp"
+fi
+echo "the consumer builds and enqueues"

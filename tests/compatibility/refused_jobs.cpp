@@ -1,0 +1,133 @@
+// Each REFUSED_... is a struct that is no job: the compiler must refuse it and say why.  Without one it compiles.
+#include <brood/client.hpp>
+#include <brood/job.hpp>
+#include <memory>
+
+struct Fine {
+  std::string text;
+  std::optional<int> number = {};
+  void perform() {}
+};
+
+#if defined(REFUSED_raw_array)
+struct Wrong {
+  std::string text;
+  int numbers[3] = {};
+  void perform() {}
+};
+#elif defined(REFUSED_array_of_one)
+struct Wrong {
+  int numbers[1] = {};
+  void perform() {}
+};
+#elif defined(REFUSED_field_type)
+struct Wrong {
+  std::string text;
+  std::unique_ptr<int> pointer;
+  void perform() {}
+};
+#elif defined(REFUSED_nested_field_type)
+struct Inner {
+  int fine = 0;
+  char letter = 'a';
+};
+struct Wrong {
+  std::vector<Inner> inner;
+  void perform() {}
+};
+#elif defined(REFUSED_map_key)
+struct Wrong {
+  std::map<int, int> numbers;
+  void perform() {}
+};
+#elif defined(REFUSED_private_field)
+class Wrong {
+  int hidden = 0;
+
+ public:
+  void perform() { ++hidden; }
+};
+#elif defined(REFUSED_constructor)
+struct Wrong {
+  Wrong() = default;
+  explicit Wrong(int n) : number(n) {}
+  int number = 0;
+  void perform() {}
+};
+#elif defined(REFUSED_virtual)
+struct Wrong {
+  virtual void perform() {}
+};
+#elif defined(REFUSED_base)
+struct Base {
+  int one = 0;
+};
+struct Wrong : Base {
+  int two = 0;
+  void perform() {}
+};
+#elif defined(REFUSED_seventeen)
+struct Wrong {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q;
+  void perform() {}
+};
+#elif defined(REFUSED_no_perform)
+struct Wrong {
+  int number = 0;
+};
+#elif defined(REFUSED_perform_argument)
+struct Wrong {
+  void perform(int) {}
+};
+#elif defined(REFUSED_anonymous)
+namespace {
+struct Wrong {
+  void perform() {}
+};
+}  // namespace
+#elif defined(REFUSED_template_name)
+template <typename Type>
+struct Template {
+  void perform() {}
+};
+using Wrong = Template<int>;
+#elif defined(REFUSED_class_name)
+struct Wrong {
+  static constexpr std::string_view job_class = "<b>";
+  void perform() {}
+};
+#elif defined(REFUSED_required)
+struct Wrong {
+  int number = 0;
+  static constexpr brood::JobOptions options{.required = 2};
+  void perform() {}
+};
+#elif defined(REFUSED_retry)
+struct Wrong {
+  static constexpr brood::JobOptions options{.retry = -1};
+  void perform() {}
+};
+#elif defined(REFUSED_retry_in)
+struct Wrong {
+  static brood::RetryDecision retry_in(const std::exception&) { return brood::kill; }
+  void perform() {}
+};
+#elif defined(REFUSED_exhausted)
+struct Wrong {
+  void exhausted(int) {}
+  void perform() {}
+};
+#elif defined(REFUSED_options_type)
+struct Wrong {
+  static constexpr int options = 3;
+  void perform() {}
+};
+#else
+using Wrong = Fine;
+#endif
+
+#if defined(BY_CLIENT)
+std::string push(brood::Client& client, const Wrong& job) { return client.enqueue(job); }
+#else
+BROOD_JOBS(Wrong)
+#endif

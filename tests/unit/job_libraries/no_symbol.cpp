@@ -1,0 +1,1 @@
+int no_jobs_here() { return 1; }

@@ -1,0 +1,165 @@
+#define BOOST_TEST_MODULE job_registry
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "shared/log.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "worker/job_registry.hpp"
+
+using namespace brood;
+
+namespace {
+
+std::string library(const std::string& name) { return BROOD_BINARY_DIR "/tests/job_libraries/lib" + name + ".so"; }
+
+std::string why_refused(const std::string& path) {
+  JobRegistry registry;
+  try {
+    registry.load(path);
+  } catch (const LibraryError& error) {
+    BOOST_TEST(registry.class_names().empty());
+    BOOST_TEST(registry.libraries().empty());
+    return error.what();
+  }
+  return "";
+}
+
+bool says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return true;
+  BOOST_TEST_MESSAGE("it says: " << text);
+  return false;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_library_names_its_job_classes) {
+  JobRegistry registry;
+  registry.load(library("perform_jobs"));
+  BOOST_TEST(registry.find("ResizeImage") != nullptr);
+  BOOST_TEST(registry.find("Oddities::ThrowsTooHot") != nullptr);
+  BOOST_TEST(registry.find("Resize") == nullptr);
+  BOOST_TEST(registry.find("TellsContext")->job_class->timeout_ms == 1500);
+  BOOST_TEST(registry.find("TellsContext")->path == library("perform_jobs"));
+  const auto names = registry.class_names();
+  BOOST_TEST(std::is_sorted(names.begin(), names.end()));
+  BOOST_TEST(names.size() == 15u);
+}
+
+BOOST_AUTO_TEST_CASE(hooks_and_death_handlers_are_known_without_running_a_job) {
+  JobRegistry registry;
+  registry.load(library("perform_jobs"));
+  registry.load(library("same_name"));
+  BOOST_TEST(registry.find("RetriesSoon")->has_hooks());
+  BOOST_TEST(registry.find("TellsExhausted")->has_hooks());
+  BOOST_TEST(!registry.find("ResizeImage")->has_hooks());
+  BOOST_TEST(registry.find("ResizeImage")->has_death_handlers());
+  BOOST_TEST(!registry.find("Other::ResizeImage")->has_death_handlers());
+}
+
+BOOST_AUTO_TEST_CASE(a_library_loaded_twice_counts_once) {
+  JobRegistry registry;
+  registry.load(BROOD_BINARY_DIR "/tests/../tests/job_libraries/libbad_nothing.so");
+  registry.load(library("bad_nothing"));
+  BOOST_TEST(registry.libraries().size() == 1u);
+  BOOST_TEST(registry.class_names().size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_class_that_two_libraries_define_is_refused_with_both_names) {
+  JobRegistry registry;
+  registry.load(library("perform_jobs"));
+  try {
+    registry.load(library("bad_duplicate"));
+    BOOST_FAIL("it was taken");
+  } catch (const LibraryError& error) {
+    BOOST_TEST(says(error.what(), "job class ResizeImage is already defined by " + library("perform_jobs")));
+    BOOST_TEST(says(error.what(), library("bad_duplicate")));
+  }
+  BOOST_TEST(registry.find("BadSecond") == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_library_is_refused_with_a_sentence) {
+  const TemporaryDirectory directory;
+  const std::string text = directory.path() + "/text.so", empty = directory.path() + "/empty.so";
+  std::ofstream(text) << "this is no shared object, though its name says so";
+  std::ofstream{empty};
+  BOOST_TEST(says(why_refused(directory.path() + "/missing.so"), "/missing.so: no such file"));
+  BOOST_TEST(says(why_refused(text), "is no shared object"));
+  BOOST_TEST(says(why_refused(empty), "is no shared object"));
+  BOOST_TEST(says(why_refused(directory.path()), "is no regular file"));
+  BOOST_TEST(says(why_refused(library("no_symbol")), "BROOD_JOBS"));
+}
+
+BOOST_AUTO_TEST_CASE(a_library_cut_anywhere_is_refused) {
+  const TemporaryDirectory directory;
+  std::stringstream whole;
+  whole << std::ifstream(library("bad_nothing"), std::ios::binary).rdbuf();
+  const std::string bytes = whole.str(), path = directory.path() + "/cut.so";
+  BOOST_REQUIRE(bytes.size() > 10'000u);
+  for (std::size_t size = 1; size < bytes.size(); size += size < 100 ? 1 : bytes.size() / 20) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes.substr(0, size);
+    BOOST_TEST(says(why_refused(path), size < 4 ? "is no shared object" : "is cut short"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_library_for_another_machine_is_refused) {
+  const TemporaryDirectory directory;
+  std::stringstream whole;
+  whole << std::ifstream(library("bad_nothing"), std::ios::binary).rdbuf();
+  std::string bytes = whole.str();
+  bytes[18] = 40;  // EM_ARM
+  const std::string path = directory.path() + "/arm.so";
+  std::ofstream(path, std::ios::binary) << bytes;
+  BOOST_TEST(says(why_refused(path), "is built for another machine"));
+}
+
+BOOST_AUTO_TEST_CASE(a_library_of_another_abi_is_refused_before_anything_else_is_read) {
+  BOOST_TEST(says(why_refused(library("bad_foreign_abi")), "is built for ABI 7, this brood speaks ABI 1"));
+}
+
+BOOST_AUTO_TEST_CASE(each_wrong_word_of_a_library_is_refused) {
+  BOOST_TEST(says(why_refused(library("bad_small_library")), "has 16 bytes"));
+  BOOST_TEST(says(why_refused(library("bad_null_library")), "returned null"));
+  BOOST_TEST(says(why_refused(library("bad_no_jobs")), "has no job class"));
+  BOOST_TEST(says(why_refused(library("bad_null_jobs")), "null pointer"));
+  BOOST_TEST(says(why_refused(library("bad_null_function")), "null pointer"));
+  BOOST_TEST(says(why_refused(library("bad_null_job")), "job class 2 is a null pointer"));
+  BOOST_TEST(says(why_refused(library("bad_small_job")), "job class 1 says that its abi::JobClass has 8 bytes"));
+  for (const char* name : {"bad_empty_name", "bad_unsafe_name", "bad_long_name", "bad_null_name"}) {
+    BOOST_TEST(says(why_refused(library(name)), "job class 1 has no usable name"));
+  }
+  BOOST_TEST(says(why_refused(library("bad_null_perform")), "BadFirst has no perform function"));
+  BOOST_TEST(says(why_refused(library("bad_same_name_twice")), "names job class BadFirst twice"));
+}
+
+BOOST_AUTO_TEST_CASE(a_setup_that_throws_refuses_the_library) {
+  BOOST_TEST(says(why_refused(library("setup_throws")), "brood_setup threw std::domain_error: no licence"));
+}
+
+BOOST_AUTO_TEST_CASE(a_static_constructor_that_throws_ends_the_process_with_its_words_in_the_log) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/log";
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGABRT, SIG_DFL);
+    log::open(
+        {.level = log::Level::info, .format = log::Format::text, .file = file, .journald = false, .colour = false});
+    JobRegistry registry;
+    registry.load(library("bad_static_throw"));
+    _exit(0);
+  }
+  int status = 0;
+  BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+  BOOST_TEST(WIFSIGNALED(status));
+  std::stringstream written;
+  written << std::ifstream(file).rdbuf();
+  BOOST_TEST(says(written.str(), "thrown by a static constructor"));
+  BOOST_TEST(says(written.str(), "libbad_static_throw.so"));
+}

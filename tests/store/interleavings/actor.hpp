@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <semaphore>
+#include <string>
+#include <thread>
+
+namespace brood::interleavings {
+
+// Thrown inside an actor at the point where it is killed.  No std::exception, so that no product code catches it.
+class Killed {};
+
+// A thread that runs only while it holds the one baton: it runs ordinary product code, and hands the baton back
+// wherever something else could happen in between.  So a run is one sequence of steps, the same for the same seed.
+class Actor {
+ public:
+  explicit Actor(std::function<void(Actor&)> life) : thread_([this, life = std::move(life)] { run(life); }) {}
+  ~Actor() {
+    kill();
+    thread_.join();
+  }
+  Actor(const Actor&) = delete;
+  Actor& operator=(const Actor&) = delete;
+
+  // The scheduler's: lets the actor run up to its next yield or its end.
+  void resume() {
+    if (done_) return;
+    mine_.release();
+    back_.acquire();
+  }
+
+  // The scheduler's: the actor ends where it stands.  Of what it would have done next, nothing happens.
+  void kill() {
+    killed_ = true;
+    resume();
+  }
+
+  // The actor's own.
+  void yield() {
+    back_.release();
+    mine_.acquire();
+    if (killed_) throw Killed{};
+  }
+
+  bool done() const { return done_; }
+  const std::string& error() const { return error_; }  // what it died of, other than being killed
+
+ private:
+  void run(const std::function<void(Actor&)>& life) {
+    mine_.acquire();
+    try {
+      if (!killed_) life(*this);
+    } catch (const Killed&) {
+    } catch (const std::exception& e) {
+      error_ = e.what();
+    }
+    done_ = true;
+    back_.release();
+  }
+
+  std::binary_semaphore mine_{0}, back_{0};
+  bool killed_ = false, done_ = false;
+  std::string error_;
+  std::thread thread_;
+};
+
+}  // namespace brood::interleavings

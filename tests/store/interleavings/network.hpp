@@ -1,0 +1,107 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+#include "tests/store/interleavings/actor.hpp"
+
+namespace brood::interleavings {
+
+// A command on its way to Redis, or its reply on the way back.
+struct Sent {
+  Command command;
+  Reply reply;
+  bool answered = false;
+  bool lost = false;  // the sender has given up; the command may arrive all the same
+};
+
+// What one connection has sent and Redis has not read yet.
+using Wire = std::deque<std::shared_ptr<Sent>>;
+
+// The network between the actors and a real Redis.  Commands of one connection keep their order; connections overtake
+// each other at will, abandoned ones too.
+class Network {
+ public:
+  explicit Network(Channel& redis) : redis_(redis) {}
+
+  std::shared_ptr<Wire> connect() {
+    wires_.push_back(std::make_shared<Wire>());
+    return wires_.back();
+  }
+
+  // Sends a command for which nobody waits.
+  void post(Command command) {
+    connect()->push_back(std::make_shared<Sent>(Sent{std::move(command), {}, false, false}));
+  }
+
+  // Redis reads one command of one connection.  False when nothing is under way.
+  bool deliver_one(std::mt19937_64& random) {
+    std::erase_if(wires_, [](const auto& wire) { return wire->empty() && wire.use_count() == 1; });
+    std::vector<Wire*> busy;
+    for (const auto& wire : wires_) {
+      if (!wire->empty()) busy.push_back(wire.get());
+    }
+    if (busy.empty()) return false;
+    Wire& wire = *busy[random() % busy.size()];
+    const std::shared_ptr<Sent> sent = wire.front();
+    wire.pop_front();
+    sent->reply = redis_.call(sent->command);
+    sent->answered = true;
+    return true;
+  }
+
+ private:
+  Channel& redis_;
+  std::vector<std::shared_ptr<Wire>> wires_;
+};
+
+// An actor's connection, which the test may break at any moment.
+class UnreliableChannel : public Channel {
+ public:
+  // `rewrite`, if any, changes what is sent; it is told whether the sender's last command was lost.
+  using Rewrite = std::function<void(Command&, bool last_was_lost)>;
+  UnreliableChannel(Network& network, Rewrite rewrite)
+      : network_(network), rewrite_(std::move(rewrite)), wire_(network.connect()) {}
+
+  void belong_to(Actor& actor) { actor_ = &actor; }
+
+  Reply call(const Command& command) override {
+    auto sent = std::make_shared<Sent>(Sent{command, {}, false, false});
+    if (rewrite_) rewrite_(sent->command, std::exchange(last_was_lost_, false));
+    wire_->push_back(sent);
+    waiting_ = sent;
+    while (!sent->answered && !sent->lost) actor_->yield();
+    actor_->yield();  // the reply has come, and can still be lost
+    waiting_.reset();
+    if (!sent->lost) return std::move(sent->reply);
+    last_was_lost_ = true;
+    disconnect();
+    throw ConnectionLost("the test broke the connection");
+  }
+
+  void disconnect() override { wire_ = network_.connect(); }
+
+  bool waits_for_redis() const { return waiting_ && !waiting_->answered && !waiting_->lost; }
+  bool in_a_call() const { return waiting_ && !waiting_->lost; }
+
+  // Breaks the connection under the call.  `before_delivery`: what Redis has not read yet never arrives.
+  void lose(bool before_delivery) {
+    if (before_delivery) wire_->clear();
+    if (waiting_) waiting_->lost = true;
+  }
+
+ private:
+  Network& network_;
+  Rewrite rewrite_;
+  std::shared_ptr<Wire> wire_;
+  std::shared_ptr<Sent> waiting_;
+  Actor* actor_ = nullptr;
+  bool last_was_lost_ = false;
+};
+
+}  // namespace brood::interleavings

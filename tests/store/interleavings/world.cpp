@@ -1,0 +1,415 @@
+#include "tests/store/interleavings/world.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "shared/store/due_jobs.hpp"
+#include "shared/store/incarnation.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/settlement.hpp"
+
+namespace brood::interleavings {
+namespace {
+
+const std::vector<std::string> queues{"a", "b", "c"};
+constexpr int slots = 3;
+constexpr int jobs = 36;
+constexpr int wild_steps = 2'000;
+constexpr int calm_steps = 20'000;  // at most; the run ends when every job has
+constexpr int steps_between_checks = 60;
+
+std::string charged_once_more(const std::string& payload) {
+  return fmt::format("{}#{}", job_of(payload), charges_of(payload) + 1);
+}
+Outcome retried(const std::string& payload) { return {Outcome::Kind::retry, charged_once_more(payload), 1}; }
+
+// One letter for each state, in the order of the enumeration.
+std::string letters(const std::vector<EntryState>& states) {
+  std::string text;
+  for (const EntryState state : states) text += "-frsxit"[static_cast<int>(state)];
+  return text;
+}
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  if (at == text.npos || text.find(from, at + 1) != text.npos) {
+    throw std::logic_error("the script no longer has the one line that is to be broken: " + std::string(from));
+  }
+  return std::string(text.substr(0, at)).append(to).append(text.substr(at + from.size()));
+}
+
+}  // namespace
+
+World::World(Channel& redis, std::uint64_t seed, Broken broken, Coverage& coverage, bool tracing)
+    : redis_(redis),
+      broken_(broken),
+      coverage_(coverage),
+      tracing_(tracing),
+      random_(seed),
+      network_(redis),
+      scoreboard_(Scoreboard::in_memory(slots)) {
+  redis_.call({"CONFIG", "SET", "maxmemory", "0"});
+  redis_.call({"FLUSHALL"});
+  // Whatever the last seed left: the same seed must always meet the same answers.
+  for (const Script* script : {&scripts::register_incarnation, &scripts::settle_and_fetch, &scripts::recover}) {
+    redis_.call({"SCRIPT", "LOAD", script->text});
+  }
+  push_jobs();
+  full_redis_ = chance(0.15);
+  if (full_redis_) redis_.call({"CONFIG", "SET", "maxmemory", "1"});
+  for (int i = 0; i < slots; ++i) {
+    workers_.push_back(std::make_unique<Worker>());
+    workers_.back()->slot = i;
+    spawn(*workers_.back());
+  }
+}
+
+World::~World() {
+  for (auto& worker : workers_) worker->actor.reset();
+  for (auto& recovery : recoveries_) recovery->actor.reset();
+}
+
+void World::push_jobs() {
+  for (int i = 0; i < jobs; ++i) {
+    const std::string job = fmt::format("J{}", i);
+    home_[job] = queues[random_() % queues.size()];
+    redis_.call({"LPUSH", keys::queue(home_[job]), job + "#0"});
+  }
+}
+
+void World::fault(const std::string& sentence) {
+  faults_.push_back(sentence);
+  note("FAULT " + sentence);
+}
+
+std::vector<std::string> World::run() {
+  for (int i = 0; i < wild_steps && faults_.empty(); ++i) {
+    step(false);
+    if (i % steps_between_checks == 0) check_places();
+  }
+  calm_ = true;
+  bool ended = false;
+  for (int i = 0; i < calm_steps && faults_.empty() && !ended; ++i) {
+    step(true);
+    if (i % steps_between_checks == 0) {
+      check_places();
+      ended = every_job_has_ended();
+    }
+  }
+  if (faults_.empty() && !ended) fault("some job is stuck: it neither ends nor dies");
+  if (faults_.empty()) finish();
+  return faults_;
+}
+
+void World::step(bool calm) {
+  const double what = std::uniform_real_distribution<>(0, 1)(random_);
+  if (what < 0.25) {
+    if (network_.deliver_one(random_)) ++coverage_.commands;
+  } else if (what < 0.262 && !calm) {
+    kill(*workers_[random_() % slots], false);
+  } else if (what < 0.263 && !calm) {
+    ++coverage_.host_deaths;
+    for (auto& worker : workers_) kill(*worker, true);
+  } else if (what < 0.2635 && !calm) {
+    host_seems_dead();
+  } else if (what < 0.265 && !calm) {
+    workers_[random_() % slots]->told_to_retire = true;
+  } else if (what < 0.266 && !calm) {
+    redis_.call({"SCRIPT", "FLUSH"});  // as after a restart of Redis: everybody is answered NOSCRIPT
+  } else if (what < 0.285 && !calm) {
+    break_a_connection();
+  } else if (what < 0.31) {
+    take_back();
+  } else if (what < 0.33) {
+    move_due_jobs();
+  } else if (what < 0.333 && !calm) {
+    reschedule_a_retry();
+  } else {
+    resume_somebody();
+  }
+}
+
+void World::resume_somebody() {
+  std::vector<Actor*> ready;
+  for (auto& worker : workers_) {
+    if (worker->actor->done()) {
+      if (!worker->actor->error().empty()) fault("a worker died of " + worker->actor->error());
+      if (scoreboard_.slot(worker->slot).retired.load() != 1) fault("a worker ended and did not retire");
+      ++coverage_.retired;
+      spawn(*worker);
+    }
+    if (!worker->channel->waits_for_redis()) ready.push_back(worker->actor.get());
+  }
+  for (auto& recovery : recoveries_) {
+    if (!recovery->actor->done() && !recovery->channel->waits_for_redis()) ready.push_back(recovery->actor.get());
+    if (!recovery->actor->error().empty()) fault("a recovery failed: " + recovery->actor->error());
+  }
+  std::erase_if(recoveries_, [](const auto& recovery) { return recovery->actor->done(); });
+  if (!ready.empty()) ready[random_() % ready.size()]->resume();
+}
+
+void World::break_a_connection() {
+  std::vector<UnreliableChannel*> calling;
+  for (auto& worker : workers_) {
+    if (worker->channel->in_a_call()) calling.push_back(worker->channel.get());
+  }
+  for (auto& recovery : recoveries_) {
+    if (recovery->channel->in_a_call()) calling.push_back(recovery->channel.get());
+  }
+  if (calling.empty()) return;
+  ++coverage_.lost_replies;
+  calling[random_() % calling.size()]->lose(chance(0.4));
+}
+
+void World::spawn(Worker& worker) {
+  worker.actor.reset();
+  if (!broken_.incarnations_reused || worker.incarnation == 0) worker.incarnation = ++last_incarnation_;
+  worker.partitioned = worker.told_to_retire = false;
+  worker.in_flight = nullptr;
+  worker.last_number = 0;
+  worker.cleared.fill(0);
+  vacate(scoreboard_.slot(worker.slot), worker.incarnation, 1);
+  worker.channel = std::make_unique<UnreliableChannel>(
+      network_, [this](Command& command, bool last_was_lost) { rewrite(command, last_was_lost); });
+  worker.actor = std::make_unique<Actor>([this, &worker](Actor& actor) { work(worker, actor); });
+  worker.channel->belong_to(*worker.actor);
+}
+
+void World::kill(Worker& worker, bool with_its_host) {
+  if (worker.actor->done()) return;  // it has retired; nobody has noticed yet
+  ++coverage_.kills;
+  std::vector<std::string> held;
+  if (worker.in_flight) {
+    for (const InFlight::Entry& entry : worker.in_flight->batch().entries) held.push_back(entry.payload);
+  }
+  if (chance(0.4)) worker.channel->lose(true);
+  worker.actor->kill();
+
+  SlotRecord& record = scoreboard_.slot(worker.slot);
+  const bool scribbled = !with_its_host && chance(0.06);
+  const bool ended_by_brood = !with_its_host && !scribbled && chance(0.1);
+  if (scribbled) {
+    const std::uint64_t rubbish[] = {999, static_cast<std::uint64_t>(-3), record.number.load() + 7};
+    record.number.store(rubbish[random_() % 3]);
+  }
+  const SlotSnapshot seen = snapshot(record);
+  note(fmt::format("kill {}.{} {} number {} states {} holding {}", worker.slot, seen.incarnation,
+                   with_its_host    ? "with its host"
+                   : scribbled      ? "scribbled"
+                   : ended_by_brood ? "by brood"
+                                    : "",
+                   seen.number, letters(seen.entries), fmt::join(held, " ")));
+  if (with_its_host || scribbled) {
+    for (const std::string& payload : held) may_run_twice_.insert(job_of(payload));
+  } else {
+    for (std::size_t i = 0; i < seen.entries.size() && i < held.size(); ++i) {
+      if (seen.entries[i] == EntryState::running && !ended_by_brood) ++deserved_[job_of(held[i])];
+      if (seen.entries[i] == EntryState::failed && ended_by_brood) charge_unknown_.insert(job_of(held[i]));
+    }
+  }
+
+  DeadWorker dead{identity, worker.slot, seen.incarnation, std::nullopt, ended_by_brood};
+  if (!with_its_host) dead.record = DeadWorker::Record{seen.number, seen.entries};
+  start_recovery(dead);
+  if (with_its_host || chance(0.15)) start_recovery(dead);  // two supervisors adopt the same identity
+  spawn(worker);
+}
+
+// Another supervisor has seen no heartbeat of ours for too long, while our workers go on.
+void World::host_seems_dead() {
+  note("host seems dead");
+  for (auto& worker : workers_) {
+    worker->partitioned = true;
+    if (worker->in_flight) {
+      for (const InFlight::Entry& entry : worker->in_flight->batch().entries)
+        may_run_twice_.insert(job_of(entry.payload));
+    }
+    start_recovery({identity, worker->slot, worker->incarnation, std::nullopt, false});
+  }
+}
+
+void World::start_recovery(DeadWorker dead) {
+  if (dead.incarnation == 0) return;  // it had not even taken its name
+  auto recovery = std::make_unique<Recovery>();
+  recovery->channel = std::make_unique<UnreliableChannel>(network_, nullptr);
+  recovery->actor = std::make_unique<Actor>([this, channel = recovery->channel.get(), dead = std::move(dead)](Actor&) {
+    for (;;) {
+      try {
+        const RecoveryResult result = recover(
+            *channel, dead, DeadLimits{},
+            [](const std::string& payload, const std::string&) { return retried(payload); },
+            [](const std::string& payload, const std::string&) {
+              return Outcome{Outcome::Kind::move_to_dead, payload, 9e9};
+            });
+        coverage_.acknowledged += result.acknowledged;
+        coverage_.charged += result.charged;
+        coverage_.given_back += result.given_back;
+        coverage_.orphaned += result.orphaned;
+        note(fmt::format("recovered {}.{}: acknowledged {} charged {} given back {} orphaned {}{}", dead.slot,
+                         dead.incarnation, result.acknowledged, result.charged, result.given_back, result.orphaned,
+                         result.somebody_was_first ? ", somebody was first" : ""));
+        return;
+      } catch (const ConnectionLost&) {
+      }
+    }
+  });
+  recovery->channel->belong_to(*recovery->actor);
+  recoveries_.push_back(std::move(recovery));
+}
+
+// The supervisor frees what waits behind a running job.
+void World::take_back() {
+  const Worker& worker = *workers_[random_() % slots];
+  SlotRecord& record = scoreboard_.slot(worker.slot);
+  const SlotSnapshot seen = snapshot(record);
+  const int count = static_cast<int>(seen.entries.size());
+  if (std::ranges::count(seen.entries, EntryState::running) == 0 || !seen.text_is_whole) return;
+  const int kept = take_back_unbegun(record, seen.number, count);
+  if (kept == count) return;
+  coverage_.taken_back += count - kept;
+  note(fmt::format("take back {}.{} number {} of {} keep {}", worker.slot, seen.incarnation, seen.number, count, kept));
+  const ScriptCall call =
+      give_back(identity, keys::worker_field(worker.slot, seen.incarnation), seen.queue, seen.number, kept);
+  network_.post(call.eval());
+  if (chance(0.33)) network_.post(call.eval());
+}
+
+void World::move_due_jobs() {
+  const Reply due =
+      redis_.call({"ZRANGEBYSCORE", std::string(keys::retry), "-inf", "5", "WITHSCORES", "LIMIT", "0", "4"});
+  std::vector<DueJob> moves;
+  for (std::size_t i = 0; i + 1 < due.view().size(); i += 2) {
+    const std::string member(due.view()[i].text());
+    moves.push_back({member, std::string(due.view()[i + 1].text()), home_[job_of(member)], member});
+  }
+  if (moves.empty()) return;
+  coverage_.moved += static_cast<long>(moves.size());
+  const ScriptCall call = move_due(keys::retry, moves);
+  if (chance(0.9)) network_.post(call.eval());
+  if (chance(0.1)) network_.post(call.eval());
+}
+
+void World::reschedule_a_retry() {
+  if (full_redis_) return;
+  const Reply first = redis_.call({"ZRANGE", std::string(keys::retry), "0", "0"});
+  if (first.view().size() == 0) return;
+  redis_.call({"ZADD", std::string(keys::retry), "XX", std::to_string(2 + random_() % 3), first.view()[0].text()});
+}
+
+void World::work(Worker& worker, Actor& actor) {
+  WorkerSlot slot(scoreboard_.slot(worker.slot));
+  struct Callback {
+    World& world;
+    Worker& worker;
+  } callback{*this, worker};
+  slot.after_write_argument = &callback;
+  slot.after_write = [](void* argument) {
+    auto& [world, its_worker] = *static_cast<Callback*>(argument);
+    world.wrote(its_worker);
+  };
+
+  InFlight::Setup setup;
+  setup.identity = identity;
+  setup.identity_record = "{}";
+  setup.slot = worker.slot;
+  setup.new_incarnation = [&] {
+    ++coverage_.fenced;
+    worker.partitioned = false;
+    if (!broken_.incarnations_reused) worker.incarnation = ++last_incarnation_;
+    note(fmt::format("fenced, now {}.{}", worker.slot, worker.incarnation));
+    return worker.incarnation;
+  };
+  setup.pause = [&actor](std::chrono::milliseconds) { actor.yield(); };
+  InFlight in_flight(*worker.channel, slot, std::move(setup));
+  worker.in_flight = &in_flight;
+
+  std::vector<Outcome> outcomes;
+  while (!worker.told_to_retire) {
+    std::vector<std::string> draw = queues;
+    std::shuffle(draw.begin(), draw.end(), random_);
+    if (chance(0.5)) draw.pop_back();
+    constexpr int wants[] = {0, 1, 1, 1, 3, 3, 4, 4};
+    const int want = calm_ ? 4 : wants[random_() % 8];
+    const InFlight::Batch& batch = in_flight.settle_and_fetch(std::exchange(outcomes, {}), draw, want);
+    for (std::size_t i = 0; i < batch.entries.size(); ++i) {
+      const std::string& payload = batch.entries[i].payload;
+      if (worker.partitioned) may_run_twice_.insert(job_of(payload));
+      if (!slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0)) break;
+      check_charges(payload);
+      actor.yield();
+      outcomes.push_back(perform(worker, slot, static_cast<int>(i), payload));
+      if (outcomes.back().kind != Outcome::Kind::acknowledge) break;  // settled at once
+      if (chance(0.08)) break;                                        // as successes are, after a while
+    }
+  }
+  in_flight.retire(outcomes);
+  worker.in_flight = nullptr;
+}
+
+// The books are kept without a yield before the write that tells the scoreboard, so that both are always equally old.
+Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload) {
+  const std::string job = job_of(payload);
+  const double fortune = calm_ ? 0 : std::uniform_real_distribution<>(0, 1)(random_);
+  note(fmt::format("{}.{} ends {} entry {} {}", worker.slot, worker.incarnation, payload, entry,
+                   fortune < 0.75  ? "well"
+                   : fortune < 0.9 ? "badly"
+                                   : "interrupted"));
+  if (fortune < 0.75) {
+    if (++ends_[job] > 1 && !may_run_twice_.contains(job)) fault(job + " was done twice");
+    slot.end(entry, EntryState::succeeded);
+    return {};
+  }
+  if (fortune < 0.9) {
+    ++deserved_[job];
+    slot.end(entry, EntryState::failed);
+    return retried(payload);
+  }
+  slot.end(entry, EntryState::interrupted);
+  return {chance(0.67) ? Outcome::Kind::requeue_back : Outcome::Kind::requeue_head, payload, 0};
+}
+
+// After every single write of a worker to its slot: here it may be killed, and here the others go on.
+void World::wrote(Worker& worker) {
+  SlotRecord& record = scoreboard_.slot(worker.slot);
+  if (broken_.number_before_clearing) {
+    // Undoes each clearing until the number is there, and lets the old states pass for states of the new batch.
+    const std::uint64_t number = record.number.load();
+    if (number == worker.last_number) {
+      for (int i = 0; i < max_batch_entries; ++i) {
+        const std::uint32_t now = record.entries[i].load();
+        if (now != 0) worker.cleared[i] = now;
+      }
+    } else {
+      worker.last_number = number;
+      for (int i = 0; i < max_batch_entries; ++i) {
+        if (worker.cleared[i] == 0) continue;
+        record.entries[i].store((worker.cleared[i] & 0xff) | static_cast<std::uint32_t>(number & 0xff'ffff) << 8);
+      }
+      worker.cleared.fill(0);
+      worker.actor->yield();
+      for (auto& entry : record.entries) entry.store(0);
+    }
+  }
+  worker.actor->yield();
+}
+
+void World::rewrite(Command& command, bool last_was_lost) const {
+  const Script& script = scripts::settle_and_fetch;
+  if (command.args[0] != "EVALSHA" && command.args[0] != "EVAL") return;
+  if (command.args[1] != script.sha && command.args[1] != script.text) return;
+  if (broken_.numbers_unchecked) {
+    command.args[0] = "EVAL";
+    command.args[1] =
+        replaced(replaced(script.text, "local applied_before = number == expected + 1", "local applied_before = false"),
+                 "if number ~= expected and not applied_before then return fenced end", "");
+  }
+  if (broken_.resends_renumbered && last_was_lost) {
+    std::string& number = command.args[3 + std::stoul(command.args[2]) + 1];
+    number = std::to_string(std::stoull(number) + 1);
+  }
+}
+
+}  // namespace brood::interleavings

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shared/scoreboard.hpp"
+#include "shared/store/recovery.hpp"
+#include "tests/store/interleavings/actor.hpp"
+#include "tests/store/interleavings/network.hpp"
+#include "worker/in_flight.hpp"
+
+namespace brood::interleavings {
+
+inline const std::string identity = "host:1:0123456789ab";
+
+// A payload here is "<job>#<attempts charged>".
+inline std::string job_of(const std::string& payload) { return payload.substr(0, payload.find('#')); }
+inline int charges_of(const std::string& payload) { return std::stoi(payload.substr(payload.find('#') + 1)); }
+
+// Rules that a run can switch off, to show what each is for.
+struct Broken {
+  bool numbers_unchecked = false;       // the script settles whatever number it is sent
+  bool incarnations_reused = false;     // a refilled slot goes on under its predecessor's name
+  bool number_before_clearing = false;  // the number of the new batch meets the states of the old one
+  bool resends_renumbered = false;      // an unanswered settle is sent again as if it were the next one
+};
+
+// How often things happened, over any number of runs: a rule is tested only if it was needed.
+struct Coverage {
+  long commands = 0, kills = 0, host_deaths = 0, lost_replies = 0, fenced = 0, acknowledged = 0, charged = 0,
+       given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0;
+};
+
+// One seed: three slots, three queues, 36 jobs, the product's own worker and recovery code, a real Redis, and
+// everything that can go wrong between them.  Then calm, until every job is done or dead.
+class World {
+ public:
+  World(Channel& redis, std::uint64_t seed, Broken broken, Coverage& coverage, bool tracing = false);
+  ~World();
+
+  // Sentences about what went wrong; empty when nothing did.
+  std::vector<std::string> run();
+  const std::vector<std::string>& trace() const { return trace_; }
+
+ private:
+  struct Worker {
+    int slot = 0;
+    std::uint64_t incarnation = 0;
+    bool partitioned = false;  // another host believes it dead
+    bool told_to_retire = false;
+    InFlight* in_flight = nullptr;
+    std::array<std::uint32_t, max_batch_entries> cleared{};  // for Broken::number_before_clearing
+    std::uint64_t last_number = 0;
+    std::unique_ptr<UnreliableChannel> channel;
+    std::unique_ptr<Actor> actor;
+  };
+  struct Recovery {
+    std::unique_ptr<UnreliableChannel> channel;
+    std::unique_ptr<Actor> actor;
+  };
+
+  void push_jobs();
+  bool chance(double probability) { return std::uniform_real_distribution<>(0, 1)(random_) < probability; }
+  void note(const std::string& event) {
+    if (tracing_) trace_.push_back(event);
+  }
+  void fault(const std::string& sentence);
+
+  // What happens next.
+  void step(bool calm);
+  void resume_somebody();
+  void break_a_connection();
+  void kill(Worker& worker, bool with_its_host);
+  void spawn(Worker& worker);
+  void host_seems_dead();
+  void take_back();
+  void move_due_jobs();
+  void reschedule_a_retry();
+  void start_recovery(DeadWorker dead);
+
+  // A worker's life, on its own thread.
+  void work(Worker& worker, Actor& actor);
+  Outcome perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload);
+  void wrote(Worker& worker);
+  void rewrite(Command& command, bool last_was_lost) const;
+
+  // What must hold.
+  void check_places();
+  void check_charges(const std::string& payload);
+  bool every_job_has_ended();
+  void finish();
+
+  Channel& redis_;
+  Broken broken_;
+  Coverage& coverage_;
+  bool tracing_;
+  std::mt19937_64 random_;
+  Network network_;
+  Scoreboard scoreboard_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Recovery>> recoveries_;
+  std::uint64_t last_incarnation_ = 0;
+  bool full_redis_ = false, calm_ = false;
+
+  std::map<std::string, std::string> home_;  // job -> its queue
+  std::map<std::string, int> ends_;          // job -> how often it succeeded
+  std::map<std::string, int> deserved_;      // job -> attempts that failed or crashed
+  std::set<std::string> may_run_twice_;      // begun by a worker that nobody with a scoreboard recovered
+  std::set<std::string> charge_unknown_;     // failed under a worker that brood itself ended
+  std::vector<std::string> faults_, trace_;
+};
+
+}  // namespace brood::interleavings

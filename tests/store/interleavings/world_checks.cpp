@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "shared/store/keys.hpp"
+#include "tests/store/interleavings/world.hpp"
+
+namespace brood::interleavings {
+namespace {
+
+// Everything that holds jobs, in one look: what one key says and what the next one says belong together.
+const char* const look = R"lua(
+local found = {}
+for _, key in ipairs(redis.call("KEYS", "*")) do
+  local kind, members = redis.call("TYPE", key).ok, {}
+  if kind == "list" then members = redis.call("LRANGE", key, 0, -1) elseif kind == "zset" then members = redis.call("ZRANGE", key, 0, -1) end
+  for _, member in ipairs(members) do found[#found + 1] = key; found[#found + 1] = member end
+end
+return found
+)lua";
+
+std::map<std::string, std::vector<std::pair<std::string, std::string>>> places(Channel& redis) {
+  const Reply reply = redis.call({"EVAL", look, "0"});
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> found;  // job -> keys and payloads
+  for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2) {
+    const std::string payload(reply.view()[i + 1].text());
+    found[job_of(payload)].emplace_back(reply.view()[i].text(), payload);
+  }
+  return found;
+}
+
+}  // namespace
+
+// Law 3: a job is always in exactly one place, or done.
+void World::check_places() {
+  const auto found = places(redis_);
+  for (const auto& [job, home] : home_) {
+    const auto at = found.find(job);
+    const bool done = ends_.contains(job);
+    if (at == found.end()) {
+      if (!done) fault(job + " is lost");
+      continue;
+    }
+    if (at->second.size() > 1) {
+      fault(fmt::format("{} is in two places: {} and {}", job, at->second[0].first, at->second[1].first));
+    }
+    const bool in_flight = at->second[0].first.starts_with("brood:inflight:");
+    if (done && !in_flight && !may_run_twice_.contains(job)) {
+      fault(fmt::format("{} is done and waits in {} to be done again", job, at->second[0].first));
+    }
+  }
+}
+
+// A payload that a worker or a set holds says how often it was charged; the books say how often it deserved it.
+void World::check_charges(const std::string& payload) {
+  const std::string job = job_of(payload);
+  if (may_run_twice_.contains(job) || charge_unknown_.contains(job)) return;
+  const int charged = charges_of(payload);
+  if (charged != deserved_[job])
+    fault(fmt::format("{} was charged {} times for {} bad ends", job, charged, deserved_[job]));
+}
+
+bool World::every_job_has_ended() {
+  for (const auto& [job, at] : places(redis_)) {
+    for (const auto& [key, payload] : at) {
+      if (key != keys::dead) return false;
+    }
+  }
+  return true;
+}
+
+// The network falls silent, the workers leave in order, and what strangers left is swept up.
+void World::finish() {
+  for (auto& worker : workers_) worker->told_to_retire = true;
+  auto unfinished = [this] {
+    for (auto& worker : workers_) {
+      if (!worker->actor->done()) return true;
+    }
+    return !recoveries_.empty();
+  };
+  for (int i = 0; i < 5'000 && unfinished(); ++i) {
+    network_.deliver_one(random_);
+    for (auto& worker : workers_) {
+      if (!worker->channel->waits_for_redis()) worker->actor->resume();
+    }
+    for (auto& recovery : recoveries_) {
+      if (!recovery->channel->waits_for_redis()) recovery->actor->resume();
+    }
+    std::erase_if(recoveries_, [](const auto& recovery) { return recovery->actor->done(); });
+  }
+  if (unfinished()) fault("a worker or a recovery never ends");
+  while (network_.deliver_one(random_)) {
+  }
+  for (const auto& worker : workers_) {
+    if (!worker->actor->error().empty()) fault("a worker died of " + worker->actor->error());
+  }
+
+  // A registration that arrived after its worker's end left a field that no slot names.
+  const Reply fields = redis_.call({"HKEYS", keys::in_flight_hash(identity)});
+  for (std::size_t i = 0; i < fields.view().size(); ++i) {
+    const std::string field(fields.view()[i].text());
+    const std::size_t dot = field.find('.');
+    const DeadWorker ghost{identity, std::stoi(field.substr(0, dot)), std::stoull(field.substr(dot + 1)), std::nullopt,
+                           false};
+    const auto untouched = [](const std::string& payload, const std::string&) {
+      return Outcome{Outcome::Kind::requeue_head, payload, 0};
+    };
+    const RecoveryResult result = recover(redis_, ghost, DeadLimits{}, untouched, untouched);
+    if (result.given_back > 0) fault(fmt::format("{} held jobs that nobody knew of", field));
+  }
+  if (const int strays = give_back_lists_without_field(redis_); strays > 0) {
+    fault(fmt::format("{} jobs were in lists without a field", strays));
+  }
+  if (redis_.call({"HEXISTS", std::string(keys::brood_processes), identity}).view().integer() != 0) {
+    fault("the identity is still registered, though it owns nothing");
+  }
+  check_places();
+  for (const auto& [job, at] : places(redis_)) {
+    for (const auto& [key, payload] : at) check_charges(payload);
+  }
+}
+
+}  // namespace brood::interleavings

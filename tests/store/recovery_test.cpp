@@ -1,0 +1,373 @@
+#define BOOST_TEST_MODULE recovery
+#include "shared/store/recovery.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "shared/store/incarnation.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/settlement.hpp"
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+using Strings = std::vector<std::string>;
+using enum EntryState;
+
+namespace {
+
+const std::string identity = "host:1:0123456789ab";
+const std::string field = "2.17";
+const std::string hash = keys::in_flight_hash(identity);
+const std::string list = keys::in_flight_list(identity, field, "a");
+
+Outcome charge(const std::string& payload, const std::string& queue) {
+  return {Outcome::Kind::retry, payload + " charged from " + queue, 5};
+}
+Outcome orphan(const std::string& payload, const std::string&) {
+  return {Outcome::Kind::move_to_dead, payload + " orphaned", 4e9};
+}
+
+// A worker that held `payloads` of queue a at number 1 when it died.
+struct Grave {
+  RedisServer server;
+  Connection redis{server.address()};
+  DeadWorker dead{identity, 2, 17, std::nullopt, false};
+
+  explicit Grave(const Strings& payloads, std::optional<DeadWorker::Record> record = std::nullopt) {
+    dead.record = std::move(record);
+    bury(payloads);
+  }
+  void bury(const Strings& payloads) {
+    send(redis, register_incarnation(identity, "{}", field));
+    redis.call({"HSET", hash, field, "1 a"});
+    redis.call({"DEL", list});
+    for (const std::string& payload : payloads) redis.call({"LPUSH", list, payload});
+  }
+  RecoveryResult recover() { return brood::recover(redis, dead, DeadLimits{}, charge, orphan); }
+  Strings waiting() { return server.lrange("queue:a"); }
+  std::string type_of_list() { return std::string(redis.call({"TYPE", list}).view().text()); }
+};
+
+DeadWorker::Record at_number_1(std::vector<EntryState> entries) { return {1, std::move(entries)}; }
+
+// Lets something happen just before the n-th command.
+class Interrupted : public Channel {
+ public:
+  Interrupted(Channel& redis, int before, std::function<void()> happens)
+      : redis_(redis), left_(before), happens_(std::move(happens)) {}
+  Reply call(const Command& command) override {
+    if (left_-- == 0) happens_();
+    return redis_.call(command);
+  }
+  void disconnect() override { redis_.disconnect(); }
+
+ private:
+  Channel& redis_;
+  int left_;
+  std::function<void()> happens_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(only_the_running_job_is_charged) {
+  Grave grave({"1", "2", "3", "4"}, at_number_1({succeeded, running, fetched, fetched}));
+  grave.redis.call({"LPUSH", "queue:a", "5"});
+
+  const RecoveryResult result = grave.recover();
+
+  BOOST_TEST(result.acknowledged == 1);
+  BOOST_TEST(result.charged == 1);
+  BOOST_TEST(result.given_back == 2);
+  BOOST_TEST(grave.server.zrange("retry").at(0).first == "2 charged from a");
+  BOOST_TEST(grave.waiting() == (Strings{"5", "4", "3"}), boost::test_tools::per_element());  // 3 is next to run
+  BOOST_TEST(!grave.server.hget(hash, field));
+  BOOST_TEST(grave.server.size_of("brood:processes") == 0u);
+  BOOST_TEST(grave.server.keys("brood:recovered:*").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_job_is_charged_and_an_interrupted_one_is_not) {
+  Grave failing({"1", "2"}, at_number_1({failed, fetched}));
+  BOOST_TEST(failing.recover().charged == 1);
+  BOOST_TEST(failing.waiting() == Strings{"2"}, boost::test_tools::per_element());
+
+  Grave interrupting({"1", "2", "3"}, at_number_1({succeeded, interrupted, fetched}));
+  const RecoveryResult result = interrupting.recover();
+  BOOST_TEST(result.acknowledged == 1);
+  BOOST_TEST(result.charged == 0);
+  BOOST_TEST(interrupting.waiting() == (Strings{"3", "2"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_brood_ended_is_not_charged) {
+  Grave grave({"1", "2"}, at_number_1({succeeded, running}));
+  grave.dead.ended_by_brood = true;
+
+  const RecoveryResult result = grave.recover();
+
+  BOOST_TEST(result.acknowledged == 1);
+  BOOST_TEST(result.charged == 0);
+  BOOST_TEST(grave.waiting() == Strings{"2"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_settle_that_was_applied_after_all_leaves_only_unbegun_jobs) {
+  Grave grave({"1", "2"}, DeadWorker::Record{0, {running, fetched}});
+
+  const RecoveryResult result = grave.recover();
+
+  BOOST_TEST(result.charged == 0);
+  BOOST_TEST(result.given_back == 2);
+  BOOST_TEST(grave.waiting() == (Strings{"2", "1"}), boost::test_tools::per_element());
+  BOOST_TEST(grave.server.keys("brood:recovered:*").empty());
+}
+
+BOOST_AUTO_TEST_CASE(without_a_scoreboard_everything_goes_back_and_is_counted) {
+  for (const std::optional<DeadWorker::Record>& record :
+       {std::optional<DeadWorker::Record>{}, std::optional(DeadWorker::Record{999, {running}})}) {
+    Grave grave({"1", "2"}, record);
+
+    const RecoveryResult result = grave.recover();
+
+    BOOST_TEST(result.given_back == 2);
+    BOOST_TEST(grave.waiting() == (Strings{"2", "1"}), boost::test_tools::per_element());
+    const Strings counters = grave.server.keys("brood:recovered:*");
+    BOOST_REQUIRE(counters.size() == 2u);
+    // SHA-1 of "1" and of "2".
+    BOOST_TEST(counters[0] == "brood:recovered:356a192b7913b04c54574d18c28d46e6395428ab");
+    BOOST_TEST(counters[1] == "brood:recovered:da4b9237bacccdf19c0760cab7aec4a8359010b0");
+    BOOST_TEST(grave.server.get(counters[0]).value() == "1");
+    BOOST_TEST(grave.server.integer({"TTL", counters[0]}) > 72 * 3600 - 60);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_job_recovered_three_times_without_a_scoreboard_is_orphaned) {
+  Grave grave({"poison", "good"});
+  for (int i = 0; i < 2; ++i) {
+    BOOST_TEST(grave.recover().given_back == 2);
+    grave.redis.call({"DEL", "queue:a"});
+    grave.bury({"poison", i == 0 ? "good" : "better"});
+  }
+
+  const RecoveryResult result = grave.recover();
+
+  BOOST_TEST(result.orphaned == 1);
+  BOOST_TEST(result.given_back == 1);
+  BOOST_TEST(grave.server.zrange("dead").at(0).first == "poison orphaned");
+  BOOST_TEST(grave.waiting() == Strings{"better"}, boost::test_tools::per_element());
+
+  BOOST_TEST(grave.server.keys("brood:recovered:*").size() == 2u);  // good and better; the orphan is not counted on
+}
+
+BOOST_AUTO_TEST_CASE(a_third_recovery_asks_first_and_writes_nothing) {
+  Grave grave({"1"});
+  grave.redis.call({"SET", "brood:recovered:356a192b7913b04c54574d18c28d46e6395428ab", "2"});
+
+  const Reply reply =
+      send(grave.redis, recovery_call(grave.dead, {.queue = "a", .verdicts = {}, .orphans = {}}, {}, wall_now()));
+  const RecoveryAnswer answer = read_recovery(reply.view());
+
+  BOOST_TEST((answer.kind == RecoveryAnswer::Kind::orphans));
+  BOOST_TEST(answer.payloads == Strings{"1"}, boost::test_tools::per_element());
+  BOOST_TEST(grave.server.hget(hash, field).value() == "1 a");
+  BOOST_TEST(grave.server.size_of(list) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(of_equal_payloads_one_is_orphaned_and_none_is_lost) {
+  Grave grave({"1", "1", "1"});
+  grave.redis.call({"SET", "brood:recovered:356a192b7913b04c54574d18c28d46e6395428ab", "2"});
+
+  const RecoveryResult result = grave.recover();
+
+  BOOST_TEST(result.orphaned == 1);
+  BOOST_TEST(grave.waiting() == (Strings{"1", "1"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_counter_of_another_type_does_not_stop_a_recovery) {
+  Grave grave({"1"});
+  grave.redis.call({"LPUSH", "brood:recovered:356a192b7913b04c54574d18c28d46e6395428ab", "x"});
+  BOOST_TEST(grave.recover().given_back == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_second_recovery_finds_that_somebody_was_first) {
+  Grave grave({"1"}, at_number_1({running}));
+  grave.recover();
+
+  const RecoveryResult again = grave.recover();
+
+  BOOST_TEST(again.somebody_was_first);
+  BOOST_TEST(grave.server.size_of("retry") == 1u);
+  const RecoveryAnswer answer = read_recovery(
+      send(grave.redis, recovery_call(grave.dead, {.queue = "a", .verdicts = {}, .orphans = {}}, {}, wall_now()))
+          .view());
+  BOOST_TEST(answer.result.somebody_was_first);
+}
+
+BOOST_AUTO_TEST_CASE(the_identity_stays_while_another_worker_is_registered) {
+  Grave grave({"1"}, at_number_1({running}));
+  send(grave.redis, register_incarnation(identity, "{}", "3.18"));
+  grave.recover();
+  BOOST_TEST(grave.server.hget("brood:processes", identity).value() == "{}");
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_list_that_may_be_waited_for_gets_a_tombstone) {
+  Grave grave({}, DeadWorker::Record{1, {}});
+  grave.redis.call({"LPUSH", "queue:a", "late"});
+
+  grave.recover();
+
+  BOOST_TEST(grave.server.get(list).value() == "dead");
+  BOOST_TEST(grave.server.integer({"TTL", list}) > 3500);
+  // What the dead worker's last wait does when it arrives now.
+  BOOST_TEST(
+      grave.redis.call({"BLMOVE", "queue:a", list, "RIGHT", "LEFT", "1"}).view().error().starts_with("WRONGTYPE"));
+  BOOST_TEST(grave.waiting() == Strings{"late"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(no_tombstone_where_nothing_can_be_on_its_way) {
+  Grave holding({"1"}, at_number_1({fetched}));
+  holding.recover();
+  BOOST_TEST(holding.type_of_list() == "none");
+
+  Grave polling({}, DeadWorker::Record{1, {}});
+  polling.redis.call({"HSET", hash, field, "1 "});
+  polling.recover();
+  BOOST_TEST(polling.server.keys("brood:inflight:*").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_settle_of_the_dead_that_arrives_in_between_is_respected) {
+  Grave grave({"1"}, at_number_1({running}));
+  Settlement late;
+  late.identity = identity;
+  late.field = field;
+  late.number = 1;
+  late.held_queue = "a";
+  late.outcomes = {Outcome{}};
+  late.draw = {"b"};
+  late.want = 1;
+  grave.redis.call({"LPUSH", "queue:b", "2"});
+  // After the field was read and before the script is sent.
+  Interrupted channel(grave.redis, 2, [&] { send(grave.redis, settle_and_fetch(late, wall_now())); });
+
+  const RecoveryResult result = recover(channel, grave.dead, DeadLimits{}, charge, orphan);
+
+  BOOST_TEST(result.charged == 0);
+  BOOST_TEST(result.given_back == 1);
+  BOOST_TEST(grave.server.lrange("queue:b") == Strings{"2"}, boost::test_tools::per_element());
+  BOOST_TEST(grave.server.size_of("retry") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_entry_is_charged_only_if_it_is_the_one_that_was_read) {
+  Grave grave({"1", "2"}, at_number_1({running, fetched}));
+  Interrupted channel(grave.redis, 2, [&] { grave.redis.call({"LSET", list, "-1", "other"}); });
+
+  const RecoveryResult result = recover(channel, grave.dead, DeadLimits{}, charge, orphan);
+
+  BOOST_TEST(result.charged == 0);
+  BOOST_TEST(grave.waiting() == (Strings{"2", "other"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_payload_is_charged_like_any_other) {
+  Grave grave({"", "2"}, at_number_1({running, fetched}));
+  BOOST_TEST(grave.recover().charged == 1);
+  BOOST_TEST(grave.server.zrange("retry").at(0).first == " charged from a");
+}
+
+BOOST_AUTO_TEST_CASE(a_charge_may_store_the_job_nowhere) {
+  Grave grave({"1", "2"}, at_number_1({running, fetched}));
+  const auto discard = [](const std::string&, const std::string&) { return Outcome{}; };
+
+  const RecoveryResult result = recover(grave.redis, grave.dead, DeadLimits{}, discard, orphan);
+
+  BOOST_TEST(result.charged == 1);
+  BOOST_TEST(grave.waiting() == Strings{"2"}, boost::test_tools::per_element());
+  BOOST_TEST(grave.server.keys() == Strings{"queue:a"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_charge_into_the_dead_set_trims_it) {
+  Grave grave({"1"}, at_number_1({running}));
+  grave.redis.call({"ZADD", "dead", "5", "old"});
+  recover(grave.redis, grave.dead, DeadLimits{}, orphan, orphan);
+  const auto dead = grave.server.zrange("dead");
+  BOOST_REQUIRE(dead.size() == 1u);
+  BOOST_TEST(dead[0].first == "1 orphaned");
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_type_refuses_the_recovery_until_it_is_put_right) {
+  for (const std::string key : {"retry", "queue:a", "brood:processes"}) {
+    Grave grave({"1", "2"}, at_number_1({running, fetched}));
+    grave.redis.call({"DEL", key});
+    grave.redis.call({"SET", key, "x"});
+
+    BOOST_CHECK_THROW(grave.recover(), UnexpectedReply);
+    BOOST_TEST(grave.server.hget(hash, field).value() == "1 a");
+    BOOST_TEST(grave.server.size_of(list) == 2u);
+
+    grave.redis.call({"DEL", key});
+    const RecoveryResult result = grave.recover();
+    BOOST_TEST(result.charged + result.given_back == 2);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_full_redis_lets_a_recovery_through) {
+  Grave grave({"1", "2", "3"}, at_number_1({succeeded, running, fetched}));
+  grave.redis.call({"CONFIG", "SET", "maxmemory", "1"});
+
+  const RecoveryResult result = grave.recover();
+
+  BOOST_TEST(result.acknowledged + result.charged + result.given_back == 3);
+  BOOST_TEST(grave.server.size_of("retry") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(long_lists_keep_their_order) {
+  Strings payloads;
+  for (int i = 0; i < 5'000; ++i) payloads.push_back(std::to_string(i));
+  for (const bool known : {true, false}) {
+    Grave grave(payloads, known ? std::optional(at_number_1({})) : std::nullopt);
+    BOOST_TEST(grave.recover().given_back == 5'000);
+    BOOST_TEST((grave.waiting() == Strings(payloads.rbegin(), payloads.rend())));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_scribbled_field_is_removed_and_its_list_found_by_the_sweep) {
+  Grave grave({"1"}, at_number_1({running}));
+  grave.redis.call({"HSET", hash, field, "rubbish"});
+
+  grave.recover();
+
+  BOOST_TEST(!grave.server.hget(hash, field));
+  BOOST_TEST(give_back_lists_without_field(grave.redis) == 1);
+  BOOST_TEST(grave.waiting() == Strings{"1"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_sweep_gives_back_lists_without_a_field_and_no_others) {
+  Grave grave({"owned"});
+  const std::string stray = keys::in_flight_list(identity, "2.16", "x:y");
+  for (int i = 0; i < 250; ++i) grave.redis.call({"LPUSH", stray, std::to_string(i)});
+  grave.redis.call({"LPUSH", "queue:x:y", "waits"});
+  grave.redis.call({"LPUSH", "brood:inflight:no such shape:x", "1"});
+  grave.redis.call({"SET", keys::in_flight_list(identity, "2.15", "x"), "dead"});
+
+  BOOST_TEST(give_back_lists_without_field(grave.redis) == 250);
+  BOOST_TEST(give_back_lists_without_field(grave.redis) == 0);
+
+  const Strings waiting = grave.server.lrange("queue:x:y");
+  BOOST_REQUIRE(waiting.size() == 251u);
+  BOOST_TEST(waiting.front() == "waits");
+  BOOST_TEST(waiting.back() == "0");
+  BOOST_TEST(grave.server.size_of(list) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(the_sweep_goes_on_behind_a_queue_that_is_no_list) {
+  Grave grave({});
+  for (const std::string queue : {"bad", "good"})
+    grave.redis.call({"LPUSH", keys::in_flight_list(identity, "2.16", queue), "1"});
+  grave.redis.call({"SET", "queue:bad", "x"});
+
+  BOOST_TEST(give_back_lists_without_field(grave.redis) == 1);
+  BOOST_TEST(grave.server.size_of(keys::in_flight_list(identity, "2.16", "bad")) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(fields_are_read_strictly) {
+  BOOST_TEST(parse_last_settle("12 a b").value().number == 12u);
+  BOOST_TEST(parse_last_settle("12 a b").value().queue == "a b");
+  BOOST_TEST(parse_last_settle("0 ").value().queue == "");
+  for (const char* text : {"", " a", "12", "-1 a", "x a", "99999999999999999999 a"})
+    BOOST_TEST(!parse_last_settle(text), text);
+}

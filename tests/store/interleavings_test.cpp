@@ -88,6 +88,10 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
 
 BOOST_AUTO_TEST_CASE(without_numbers_it_goes_wrong) { BOOST_TEST(first_bad_seed({.numbers_unchecked = true}) != 0u); }
 
+BOOST_AUTO_TEST_CASE(with_a_recovery_that_ignores_the_number_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.recovery_unchecked = true}) != 0u);
+}
+
 BOOST_AUTO_TEST_CASE(with_an_incarnation_used_twice_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.incarnations_reused = true}) != 0u);
 }

@@ -25,6 +25,7 @@ inline int charges_of(const std::string& payload) { return std::stoi(payload.sub
 // Rules that a run can switch off, to show what each is for.
 struct Broken {
   bool numbers_unchecked = false;       // the script settles whatever number it is sent
+  bool recovery_unchecked = false;      // the recovery judges the list by the scoreboard whatever the number says
   bool incarnations_reused = false;     // a refilled slot goes on under its predecessor's name
   bool number_before_clearing = false;  // the number of the new batch meets the states of the old one
   bool resends_renumbered = false;      // an unanswered settle is sent again as if it were the next one

@@ -49,6 +49,14 @@ struct Everything {
   std::optional<int> likely = 5;
   void perform() {}
 };
+struct Tree {
+  int n = 0;
+  std::vector<Tree> children = {};
+};
+struct Walk {
+  Tree tree;
+  void perform() {}
+};
 struct Named {
   static constexpr std::string_view job_class = "Ruby::Name";
   static constexpr JobOptions options{.queue = "low",
@@ -158,6 +166,12 @@ BOOST_AUTO_TEST_CASE(trailing_optional_fields_that_are_empty_by_default_are_not_
   };
   BOOST_TEST(write_arguments(Defaulted{.level = std::nullopt}) == "[null]");
   BOOST_TEST(write_arguments(Shapes::None{}) == "[]");
+}
+
+BOOST_AUTO_TEST_CASE(a_struct_may_hold_more_of_its_kind) {
+  const Push push = detail::pushed_job(Shapes::Walk{.tree = {1, {{2}, {3, {{4}}}}}});
+  BOOST_TEST(push.args == "[[1,[[2,[]],[3,[[4,[]]]]]]]");
+  BOOST_TEST(read_arguments<Shapes::Walk>("Walk", push.args).tree.children[1].children[0].n == 4);
 }
 
 BOOST_AUTO_TEST_CASE(a_misfit_is_told_with_its_place) {

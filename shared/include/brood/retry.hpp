@@ -17,20 +17,20 @@ inline constexpr UsualDelay usual_delay{};  // as if there were no hook
 // that answers in only one of these ways may return it as it is.
 class RetryDecision {
  public:
-  enum class Kind { usual_delay, delay, discard, kill };
+  enum class Kind { usual, after_delay, discarded, killed };
 
   constexpr RetryDecision(UsualDelay) {}
-  constexpr RetryDecision(Discard) : kind_(Kind::discard) {}
-  constexpr RetryDecision(Kill) : kind_(Kind::kill) {}
+  constexpr RetryDecision(Discard) : kind_(Kind::discarded) {}
+  constexpr RetryDecision(Kill) : kind_(Kind::killed) {}
   template <typename Number, typename Period>
   constexpr RetryDecision(std::chrono::duration<Number, Period> delay)
-      : kind_(Kind::delay), delay_(std::chrono::ceil<std::chrono::seconds>(delay)) {}
+      : kind_(Kind::after_delay), delay_(std::chrono::ceil<std::chrono::seconds>(delay)) {}
 
   constexpr Kind kind() const { return kind_; }
   constexpr std::chrono::seconds delay() const { return delay_; }
 
  private:
-  Kind kind_ = Kind::usual_delay;
+  Kind kind_ = Kind::usual;
   std::chrono::seconds delay_{0};
 };
 

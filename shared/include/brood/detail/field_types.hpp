@@ -51,23 +51,29 @@ concept Scalar = std::same_as<Type, bool> || Integer<Type> || std::floating_poin
 template <typename Type>
 concept NestedStruct = std::is_class_v<Type> && std::is_aggregate_v<Type> && !Scalar<Type> && !Sequence<Type>;
 
-template <typename Job, std::size_t number, typename Type>
-struct FieldOf;
+template <typename Type>
+inline constexpr bool never = false;
+
+template <typename Struct, typename... Outer>
+constexpr bool check_fields();
 
 // Instantiated for every field of a job, so that the compiler's note names job, field number (from 1) and type.
-template <typename Job, std::size_t number, typename Type>
+// `Outer` are the structs around it: one that holds itself is looked at once.
+template <typename Job, std::size_t number, typename Type, typename... Outer>
 constexpr bool check_field() {
   if constexpr (Scalar<Type>) {
     return true;
   } else if constexpr (is_a<Type, std::optional> || Sequence<Type>) {
-    return check_field<Job, number, typename Type::value_type>();
+    return check_field<Job, number, typename Type::value_type, Outer...>();
   } else if constexpr (is_string_map<Type>) {
-    return check_field<Job, number, typename Type::mapped_type>();
+    return check_field<Job, number, typename Type::mapped_type, Outer...>();
+  } else if constexpr ((std::same_as<Type, Job> || ... || std::same_as<Type, Outer>)) {
+    return true;
   } else if constexpr (NestedStruct<Type>) {
-    return FieldOf<Type, 0, Type>::checked;
+    return check_fields<Type, Job, Outer...>();
   } else {
     static_assert(
-        sizeof(FieldOf<Job, number, Type>) == 0,
+        never<Type>,
         "brood: this field of the job has a type that no JSON argument fits; use bool, an integer, a floating "
         "point number, std::string, std::optional, std::vector, std::array, a map with std::string keys, a "
         "plain struct or brood::Json");
@@ -75,13 +81,13 @@ constexpr bool check_field() {
   }
 }
 
-template <typename Job, std::size_t... I>
+template <typename Job, typename... Outer, std::size_t... I>
 constexpr bool check_each_field(std::index_sequence<I...>) {
-  return (check_field<Job, I + 1, FieldType<Job, I>>() && ...);
+  return (check_field<Job, I + 1, FieldType<Job, I>, Outer...>() && ...);
 }
 
 // Refuses, with a sentence, a struct whose fields cannot be arguments.
-template <typename Job>
+template <typename Job, typename... Outer>
 constexpr bool check_fields() {
   static_assert(
       std::is_aggregate_v<Job>,
@@ -92,16 +98,11 @@ constexpr bool check_fields() {
     if constexpr (!has_base<Job>() && field_count<Job> <= max_fields) {
       constexpr bool array = has_array<Job>(std::make_index_sequence<field_count<Job>>{});
       static_assert(!array, "brood: the job has a field that is an array such as int[3]; use std::array");
-      if constexpr (!array) return check_each_field<Job>(std::make_index_sequence<field_count<Job>>{});
+      if constexpr (!array) return check_each_field<Job, Outer...>(std::make_index_sequence<field_count<Job>>{});
     }
   }
   return false;
 }
-
-template <typename Struct, typename Type>
-struct FieldOf<Struct, 0, Type> {
-  static constexpr bool checked = check_fields<Struct>();
-};
 
 // How many leading fields must be given.
 template <typename Job>

@@ -63,16 +63,16 @@ inline void answer_with_thrown(abi::Answer& answer) {
 
 inline void set_answer(abi::Answer& answer, const RetryDecision& decision) {
   switch (decision.kind()) {
-    case RetryDecision::Kind::usual_delay:
+    case RetryDecision::Kind::usual:
       answer.kind = abi::answer_none;
       return;
-    case RetryDecision::Kind::discard:
+    case RetryDecision::Kind::discarded:
       answer.kind = abi::answer_discard;
       return;
-    case RetryDecision::Kind::kill:
+    case RetryDecision::Kind::killed:
       answer.kind = abi::answer_kill;
       return;
-    case RetryDecision::Kind::delay:
+    case RetryDecision::Kind::after_delay:
       answer.kind = decision.delay().count() > 0 ? abi::answer_delay : abi::answer_none;
       answer.delay_seconds = decision.delay().count();
       return;

@@ -20,9 +20,10 @@ class ProcessTable {
     pid_t pid = 0;                  // 0: vacant
     std::uint64_t incarnation = 0;  // the last one assigned; never reused
     SteadyTime occupied_since{};
-    SteadyTime rests_until{};      // when vacant: not to be refilled before
-    bool killed_by_brood = false;  // the supervisor itself sent this occupant SIGKILL
-    bool ready = false;            // it has said so
+    SteadyTime rests_until{};            // when vacant: not to be refilled before
+    bool killed_by_brood = false;        // the supervisor itself sent this occupant SIGKILL
+    bool ready = false;                  // it has said so
+    std::uint64_t processed_before = 0;  // the slot's counter when it was forked
   };
 
   // `capsule_sizes[i]` workers for capsule i; slots are numbered from 0 in that order.

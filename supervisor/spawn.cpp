@@ -129,6 +129,7 @@ pid_t spawn_program(const SpawnSettings& settings, const std::vector<std::string
   words.push_back(nullptr);
   return spawn(settings, [&] {
     ::signal(SIGPIPE, SIG_DFL);
+    for (const int fd : settings.keep) fcntl(fd, F_SETFD, 0);  // across the exec too
     execvp(words[0], words.data());
     log::error("exec_failed", {{"program", argv[0]}, {"reason", std::generic_category().message(errno)}});
     return 127;

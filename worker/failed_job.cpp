@@ -31,7 +31,10 @@ Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::str
     const bool discard = ask_hooks && ask_exhausted(registry, verdict.payload, queue, failure);
     buried = goes_to_dead(verdict.payload, discard);
   }
-  if (ask_hooks) run_death_handlers(registry, verdict.payload, queue, failure);
+  if (ask_hooks) {
+    const bool discards = verdict.kind == Verdict::Kind::exhausted && !buried;
+    run_death_handlers(registry, discards ? discarded(verdict.payload, now) : verdict.payload, queue, failure);
+  }
   log::warn(buried ? "job_died" : "job_discarded", {{"jid", job.jid()},
                                                     {"class", job.display_class()},
                                                     {"queue", queue},

@@ -59,9 +59,7 @@ class Worker {
                     .slot = seat.slot,
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
                     .new_incarnation = [this] { return control_.ask_for_incarnation(); },
-                    .pause = [this](std::chrono::milliseconds length) { pause(length); }}) {
-    redis_.give_up_on_eof_of(seat.control);
-  }
+                    .pause = [this](std::chrono::milliseconds length) { pause(length); }}) {}
 
   void load_libraries() {
     for (const std::string& path : config_.require) registry_.load(path);

@@ -9,7 +9,7 @@
 
 #include "shared/log_line.hpp"
 #include "shared/nearest.hpp"
-#include "supervisor/cli/version.hpp"
+#include "supervisor/version.hpp"
 
 namespace brood {
 namespace {

@@ -19,7 +19,7 @@
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/run_options.hpp"
 #include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/version.hpp"
+#include "supervisor/version.hpp"
 
 namespace brood {
 namespace {

@@ -1,0 +1,110 @@
+#include "supervisor/cli/run.hpp"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "shared/check.hpp"
+#include "shared/identity.hpp"
+#include "shared/log.hpp"
+#include "shared/paths.hpp"
+#include "shared/redis_location.hpp"
+#include "supervisor/process_title.hpp"
+#include "supervisor/spawn.hpp"
+#include "supervisor/supervisor.hpp"
+#include "worker/autopsy.hpp"
+#include "worker/job_registry.hpp"
+#include "worker/worker.hpp"
+
+namespace brood {
+namespace {
+
+// In a child: the supervisor's process loads no job library, not even to look at it.
+int check_libraries(const Config& config) {
+  const pid_t child = spawn({.title = "brood: check", .keep = {}}, [&] {
+    try {
+      JobRegistry registry;
+      for (const std::string& path : config.require) registry.load(path);
+      std::cout << "libraries: " << config.require.size() << ", job classes:";
+      for (const std::string& name : registry.class_names()) std::cout << ' ' << name;
+      std::cout << std::endl;
+      return EX_OK;
+    } catch (const LibraryError& error) {
+      std::cerr << "brood: " << error.what() << std::endl;
+      return EX_CONFIG;
+    }
+  });
+  int status = 0;
+  check("waitpid", waitpid(child, &status, 0));
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  std::cerr << "brood: loading the libraries ended the process that tried: killed by signal " << WTERMSIG(status)
+            << std::endl;
+  return EX_CONFIG;
+}
+
+int check_everything(const Config& config, const RedisAddress& redis) {
+  std::cout << "configuration: " << config.concurrency() << " workers in " << config.capsules.size() << " capsule"
+            << (config.capsules.size() == 1 ? "" : "s") << "\n"
+            << "redis: " << (uses_embedded_redis(config.redis) ? "embedded, " : "") << redis.without_password()
+            << std::endl;
+  const int status = check_libraries(config);
+  if (status == EX_OK) std::cout << "everything can run" << std::endl;
+  return status;
+}
+
+void make_private_directory(const std::string& path) {
+  std::filesystem::create_directories(path);
+  struct stat about {};
+  check("stat", stat(path.c_str(), &about));
+  // A directory in /tmp that somebody else made first would hand them our scoreboard.
+  if (about.st_uid != geteuid() && geteuid() != 0)
+    throw std::runtime_error("the runtime directory " + path + " belongs to another user; set RUNTIME_DIRECTORY");
+  if (about.st_uid == geteuid()) chmod(path.c_str(), 0700);
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options) {
+  const Config config = load_config(options.config_path, options.overrides);
+  const RedisAddress redis = locate_redis(config.redis);
+  if (options.check) return check_everything(config, redis);
+
+  log::Options log = config.log;
+  log.journald = log.file.empty() && log::standard_error_is_the_journal();
+  log.colour = log.file.empty() && log::standard_error_takes_colour();
+  log::open(log);
+  for (const std::string& warning : config.warnings) log::warn("configuration", {{"warning", warning}});
+  if (geteuid() == 0)
+    log::warn("running_as_root", {{"hint", "jobs run with all rights; a user of their own is safer"}});
+  if (config.require.empty())
+    log::warn("no_job_library", {{"hint", "name one with -r; every job will fail as an unknown class"}});
+  if (config.capsules.empty()) throw ConfigError("no workers are configured");
+
+  const std::string runtime = runtime_directory();
+  make_private_directory(runtime);
+  const Identity identity = Identity::of_this_process();
+  std::optional<EmbeddedRedis> embedded;
+  if (uses_embedded_redis(config.redis)) embedded.emplace(state_directory(), embedded_socket_path());
+
+  const ChildBodies bodies{
+      .worker = [&](const Seat& seat) { return run_worker(seat, config, identity, redis); },
+      .autopsy = [&](const std::vector<Casualty>& casualties,
+                     RecoveryMode mode) { return run_autopsy(casualties, mode, config, redis); },
+      .estate = [&](const Estate& estate, RecoveryMode mode) { return settle_estate(estate, mode, config, redis); },
+      .sweep = [&] { return sweep_stray_lists(redis); }};
+
+  set_process_title("brood: supervisor" + (config.tag.empty() ? "" : " " + config.tag));
+  Supervisor supervisor({.config = config,
+                         .identity = identity,
+                         .redis = redis,
+                         .embedded_redis = std::move(embedded),
+                         .runtime_directory = runtime,
+                         .bodies = bodies});
+  return supervisor.run();
+}
+
+}  // namespace brood

@@ -1,0 +1,145 @@
+#include "supervisor/recovery.hpp"
+
+#include <sysexits.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+
+#include "shared/log.hpp"
+#include "shared/store/keys.hpp"
+#include "supervisor/spawn.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_run = 5s;
+constexpr auto first_pause = 100ms;
+constexpr auto longest_pause = 5'000ms;
+constexpr int most_children = 4;
+
+RecoveryMode less_daring(RecoveryMode mode) {
+  return mode == RecoveryMode::full ? RecoveryMode::no_library : RecoveryMode::bury;
+}
+
+}  // namespace
+
+Recovery::Recovery(const ChildBodies& bodies) : bodies_(bodies) {}
+
+void Recovery::add(Casualty casualty) {
+  if (!casualty.cause) {
+    const auto shared = std::find_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
+      const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work);
+      return task.pid == 0 && casualties != nullptr && !casualties->front().cause;
+    });
+    if (shared != tasks_.end()) {
+      std::get<std::vector<Casualty>>(shared->work).push_back(std::move(casualty));
+      return;
+    }
+  }
+  Task task;
+  task.work = std::vector<Casualty>{std::move(casualty)};
+  tasks_.push_back(std::move(task));
+}
+
+void Recovery::add(Estate estate, std::function<void()> done) {
+  Task task;
+  task.work = EstateTask{std::move(estate), std::move(done)};
+  tasks_.push_back(std::move(task));
+}
+
+void Recovery::sweep() {
+  Task task;
+  task.work = Sweep{};
+  tasks_.push_back(std::move(task));
+}
+
+void Recovery::spawn_due(SteadyTime now) {
+  for (Task& task : tasks_) {
+    if (running() >= most_children) return;
+    if (task.pid == 0 && task.not_before <= now) start(task, now);
+  }
+}
+
+void Recovery::start(Task& task, SteadyTime now) {
+  const auto body = [&]() -> int {
+    if (const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work))
+      return bodies_.autopsy(*casualties, task.mode);
+    if (const auto* estate = std::get_if<EstateTask>(&task.work)) return bodies_.estate(estate->estate, task.mode);
+    return bodies_.sweep();
+  };
+  try {
+    task.pid = spawn(
+        {.title = "brood: autopsy", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, body);
+    task.deadline = now + longest_run;
+    task.overdue = false;
+  } catch (const std::system_error& error) {
+    log::warn("recovery_waits", {{"reason", error.what()}});
+    task.not_before = now + first_pause * 10;
+  }
+}
+
+void Recovery::kill_overdue(SteadyTime now) {
+  for (Task& task : tasks_) {
+    if (task.pid == 0 || task.deadline > now || task.overdue) continue;
+    task.overdue = true;
+    kill(-task.pid, SIGKILL);
+    kill(task.pid, SIGKILL);
+  }
+}
+
+bool Recovery::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
+  const auto task = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& t) { return t.pid == pid; });
+  if (task == tasks_.end()) return false;
+  task->pid = 0;
+  if (status.exited && status.value == EX_OK) {
+    std::function<void()> done;
+    if (auto* estate = std::get_if<EstateTask>(&task->work)) done = std::move(estate->done);
+    tasks_.erase(task);
+    if (done) done();
+    return true;
+  }
+  const bool lost_redis = status.exited && status.value == EX_TEMPFAIL;
+  if (!lost_redis) {
+    log::warn("autopsy_failed", {{"child_pid", pid}, {"status", status.describe()}, {"overdue", task->overdue}});
+    task->mode = less_daring(task->mode);
+  }
+  task->pause = std::clamp<std::chrono::milliseconds>(task->pause * 2, first_pause, longest_pause);
+  task->not_before = now + (lost_redis || task->mode == RecoveryMode::bury ? task->pause : 0ms);
+  return true;
+}
+
+std::optional<SteadyTime> Recovery::next_deadline() const {
+  std::optional<SteadyTime> next;
+  for (const Task& task : tasks_) {
+    if (task.overdue && task.pid != 0) continue;
+    const SteadyTime at = task.pid != 0 ? task.deadline : task.not_before;
+    if (!next || at < *next) next = at;
+  }
+  return next;
+}
+
+bool Recovery::is_child(pid_t pid) const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& task) { return task.pid == pid; });
+}
+
+std::set<std::string> Recovery::fields_of(const std::string& identity) const {
+  std::set<std::string> fields;
+  for (const Task& task : tasks_) {
+    const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work);
+    if (casualties == nullptr) continue;
+    for (const Casualty& casualty : *casualties) {
+      if (casualty.worker.identity == identity)
+        fields.insert(keys::worker_field(casualty.worker.slot, casualty.worker.incarnation));
+    }
+  }
+  return fields;
+}
+
+int Recovery::running() const {
+  return static_cast<int>(std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.pid != 0; }));
+}
+
+}  // namespace brood

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <list>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "supervisor/child_bodies.hpp"
+#include "supervisor/worker_end.hpp"
+
+namespace brood {
+
+// Sees to it that what dead workers had in flight is acknowledged, charged or given back: by short-lived children, so
+// that nothing of it can hold up or take down the supervisor.  A child that fails is followed by one that dares less;
+// one that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
+class Recovery {
+ public:
+  explicit Recovery(const ChildBodies& bodies);
+
+  void add(Casualty casualty);
+  // `done` is called when all that the dead supervisor had in flight has been seen to.
+  void add(Estate estate, std::function<void()> done);
+  void sweep();
+
+  // Forks the children that are due; called while Redis answers.
+  void spawn_due(SteadyTime now);
+  // Ends children that take too long.
+  void kill_overdue(SteadyTime now);
+  // One of our children ended; false when `pid` was none of ours.
+  bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
+
+  std::optional<SteadyTime> next_deadline() const;
+  bool is_child(pid_t pid) const;
+  // "<slot>.<incarnation>" of every casualty of `identity` that is still to be answered.
+  std::set<std::string> fields_of(const std::string& identity) const;
+  bool is_idle() const { return tasks_.empty(); }
+
+ private:
+  struct EstateTask {
+    Estate estate;
+    std::function<void()> done;
+  };
+  struct Sweep {};
+  struct Task {
+    std::variant<std::vector<Casualty>, EstateTask, Sweep> work;
+    RecoveryMode mode = RecoveryMode::full;
+    SteadyTime not_before{};
+    std::chrono::milliseconds pause{0};
+    pid_t pid = 0;  // 0: waits
+    SteadyTime deadline{};
+    bool overdue = false;
+  };
+
+  void start(Task& task, SteadyTime now);
+  int running() const;
+
+  const ChildBodies& bodies_;
+  std::list<Task> tasks_;
+};
+
+}  // namespace brood

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace brood {
+
+// What systemd is told, by datagrams to $NOTIFY_SOCKET (sd_notify(3)).  Without that variable nothing is sent.
+class ServiceNotify {
+ public:
+  ServiceNotify();
+
+  void ready();
+  void stopping();
+  void status(const std::string& line);  // sent when it differs from the last one
+  void watchdog();
+
+  bool listening() const { return !socket_.empty(); }
+  // How often watchdog() is to be called: half of $WATCHDOG_USEC; nullopt when systemd does not watch this process.
+  std::optional<std::chrono::nanoseconds> watchdog_interval() const { return watchdog_interval_; }
+
+ private:
+  void send(const std::string& state) const;
+
+  std::string socket_;
+  std::string last_status_;
+  std::optional<std::chrono::nanoseconds> watchdog_interval_;
+};
+
+}  // namespace brood

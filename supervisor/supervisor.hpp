@@ -1,0 +1,127 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shared/config.hpp"
+#include "shared/identity.hpp"
+#include "shared/redis/address.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "shared/scoreboard.hpp"
+#include "supervisor/child_bodies.hpp"
+#include "supervisor/embedded_redis.hpp"
+#include "supervisor/event_loop.hpp"
+#include "supervisor/heartbeat.hpp"
+#include "supervisor/inheritance.hpp"
+#include "supervisor/orphan_watch.hpp"
+#include "supervisor/phase.hpp"
+#include "supervisor/process_pruning.hpp"
+#include "supervisor/process_table.hpp"
+#include "supervisor/recovery.hpp"
+#include "supervisor/resolver.hpp"
+#include "supervisor/restart_policy.hpp"
+#include "supervisor/scheduler.hpp"
+#include "supervisor/service_notify.hpp"
+
+namespace brood {
+
+// The parent: keeps every slot filled, watches, schedules, recovers, and stops in order.  Never runs a job and never
+// waits for anything but its loop.
+class Supervisor {
+ public:
+  struct Setup {
+    Config config;
+    Identity identity;
+    RedisAddress redis;
+    std::optional<EmbeddedRedis> embedded_redis;
+    std::string runtime_directory;
+    ChildBodies bodies;
+  };
+  explicit Supervisor(Setup setup);
+  ~Supervisor();
+
+  // Runs until it has been told to stop and everything is in order.  Returns the exit status: 0, or 78 when Redis is
+  // unfit or no worker ever became ready.
+  int run();
+
+ private:
+  // The last steps, one after the other, once every worker is reaped.
+  enum class Farewell { not_yet, recovering, reporting, stopping_redis, done };
+
+  // What came.
+  void heed(const signalfd_siginfo& signal);
+  void redis_connected();
+  void redis_disconnected(const std::string& why);
+  void worker_said(int slot);
+
+  // What is to be done, each turn.
+  void reap_children();
+  void kill_overdue_workers();
+  void refill_vacant_slots();
+  void advance_farewell();
+  void keep_time();
+
+  void order(Order order);
+  void tell_workers(std::uint32_t flags);
+  void tell_worker(int slot, std::uint32_t flags);
+  void dump_stacks();
+  void spawn_worker(int slot);
+  void reap_worker(int slot, const ExitStatus& status);
+  void note_failed_start(int slot);
+  void connect();
+  void start_embedded_redis();
+  void judge_redis_info(const AsyncConnection::Result& info);
+  void report_status();
+  void fail(int exit_code);
+
+  std::vector<SeenSlot> heartbeat_slots() const;
+  std::set<std::string> living_fields() const;
+  ProcessFacts process_facts() const;
+  bool belongs_to_us(pid_t pid) const;
+
+  Config config_;
+  Identity identity_;
+  RedisAddress address_;
+  std::optional<EmbeddedRedis> embedded_redis_;
+  ChildBodies bodies_;
+
+  EventLoop loop_;
+  std::deque<signalfd_siginfo> signals_;
+  SignalSource signal_source_;
+  Scoreboard scoreboard_;
+  ProcessTable table_;
+  std::vector<RestartPolicy> restart_policies_;
+  struct Pipe {
+    UniqueFd fd;
+    std::unique_ptr<FdWatch> watch;  // destroyed before fd is closed
+  };
+  std::vector<Pipe> pipes_;
+  ServiceNotify service_;
+  Recovery recovery_;
+  Inheritance inheritance_;
+  Resolver resolver_;
+  AsyncConnection redis_;
+  Scheduler scheduler_;
+  Heartbeat heartbeat_;
+  ProcessPruning pruning_;
+  OrphanWatch orphan_watch_;
+
+  Phase phase_ = Phase::running;
+  Farewell farewell_ = Farewell::not_yet;
+  int exit_code_ = 0;
+  WallTime started_at_;
+  SteadyTime stop_deadline_{}, farewell_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
+  std::optional<SteadyTime> redis_away_since_;
+  std::optional<SteadyTime> next_resolve_;
+  bool redis_was_fit_ = false;
+  bool ready_ = false;
+  std::set<int> failed_starts_;  // slots whose occupants ended before any worker was ever ready
+  Timer alarm_;                  // the next moment at which something is due
+};
+
+}  // namespace brood

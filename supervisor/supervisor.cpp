@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 
 constexpr auto time_for_last_recovery = 2s;
 constexpr auto time_for_embedded_redis = 10s;
+constexpr auto one_wish = 100ms;
 constexpr auto status_interval = 1s;
 constexpr auto sweep_interval = 1h;
 constexpr auto resolve_again_after = 5s;
@@ -89,7 +90,6 @@ Supervisor::Supervisor(Setup setup)
                            orphan.cause_unknown = true;
                            recovery_.add(std::move(orphan));
                          }}),
-      started_at_(wall_now()),
       alarm_(loop_, [] {}) {
   // Grandchildren that a job left behind become ours to reap.
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));
@@ -150,6 +150,16 @@ void Supervisor::heed(const signalfd_siginfo& signal) {
       log::warn("signal_has_no_meaning_here", {{"signal", name}});
       break;
   }
+}
+
+// timeout(1) and some container runtimes send one TERM to the process and at once the same to its group: that is one
+// wish, while an operator's second TERM kills.
+bool Supervisor::repeats_the_stop(pid_t sender) {
+  const SteadyTime now = steady_now();
+  const bool repeated = sender == stop_sender_ && now - stop_came_ < one_wish;
+  stop_sender_ = sender;
+  stop_came_ = now;
+  return repeated;
 }
 
 void Supervisor::order(Order order) {
@@ -320,7 +330,7 @@ void Supervisor::reap_worker(int slot, const ExitStatus& status) {
   pipes_[static_cast<std::size_t>(slot)].watch.reset();
   pipes_[static_cast<std::size_t>(slot)].fd.reset();
 
-  const WorkerEnd end = judge_worker_end(status, last, slot, place.killed_by_brood, place.processed_before, now);
+  const WorkerEnd end = judge_worker_end(status, last, slot, place.processed_before, place.killed_by_brood, now);
   const auto rest = restart_policies_[static_cast<std::size_t>(slot)].rest_after(now - place.occupied_since,
                                                                                  end.began_a_job, end.in_order);
   table_[slot].rests_until = now + rest;
@@ -480,7 +490,8 @@ void Supervisor::connect() {
 
 void Supervisor::redis_connected() {
   if (redis_away_since_) {
-    log::info("redis_is_back", {{"after", short_duration(steady_now() - *redis_away_since_)}});
+    if (redis_was_fit_ || !embedded_redis_)
+      log::info("redis_is_back", {{"after", short_duration(steady_now() - *redis_away_since_)}});
     redis_away_since_.reset();
   }
   next_resolve_.reset();
@@ -505,7 +516,9 @@ void Supervisor::judge_redis_info(const AsyncConnection::Result& info) {
 
 void Supervisor::redis_disconnected(const std::string& why) {
   if (!redis_away_since_) redis_away_since_ = steady_now();
-  log::warn("redis_away", {{"redis", address_.without_password()}, {"reason", why}});
+  // The embedded server needs a moment before it listens for the first time.
+  const auto level = embedded_redis_ && !redis_was_fit_ ? log::Level::debug : log::Level::warn;
+  if (log::enabled(level)) log::write(level, "redis_away", {{"redis", address_.without_password()}, {"reason", why}});
   // A name may point elsewhere by now.
   if (address_.needs_resolving()) next_resolve_ = steady_now() + resolve_again_after;
 }

@@ -55,6 +55,7 @@ class Supervisor {
 
   // What came.
   void heed(const signalfd_siginfo& signal);
+  bool repeats_the_stop(pid_t sender);
   void redis_connected();
   void redis_disconnected(const std::string& why);
   void worker_said(int slot);
@@ -89,6 +90,7 @@ class Supervisor {
   RedisAddress address_;
   std::optional<EmbeddedRedis> embedded_redis_;
   ChildBodies bodies_;
+  const WallTime started_at_ = wall_now();
 
   EventLoop loop_;
   std::deque<signalfd_siginfo> signals_;
@@ -114,9 +116,10 @@ class Supervisor {
   Phase phase_ = Phase::running;
   Farewell farewell_ = Farewell::not_yet;
   int exit_code_ = 0;
-  WallTime started_at_;
   SteadyTime stop_deadline_{}, farewell_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
   std::optional<SteadyTime> redis_away_since_;
+  pid_t stop_sender_ = 0;  // of the last TERM or INT
+  SteadyTime stop_came_{};
   std::optional<SteadyTime> next_resolve_;
   bool redis_was_fit_ = false;
   bool ready_ = false;

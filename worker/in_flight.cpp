@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 2s;
+constexpr auto not_worth_a_line = 1s;  // the supervisor says at once that Redis is away
 constexpr auto report_interval = 60s;
 
 }  // namespace
@@ -26,10 +27,14 @@ class InFlight::Patience {
 
   void wait(std::string_view why) {
     const SteadyTime now = steady_now();
-    if (!waited_) since_ = now;
-    if (!waited_ || now >= next_report_) {
-      log::warn("redis_refuses", {{"slot", owner_.setup_.slot}, {"error", why}});
+    if (!waited_) {
+      since_ = now;
+      next_report_ = now + not_worth_a_line;
+    }
+    if (now >= next_report_) {
+      log::warn("worker_waits_for_redis", {{"slot", owner_.setup_.slot}, {"reason", why}});
       next_report_ = now + report_interval;
+      reported_ = true;
     }
     waited_ = true;
     owner_.setup_.pause(pause_);
@@ -37,7 +42,7 @@ class InFlight::Patience {
   }
 
   void end() {
-    if (!waited_) return;
+    if (!reported_) return;
     const std::chrono::duration<double> took = steady_now() - since_;
     log::info("redis_answers_again", {{"slot", owner_.setup_.slot}, {"after", fmt::format("{:.1f}s", took.count())}});
   }
@@ -45,7 +50,7 @@ class InFlight::Patience {
  private:
   const InFlight& owner_;
   std::chrono::milliseconds pause_ = first_pause;
-  bool waited_ = false;
+  bool waited_ = false, reported_ = false;
   SteadyTime since_{}, next_report_{};
 };
 

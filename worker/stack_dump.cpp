@@ -14,11 +14,15 @@
 namespace brood {
 namespace {
 
-void log_stack() {
-  const boost::stacktrace::stacktrace stack;
+constexpr std::size_t frames_of_the_handler = 3;
+
+// The frames of the job, innermost first; those of the worker beneath it are always the same.
+void log_stack(pid_t worker) {
+  const boost::stacktrace::stacktrace stack(frames_of_the_handler, 100);
   int number = 0;
   for (const boost::stacktrace::frame& frame : stack) {
-    log::info("stack", {{"worker", getppid()},
+    if (frame.name().starts_with("brood::perform(") || frame.name().starts_with("brood::run_worker(")) break;
+    log::info("stack", {{"worker_pid", worker},
                         {"frame", number++},
                         {"function", frame.name()},
                         {"file", frame.source_file()},
@@ -32,12 +36,13 @@ void log_stack() {
 // twice, so that the job finds no child of its own that it did not make.
 void dump_in_a_copy(int) {
   const int saved = errno;
+  const pid_t worker = getpid();
   const pid_t child = _Fork();
   if (child == 0) {
     if (_Fork() == 0) {
       signal(SIGALRM, SIG_DFL);
       alarm(5);
-      log_stack();
+      log_stack(worker);
     }
     _exit(0);
   }

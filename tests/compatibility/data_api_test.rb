@@ -53,14 +53,12 @@ class DataApiTest < CompatibilityTest
     assert_nil Sidekiq::RetrySet.new.find_job(jid)
   end
 
-  def test_a_crash_is_a_retry_with_a_native_stack
+  def test_a_crash_is_a_retry_that_says_so
     only_brood
     jid = push("Segfault")
     entry = retried(jid)
     assert_equal "SIGSEGV", entry.item["error_class"]
     assert_match(/SIGSEGV.*Segfault/, entry.item["error_message"])
-    assert_kind_of Array, entry.error_backtrace
-    assert(entry.error_backtrace.any? { |frame| frame.include?("Segfault::perform") }, entry.error_backtrace.join("\n"))
     entry.kill
     assert_equal jid, dead(jid).jid
     dead(jid).delete

@@ -47,15 +47,15 @@ struct Alone {
 BOOST_AUTO_TEST_CASE(with_nothing_configured_a_private_redis_is_started_and_found_by_commands) {
   const Alone alone;
 
-  BOOST_REQUIRE_MESSAGE(alone.enqueue("one"), alone.brood.log());
+  BOOST_REQUIRE_MESSAGE(alone.enqueue("one"), alone.brood.log_tail());
 
-  BOOST_TEST(alone.performed("one"), alone.brood.log());
+  BOOST_TEST(alone.performed("one"), alone.brood.log_tail());
   BOOST_TEST(alone.redis_server() > 0);
 }
 
 BOOST_AUTO_TEST_CASE(it_is_stopped_last_and_keeps_its_jobs_over_a_restart) {
   Alone alone;
-  BOOST_REQUIRE_MESSAGE(alone.enqueue("later", {"--in", "4s"}), alone.brood.log());
+  BOOST_REQUIRE_MESSAGE(alone.enqueue("later", {"--in", "4s"}), alone.brood.log_tail());
   const pid_t server = alone.redis_server();
 
   alone.brood.term();
@@ -64,29 +64,29 @@ BOOST_AUTO_TEST_CASE(it_is_stopped_last_and_keeps_its_jobs_over_a_restart) {
   BOOST_TEST(alone.ledger.runs().empty());
   alone.brood.start();
 
-  BOOST_TEST(alone.performed("later"), alone.brood.log());
+  BOOST_TEST(alone.performed("later"), alone.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(it_is_started_again_when_it_was_killed) {
   const Alone alone;
-  BOOST_REQUIRE_MESSAGE(alone.enqueue("before"), alone.brood.log());
+  BOOST_REQUIRE_MESSAGE(alone.enqueue("before"), alone.brood.log_tail());
   BOOST_REQUIRE(alone.performed("before"));
   const pid_t server = alone.redis_server();
 
   kill(server, SIGKILL);
 
   BOOST_TEST(eventually([&] { return alone.redis_server() > 0 && alone.redis_server() != server; }, 20s),
-             alone.brood.log());
+             alone.brood.log_tail());
   BOOST_REQUIRE(alone.enqueue("after"));
-  BOOST_TEST(alone.performed("after"), alone.brood.log());
+  BOOST_TEST(alone.performed("after"), alone.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_supervisor_finds_its_jobs_again) {
   Alone alone;
-  BOOST_REQUIRE_MESSAGE(alone.enqueue("later", {"--in", "3s"}), alone.brood.log());
+  BOOST_REQUIRE_MESSAGE(alone.enqueue("later", {"--in", "3s"}), alone.brood.log_tail());
 
   alone.brood.kill9();
   alone.brood.start();
 
-  BOOST_TEST(alone.performed("later"), alone.brood.log());
+  BOOST_TEST(alone.performed("later"), alone.brood.log_tail());
 }

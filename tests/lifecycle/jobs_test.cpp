@@ -23,7 +23,7 @@ struct Running {
   explicit Running(BroodOptions options = {}) : brood(redis, std::move(options)) {}
 
   std::string only_member(const std::string& set) {
-    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of(set) == 1; }, 20s), brood.log());
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of(set) == 1; }, 20s), brood.log_tail());
     return redis.zrange(set).front().first;
   }
   std::string ledger_job(const std::string& id, int number = 1) {
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_job_is_performed_and_leaves_nothing_behind) {
   Running running;
   enqueue(running.redis, {running.ledger_job("one")});
 
-  BOOST_TEST(eventually([&] { return running.ledger.done().contains("one"); }, 20s), running.brood.log());
+  BOOST_TEST(eventually([&] { return running.ledger.done().contains("one"); }, 20s), running.brood.log_tail());
 
   BOOST_TEST(eventually([&] { return jobs_in_flight(running.redis) == 0; }));
   for (const char* key : {"queue:default", "retry", "dead", "schedule"}) BOOST_TEST(running.redis.size_of(key) == 0U);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(what_the_command_line_enqueues_is_performed) {
 
   BOOST_TEST(plain.status == 0, plain.errors);
   BOOST_TEST(json.status == 0, json.errors);
-  BOOST_TEST(eventually([&] { return running.ledger.has_done(2); }, 20s), running.brood.log());
+  BOOST_TEST(eventually([&] { return running.ledger.has_done(2); }, 20s), running.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_failing_job_is_retried_by_sidekiqs_curve_with_every_member_kept) {
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_json_object_is_dead_at_once_byte_for_byte) {
   enqueue(running.redis, bad);
   enqueue(running.redis, {running.ledger_job("after")});
 
-  BOOST_TEST(eventually([&] { return running.ledger.done().contains("after"); }, 20s), running.brood.log());
+  BOOST_TEST(eventually([&] { return running.ledger.done().contains("after"); }, 20s), running.brood.log_tail());
   BOOST_TEST(eventually([&] { return running.redis.size_of("dead") == bad.size(); }), running.redis.size_of("dead"));
   std::vector<std::string> dead;
   for (const auto& [member, score] : running.redis.zrange("dead")) dead.push_back(member);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_object_without_what_a_job_needs_harms_nobody) {
            R"({"class":"Sleep","args":[1],"jid":5,"retry":{}})", std::string(200, '[') + std::string(200, ']')});
   enqueue(running.redis, {running.ledger_job("after")});
 
-  BOOST_TEST(eventually([&] { return running.ledger.done().contains("after"); }, 20s), running.brood.log());
+  BOOST_TEST(eventually([&] { return running.ledger.done().contains("after"); }, 20s), running.brood.log_tail());
   BOOST_TEST(running.brood.workers().size() == 2U);
   BOOST_TEST(eventually([&] { return jobs_in_flight(running.redis) == 0; }));
 }
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_scheduled_job_runs_when_due_and_not_before) {
   const double due = now() + 2;
   running.redis.command({"ZADD", "schedule", std::to_string(due), running.ledger_job("later")});
 
-  BOOST_TEST(eventually([&] { return running.ledger.begun().contains("later"); }, 30s), running.brood.log());
+  BOOST_TEST(eventually([&] { return running.ledger.begun().contains("later"); }, 30s), running.brood.log_tail());
   BOOST_TEST(now() >= due);
   BOOST_TEST(running.redis.size_of("schedule") == 0U);
 }
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_due_retry_runs_again) {
   Running running;
   running.redis.command({"ZADD", "retry", "1", running.ledger_job("again")});
 
-  BOOST_TEST(eventually([&] { return running.ledger.done().contains("again"); }, 30s), running.brood.log());
+  BOOST_TEST(eventually([&] { return running.ledger.done().contains("again"); }, 30s), running.brood.log_tail());
   BOOST_TEST(running.redis.size_of("retry") == 0U);
 }
 
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(queues_in_strict_order_are_emptied_in_that_order) {
 
   BroodProcess brood(redis, {.workers = 1, .queues = {"high", "low"}});
 
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(400); }, 30s), brood.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(400); }, 30s), brood.log_tail());
   const std::vector<Ledger::Run> runs = ledger.runs();
   for (int i = 0; i < 200; ++i) {
     BOOST_TEST(runs[static_cast<std::size_t>(i)].id == "high" + std::to_string(i));
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(two_capsules_work_beside_each_other_on_queues_of_their_own)
   enqueue(running.redis, {payload_text("Sleep", "[60000]", 5)});
   enqueue(running.redis, {running.ledger_job("image")}, "images");
 
-  BOOST_TEST(eventually([&] { return running.ledger.done().contains("image"); }, 20s), running.brood.log());
+  BOOST_TEST(eventually([&] { return running.ledger.done().contains("image"); }, 20s), running.brood.log_tail());
   BOOST_TEST(running.brood.workers().size() == 3U);
 }
 
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(two_supervisors_share_the_queues_and_double_nothing) {
   enqueue_ledger_jobs(redis, ledger.path(), jobs);
   BroodProcess one(redis, {.workers = 2}), other(redis, {.workers = 2});
 
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 40s), one.log() + other.log());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 40s), one.log_tail() + other.log_tail());
 
   const Ledger::Verdict verdict = ledger.judge(jobs);
   BOOST_TEST(verdict.lost.size() == 0U);

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_stop_with_a_stopped_redis_exits_and_the_next_start_recove
   redis.resume();
 
   brood.start();
-  BOOST_TEST(eventually([&] { return ledger.has_done(4); }, 40s), brood.log());
+  BOOST_TEST(eventually([&] { return ledger.has_done(4); }, 40s), brood.log_tail());
   BOOST_TEST(ledger.judge(4).lost.empty());
   BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
 }
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(ten_terms_under_load_lose_and_double_nothing) {
   for (int stop = 0; stop < 10; ++stop) {
     const std::size_t before = redis.size_of("queue:default");
     BOOST_REQUIRE_MESSAGE(eventually([&] { return before == 0 || redis.size_of("queue:default") + 100 < before; }, 20s),
-                          brood.log());
+                          brood.log_tail());
     brood.term();
     BOOST_REQUIRE(brood.wait_exit().value_or(-1) == 0);
     BOOST_TEST(jobs_in_flight(redis) == 0U);

@@ -149,6 +149,12 @@ std::optional<int> BroodProcess::wait_exit(std::chrono::milliseconds timeout) {
 
 std::string BroodProcess::log() const { return content(home() / "log"); }
 
+std::string BroodProcess::log_tail() const {
+  constexpr std::size_t shown = 6000;
+  const std::string whole = log();
+  return "\n" + whole.substr(whole.size() > shown ? whole.find('\n', whole.size() - shown) + 1 : 0);
+}
+
 CommandResult run_brood(const std::vector<std::string>& arguments,
                         const std::map<std::string, std::string>& environment) {
   const TemporaryDirectory directory;

@@ -52,7 +52,8 @@ class BroodProcess {
   // Its exit status (128 + signal when killed by one); nullopt when it still runs after `timeout`.
   std::optional<int> wait_exit(std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
-  std::string log() const;  // standard error of all its starts
+  std::string log() const;       // standard error of all its starts
+  std::string log_tail() const;  // its last lines, for a failed test to show
   const TemporaryDirectory& home() const { return *options_.home; }
 
   // What a command of the same user needs to find it.

@@ -121,7 +121,8 @@ int Supervisor::run() {
     advance_farewell();
     log::flush();
   }
-  scoreboard_.remove_file();
+  // What is left in flight is recovered by what this file says of it.
+  if (recovery_.is_idle()) scoreboard_.remove_file();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
   return exit_code_;
 }
@@ -411,14 +412,14 @@ void Supervisor::advance_farewell() {
       [[fallthrough]];
     case Farewell::recovering:
       if (!recovery_.is_idle() && redis_.connected() && now < farewell_deadline_) return;
-      if (!recovery_.is_idle())
+      if (!recovery_.is_idle()) {
+        // Nothing has to be pushed anywhere: the lists are in Redis, and stay there.
         log::warn("jobs_left_in_flight", {{"reason", "Redis does not answer; the next start recovers them"}});
+        stop_embedded_redis();
+        return;
+      }
       farewell_ = Farewell::reporting;
-      heartbeat_.finish([this] {
-        const bool wait = embedded_redis_ && embedded_redis_->stop();
-        farewell_ = wait ? Farewell::stopping_redis : Farewell::done;
-        farewell_deadline_ = steady_now() + time_for_embedded_redis;
-      });
+      heartbeat_.finish([this] { stop_embedded_redis(); });
       return;
     case Farewell::reporting:
       return;
@@ -462,6 +463,11 @@ void Supervisor::start_embedded_redis() {
   } catch (const std::system_error& error) {
     log::error("embedded_redis_not_started", {{"reason", error.what()}});
   }
+}
+
+void Supervisor::stop_embedded_redis() {
+  farewell_ = embedded_redis_ && embedded_redis_->stop() ? Farewell::stopping_redis : Farewell::done;
+  farewell_deadline_ = steady_now() + time_for_embedded_redis;
 }
 
 void Supervisor::connect() {

@@ -76,6 +76,7 @@ class Supervisor {
   void note_failed_start(int slot);
   void connect();
   void start_embedded_redis();
+  void stop_embedded_redis();
   void judge_redis_info(const AsyncConnection::Result& info);
   void report_status();
   void fail(int exit_code);

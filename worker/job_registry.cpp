@@ -59,6 +59,20 @@ bool is_class_name(std::string_view name) {
   });
 }
 
+// An exception of a static constructor passes dlopen or ends the process, by how glibc and the library were built.
+void* load_object(const std::string& path) {
+  const LastWordsOfLoading last_words(path);
+  // Declared as throwing nothing, so that a compiler sees no reason to catch around it: call it as a stranger.
+  void* (*const volatile open)(const char*, int) = dlopen;
+  try {
+    return open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (const std::exception& error) {
+    refuse(path, std::string("a static constructor threw: ") + error.what());
+  } catch (...) {
+    refuse(path, "a static constructor threw no std::exception");
+  }
+}
+
 abi::Entry open_library(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) refuse(path, "no such file");
@@ -67,8 +81,7 @@ abi::Entry open_library(const std::string& path) {
 
   // RTLD_NOW: a symbol that nothing defines is told now, not in the middle of a job.  RTLD_LOCAL: two libraries may
   // each have a function of the same name.
-  const LastWordsOfLoading last_words(path);
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const handle = load_object(path);
   if (handle == nullptr) {
     const char* why = dlerror();
     refuse(path, why == nullptr ? "cannot be loaded" : std::string("cannot be loaded: ") + why);

@@ -1,0 +1,148 @@
+#define BOOST_TEST_MODULE worker_end
+#include <boost/test/unit_test.hpp>
+
+#include <csignal>
+
+#include "supervisor/worker_end.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr ExitStatus exited(int status) { return {true, status}; }
+constexpr ExitStatus killed_by(int signal) { return {false, signal}; }
+const SteadyTime now{1h};
+
+// A worker twelve seconds old that began its first job.
+SlotSnapshot in_a_job(std::vector<EntryState> entries = {EntryState::running}) {
+  SlotSnapshot last;
+  last.pid = 4711;
+  last.incarnation = 9;
+  last.entries = std::move(entries);
+  last.current = 0;
+  last.processed = 1;
+  last.job_class = "Segfault";
+  last.spawned_at = now - 12s;
+  return last;
+}
+
+SlotSnapshot idle() {
+  SlotSnapshot last = in_a_job({});
+  last.current = -1;
+  last.processed = 0;
+  last.job_class = "";
+  return last;
+}
+
+WorkerEnd judge(ExitStatus status, const SlotSnapshot& last, bool killed_by_brood = false) {
+  return judge_worker_end(status, last, 2, 0, killed_by_brood, now);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_job_whose_worker_a_signal_ends_is_charged_with_it) {
+  for (const auto& [signal, name] : {std::pair{SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}}) {
+    const WorkerEnd end = judge(killed_by(signal), in_a_job());
+    BOOST_TEST(!end.in_order);
+    BOOST_TEST(end.began_a_job);
+    BOOST_REQUIRE(end.cause.has_value());
+    BOOST_TEST(end.cause->error_class == name);
+    BOOST_TEST(end.cause->message == name + std::string(" in Segfault, worker 2, up 12s"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_sigkill_of_unknown_origin_is_charged) {
+  const WorkerEnd end = judge(killed_by(SIGKILL), in_a_job());
+  BOOST_REQUIRE(end.cause.has_value());
+  BOOST_TEST(end.cause->error_class == "SIGKILL");
+}
+
+BOOST_AUTO_TEST_CASE(a_kill_of_our_own_charges_nobody) {
+  for (const ExitStatus status : {killed_by(SIGKILL), killed_by(SIGSEGV), exited(3)}) {
+    const WorkerEnd end = judge(status, in_a_job(), true);
+    BOOST_TEST(end.in_order);
+    BOOST_TEST(!end.cause.has_value());
+    BOOST_TEST(!end.nothing_to_recover);  // what it held still goes back
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_exits_is_charged_whatever_the_status) {
+  for (const int status : {0, 1, 78}) {
+    const WorkerEnd end = judge(exited(status), in_a_job());
+    BOOST_TEST(!end.in_order);
+    BOOST_REQUIRE(end.cause.has_value());
+    BOOST_TEST(end.cause->error_class == "UnexpectedExit");
+    BOOST_TEST(end.cause->message.starts_with("exit status " + std::to_string(status) + " in Segfault"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_failed_and_was_not_yet_settled_is_charged) {
+  const WorkerEnd end = judge(killed_by(SIGSEGV), in_a_job({EntryState::succeeded, EntryState::failed}));
+  BOOST_TEST(end.cause.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(jobs_that_were_not_running_pay_for_nothing) {
+  for (const EntryState state :
+       {EntryState::fetched, EntryState::succeeded, EntryState::interrupted, EntryState::taken_back}) {
+    const WorkerEnd end = judge(killed_by(SIGKILL), in_a_job({state, EntryState::fetched}));
+    BOOST_TEST(!end.cause.has_value());
+    BOOST_TEST(!end.in_order);
+    BOOST_TEST(!end.nothing_to_recover);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_running_one_behind_those_that_are_done_is_charged) {
+  BOOST_TEST(judge(killed_by(SIGSEGV), in_a_job({EntryState::succeeded, EntryState::running, EntryState::fetched}))
+                 .cause.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_retired_leaves_nothing_to_recover) {
+  SlotSnapshot last = idle();
+  last.retired = true;
+  const WorkerEnd end = judge(exited(0), last);
+  BOOST_TEST(end.in_order);
+  BOOST_TEST(end.nothing_to_recover);
+  BOOST_TEST(!end.cause.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_left_without_retiring_has_something_to_recover) {
+  const WorkerEnd end = judge(exited(0), idle());
+  BOOST_TEST(end.in_order);
+  BOOST_TEST(!end.nothing_to_recover);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_refused_to_boot_is_no_end_in_order_and_charges_nobody) {
+  const WorkerEnd end = judge(exited(78), idle());
+  BOOST_TEST(!end.in_order);
+  BOOST_TEST(!end.began_a_job);
+  BOOST_TEST(!end.cause.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(jobs_of_earlier_occupants_do_not_count_as_begun) {
+  SlotSnapshot last = idle();
+  last.processed = 500;
+  BOOST_TEST(!judge_worker_end(exited(1), last, 2, 500, false, now).began_a_job);
+  BOOST_TEST(judge_worker_end(exited(1), last, 2, 499, false, now).began_a_job);
+}
+
+BOOST_AUTO_TEST_CASE(a_record_without_text_still_makes_a_sentence) {
+  SlotSnapshot last = in_a_job();
+  last.job_class = "";
+  BOOST_TEST(judge(killed_by(SIGSEGV), last).cause.value().message == "SIGSEGV in an unknown class, worker 2, up 12s");
+}
+
+BOOST_AUTO_TEST_CASE(an_exit_is_described_for_people) {
+  BOOST_TEST(exited(3).describe() == "exited with 3");
+  BOOST_TEST(killed_by(SIGSEGV).describe() == "killed by SIGSEGV");
+  BOOST_TEST(killed_by(64).describe() == "killed by signal 64");
+}
+
+BOOST_AUTO_TEST_CASE(durations_are_short) {
+  BOOST_TEST(short_duration(0s) == "0s");
+  BOOST_TEST(short_duration(1999ms) == "1s");
+  BOOST_TEST(short_duration(119s) == "119s");
+  BOOST_TEST(short_duration(12min + 59s) == "12m");
+  BOOST_TEST(short_duration(2h) == "2h");
+  BOOST_TEST(short_duration(49h) == "49h");
+}

@@ -38,7 +38,7 @@ Room find_room() {
 }
 
 void move_environment_away() {
-  static std::vector<char*> copies;
+  static auto& copies = *new std::vector<char*>;  // the environment lives as long as the process
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
     copies.push_back(strdup(*variable));
   copies.push_back(nullptr);

@@ -111,12 +111,19 @@ bool Recovery::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
   return true;
 }
 
-std::optional<SteadyTime> Recovery::next_deadline() const {
+std::optional<SteadyTime> Recovery::next_start() const {
+  std::optional<SteadyTime> next;
+  if (running() >= most_children) return next;  // the end of one of them wakes us
+  for (const Task& task : tasks_) {
+    if (task.pid == 0 && (!next || task.not_before < *next)) next = task.not_before;
+  }
+  return next;
+}
+
+std::optional<SteadyTime> Recovery::next_kill() const {
   std::optional<SteadyTime> next;
   for (const Task& task : tasks_) {
-    if (task.overdue && task.pid != 0) continue;
-    const SteadyTime at = task.pid != 0 ? task.deadline : task.not_before;
-    if (!next || at < *next) next = at;
+    if (task.pid != 0 && !task.overdue && (!next || task.deadline < *next)) next = task.deadline;
   }
   return next;
 }

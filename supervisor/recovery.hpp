@@ -35,7 +35,9 @@ class Recovery {
   // One of our children ended; false when `pid` was none of ours.
   bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
 
-  std::optional<SteadyTime> next_deadline() const;
+  // When a child is to be started, and when one is to be ended; nullopt while there is nothing to do.
+  std::optional<SteadyTime> next_start() const;
+  std::optional<SteadyTime> next_kill() const;
   bool is_child(pid_t pid) const;
   // "<slot>.<incarnation>" of every casualty of `identity` that is still to be answered.
   std::set<std::string> fields_of(const std::string& identity) const;

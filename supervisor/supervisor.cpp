@@ -139,7 +139,7 @@ void Supervisor::heed(const signalfd_siginfo& signal) {
   switch (signal.ssi_signo) {
     case SIGTERM:
     case SIGINT:
-      order(Order::stop);
+      if (!repeats_the_stop(sender)) order(Order::stop);
       break;
     case SIGTSTP:
       order(Order::quiet);
@@ -443,13 +443,15 @@ void Supervisor::keep_time() {
   const auto sooner = [&](std::optional<SteadyTime> at) {
     if (at && *at < next) next = *at;
   };
-  if (phase_ == Phase::stopping) sooner(stop_deadline_);
+  // Only what can be done when its time comes: anything else would keep the loop awake.
+  if (phase_ == Phase::stopping && table_.occupied() > 0) sooner(stop_deadline_);
   if (phase_ == Phase::running || phase_ == Phase::quiet) sooner(table_.next_refill());
-  if (redis_.connected()) sooner(recovery_.next_deadline());
-  if (farewell_ != Farewell::not_yet) sooner(farewell_deadline_);
+  sooner(recovery_.next_kill());
+  if (redis_.connected()) sooner(recovery_.next_start());
+  if (farewell_ == Farewell::recovering || farewell_ == Farewell::stopping_redis) sooner(farewell_deadline_);
   if (farewell_ == Farewell::stopping_redis)
     sooner(now + 20ms);  // one that another supervisor started is nobody's child
-  if (embedded_redis_) sooner(embedded_redis_->next_start());
+  if (embedded_redis_ && farewell_ == Farewell::not_yet) sooner(embedded_redis_->next_start());
   if (service_.watchdog_interval()) sooner(next_watchdog_);
   sooner(next_resolve_);
   if (log::waiting_descriptor() >= 0) sooner(now + 50ms);

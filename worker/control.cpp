@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 
 #include "shared/check.hpp"
 #include "shared/clock.hpp"
@@ -27,12 +28,17 @@ pid_t supervisor = 0;
 const std::atomic<std::int64_t>* last_beat = nullptr;
 std::chrono::nanoseconds longest_wait{};
 
-// Ends this worker when its last job outlasts what a supervisor would have waited for.  alarm(2) is async-signal-safe.
+timer_t last_timer{};
+
+// Ends this worker when its last job outlasts what a supervisor would have waited for.  A timer of our own, since a job
+// may use alarm(2), and SIGKILL, since a job may block or ignore all else.  timer_settime(2) is async-signal-safe.
 void set_last_alarm() {
   const SteadyTime beat{std::chrono::nanoseconds(last_beat->load())};
   const auto until_adoption = beat + longest_life_after_beat - steady_now();
   const auto left = std::min<std::chrono::nanoseconds>(longest_wait, until_adoption);
-  alarm(static_cast<unsigned>(std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count())));
+  const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count());
+  const itimerspec once{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_nsec = 0}};
+  timer_settime(last_timer, 0, &once, nullptr);
 }
 
 void heed_term(int) {
@@ -46,6 +52,10 @@ Control::Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout) :
   supervisor = seat.supervisor;
   last_beat = seat.last_beat;
   longest_wait = shutdown_timeout;
+  sigevent expiry{};
+  expiry.sigev_notify = SIGEV_SIGNAL;
+  expiry.sigev_signo = SIGKILL;
+  check("timer_create", timer_create(CLOCK_MONOTONIC, &expiry, &last_timer));
   struct sigaction action {};
   action.sa_handler = heed_term;
   action.sa_flags = SA_RESTART;
@@ -68,7 +78,8 @@ void Control::supervisor_is_gone() {
 }
 
 void Control::wait(std::chrono::milliseconds longest) {
-  pollfd pipe{seat_.control, POLLIN, 0};
+  // The pipe of a supervisor that is gone is always ready: it would not let us wait.
+  pollfd pipe{orphaned_ ? -1 : seat_.control, POLLIN, 0};
   if (poll(&pipe, 1, static_cast<int>(longest.count())) <= 0) return;
   char bytes[64];
   const ssize_t got = recv(seat_.control, bytes, sizeof bytes, MSG_DONTWAIT);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "worker/job_registry.hpp"
 #include "worker/perform.hpp"
 #include "worker/queue_draw.hpp"
+#include "worker/surroundings.hpp"
 
 namespace brood {
 namespace {
@@ -63,6 +65,7 @@ class Worker {
 
   void load_libraries() {
     for (const std::string& path : config_.require) registry_.load(path);
+    surroundings_.emplace();
     slot_.record().ready.store(1);
     control_.say(ControlByte::ready);
   }
@@ -106,6 +109,7 @@ class Worker {
     for (std::size_t i = 0; i < batch.entries.size() && !control_.told_to_quiet(); ++i) {
       const std::optional<Outcome> outcome = perform_entry(static_cast<int>(i), batch.entries[i].payload, batch.queue);
       if (!outcome) break;  // taken back
+      surroundings_->restore();
       outcomes_.push_back(*outcome);
       if (outcome->kind != Outcome::Kind::acknowledge) break;  // settled at once
     }
@@ -128,6 +132,7 @@ class Worker {
 
     const Performed performed =
         perform(registry_, *job, queue, {.stopping = [this] { return control_.told_to_stop(); }});
+    end_if_a_copy(*job);
     const double elapsed = seconds_since(started);
     const auto say = [&](std::string_view event) {
       if (config_.log_jobs)
@@ -150,6 +155,7 @@ class Worker {
     // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
     slot_.end(entry, EntryState::failed);
     const Outcome outcome = settle_failure(registry_, *job, queue, performed.failure, config_);
+    end_if_a_copy(*job);
     if (config_.log_jobs) {
       log::warn("job_failed", {{"jid", jid},
                                {"class", job_class},
@@ -159,6 +165,17 @@ class Worker {
                                {"message", performed.failure.message}});
     }
     return outcome;
+  }
+
+  // A job that forks and lets both processes return: the copy holds the worker's connection and its slot, and must
+  // touch neither.
+  void end_if_a_copy(const Payload& job) {
+    if (surroundings_->still_the_worker()) return;
+    log::error("copy_of_worker_ended", {{"jid", job.jid()},
+                                        {"class", job.display_class()},
+                                        {"hint", "the job forked, and its child returned; it should end by _exit"}});
+    log::flush();
+    _exit(EX_SOFTWARE);
   }
 
   Outcome requeue(const Payload& job, SteadyTime started) {
@@ -176,6 +193,7 @@ class Worker {
   QueueDraw draw_;
   InFlight in_flight_;
   JobRegistry registry_;
+  std::optional<Surroundings> surroundings_;  // once the libraries are loaded
   std::vector<Outcome> outcomes_;
   bool unsettled_ = false;
 };

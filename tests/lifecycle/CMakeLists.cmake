@@ -1,5 +1,5 @@
 # The real program under real faults.  Each keeps both cores busy: beside one another they would only measure that.
-foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis)
+foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis)
   brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 300)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
@@ -7,3 +7,20 @@ endforeach()
 
 brood_test(lifecycle/command_line LINK brood_test_support brood_base simdjson::simdjson)
 add_dependencies(lifecycle_command_line_test brood)
+
+# Jobs that turn on their worker and its supervisor.
+include(${PROJECT_SOURCE_DIR}/packaging/cmake/BroodJobLibrary.cmake)
+brood_add_job_library(hostile_jobs ${CMAKE_CURRENT_LIST_DIR}/hostile_jobs.cpp)
+set_target_properties(hostile_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/hostile LINK brood_test_support TIMEOUT 300)
+add_dependencies(lifecycle_hostile_test brood brood_examples hostile_jobs)
+set_tests_properties(lifecycle_hostile PROPERTIES PROCESSORS 2)
+
+brood_test(lifecycle/recovery_children LINK brood_supervisor brood_test_support)
+
+brood_add_job_library(unruly_jobs ${CMAKE_CURRENT_LIST_DIR}/unruly_jobs.cpp)
+set_target_properties(unruly_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+foreach(test IN ITEMS service boot signals capsules)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 300)
+  add_dependencies(lifecycle_${test}_test brood brood_examples unruly_jobs)
+endforeach()

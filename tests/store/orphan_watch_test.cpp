@@ -98,7 +98,7 @@ BOOST_FIXTURE_TEST_CASE(a_field_that_no_slot_names_is_an_orphan, Watching) {
   add_field("1.2");
   living = {"0.1"};
   BOOST_TEST(look());
-  BOOST_TEST(std::count(orphan_fields.begin(), orphan_fields.end(), "1.2") == 1);
+  BOOST_TEST(std::count(orphan_fields.begin(), orphan_fields.end(), "1.2") >= 1);
   BOOST_TEST(std::count(orphan_fields.begin(), orphan_fields.end(), "0.1") == 0);
 }
 

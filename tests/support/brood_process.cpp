@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "shared/check.hpp"
@@ -22,9 +21,11 @@ namespace {
 constexpr const char* program = BROOD_BINARY_DIR "/bin/brood";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
+// What can be read of it: reading of a process that ends at this moment fails, by an exception where an iterator reads.
 std::string content(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
 }
 
 // The state letter and what follows it in /proc/<pid>/stat: the name before it may hold anything.

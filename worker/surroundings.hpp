@@ -1,0 +1,41 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cfenv>
+#include <csignal>
+#include <string>
+
+namespace brood {
+
+// What a worker relies on and a job may change: signal mask, the dispositions that matter to it, pending alarms,
+// working directory, umask, floating-point environment, and who is told of the supervisor's death.  Noted once the
+// libraries are loaded and put back after each job, so that nobody pays for what an earlier job left behind.
+class Surroundings {
+ public:
+  Surroundings();
+
+  void restore() const;
+
+  // False in a copy of the worker that a job has forked and let return.
+  bool still_the_worker() const;
+
+ private:
+  struct Disposition {
+    int signal;
+    struct sigaction action;
+  };
+
+  pid_t worker_;
+  sigset_t mask_{};
+  std::array<Disposition, 4> dispositions_;
+  int parent_death_signal_ = 0;
+  mode_t umask_ = 0;
+  std::string directory_;  // empty: it was gone already
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::fenv_t floating_point_{};
+};
+
+}  // namespace brood

@@ -1,0 +1,173 @@
+#define BOOST_TEST_MODULE fleet
+#include <boost/test/unit_test.hpp>
+
+#include <csignal>
+#include <filesystem>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/census.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+// What a clean stop of everybody leaves: no identity, no incarnation, no job in flight.
+void check_nothing_is_left(RedisServer& redis) {
+  BOOST_TEST(redis.size_of("brood:processes") == 0U);
+  for (const std::string& key : redis.keys("brood:inflight:*")) {
+    // A tombstone, which answers a late BLMOVE of the dead and goes by itself.
+    BOOST_TEST(redis.command({"TYPE", key}).view().text() == "string", key);
+    BOOST_TEST(redis.integer({"TTL", key}) > 0, key);
+  }
+}
+
+// What is known of workers is not kept longer than they can be asked for.
+int scoreboards_in(const TemporaryDirectory& home) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(home / "run"))
+    count += entry.path().extension() == ".scoreboard";
+  return count;
+}
+
+void stop(BroodProcess& brood) {
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+}
+
+bool load_went_on(RedisServer& redis, std::size_t by) {
+  const std::size_t before = redis.size_of("queue:default");
+  return eventually([&] { return before == 0 || redis.size_of("queue:default") + by < before; }, 20s);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_supervisor_killed_with_its_workers_is_inherited_by_its_neighbour_within_seconds) {
+  constexpr int jobs = 3000, workers = 3;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  // As two instances of one user: what the dead one's workers were doing stands in their common runtime directory.
+  const auto home = std::make_shared<TemporaryDirectory>();
+  BroodProcess victim(redis, {.workers = workers, .home = home});
+  BroodProcess heir(redis, {.workers = workers, .home = home});
+  BOOST_REQUIRE_MESSAGE(victim.wait_ready() && heir.wait_ready(), heir.log_tail());
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:processes") == 2; }));
+  enqueue_ledger_jobs(redis, ledger.path(), jobs, 5);
+  BOOST_REQUIRE_MESSAGE(load_went_on(redis, 500), heir.log_tail());
+
+  kill_with_workers(victim);
+
+  BOOST_TEST(eventually([&] { return redis.size_of("brood:processes") == 1; }, 8s), heir.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 30s), heir.log_tail());
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.size() == 0U);
+  BOOST_TEST(verdict.overlapped.size() == 0U);
+  BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(workers));
+  BOOST_TEST(redis.size_of("retry") == 0U);  // nobody saw their end, so nobody is charged
+  stop(heir);
+  check_nothing_is_left(redis);
+  BOOST_TEST(scoreboards_in(*home) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(two_supervisors_that_stop_under_load_leave_nothing_in_flight) {
+  constexpr int jobs = 1500;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  enqueue_ledger_jobs(redis, ledger.path(), jobs, 2);
+  BroodProcess one(redis, {.workers = 2}), other(redis, {.workers = 2});
+  BOOST_REQUIRE(one.wait_ready() && other.wait_ready());
+  BOOST_REQUIRE_MESSAGE(load_went_on(redis, 300), one.log_tail());
+
+  stop(one);
+  BOOST_TEST(redis.size_of("brood:processes") == 1U);
+  BOOST_TEST(redis.size_of("processes") == 1U);
+  stop(other);
+
+  BOOST_TEST(redis.size_of("processes") == 0U);
+  check_nothing_is_left(redis);
+  BOOST_TEST(Census(redis).misplaced(ledger, jobs) == "");
+  one.start();
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 30s), one.log_tail());
+  BOOST_TEST(ledger.judge(jobs).doubled.size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(jobs_that_come_due_at_once_are_performed_once_by_a_fleet) {
+  constexpr int jobs = 300;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  const std::string config = "poll_interval = \"200ms\"\n";
+  BroodProcess one(redis, {.workers = 2, .config = config}), other(redis, {.workers = 2, .config = config});
+  BOOST_REQUIRE(one.wait_ready() && other.wait_ready());
+  const auto due = std::chrono::system_clock::now() + 2s;
+  const double score = std::chrono::duration<double>(due.time_since_epoch()).count();
+  for (int id = 0; id < jobs; ++id) {
+    redis.integer({"ZADD", "schedule", std::to_string(score),
+                   payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(id) + "\",1]", id + 1)});
+  }
+  BOOST_REQUIRE(redis.size_of("schedule") == static_cast<std::size_t>(jobs));
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 20s), one.log_tail() + other.log_tail());
+
+  stop(one);
+  stop(other);
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.size() == 0U);
+  BOOST_TEST(verdict.doubled.size() == 0U);
+  BOOST_TEST(redis.size_of("schedule") == 0U);
+  BOOST_TEST(redis.size_of("queue:default") == 0U);
+}
+
+// Nobody saw why: it is as likely the machine as the job.
+BOOST_AUTO_TEST_CASE(ten_kills_of_everything_under_load_lose_nothing_and_charge_nobody) {
+  constexpr int jobs = 4000, workers = 4, kills = 10;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  enqueue_ledger_jobs(redis, ledger.path(), jobs, 2);
+  BroodProcess brood(redis, {.workers = workers});
+  for (int i = 0; i < kills; ++i) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready() && load_went_on(redis, 50), brood.log_tail());
+    kill_with_workers(brood);
+    brood.start();
+  }
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs) && jobs_in_flight(redis) == 0; }, 60s),
+                        brood.log_tail());
+
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.size() == 0U);
+  BOOST_TEST(verdict.unexpected.size() == 0U);
+  BOOST_TEST(verdict.overlapped.size() == 0U);
+  BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(kills * workers));
+  BOOST_TEST(redis.size_of("retry") == 0U);
+  BOOST_TEST(redis.size_of("dead") == 0U);
+  BOOST_TEST(redis.get("stat:failed").value_or("0") == "0");
+  stop(brood);
+  check_nothing_is_left(redis);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_was_running_at_three_such_ends_is_dead) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  enqueue_ledger_jobs(redis, ledger.path(), 1, 60'000);
+  BroodProcess brood(redis, {.workers = 2});
+  for (std::size_t runs = 1; runs <= 3; ++runs) {
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.runs().size() == runs; }, 20s), brood.log_tail());
+    BOOST_TEST(redis.size_of("retry") + redis.size_of("dead") == 0U);
+    kill_with_workers(brood);
+    brood.start();
+  }
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("dead") == 1; }, 20s), brood.log_tail());
+  BOOST_TEST(redis.zrange("dead").front().first.find(R"("error_class":"Orphaned")") != std::string::npos);
+  BOOST_TEST(ledger.runs().size() == 3U);
+  BOOST_TEST(jobs_in_flight(redis) == 0U);
+  BOOST_TEST(redis.size_of("queue:default") == 0U);
+}

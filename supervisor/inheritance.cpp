@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <utility>
+#include <vector>
+
 #include "shared/log.hpp"
 #include "shared/scoreboard.hpp"
 
@@ -22,51 +25,74 @@ void Inheritance::heed(const DeadSupervisor& dead, SteadyTime now) {
   const std::string& name = dead.identity.name;
   const auto [entry, is_new] = progress_.try_emplace(name);
   Progress& progress = entry->second;
+  progress.still_listed = true;
   if (is_new) {
     progress.first_seen = now;
+    progress.same_host = dead.same_host;
     log::warn("supervisor_dead", {{"identity", name}, {"same_host", dead.same_host}});
   }
   if (progress.estate_handed_over) return;
 
-  Estate estate{name, {}};
-  const std::string path = scoreboard_path(runtime_directory_, name);
-  bool has_scoreboard = false;
   if (dead.same_host) {
-    try {
-      const Scoreboard board = Scoreboard::open(path, false);
-      has_scoreboard = true;
-      bool somebody_lives = false;
-      for (int i = 0; i < board.slots(); ++i) {
-        const SlotSnapshot seen = snapshot(board.slot(i));
-        if (seen.pid > 0 && process_lives(seen.pid, seen.start_time)) {
-          somebody_lives = true;
-          continue;
-        }
-        if (seen.incarnation == 0 || seen.retired || !progress.handed_over.insert(seen.incarnation).second) continue;
-        Casualty casualty;
-        casualty.worker = {.identity = name,
-                           .slot = i,
-                           .incarnation = seen.incarnation,
-                           .record = DeadWorker::Record{seen.number, seen.entries},
-                           .ended_by_brood = false};
-        casualty.cause_unknown = true;
-        casualty.class_flags = seen.class_flags;
-        recovery_.add(std::move(casualty));
-      }
-      if (somebody_lives) return;  // they finish, settle and leave by themselves
-    } catch (const std::exception& error) {
-      log::debug("no_scoreboard", {{"identity", name}, {"reason", error.what()}});
+    switch (hand_over_dead_workers(name, progress)) {
+      case Workers::alive:
+        return;  // they finish, settle and leave by themselves
+      case Workers::unknown:
+        if (now - progress.first_seen < workers_are_gone_after) return;
+        break;
+      case Workers::gone:
+        break;
     }
-    if (!has_scoreboard && now - progress.first_seen < workers_are_gone_after) return;
   }
   // What its records name must be answered first: the estate takes all that is left as unknown.
   if (!recovery_.fields_of(name).empty()) return;
   progress.estate_handed_over = true;
-  recovery_.add(std::move(estate), [this, name, path, has_scoreboard] {
-    if (has_scoreboard) unlink(path.c_str());
-    progress_.erase(name);
-    log::info("supervisor_inherited", {{"identity", name}});
-  });
+  recovery_.add(Estate{name, {}}, [this, name] { close(name); });
+}
+
+void Inheritance::end_look() {
+  std::vector<std::string> settled;
+  for (auto& [name, progress] : progress_) {
+    const bool listed = std::exchange(progress.still_listed, false);
+    if (!listed && !progress.estate_handed_over && recovery_.fields_of(name).empty()) settled.push_back(name);
+  }
+  for (const std::string& name : settled) close(name);
+}
+
+Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name, Progress& progress) {
+  try {
+    const Scoreboard board = Scoreboard::open(scoreboard_path(runtime_directory_, name), false);
+    Workers workers = Workers::gone;
+    for (int i = 0; i < board.slots(); ++i) {
+      const SlotSnapshot seen = snapshot(board.slot(i));
+      if (seen.pid > 0 && process_lives(seen.pid, seen.start_time)) {
+        workers = Workers::alive;
+        continue;
+      }
+      if (seen.incarnation == 0 || seen.retired || !progress.handed_over.insert(seen.incarnation).second) continue;
+      Casualty casualty;
+      casualty.worker = {.identity = name,
+                         .slot = i,
+                         .incarnation = seen.incarnation,
+                         .record = DeadWorker::Record{seen.number, seen.entries},
+                         .ended_by_brood = false};
+      casualty.cause_unknown = true;
+      casualty.class_flags = seen.class_flags;
+      recovery_.add(std::move(casualty));
+    }
+    return workers;
+  } catch (const std::exception& error) {
+    log::debug("no_scoreboard", {{"identity", name}, {"reason", error.what()}});
+    return Workers::unknown;
+  }
+}
+
+void Inheritance::close(const std::string& name) {
+  const auto closed = progress_.find(name);
+  if (closed == progress_.end()) return;
+  if (closed->second.same_host) unlink(scoreboard_path(runtime_directory_, name).c_str());
+  progress_.erase(closed);
+  log::info("supervisor_inherited", {{"identity", name}});
 }
 
 }  // namespace brood

@@ -20,12 +20,26 @@ class Inheritance {
   // Called for as long as the dead one is listed in Redis.
   void heed(const DeadSupervisor& dead, SteadyTime now);
 
+  // Called after each look at that list.  The last of a dead one's workers takes its supervisor off the list, whether
+  // it left by itself or was recovered: then only the file is left to remove.
+  void end_look();
+
  private:
   struct Progress {
     SteadyTime first_seen{};
+    bool same_host = false;
+    bool still_listed = true;             // at the look under way
     std::set<std::uint64_t> handed_over;  // incarnations
     bool estate_handed_over = false;
   };
+
+  enum class Workers {
+    alive,    // some are
+    gone,     // all are, and handed over
+    unknown,  // the file is not there or not readable
+  };
+  Workers hand_over_dead_workers(const std::string& name, Progress& progress);
+  void close(const std::string& name);
 
   Recovery& recovery_;
   std::string runtime_directory_;

@@ -115,6 +115,7 @@ void OrphanWatch::State::read_heartbeats(std::vector<DeathJudge::Sighting> sight
     events.dead_supervisor(dead);
     if (stopped) return;
   }
+  events.looked();
   if (one_of_this_host) again.start_in(next_look_at_this_host);
 }
 

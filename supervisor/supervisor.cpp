@@ -39,6 +39,20 @@ std::vector<int> capsule_sizes(const Config& config) {
   return sizes;
 }
 
+// What every worker is told in a phase.
+std::uint32_t flags_in(Phase phase) {
+  switch (phase) {
+    case Phase::running:
+      return 0;
+    case Phase::quiet:
+      return slot_quiet;
+    case Phase::stopping:
+    case Phase::killing:
+      return slot_quiet | slot_stop;
+  }
+  return 0;
+}
+
 // In a rolling restart the old and the new worker hold a slot each.
 int scoreboard_slots(const Config& config) { return 2 * config.concurrency() + 16; }
 
@@ -89,7 +103,8 @@ Supervisor::Supervisor(Setup setup)
                            orphan.worker = {identity_.name, parsed->slot, parsed->incarnation, std::nullopt, false};
                            orphan.cause_unknown = true;
                            recovery_.add(std::move(orphan));
-                         }}),
+                         },
+                     .looked = [this] { inheritance_.end_look(); }}),
       alarm_(loop_, [] {}) {
   // Grandchildren that a job left behind become ours to reap.
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));
@@ -173,12 +188,12 @@ void Supervisor::order(Order order) {
     case Phase::running:
       break;
     case Phase::quiet:
-      tell_workers(slot_quiet);
+      tell_workers(flags_in(phase_));
       break;
     case Phase::stopping:
       stop_deadline_ = steady_now() + config_.shutdown_timeout;
       service_.stopping();
-      tell_workers(slot_quiet | slot_stop);
+      tell_workers(flags_in(phase_));
       break;
     case Phase::killing:
       service_.stopping();
@@ -210,6 +225,19 @@ void Supervisor::tell_worker(int slot, std::uint32_t flags) {
   ::send(pipes_[static_cast<std::size_t>(slot)].fd.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+// A job may have scribbled over the flags, of its neighbours too: a worker that believes itself quiet would idle for
+// ever, and one that has forgotten a stop would have to be killed.
+void Supervisor::mend_flags() {
+  for (int slot = 0; slot < table_.size(); ++slot) {
+    std::atomic<std::uint32_t>& flags = scoreboard_.slot(slot).flags;
+    const std::uint32_t seen = flags.load(), meant = (seen & slot_cancel) | flags_in(phase_);
+    if (table_[slot].pid == 0 || seen == meant) continue;
+    log::warn("slot_flags_mended", {{"slot", slot}, {"worker_pid", table_[slot].pid}});
+    flags.store(meant);
+    tell_worker(slot, 0);
+  }
+}
+
 void Supervisor::dump_stacks() {
   for (int slot = 0; slot < table_.size(); ++slot) {
     if (table_[slot].pid == 0 || !table_[slot].ready) continue;
@@ -233,7 +261,7 @@ void Supervisor::spawn_worker(int slot) {
     ControlPipe pipe = make_control_pipe();
     vacate(record, table_.assign_incarnation(slot), 0);
     record.spawned_at.store(now.time_since_epoch().count());
-    if (phase_ != Phase::running) record.flags.store(slot_quiet);
+    record.flags.store(flags_in(phase_));
     const int capsule = table_[slot].capsule;
     const Seat seat{.slot = slot,
                     .capsule = capsule,
@@ -392,6 +420,7 @@ void Supervisor::kill_overdue_workers() {
     next_watchdog_ = now + *service_.watchdog_interval();
   }
   if (now >= next_status_) {
+    mend_flags();
     report_status();
     next_status_ = now + status_interval;
   }

@@ -70,6 +70,7 @@ class Supervisor {
   void order(Order order);
   void tell_workers(std::uint32_t flags);
   void tell_worker(int slot, std::uint32_t flags);
+  void mend_flags();
   void dump_stacks();
   void spawn_worker(int slot);
   void reap_worker(int slot, const ExitStatus& status);

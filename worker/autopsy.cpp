@@ -3,6 +3,8 @@
 #include <sysexits.h>
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
@@ -34,8 +36,10 @@ class Autopsy {
     DeadWorker worker = casualty.worker;
     worker.ended_by_brood = !casualty.cause && !casualty.cause_unknown;
     const DeadLimits limits{config_.dead_max_jobs, config_.dead_timeout.count()};
+    returned_.clear();
     const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
     if (result.somebody_was_first) return;
+    count_returns();
     log::info("worker_recovered", {{"slot", worker.slot},
                                    {"incarnation", worker.incarnation},
                                    {"acknowledged", result.acknowledged},
@@ -44,10 +48,23 @@ class Autopsy {
                                    {"orphaned", result.orphaned}});
   }
 
+  // One that is refused, for a queue of the wrong type, say, must not hold up the others.
+  void recover_from(const std::vector<Casualty>& casualties) {
+    std::optional<UnexpectedReply> refused;
+    for (const Casualty& casualty : casualties) {
+      try {
+        recover_from(casualty);
+      } catch (const UnexpectedReply& reply) {
+        refused = reply;
+      }
+    }
+    if (refused) throw UnexpectedReply(*refused);
+  }
+
   void recover_from(const Estate& estate) {
-    for (const Casualty& casualty : estate.known) recover_from(casualty);
     const std::string hash = keys::in_flight_hash(estate.identity);
     const Reply fields = redis_.call({"HKEYS", hash});
+    std::vector<Casualty> casualties = estate.known;
     for (std::size_t i = 0; i < fields.view().size(); ++i) {
       const auto field = keys::parse_worker_field(fields.view()[i].text());
       if (!field) continue;
@@ -56,8 +73,9 @@ class Autopsy {
       unknown.worker.slot = field->slot;
       unknown.worker.incarnation = field->incarnation;
       unknown.cause_unknown = true;
-      recover_from(unknown);
+      casualties.push_back(std::move(unknown));
     }
+    recover_from(casualties);
     // The script that empties the hash forgets the identity; one that never held anything is forgotten here.
     if (redis_.call({"EXISTS", hash}).view().integer() == 0)
       redis_.call({"HDEL", keys::brood_processes, estate.identity});
@@ -95,13 +113,21 @@ class Autopsy {
   // How its worker ended nobody knows, so nobody is charged; but what takes its supervisor down each time must not do
   // so for ever.  The counter is the one that the recovery script keeps for jobs without a scoreboard.
   Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
-    static const std::string count =
-        "local key = ARGV[1] .. redis.sha1hex(ARGV[2]) redis.call('EXPIRE', key, 259200) "
-        "local returns = redis.call('INCR', key) redis.call('EXPIRE', key, 259200) return returns";
+    static const std::string count = "return tonumber(redis.call('GET', ARGV[1] .. redis.sha1hex(ARGV[2])) or 0)";
     const Reply returns = redis_.call({"EVAL", count, "0", keys::brood_recovered_prefix, payload});
-    if (!returns.view().is_error() && returns.view().integer() >= returns_before_death)
-      return bury_orphan(payload, queue);
+    const bool known = returns.view().is_integer();
+    if (known && returns.view().integer() + 1 >= returns_before_death) return bury_orphan(payload, queue);
+    returned_.push_back(payload);
     return {Outcome::Kind::requeue_head, payload, 0};
+  }
+
+  // Only once they are back: a recovery that is refused or loses Redis is repeated, and is one return all the same.
+  void count_returns() {
+    static const std::string add =
+        "local key = ARGV[1] .. redis.sha1hex(ARGV[2]) redis.call('EXPIRE', key, 259200) "
+        "redis.call('INCR', key) return redis.call('EXPIRE', key, 259200)";
+    for (const std::string& payload : std::exchange(returned_, {}))
+      redis_.call({"EVAL", add, "0", keys::brood_recovered_prefix, payload});
   }
 
   Outcome bury_orphan(const std::string& payload, const std::string& queue) {
@@ -133,6 +159,7 @@ class Autopsy {
   const Config& config_;
   Connection redis_;
   JobRegistry registry_;
+  std::vector<std::string> returned_;  // payloads that the recovery under way gives back uncharged
 };
 
 // Every recovery is harmless to repeat, so whoever loses Redis only says so.
@@ -157,10 +184,7 @@ int answer(Work work) {
 
 int run_autopsy(const std::vector<Casualty>& casualties, RecoveryMode mode, const Config& config,
                 const RedisAddress& redis) {
-  return answer([&] {
-    Autopsy autopsy(mode, config, redis);
-    for (const Casualty& casualty : casualties) autopsy.recover_from(casualty);
-  });
+  return answer([&] { Autopsy(mode, config, redis).recover_from(casualties); });
 }
 
 int settle_estate(const Estate& estate, RecoveryMode mode, const Config& config, const RedisAddress& redis) {

@@ -1,0 +1,250 @@
+#define BOOST_TEST_MODULE boot
+#include <boost/test/unit_test.hpp>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "shared/check.hpp"
+#include "shared/unique_fd.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
+constexpr const char* unresolved = BROOD_BINARY_DIR "/tests/job_libraries/libunresolved_jobs.so";
+constexpr int configuration = 78;
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+bool logs(const BroodProcess& brood, const std::string& text, std::chrono::milliseconds timeout = 20s) {
+  return eventually([&] { return holds(brood.log(), text); }, timeout);
+}
+
+// How often the supervisor itself, and not one of its workers, has said so.
+int times_said(const BroodProcess& brood, const std::string& event) {
+  const std::string log = brood.log(), wanted = "pid=" + std::to_string(brood.pid()) + " event=" + event;
+  int times = 0;
+  for (std::size_t at = log.find(wanted); at != std::string::npos; at = log.find(wanted, at + 1)) ++times;
+  return times;
+}
+
+std::size_t threads_of(pid_t pid) {
+  std::error_code gone;
+  const std::filesystem::directory_iterator tasks("/proc/" + std::to_string(pid) + "/task", gone);
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// A Redis that says of itself what no Redis of this machine does, and yes to everything else.
+class ForeignRedis {
+ public:
+  explicit ForeignRedis(const std::string& info)
+      : info_("$" + std::to_string(info.size()) + "\r\n" + info + "\r\n"),
+        listener_(check("socket", socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof address.sun_path - 1);
+    check("bind", bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+    check("listen", listen(listener_.get(), 16));
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~ForeignRedis() {
+    stopping_ = true;
+    thread_.join();
+  }
+  ForeignRedis(const ForeignRedis&) = delete;
+  ForeignRedis& operator=(const ForeignRedis&) = delete;
+
+  std::string path() const { return directory_ / "foreign.sock"; }
+  std::string url() const { return "unix://" + path(); }
+
+ private:
+  void serve() {
+    std::vector<UniqueFd> clients;
+    while (!stopping_) {
+      std::vector<pollfd> all{{listener_.get(), POLLIN, 0}};
+      for (const UniqueFd& client : clients) all.push_back({client.get(), POLLIN, 0});
+      if (poll(all.data(), all.size(), 10) <= 0) continue;
+      for (std::size_t i = 1; i < all.size(); ++i) {
+        if (all[i].revents != 0 && !answer(all[i].fd)) clients[i - 1].reset();
+      }
+      std::erase_if(clients, [](const UniqueFd& client) { return !client; });
+      if (all[0].revents != 0) clients.emplace_back(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    }
+  }
+
+  // One command at a time is as much as brood sends before it knows the server.
+  bool answer(int client) {
+    char request[65536];
+    const ssize_t got = recv(client, request, sizeof request, MSG_DONTWAIT);
+    if (got <= 0) return false;
+    const std::string text(request, static_cast<std::size_t>(got));
+    const std::string reply = holds(text, "INFO") ? info_ : "+OK\r\n";
+    return send(client, reply.data(), reply.size(), MSG_NOSIGNAL) > 0;
+  }
+
+  const std::string info_;
+  TemporaryDirectory directory_;
+  UniqueFd listener_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_library_that_is_not_there_is_a_configuration_error_and_the_log_says_so) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 2, .libraries = {"/nowhere/libjobs.so"}});
+  BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "/nowhere/libjobs.so: no such file"), brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "event=no_worker_became_ready"));
+}
+
+BOOST_AUTO_TEST_CASE(a_library_that_does_not_load_is_a_configuration_error_in_the_loaders_words) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1, .libraries = {examples, unresolved}});
+  BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "undefined symbol: _Z19nobody_defines_thisv"), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_check_of_what_can_run_says_so_and_starts_nothing) {
+  const TemporaryDirectory directory;
+  const std::string config = directory.write("brood.toml", "concurrency = 3\n[capsules.images]\nconcurrency = 2\n");
+  // Redis need not be there: a check before a deploy must not depend on it.
+  const CommandResult result =
+      run_brood({"run", "--check", "-C", config, "-r", examples, "--redis", "unix://" + (directory / "no.sock")},
+                {{"RUNTIME_DIRECTORY", directory / "run"}, {"STATE_DIRECTORY", directory / "state"}});
+  BOOST_TEST(result.status == 0, result.errors);
+  BOOST_TEST(holds(result.output, "5 workers in 2 capsules"), result.output);
+  BOOST_TEST(holds(result.output, "Greet"), result.output);
+  BOOST_TEST(holds(result.output, "everything can run"), result.output);
+  BOOST_TEST(result.errors == "");
+  BOOST_TEST(!std::filesystem::exists(directory / "run"));
+}
+
+BOOST_AUTO_TEST_CASE(a_check_of_what_cannot_run_names_the_reason_and_exits_78) {
+  const TemporaryDirectory directory;
+  const std::string redis = "unix://" + (directory / "no.sock");
+  const struct {
+    std::vector<std::string> arguments;
+    std::string reason;
+  } bad[] = {
+      {{"-r", "/nowhere/libjobs.so"}, "/nowhere/libjobs.so: no such file"},
+      {{"-r", directory.write("libjobs.so", "not ELF")}, "is no shared object"},
+      {{"-r", unresolved}, "undefined symbol: _Z19nobody_defines_thisv"},
+      {{"-C", directory.write("unknown.toml", "concurency = 3\n")}, "concurency"},
+      {{"-C", directory.write("broken.toml", "concurrency = \n")}, "broken.toml"},
+      {{"-C", directory / "missing.toml"}, "missing.toml"},
+      {{"-q", "no<such>name"}, "no<such>name"},
+  };
+  for (const auto& one : bad) {
+    std::vector<std::string> arguments = {"run", "--check", "--redis", redis};
+    arguments.insert(arguments.end(), one.arguments.begin(), one.arguments.end());
+    const CommandResult result = run_brood(arguments);
+    BOOST_TEST(result.status == configuration, one.reason + ": " + result.output + result.errors);
+    BOOST_TEST(holds(result.errors, one.reason), result.errors);
+    BOOST_TEST(!holds(result.output, "everything can run"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_redis_in_cluster_mode_is_refused_with_a_sentence) {
+  RedisServer redis(RedisServer::Options{.extra = {"--cluster-enabled", "yes"}});
+  BroodProcess brood(redis, {.workers = 1});
+  BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "event=redis_unfit"), brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "cluster mode"), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_redis_before_6_2_is_refused_with_a_sentence) {
+  const ForeignRedis redis("# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n");
+  BroodProcess brood({.workers = 1, .arguments = {"--redis", redis.url()}});
+  BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "this is Redis 6.0.16; brood needs 6.2 or later"), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_redis_that_may_evict_jobs_is_warned_of_and_used) {
+  RedisServer redis(RedisServer::Options{.extra = {"--maxmemory-policy", "allkeys-lru"}});
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 1});
+  enqueue_ledger_jobs(redis, ledger.path(), 1);
+  BOOST_TEST(logs(brood, "maxmemory-policy is allkeys-lru"), brood.log_tail());
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 20s), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_redis_that_is_not_there_yet_is_waited_for_and_that_is_said_once) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  redis.kill9();
+  BroodProcess brood(redis, {.workers = 1});
+  BOOST_REQUIRE_MESSAGE(logs(brood, "event=redis_away"), brood.log_tail());
+  BOOST_TEST(!brood.wait_exit(3s).has_value(), brood.log_tail());  // several attempts long
+  BOOST_TEST(times_said(brood, "redis_away") == 1, brood.log_tail());
+
+  redis.restart();
+  enqueue_ledger_jobs(redis, ledger.path(), 1);
+
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return times_said(brood, "redis_is_back") == 1; }, 30s), brood.log_tail());
+  BOOST_TEST(times_said(brood, "redis_away") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_supervisor_whose_redis_never_comes_stops_when_told_to) {
+  RedisServer redis;
+  redis.kill9();
+  BroodProcess brood(redis, {.workers = 2});
+  BOOST_REQUIRE_MESSAGE(logs(brood, "event=redis_away"), brood.log_tail());
+  const auto start = std::chrono::steady_clock::now();
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST((std::chrono::steady_clock::now() - start < 20s));
+}
+
+// getaddrinfo blocks, and a library behind it may start threads: neither happens in the supervisor.
+BOOST_AUTO_TEST_CASE(a_host_name_is_resolved_by_a_child_and_the_supervisor_has_one_thread_throughout) {
+  RedisServer redis(RedisServer::Options{.tcp = true});
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  const std::string numeric = redis.url();
+  const std::string url = "redis://localhost" + numeric.substr(numeric.rfind(':'));
+  BroodProcess brood({.workers = 2, .arguments = {"--redis", url}});
+  enqueue_ledger_jobs(redis, ledger.path(), 20, 20);
+
+  std::size_t most_threads = 0;
+  const auto watched = [&](auto holds) {
+    return eventually(
+        [&] {
+          most_threads = std::max(most_threads, threads_of(brood.pid()));
+          return holds();
+        },
+        30s);
+  };
+  BOOST_TEST(watched([&] { return ledger.has_done(20); }), brood.log_tail());
+  redis.restart();  // a name is asked for again
+  enqueue_ledger_jobs(redis, ledger.path(), 21, 0);
+  BOOST_TEST(watched([&] { return ledger.has_done(21); }), brood.log_tail());
+  brood.term();
+  BOOST_TEST(watched([&] { return brood.wait_exit(0ms).has_value(); }));
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(most_threads == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_host_that_nobody_knows_is_waited_for) {
+  BroodProcess brood({.workers = 1, .arguments = {"--redis", "redis://no-such-host.invalid:6379"}});
+  BOOST_TEST(logs(brood, "event=redis_host_unknown", 40s), brood.log_tail());
+  BOOST_TEST(!brood.wait_exit(0ms).has_value());
+  BOOST_TEST(threads_of(brood.pid()) == 1U);
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+}

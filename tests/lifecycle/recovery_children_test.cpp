@@ -1,0 +1,439 @@
+#define BOOST_TEST_MODULE recovery_children
+#include <boost/test/unit_test.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "shared/check.hpp"
+#include "shared/scoreboard.hpp"
+#include "shared/unique_fd.hpp"
+#include "supervisor/inheritance.hpp"
+#include "supervisor/recovery.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string name_of(RecoveryMode mode) {
+  return mode == RecoveryMode::full ? "full" : mode == RecoveryMode::no_library ? "no_library" : "bury";
+}
+
+// What the children did, a line each, in a file: they share nothing else with the test.
+class Diary {
+ public:
+  void note(const std::string& line) const {
+    const UniqueFd file(check("open", open(path().c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600)));
+    check("write", write(file.get(), (line + "\n").data(), line.size() + 1));
+  }
+  std::vector<std::string> lines() const {
+    std::ifstream file(path());
+    std::vector<std::string> found;
+    for (std::string line; std::getline(file, line);) found.push_back(line);
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  std::string path() const { return directory_ / "diary"; }
+  TemporaryDirectory directory_;
+};
+
+// A recovery whose children note what they were given and end as the test says.
+struct Recovering {
+  Diary diary;
+  std::function<int()> end = [] { return EX_OK; };
+  ChildBodies bodies{.worker = {},
+                     .autopsy =
+                         [this](const std::vector<Casualty>& casualties, RecoveryMode mode) {
+                           std::string line = name_of(mode);
+                           for (const Casualty& casualty : casualties)
+                             line += " " + std::to_string(casualty.worker.incarnation);
+                           diary.note(line);
+                           return end();
+                         },
+                     .estate =
+                         [this](const Estate& estate, RecoveryMode) {
+                           diary.note("estate of " + estate.identity);
+                           return end();
+                         },
+                     .sweep =
+                         [this] {
+                           diary.note("sweep");
+                           return end();
+                         }};
+  Recovery recovery{bodies};
+  SteadyTime now{24h};  // invented: nothing here waits for a clock
+
+  ~Recovering() {
+    recovery.kill_overdue(now + 24h);
+    while (waitpid(-1, nullptr, 0) > 0) {
+    }
+  }
+
+  // Reaps so many children, as the supervisor does.
+  void reap(int children) {
+    for (; children > 0; --children) {
+      int status = 0;
+      const pid_t pid = check("waitpid", waitpid(-1, &status, 0));
+      const ExitStatus end =
+          WIFEXITED(status) ? ExitStatus{true, WEXITSTATUS(status)} : ExitStatus{false, WTERMSIG(status)};
+      BOOST_TEST(recovery.is_child(pid));
+      BOOST_TEST(recovery.reaped(pid, end, now));
+      BOOST_TEST(!recovery.is_child(pid));
+    }
+  }
+  bool a_child_runs() const {
+    siginfo_t info{};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+  }
+  std::vector<std::string> diary_after(std::size_t lines) const {
+    eventually([&] { return diary.lines().size() >= lines; });
+    return diary.lines();
+  }
+};
+
+Casualty uncharged(std::uint64_t incarnation) {
+  Casualty casualty;
+  casualty.worker.identity = "here:1:aa";
+  casualty.worker.slot = 3;
+  casualty.worker.incarnation = incarnation;
+  return casualty;
+}
+
+Casualty charged(std::uint64_t incarnation) {
+  Casualty casualty = uncharged(incarnation);
+  casualty.cause = Casualty::Cause{"SIGSEGV", "SIGSEGV in Segfault"};
+  return casualty;
+}
+
+int wait_for_ever() {
+  for (;;) pause();
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_casualty_is_answered_by_one_child_and_forgotten) {
+  Recovering test;
+  BOOST_TEST(test.recovery.is_idle());
+  test.recovery.add(charged(7));
+  BOOST_TEST(!test.recovery.is_idle());
+  BOOST_TEST((test.recovery.fields_of("here:1:aa") == std::set<std::string>{"3.7"}));
+  BOOST_TEST(test.recovery.fields_of("there:1:aa").empty());
+
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST((test.recovery.fields_of("here:1:aa") == std::set<std::string>{"3.7"}));
+  test.reap(1);
+
+  BOOST_TEST(test.recovery.is_idle());
+  BOOST_TEST(test.recovery.fields_of("here:1:aa").empty());
+  BOOST_TEST((test.diary.lines() == Lines{"full 7"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_failing_child_is_followed_at_once_by_one_that_dares_less_and_then_by_burials_with_pauses) {
+  for (const bool by_a_signal : {false, true}) {
+    Recovering test;
+    test.end = [by_a_signal] { return by_a_signal ? raise(SIGKILL) : EXIT_FAILURE; };
+    test.recovery.add(charged(7));
+    test.recovery.spawn_due(test.now);
+    test.reap(1);
+    BOOST_TEST((test.diary.lines() == Lines{"full 7"}));
+
+    test.recovery.spawn_due(test.now);
+    test.reap(1);
+    BOOST_TEST((test.diary.lines() == Lines{"full 7", "no_library 7"}));
+
+    test.recovery.spawn_due(test.now);  // it rests
+    BOOST_TEST(test.diary.lines().size() == 2U);
+    std::chrono::nanoseconds last_pause{0};
+    for (int burials = 1; burials <= 8; ++burials) {
+      const auto pause = test.recovery.next_start().value() - test.now;
+      BOOST_TEST((pause > last_pause || pause == 5s));
+      BOOST_TEST((pause <= 5s));
+      last_pause = pause;
+      test.now += pause;
+      test.recovery.spawn_due(test.now);
+      test.reap(1);
+      const Lines lines = test.diary.lines();
+      BOOST_TEST(std::count(lines.begin(), lines.end(), "bury 7") == burials);
+      BOOST_TEST(!test.recovery.is_idle());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_child_that_lost_redis_is_repeated_as_daring_as_before_with_growing_pauses) {
+  Recovering test;
+  test.end = [] { return EX_TEMPFAIL; };
+  test.recovery.add(charged(7));
+  std::vector<std::int64_t> pauses;
+  for (int i = 0; i < 8; ++i) {
+    test.recovery.spawn_due(test.now);
+    test.reap(1);
+    const auto pause = test.recovery.next_start().value() - test.now;
+    pauses.push_back(pause / 1ms);
+    test.recovery.spawn_due(test.now + pause - 1ms);  // not yet
+    BOOST_TEST(waitpid(-1, nullptr, WNOHANG) == -1);
+    test.now += pause;
+  }
+  const std::vector<std::int64_t> expected = {100, 200, 400, 800, 1600, 3200, 5000, 5000};
+  BOOST_TEST(pauses == expected, boost::test_tools::per_element());
+  BOOST_TEST((test.diary.lines() == Lines(8, "full 7")));
+}
+
+BOOST_AUTO_TEST_CASE(a_child_that_takes_five_seconds_is_killed_with_all_it_started_and_followed_by_a_less_daring_one) {
+  Recovering test;
+  test.end = [&] {
+    if (fork() == 0) {
+      test.diary.note("grandchild " + std::to_string(getpid()));
+      wait_for_ever();
+    }
+    return wait_for_ever();
+  };
+  test.recovery.add(charged(7));
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST((test.recovery.next_kill() == test.now + 5s));
+  BOOST_TEST(!test.recovery.next_start().has_value());
+  const Lines lines = test.diary_after(2);
+  BOOST_REQUIRE(lines.size() == 2U);
+  const pid_t grandchild = std::stoi(lines[1].substr(11));
+
+  test.now += 4999ms;
+  test.recovery.kill_overdue(test.now);
+  BOOST_TEST(test.a_child_runs());
+  test.now += 1ms;
+  test.recovery.kill_overdue(test.now);
+  BOOST_TEST(!test.recovery.next_kill().has_value());  // nothing to do until it is reaped
+  test.reap(1);
+  BOOST_TEST(eventually([&] { return process_start_time(grandchild) == 0; }));
+
+  test.end = [] { return EX_OK; };
+  test.recovery.spawn_due(test.now);
+  test.reap(1);
+  BOOST_TEST(test.diary.lines().back() == "no_library 7");
+  BOOST_TEST(test.recovery.is_idle());
+}
+
+BOOST_AUTO_TEST_CASE(uncharged_casualties_share_one_child_and_charged_ones_get_their_own) {
+  Recovering test;
+  test.recovery.add(uncharged(1));
+  test.recovery.add(charged(2));
+  test.recovery.add(uncharged(3));
+  test.recovery.add(charged(4));
+  test.recovery.add(uncharged(5));
+  BOOST_TEST((test.recovery.fields_of("here:1:aa") == std::set<std::string>{"3.1", "3.2", "3.3", "3.4", "3.5"}));
+
+  test.recovery.spawn_due(test.now);
+  test.reap(3);
+
+  BOOST_TEST((test.diary.lines() == Lines{"full 1 3 5", "full 2", "full 4"}));
+  BOOST_TEST(test.recovery.is_idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_casualty_does_not_join_a_child_that_runs_already) {
+  Recovering test;
+  test.end = wait_for_ever;
+  test.recovery.add(uncharged(1));
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST(test.diary_after(1).size() == 1U);
+  test.recovery.add(uncharged(2));
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST((test.diary_after(2) == Lines{"full 1", "full 2"}));
+}
+
+BOOST_AUTO_TEST_CASE(at_most_four_children_run_at_a_time) {
+  Recovering test;
+  test.end = wait_for_ever;
+  for (int i = 1; i <= 6; ++i) test.recovery.add(charged(static_cast<std::uint64_t>(i)));
+  test.recovery.spawn_due(test.now);
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST(test.diary_after(4).size() == 4U);
+  BOOST_TEST(!test.recovery.next_start().has_value());  // the end of one of them is waited for
+
+  test.end = [] { return EX_OK; };
+  test.now += 5s;
+  test.recovery.kill_overdue(test.now);
+  test.reap(4);
+  for (int round = 0; round < 2 && !test.recovery.is_idle(); ++round) {
+    test.recovery.spawn_due(test.now);
+    test.reap(round == 0 ? 4 : 2);
+  }
+  BOOST_TEST(test.recovery.is_idle());
+  BOOST_TEST(test.diary.lines().size() == 10U);
+}
+
+BOOST_AUTO_TEST_CASE(a_child_of_nobody_is_not_recoverys) {
+  Recovering test;
+  test.recovery.add(charged(7));
+  BOOST_TEST(!test.recovery.reaped(1, ExitStatus{true, 0}, test.now));
+  BOOST_TEST(!test.recovery.is_idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_is_repeated_until_it_succeeds) {
+  Recovering test;
+  test.end = [] { return EX_TEMPFAIL; };
+  test.recovery.sweep();
+  test.recovery.spawn_due(test.now);
+  test.reap(1);
+  test.end = [] { return EX_OK; };
+  test.now += 100ms;
+  test.recovery.spawn_due(test.now);
+  test.reap(1);
+  BOOST_TEST((test.diary.lines() == Lines{"sweep", "sweep"}));
+  BOOST_TEST(test.recovery.is_idle());
+}
+
+// ---- Inheritance
+
+namespace {
+
+struct Inheriting : Recovering {
+  TemporaryDirectory runtime;
+  DeadSupervisor dead;
+  Inheritance inheritance{recovery, runtime.path()};
+
+  Inheriting() {
+    dead.identity.name = "here:99:dead";
+    dead.same_host = true;
+  }
+
+  std::string file() const { return scoreboard_path(runtime.path(), dead.identity.name); }
+  void heed() { inheritance.heed(dead, now); }
+  // Lets every child that is due end well.
+  void answer(int children) {
+    recovery.spawn_due(now);
+    reap(children);
+  }
+};
+
+// A process that stands for a worker of the dead supervisor.
+class SomeProcess {
+ public:
+  SomeProcess() : pid_(check("fork", fork())) {
+    if (pid_ == 0) wait_for_ever();
+    start_time_ = process_start_time(pid_);
+  }
+  ~SomeProcess() { end(); }
+  SomeProcess(const SomeProcess&) = delete;
+  SomeProcess& operator=(const SomeProcess&) = delete;
+  void end() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  void sits_in(SlotRecord& record, std::uint64_t incarnation) const {
+    record.pid = pid_;
+    record.start_time = start_time_;
+    WorkerSlot(record).adopt_incarnation(incarnation);
+  }
+
+ private:
+  pid_t pid_;
+  std::uint64_t start_time_ = 0;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(inheritance_waits_for_living_workers_and_hands_over_each_dead_one_once) {
+  Inheriting test;
+  Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 5);
+  SomeProcess dead, living, retired;
+  dead.sits_in(board.slot(0), 10);
+  living.sits_in(board.slot(1), 11);
+  retired.sits_in(board.slot(2), 12);
+  board.slot(2).retired = 1;  // slots 3 and 4 never had an occupant
+  dead.end();
+  retired.end();
+
+  for (int look = 0; look < 3; ++look) {
+    test.heed();
+    test.now += 2s;
+  }
+  test.answer(1);
+  test.heed();
+  BOOST_TEST(test.recovery.is_idle());
+  BOOST_TEST((test.diary.lines() == Lines{"full 10"}));
+  BOOST_TEST(std::filesystem::exists(test.file()));
+
+  living.end();
+  test.heed();
+  BOOST_TEST((test.recovery.fields_of(test.dead.identity.name) == std::set<std::string>{"1.11"}));
+  test.heed();  // the estate waits for the answer about what is known
+  test.answer(1);
+  BOOST_TEST((test.diary.lines() == Lines{"full 10", "full 11"}));
+  BOOST_TEST(std::filesystem::exists(test.file()));
+
+  test.heed();
+  test.heed();
+  test.answer(1);
+  BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead", "full 10", "full 11"}));
+  BOOST_TEST(!std::filesystem::exists(test.file()));
+  BOOST_TEST(test.recovery.is_idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_has_a_dead_workers_pid_is_not_taken_for_it) {
+  Inheriting test;
+  Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
+  const SomeProcess stranger;
+  stranger.sits_in(board.slot(0), 10);
+  board.slot(0).start_time -= 1;
+  test.heed();
+  test.answer(1);
+  BOOST_TEST((test.diary.lines() == Lines{"full 10"}));
+}
+
+BOOST_AUTO_TEST_CASE(the_scoreboard_stays_while_the_estate_fails) {
+  Inheriting test;
+  Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
+  test.end = [] { return EX_TEMPFAIL; };
+  test.heed();
+  test.answer(1);
+  BOOST_TEST(std::filesystem::exists(test.file()));
+  test.end = [] { return EX_OK; };
+  test.now += 100ms;
+  test.heed();
+  test.answer(1);
+  BOOST_TEST(!std::filesystem::exists(test.file()));
+  BOOST_TEST(test.recovery.is_idle());
+}
+
+BOOST_AUTO_TEST_CASE(without_a_scoreboard_the_workers_of_this_host_get_a_minute_to_end) {
+  Inheriting test;
+  test.heed();
+  test.now += 59s;
+  test.heed();
+  BOOST_TEST(test.recovery.is_idle());
+  test.now += 1s;
+  test.heed();
+  test.answer(1);
+  BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_is_no_scoreboard_is_as_good_as_none) {
+  Inheriting test;
+  std::ofstream(test.file()) << "rubbish";
+  test.heed();
+  BOOST_TEST(test.recovery.is_idle());
+  test.now += 60s;
+  test.heed();
+  test.answer(1);
+  BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead"}));
+}
+
+BOOST_AUTO_TEST_CASE(the_estate_of_another_host_is_taken_over_at_once) {
+  Inheriting test;
+  test.dead.same_host = false;
+  test.heed();
+  test.answer(1);
+  BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead"}));
+}

@@ -1,0 +1,192 @@
+#define BOOST_TEST_MODULE service
+#include <boost/test/unit_test.hpp>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "shared/check.hpp"
+#include "shared/unique_fd.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* unruly_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libunruly_jobs.so";
+
+// The other end of sd_notify(3).
+class ServiceManager {
+ public:
+  ServiceManager() : socket_(check("socket", socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof address.sun_path - 1);
+    check("bind", bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+  }
+
+  std::string path() const { return directory_ / "notify"; }
+  std::map<std::string, std::string> environment(std::map<std::string, std::string> more = {}) const {
+    more["NOTIFY_SOCKET"] = path();
+    return more;
+  }
+
+  const std::vector<std::string>& heard() {
+    char text[4096];
+    for (ssize_t got; (got = recv(socket_.get(), text, sizeof text, 0)) > 0;)
+      heard_.emplace_back(text, static_cast<std::size_t>(got));
+    return heard_;
+  }
+  std::ptrdiff_t count(const std::string& state) { return std::count(heard().begin(), heard().end(), state); }
+  bool hears(const std::string& state, std::chrono::milliseconds timeout = 20s) {
+    return eventually([&] { return count(state) > 0; }, timeout);
+  }
+  // What the unit's status line says now.
+  std::string status() {
+    std::string last;
+    for (const std::string& state : heard()) {
+      if (state.starts_with("STATUS=")) last = state.substr(7);
+    }
+    return last;
+  }
+  bool status_says(const std::string& part, std::chrono::milliseconds timeout = 30s) {
+    return eventually([&] { return status().find(part) != std::string::npos; }, timeout);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  UniqueFd socket_;
+  std::vector<std::string> heard_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_unit_is_ready_when_every_worker_is_and_not_before) {
+  RedisServer redis;
+  ServiceManager systemd;
+  const TemporaryDirectory gate;
+  BroodProcess brood(redis, {.workers = 3,
+                             .libraries = {unruly_jobs},
+                             .environment = systemd.environment({{"BROOD_TEST_GATE", gate.path()}})});
+  BOOST_REQUIRE_MESSAGE(systemd.status_says("running: 1 of 3 workers"), brood.log_tail());
+  BOOST_TEST(systemd.count("READY=1") == 0);
+
+  gate.write("open", "");
+
+  BOOST_TEST(systemd.hears("READY=1"), brood.log_tail());
+  BOOST_TEST(systemd.status_says("running: 3 of 3 workers, 0 busy"));
+  BOOST_TEST(systemd.count("READY=1") == 1);
+  BOOST_TEST(systemd.count("STOPPING=1") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_is_told_once_and_before_the_end) {
+  RedisServer redis;
+  ServiceManager systemd;
+  BroodProcess brood(redis, {.workers = 1, .environment = systemd.environment()});
+  BOOST_REQUIRE(systemd.hears("READY=1"));
+  enqueue(redis, {payload_text("PoliteLoop", "[60000]")});
+  BOOST_REQUIRE(systemd.status_says("1 busy"));
+
+  brood.term();
+
+  BOOST_TEST(systemd.hears("STOPPING=1"));
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(systemd.count("STOPPING=1") == 1);
+  BOOST_TEST(systemd.count("READY=1") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(the_status_says_quiet) {
+  RedisServer redis;
+  ServiceManager systemd;
+  BroodProcess brood(redis, {.workers = 1, .environment = systemd.environment()});
+  BOOST_REQUIRE(systemd.hears("READY=1"));
+  brood.quiet();
+  BOOST_TEST(systemd.status_says("quiet: 1 of 1 workers"));
+  BOOST_TEST(systemd.count("STOPPING=1") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_status_says_that_redis_is_away_and_that_it_is_back) {
+  RedisServer redis;
+  ServiceManager systemd;
+  BroodProcess brood(redis, {.workers = 2, .environment = systemd.environment()});
+  BOOST_REQUIRE(systemd.hears("READY=1"));
+  BOOST_TEST(systemd.status().find("Redis is away") == std::string::npos);
+
+  redis.kill9();
+  BOOST_TEST(systemd.status_says("Redis is away"), brood.log_tail());
+  redis.restart();
+  BOOST_TEST(eventually([&] { return systemd.status().find("away") == std::string::npos; }, 30s), brood.log_tail());
+  BOOST_TEST(systemd.count("READY=1") == 1);
+  BOOST_TEST(brood.workers().size() == 2U);
+}
+
+// A stopped Redis accepts connections and never answers.
+BOOST_AUTO_TEST_CASE(while_redis_stands_still_the_status_says_so_and_the_watchdog_is_fed) {
+  RedisServer redis;
+  ServiceManager systemd;
+  BroodProcess brood(redis, {.workers = 1, .environment = systemd.environment({{"WATCHDOG_USEC", "1000000"}})});
+  BOOST_REQUIRE(systemd.hears("READY=1"));
+
+  redis.pause();
+  BOOST_TEST(systemd.status_says("Redis is away", 60s), brood.log_tail());
+  const auto fed = systemd.count("WATCHDOG=1");
+  BOOST_TEST(eventually([&] { return systemd.count("WATCHDOG=1") >= fed + 3; }));
+  redis.resume();
+  BOOST_TEST(eventually([&] { return systemd.status().find("away") == std::string::npos; }, 60s), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_at_twice_the_pace_it_asks_for) {
+  RedisServer redis;
+  ServiceManager systemd;
+  const auto start = std::chrono::steady_clock::now();
+  BroodProcess brood(redis, {.workers = 1, .environment = systemd.environment({{"WATCHDOG_USEC", "1000000"}})});
+  BOOST_TEST(eventually([&] { return systemd.count("WATCHDOG=1") >= 6; }), brood.log_tail());
+  // Five pauses of half a second, and not one datagram a turn of the loop.
+  BOOST_TEST((std::chrono::steady_clock::now() - start >= 2400ms));
+}
+
+BOOST_AUTO_TEST_CASE(a_watchdog_of_another_process_is_not_fed) {
+  RedisServer redis;
+  ServiceManager systemd;
+  BroodProcess brood(
+      redis, {.workers = 1, .environment = systemd.environment({{"WATCHDOG_USEC", "100000"}, {"WATCHDOG_PID", "1"}})});
+  BOOST_REQUIRE(systemd.hears("READY=1"));
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(systemd.count("WATCHDOG=1") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
+  RedisServer redis;
+  ServiceManager systemd;
+  BroodProcess brood(redis, {.workers = 1, .libraries = {unruly_jobs}, .environment = systemd.environment()});
+  const std::string told = brood.home() / "told";
+  enqueue(redis, {payload_text("TellEnvironment", "[\"NOTIFY_SOCKET\",\"" + told + "\"]", 1),
+                  payload_text("TellEnvironment", "[\"RUNTIME_DIRECTORY\",\"" + told + "\"]", 2)});
+
+  const auto lines = [&] {
+    std::ifstream file(told);
+    std::vector<std::string> found;
+    for (std::string line; std::getline(file, line);) found.push_back(line);
+    return found;
+  };
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return lines().size() == 2; }, 20s), brood.log_tail());
+  BOOST_TEST(lines()[0] == "unset");
+  BOOST_TEST(lines()[1] == brood.home() / "run");  // all else is inherited
+}
+
+BOOST_AUTO_TEST_CASE(a_service_manager_that_does_not_read_holds_up_nobody) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  BroodProcess brood(
+      redis, {.workers = 1, .environment = {{"NOTIFY_SOCKET", directory / "nobody"}, {"WATCHDOG_USEC", "20000"}}});
+  enqueue(redis, {payload_text("Greet", "[\"systemd\"]")});
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:default") == 0; }, 20s), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+}

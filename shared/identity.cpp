@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -170,7 +172,12 @@ std::uint64_t process_start_time(pid_t pid) {
 }
 
 bool process_lives(pid_t pid, std::uint64_t start_time) {
-  return start_time != 0 && process_start_time(pid) == start_time;
+  if (start_time == 0 || pid <= 0) return false;
+  if (process_start_time(pid) == start_time) return true;
+  // Where /proc hides the processes of other users (hidepid, ProtectProc=), one that is there but not to be seen may
+  // well be it: only what is known to be gone is gone.
+  const bool hidden = access(fmt::format("/proc/{}/stat", pid).c_str(), R_OK) != 0;
+  return hidden && kill(pid, 0) != 0 && errno == EPERM;
 }
 
 }  // namespace brood

@@ -28,7 +28,11 @@ void QueueDraw::look_for_queues() {
     const Reply reply = redis_.call({"SMEMBERS", keys::queues});
     if (!reply.view().is_array()) return;
     known_.clear();
-    for (std::size_t i = 0; i < reply.view().size(); ++i) known_.emplace_back(reply.view()[i].text());
+    for (std::size_t i = 0; i < reply.view().size(); ++i) {
+      const std::string_view name = reply.view()[i].text();
+      // The in-flight hash says "no queue" with an empty name: what came from such a queue would not be seen again.
+      if (!name.empty()) known_.emplace_back(name);
+    }
     looked_ = steady_now();
   } catch (const ConnectionLost&) {
     // The fetch that follows finds Redis away too, and says so.

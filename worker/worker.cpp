@@ -74,6 +74,7 @@ class Worker {
     try {
       while (!control_.told_to_stop()) {
         const bool quiet = control_.told_to_quiet();
+        if (quiet) give_back_unbegun();
         if (quiet && outcomes_.empty()) {
           control_.wait(quiet_wait);
           continue;
@@ -103,6 +104,14 @@ class Worker {
     log::flush();
     if (control_.told_to_stop() && !unsettled_) throw ToldToStop{};
     control_.wait(length);
+  }
+
+  // What arrived while the quiet was ordered; quiet may last for hours.  A stop gives it back by retiring.
+  void give_back_unbegun() {
+    const auto& entries = in_flight_.batch().entries;
+    if (!outcomes_.empty()) return;  // settled first: what is left over then comes again
+    for (std::size_t i = 0; i < entries.size() && slot_.entry(static_cast<int>(i)) == EntryState::fetched; ++i)
+      outcomes_.push_back({Outcome::Kind::requeue_head, entries[i].payload, 0});
   }
 
   void perform_batch(const InFlight::Batch& batch) {

@@ -1,12 +1,15 @@
 #include "supervisor/inheritance.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <utility>
 #include <vector>
 
 #include "shared/log.hpp"
 #include "shared/scoreboard.hpp"
+#include "shared/unique_fd.hpp"
 
 namespace brood {
 namespace {
@@ -15,6 +18,15 @@ using namespace std::chrono_literals;
 
 // Without its scoreboard a dead supervisor's workers have no names; by then their own alarm has ended them.
 constexpr auto workers_are_gone_after = 60s;
+
+// One that a job has stopped, with SIGSTOP say, neither finishes nor ever sees its alarm set: its job would be in
+// flight for ever.  The descriptor keeps its pid from becoming another's between the look and the kill.
+void kill_orphan(const SlotSnapshot& worker) {
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));
+  if (!process || !process_lives(worker.pid, worker.start_time)) return;
+  log::warn("orphan_killed", {{"worker_pid", worker.pid}, {"reason", "it outlived its supervisor by a minute"}});
+  syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+}
 
 }  // namespace
 
@@ -34,7 +46,7 @@ void Inheritance::heed(const DeadSupervisor& dead, SteadyTime now) {
   if (progress.estate_handed_over) return;
 
   if (dead.same_host) {
-    switch (hand_over_dead_workers(name, progress)) {
+    switch (hand_over_dead_workers(name, progress, now)) {
       case Workers::alive:
         return;  // they finish, settle and leave by themselves
       case Workers::unknown:
@@ -59,7 +71,7 @@ void Inheritance::end_look() {
   for (const std::string& name : settled) close(name);
 }
 
-Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name, Progress& progress) {
+Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now) {
   try {
     const Scoreboard board = Scoreboard::open(scoreboard_path(runtime_directory_, name), false);
     Workers workers = Workers::gone;
@@ -67,6 +79,7 @@ Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name
       const SlotSnapshot seen = snapshot(board.slot(i));
       if (seen.pid > 0 && process_lives(seen.pid, seen.start_time)) {
         workers = Workers::alive;
+        if (now - progress.first_seen >= workers_are_gone_after) kill_orphan(seen);
         continue;
       }
       if (seen.incarnation == 0 || seen.retired || !progress.handed_over.insert(seen.incarnation).second) continue;

@@ -38,7 +38,7 @@ class Inheritance {
     gone,     // all are, and handed over
     unknown,  // the file is not there or not readable
   };
-  Workers hand_over_dead_workers(const std::string& name, Progress& progress);
+  Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now);
   void close(const std::string& name);
 
   Recovery& recovery_;

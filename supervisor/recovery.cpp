@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto longest_run = 5s;
+constexpr auto longest_sweep = 10min;  // it reads the name of every key
 constexpr auto first_pause = 100ms;
 constexpr auto longest_pause = 5'000ms;
 constexpr int most_children = 4;
@@ -73,7 +74,8 @@ void Recovery::start(Task& task, SteadyTime now) {
   try {
     task.pid = spawn(
         {.title = "brood: autopsy", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, body);
-    task.deadline = now + longest_run;
+    task.deadline =
+        now + (std::holds_alternative<Sweep>(task.work) ? std::chrono::seconds(longest_sweep) : longest_run);
     task.overdue = false;
   } catch (const std::system_error& error) {
     log::warn("recovery_waits", {{"reason", error.what()}});

@@ -1,0 +1,96 @@
+#include <brood/job.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cfenv>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+// Jobs that do to their worker what no job should.
+
+// Comes back from perform() twice: once in the worker, once in a copy of it.
+struct ForkAndReturn {
+  std::string file;
+  void perform() {
+    if (fork() == 0) file += ".copy";
+    std::ofstream(file) << getpid();
+  }
+};
+
+struct StopItself {
+  std::string file;
+  void perform() {
+    std::ofstream(file) << getpid();
+    raise(SIGSTOP);
+  }
+};
+
+struct CloseEverything {
+  void perform() { close_range(3, ~0U, 0); }
+};
+
+struct ExitWithZero {
+  void perform() { _exit(0); }
+};
+
+// Leaves behind all that a process has and the next job would inherit.
+struct LeaveTraces {
+  void perform() {
+    for (int signal = 1; signal < 32; ++signal) ::signal(signal, SIG_IGN);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+    alarm(3600);
+    umask(0);
+    std::filesystem::current_path("/");
+    std::fesetround(FE_UPWARD);
+  }
+};
+
+// Says what the worker is like.
+struct LookAround {
+  std::string file;
+  void perform() {
+    sigset_t mask;
+    sigprocmask(SIG_SETMASK, nullptr, &mask);
+    std::ostringstream seen;
+    seen << "blocked=" << sigismember(&mask, SIGTERM) << " alarm=" << alarm(0);
+    struct sigaction term {};
+    sigaction(SIGTERM, nullptr, &term);
+    seen << " term_ignored=" << (term.sa_handler == SIG_IGN) << " round=" << (std::fegetround() == FE_TONEAREST);
+    const mode_t mode = umask(0);
+    umask(mode);
+    seen << " umask=" << mode << " cwd=" << std::filesystem::current_path().string();
+    std::ofstream(file + ".new") << seen.str();
+    std::filesystem::rename(file + ".new", file);
+  }
+};
+
+// An alarm that goes off when this job is long gone.
+struct LeaveAlarm {
+  void perform() { alarm(1); }
+};
+
+struct ScribbleOverScoreboard {
+  void perform() {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find(".scoreboard") == std::string::npos) continue;
+      char *begin = nullptr, *end = nullptr;
+      if (sscanf(line.c_str(), "%p-%p", reinterpret_cast<void**>(&begin), reinterpret_cast<void**>(&end)) == 2)
+        std::memset(begin, 0xa5, static_cast<std::size_t>(end - begin));
+    }
+  }
+};
+
+struct TermTheSupervisor {
+  void perform() { kill(getppid(), SIGTERM); }
+};
+
+BROOD_JOBS(ForkAndReturn, StopItself, CloseEverything, ExitWithZero, LeaveTraces, LookAround, LeaveAlarm,
+           ScribbleOverScoreboard, TermTheSupervisor)

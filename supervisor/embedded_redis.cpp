@@ -64,7 +64,7 @@ void EmbeddedRedis::start() {
   if (!try_lock(server_lock, LOCK_EX)) {
     adopted_ = listener_of(socket_path_);
     adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
-    log::info("embedded_redis_adopted", {{"child_pid", adopted_}, {"socket", socket_path_}});
+    if (adopted_ > 0) log::info("embedded_redis_adopted", {{"child_pid", adopted_}, {"socket", socket_path_}});
     return;
   }
   const std::string data = directory_ + "/redis";
@@ -107,9 +107,19 @@ void EmbeddedRedis::reaped(const ExitStatus& status, SteadyTime now) {
   next_start_ = now + (failures_ == 0 ? 0ms : 100ms * (1 << failures_));
 }
 
+void EmbeddedRedis::look(SteadyTime now) {
+  if (stopping_ || next_start_ || running()) return;
+  try_lock(user_lock_, LOCK_SH);  // whoever stopped the server may have held it when we began
+  next_start_ = now;
+}
+
 bool EmbeddedRedis::stop() {
   stopping_ = true;
   next_start_.reset();
+  if (pid_ == 0 && !running()) {  // it may not have listened yet when we found its lock taken
+    adopted_ = listener_of(socket_path_);
+    adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
+  }
   if (!try_lock(user_lock_, LOCK_EX)) return false;  // another supervisor uses it
   if (!running()) return false;
   // TERM makes it write and sync its append-only file before it ends.

@@ -27,6 +27,9 @@ class EmbeddedRedis {
   // Our child ended.  It is started again when it is due.
   void reaped(const ExitStatus& status, SteadyTime now);
   std::optional<SteadyTime> next_start() const { return next_start_; }
+  // Called now and then while the server does not answer: one that is no child of ours may have ended, or we may never
+  // have managed to fork.
+  void look(SteadyTime now);
 
   // Asks it to end, when no other supervisor uses it.  False: nothing to wait for.
   bool stop();

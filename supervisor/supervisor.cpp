@@ -39,6 +39,13 @@ std::vector<int> capsule_sizes(const Config& config) {
   return sizes;
 }
 
+// Both the worker and its supervisor say it: should the supervisor be killed right after the fork, its successor must
+// not take the worker for dead.  The pid last: who sees it may read the rest.
+void say_who_runs(SlotRecord& record, pid_t pid) {
+  record.start_time.store(process_start_time(pid));
+  record.pid.store(pid);
+}
+
 // What every worker is told in a phase.
 std::uint32_t flags_in(Phase phase) {
   switch (phase) {
@@ -137,7 +144,7 @@ int Supervisor::run() {
     log::flush();
   }
   // What is left in flight is recovered by what this file says of it.
-  if (recovery_.is_idle()) scoreboard_.remove_file();
+  if (recovered_our_own()) scoreboard_.remove_file();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
   return exit_code_;
 }
@@ -276,9 +283,11 @@ void Supervisor::spawn_worker(int slot) {
                              .keep = {seat.control},
                              .parent_death_signal = SIGTERM,
                              .oom_score_adjustment = oom_score_of_workers},
-                            [&] { return bodies_.worker(seat); });
-    record.pid.store(pid);
-    record.start_time.store(process_start_time(pid));
+                            [&] {
+                              say_who_runs(record, getpid());
+                              return bodies_.worker(seat);
+                            });
+    say_who_runs(record, pid);
     table_.occupy(slot, pid, now);
     Pipe& ours = pipes_[static_cast<std::size_t>(slot)];
     ours.watch.reset();
@@ -420,6 +429,8 @@ void Supervisor::kill_overdue_workers() {
     next_watchdog_ = now + *service_.watchdog_interval();
   }
   if (now >= next_status_) {
+    // One that another supervisor started is not ours to reap: that it is gone shows only by looking.
+    if (embedded_redis_ && !redis_.connected() && farewell_ == Farewell::not_yet) embedded_redis_->look(now);
     mend_flags();
     report_status();
     next_status_ = now + status_interval;
@@ -440,8 +451,8 @@ void Supervisor::advance_farewell() {
       farewell_deadline_ = now + time_for_last_recovery;
       [[fallthrough]];
     case Farewell::recovering:
-      if (!recovery_.is_idle() && redis_.connected() && now < farewell_deadline_) return;
-      if (!recovery_.is_idle()) {
+      if (!recovered_our_own() && redis_.connected() && now < farewell_deadline_) return;
+      if (!recovered_our_own()) {
         // Nothing has to be pushed anywhere: the lists are in Redis, and stay there.
         log::warn("jobs_left_in_flight", {{"reason", "Redis does not answer; the next start recovers them"}});
         stop_embedded_redis();
@@ -592,6 +603,9 @@ ProcessFacts Supervisor::process_facts() const {
           .version = std::string(version),
           .started_at = started_at_};
 }
+
+// A sweep or another supervisor's estate that is still under way is begun anew by whoever starts next.
+bool Supervisor::recovered_our_own() const { return recovery_.fields_of(identity_.name).empty(); }
 
 bool Supervisor::belongs_to_us(pid_t pid) const {
   return pid > 0 && (table_.slot_of(pid).has_value() || recovery_.is_child(pid));

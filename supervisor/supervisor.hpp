@@ -85,6 +85,7 @@ class Supervisor {
   std::vector<SeenSlot> heartbeat_slots() const;
   std::set<std::string> living_fields() const;
   ProcessFacts process_facts() const;
+  bool recovered_our_own() const;
   bool belongs_to_us(pid_t pid) const;
 
   Config config_;

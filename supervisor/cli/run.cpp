@@ -59,6 +59,10 @@ int check_everything(const Config& config, const RedisAddress& redis) {
 void make_private_directory(const std::string& path) {
   std::filesystem::create_directories(path);
   struct stat about {};
+  check("lstat", lstat(path.c_str(), &about));
+  // systemd makes some of ours links; one of another user's in /tmp leads where they please.
+  if (S_ISLNK(about.st_mode) && about.st_uid != geteuid() && about.st_uid != 0)
+    throw std::runtime_error("the runtime directory " + path + " is another user's link; set RUNTIME_DIRECTORY");
   check("stat", stat(path.c_str(), &about));
   // A directory in /tmp that somebody else made first would hand them our scoreboard.
   if (about.st_uid != geteuid() && geteuid() != 0)

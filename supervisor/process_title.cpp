@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string>
 #include <vector>
 
 namespace brood {
@@ -37,12 +38,18 @@ Room find_room() {
   return {reinterpret_cast<char*>(static_cast<std::uintptr_t>(arg_begin)), static_cast<std::size_t>(end - arg_begin)};
 }
 
+// For as long as the process lives, and in one piece: a variable that is unset later leaves nothing behind.
 void move_environment_away() {
-  static auto& copies = *new std::vector<char*>;  // the environment lives as long as the process
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
-    copies.push_back(strdup(*variable));
-  copies.push_back(nullptr);
-  environ = copies.data();
+  static std::string& texts = *new std::string;
+  static auto& pointers = *new std::vector<char*>;
+  std::vector<std::size_t> beginnings;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    beginnings.push_back(texts.size());
+    texts.append(*variable).push_back('\0');
+  }
+  for (const std::size_t beginning : beginnings) pointers.push_back(texts.data() + beginning);
+  pointers.push_back(nullptr);
+  environ = pointers.data();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <thread>
 
 #include "tests/support/brood_process.hpp"
@@ -216,4 +217,28 @@ BOOST_AUTO_TEST_CASE(a_stopped_orphan_is_ended_and_its_job_given_back, *boost::u
 
   BOOST_TEST(eventually([&] { return !process_exists(orphan); }, 90s), brood.log_tail());
   BOOST_TEST(eventually([&] { return count(brood.log(), "job_started") == 2; }, 20s), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(an_embedded_redis_whose_starter_is_gone_is_started_again) {
+  const auto home = std::make_shared<TemporaryDirectory>();
+  BroodProcess first(BroodOptions{.workers = 1, .home = home});
+  const std::string socket = *home / "state" + "/redis.sock";
+  BOOST_REQUIRE(eventually([&] { return first.log().find("event=ready") != std::string::npos; }, 20s));
+  BOOST_REQUIRE(eventually([&] { return std::filesystem::exists(socket); }, 20s));
+  std::vector<pid_t> servers = children_of(first.pid());
+  std::erase_if(servers,
+                [](pid_t pid) { return content("/proc/" + std::to_string(pid) + "/comm") != "redis-server\n"; });
+  BOOST_REQUIRE(servers.size() == 1U);
+  BroodProcess second(BroodOptions{.workers = 1, .home = home});
+  BOOST_REQUIRE(eventually([&] { return second.log().find("embedded_redis_adopted") != std::string::npos; }, 20s));
+  first.kill9();
+
+  kill(servers.front(), SIGKILL);
+
+  BOOST_TEST(eventually([&] { return count(second.log(), "event=embedded_redis_started") == 2; }, 20s),
+             second.log_tail());
+  BOOST_TEST(eventually([&] { return run_brood({"status"}, second.environment()).status == 0; }, 20s),
+             second.log_tail());
+  second.term();
+  BOOST_TEST(second.wait_exit(30s).value_or(-1) == 0);
 }

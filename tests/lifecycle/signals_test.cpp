@@ -145,6 +145,26 @@ BOOST_AUTO_TEST_CASE(a_worker_that_claims_ready_without_end_harms_nobody) {
   BOOST_TEST(!running.logs("event=worker_broke_protocol", 0ms));
 }
 
+// Its supervisor then believes in an incarnation that the worker never took: the list is found by its field instead.
+BOOST_AUTO_TEST_CASE(a_worker_that_asks_for_incarnations_it_does_not_need_loses_nothing) {
+  Running running;
+  const pid_t worker = running.brood.workers().at(0);
+  enqueue(running.redis, {payload_text("Babble", R"(["IIIII"])")});
+  const auto begun = [&] {
+    int times = 0;
+    const std::string log = running.brood.log(), wanted = "class=Babble";
+    for (std::size_t at = log.find(wanted); at != std::string::npos; at = log.find(wanted, at + 1))
+      times += log.rfind("event=job_started", at) > log.rfind('\n', at);
+    return times;
+  };
+  BOOST_REQUIRE(eventually([&] { return begun() == 1; }));
+
+  kill(worker, SIGKILL);
+
+  BOOST_TEST(eventually([&] { return begun() == 2 || running.redis.size_of("retry") == 1; }, 40s),
+             running.brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(workers_of_a_killed_supervisor_finish_settle_and_exit) {
   Running running({.workers = 2});
   enqueue_ledger_jobs(running.redis, running.ledger.path(), 5, 700);

@@ -42,3 +42,10 @@ brood_test(unit/restart_policy LINK brood_supervisor)
 brood_test(unit/process_table LINK brood_supervisor)
 brood_test(unit/worker_end LINK brood_supervisor)
 brood_test(unit/redis_requirements LINK brood_supervisor)
+
+# Man pages and completions say what the program says.
+add_test(NAME unit_man_pages COMMAND ${PROJECT_SOURCE_DIR}/tests/support/lint_man_pages ${PROJECT_SOURCE_DIR})
+add_test(NAME unit_manual COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_manual $<TARGET_FILE:brood> ${PROJECT_SOURCE_DIR})
+add_test(NAME unit_completion COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_completion ${PROJECT_SOURCE_DIR})
+set_tests_properties(unit_man_pages PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(unit_man_pages unit_manual unit_completion PROPERTIES TIMEOUT 120)

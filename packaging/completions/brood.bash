@@ -1,0 +1,43 @@
+# Completes brood's commands and options in bash; needs no other completion file.
+
+_brood() {
+  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command=${COMP_WORDS[1]} options
+  local every="-C --config --redis -h --help -V --version"
+  COMPREPLY=()
+
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status help -h --help -V --version" -- "$word")
+    return
+  fi
+  case $command in
+    run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --log-format -v --verbose --check $every" ;;
+    enqueue) options="-q --queue --in --at --retry --args --string --jid --bulk --json $every" ;;
+    status) options="--json $every" ;;
+    *) return ;;
+  esac
+
+  # Readline takes "--config=file" apart at the "=".
+  if [ "$word" = "=" ]; then
+    word=
+  elif [ "$previous" = "=" ]; then
+    previous=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  case $command:$previous in
+    *:-C | *:--config | run:-r | run:--require | enqueue:--bulk) compopt -o default ;;
+    *:--redis) mapfile -t COMPREPLY < <(compgen -W "embedded" -- "$word") ;;
+    run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
+    enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
+    run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
+    enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
+    *)
+      if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+      elif [ "$command" = enqueue ] && [ "$COMP_CWORD" -gt 2 ]; then
+        compopt -o default    # an argument of a job is often a file
+      fi
+      ;;
+  esac
+}
+
+complete -F _brood brood

@@ -13,7 +13,8 @@ struct Identity {
   std::string boot_id;        // /proc/sys/kernel/random/boot_id
   std::string pid_namespace;  // "pid:[4026531836]"
   pid_t pid = 0;
-  std::uint64_t start_time = 0;  // clock ticks since boot: field 22 of /proc/<pid>/stat
+  std::uint64_t start_time = 0;   // clock ticks since boot: field 22 of /proc/<pid>/stat
+  std::string runtime_directory;  // where its scoreboard lies, for an heir on the same host; empty: not told
 
   static Identity of_this_process();
 

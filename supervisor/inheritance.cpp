@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -28,6 +31,19 @@ void kill_orphan(const SlotSnapshot& worker) {
   syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 
+// "<host>:<pid>:<nonce>": whoever has that pid now may be the file's supervisor.
+bool is_in_use(const Scoreboard& board) {
+  const std::string name = board.identity();
+  const std::size_t nonce = name.rfind(':');
+  const std::size_t pid = nonce == name.npos || nonce == 0 ? name.npos : name.rfind(':', nonce - 1);
+  if (pid == name.npos || process_start_time(std::atoi(name.c_str() + pid + 1)) != 0) return true;
+  for (int i = 0; i < board.slots(); ++i) {
+    const SlotSnapshot seen = snapshot(board.slot(i));
+    if (seen.pid > 0 && process_lives(seen.pid, seen.start_time)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Inheritance::Inheritance(Recovery& recovery, std::string runtime_directory)
@@ -40,7 +56,7 @@ void Inheritance::heed(const DeadSupervisor& dead, SteadyTime now) {
   progress.still_listed = true;
   if (is_new) {
     progress.first_seen = now;
-    progress.same_host = dead.same_host;
+    if (dead.same_host) progress.scoreboard = find_scoreboard(dead.identity);
     log::warn("supervisor_dead", {{"identity", name}, {"same_host", dead.same_host}});
   }
   if (progress.estate_handed_over) return;
@@ -69,11 +85,21 @@ void Inheritance::end_look() {
     if (!listed && !progress.estate_handed_over && recovery_.fields_of(name).empty()) settled.push_back(name);
   }
   for (const std::string& name : settled) close(name);
+  if (!std::exchange(looked_, true)) remove_forgotten_files();
+}
+
+// Its own runtime directory, if its record tells one; a path out of Redis is only ever opened, and what is opened must
+// be a scoreboard of that very identity.
+std::string Inheritance::find_scoreboard(const Identity& dead) const {
+  const std::string ours = scoreboard_path(runtime_directory_, dead.name);
+  if (dead.runtime_directory.empty() || access(ours.c_str(), F_OK) == 0) return ours;
+  return scoreboard_path(dead.runtime_directory, dead.name);
 }
 
 Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now) {
   try {
-    const Scoreboard board = Scoreboard::open(scoreboard_path(runtime_directory_, name), false);
+    const Scoreboard board = Scoreboard::open(progress.scoreboard, false);
+    if (board.identity() != name) return Workers::unknown;
     Workers workers = Workers::gone;
     for (int i = 0; i < board.slots(); ++i) {
       const SlotSnapshot seen = snapshot(board.slot(i));
@@ -103,9 +129,24 @@ Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name
 void Inheritance::close(const std::string& name) {
   const auto closed = progress_.find(name);
   if (closed == progress_.end()) return;
-  if (closed->second.same_host) unlink(scoreboard_path(runtime_directory_, name).c_str());
+  if (!closed->second.scoreboard.empty()) unlink(closed->second.scoreboard.c_str());
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});
+}
+
+void Inheritance::remove_forgotten_files() const {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(runtime_directory_, ignored)) {
+    if (entry.path().extension() != ".scoreboard") continue;
+    try {
+      const Scoreboard board = Scoreboard::open(entry.path(), false);
+      if (progress_.contains(board.identity()) || is_in_use(board)) continue;
+      unlink(entry.path().c_str());
+      log::info("forgotten_scoreboard_removed", {{"identity", board.identity()}});
+    } catch (const std::exception&) {
+      // No scoreboard, or of another version: not ours to remove.
+    }
+  }
 }
 
 }  // namespace brood

@@ -21,13 +21,14 @@ class Inheritance {
   void heed(const DeadSupervisor& dead, SteadyTime now);
 
   // Called after each look at that list.  The last of a dead one's workers takes its supervisor off the list, whether
-  // it left by itself or was recovered: then only the file is left to remove.
+  // it left by itself or was recovered: then only the file is left to remove.  After the first look the same is done
+  // for files that nobody is listed for: their heir died before it could.
   void end_look();
 
  private:
   struct Progress {
     SteadyTime first_seen{};
-    bool same_host = false;
+    std::string scoreboard;               // path; empty: another host's
     bool still_listed = true;             // at the look under way
     std::set<std::uint64_t> handed_over;  // incarnations
     bool estate_handed_over = false;
@@ -38,11 +39,14 @@ class Inheritance {
     gone,     // all are, and handed over
     unknown,  // the file is not there or not readable
   };
+  std::string find_scoreboard(const Identity& dead) const;
   Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now);
   void close(const std::string& name);
+  void remove_forgotten_files() const;
 
   Recovery& recovery_;
   std::string runtime_directory_;
+  bool looked_ = false;
   std::map<std::string, Progress> progress_;
 };
 

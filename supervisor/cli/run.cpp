@@ -90,7 +90,8 @@ int run_command(const RunOptions& options) {
 
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
-  const Identity identity = Identity::of_this_process();
+  Identity identity = Identity::of_this_process();
+  identity.runtime_directory = std::filesystem::absolute(runtime);
   std::optional<EmbeddedRedis> embedded;
   if (uses_embedded_redis(config.redis)) embedded.emplace(state_directory(), embedded_socket_path());
 

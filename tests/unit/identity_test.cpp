@@ -37,9 +37,11 @@ BOOST_AUTO_TEST_CASE(dyno_names_the_host_and_markup_does_not_pass) {
 }
 
 BOOST_AUTO_TEST_CASE(a_record_reads_back) {
-  const Identity self = Identity::of_this_process();
+  Identity self = Identity::of_this_process();
+  self.runtime_directory = "/run/brood";
   Identity read;
   BOOST_REQUIRE(Identity::parse(self.name, self.record(), read));
+  BOOST_TEST(read.runtime_directory == "/run/brood");
   BOOST_TEST(read.name == self.name);
   BOOST_TEST(read.hostname == self.hostname);
   BOOST_TEST(read.boot_id == self.boot_id);
@@ -47,6 +49,14 @@ BOOST_AUTO_TEST_CASE(a_record_reads_back) {
   BOOST_TEST(read.pid == self.pid);
   BOOST_TEST(read.start_time == self.start_time);
   BOOST_TEST(read.same_host(self));
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_a_record_cannot_hold_is_not_told) {
+  Identity self = Identity::of_this_process();
+  self.runtime_directory = "/run/\"quoted\"";
+  Identity read;
+  BOOST_REQUIRE(Identity::parse(self.name, self.record(), read));
+  BOOST_TEST(read.runtime_directory.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_record_cut_anywhere_is_none) {

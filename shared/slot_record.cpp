@@ -68,6 +68,12 @@ void read_texts(const SlotRecord& record, SlotSnapshot& into) {
   }
 }
 
+// A time that somebody scribbled over must not overflow whoever subtracts it.
+template <typename Time>
+Time believable(Time written, Time now) {
+  return std::clamp(written, Time{}, now + std::chrono::hours(24));
+}
+
 }  // namespace
 
 void WorkerSlot::adopt_incarnation(std::uint64_t incarnation) {
@@ -164,9 +170,9 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   }
   seen.current = record.current.load();
   if (seen.current < 0 || seen.current >= max_batch_entries) seen.current = -1;
-  seen.started_at = WallTime(std::chrono::nanoseconds(record.started_at.load()));
-  seen.started_steady = SteadyTime(std::chrono::nanoseconds(record.started_steady.load()));
-  seen.spawned_at = SteadyTime(std::chrono::nanoseconds(record.spawned_at.load()));
+  seen.started_at = believable(WallTime(std::chrono::nanoseconds(record.started_at.load())), wall_now());
+  seen.started_steady = believable(SteadyTime(std::chrono::nanoseconds(record.started_steady.load())), steady_now());
+  seen.spawned_at = believable(SteadyTime(std::chrono::nanoseconds(record.spawned_at.load())), steady_now());
   seen.class_flags = record.class_flags.load();
   seen.processed = record.processed.load();
   seen.failed = record.failed.load();

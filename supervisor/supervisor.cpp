@@ -15,7 +15,6 @@
 #include "shared/seat.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/memory_use.hpp"
-#include "supervisor/redis_requirements.hpp"
 #include "supervisor/spawn.hpp"
 #include "supervisor/version.hpp"
 
@@ -24,13 +23,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_for_last_recovery = 2s;
+constexpr auto time_for_last_recovery = 1500ms;
 constexpr auto time_for_embedded_redis = 10s;
 constexpr auto one_wish = 100ms;
 constexpr auto status_interval = 1s;
 constexpr auto sweep_interval = 1h;
-constexpr auto resolve_again_after = 5s;
-constexpr auto info_deadline = 10s;
+constexpr int most_reaped_a_turn = 256;
 constexpr int oom_score_of_workers = 300;
 
 std::vector<int> capsule_sizes(const Config& config) {
@@ -70,8 +68,6 @@ ExitStatus exit_status(const siginfo_t& info) { return {info.si_code == CLD_EXIT
 Supervisor::Supervisor(Setup setup)
     : config_(std::move(setup.config)),
       identity_(std::move(setup.identity)),
-      address_(std::move(setup.redis)),
-      embedded_redis_(std::move(setup.embedded_redis)),
       bodies_(std::move(setup.bodies)),
       signal_source_(loop_, [this](const signalfd_siginfo& signal) { signals_.push_back(signal); }),
       scoreboard_(Scoreboard::create(setup.runtime_directory, identity_.name, scoreboard_slots(config_))),
@@ -80,15 +76,13 @@ Supervisor::Supervisor(Setup setup)
       pipes_(static_cast<std::size_t>(table_.size())),
       recovery_(bodies_),
       inheritance_(recovery_, setup.runtime_directory),
-      resolver_(loop_),
-      redis_(loop_.raw(), "brood-supervisor",
-             {.connected = [this] { redis_connected(); },
-              .disconnected = [this](const std::string& why) { redis_disconnected(why); }}),
-      scheduler_(loop_, redis_,
+      redis_(loop_, std::move(setup.redis), std::move(setup.embedded_redis),
+             {.usable = [this] { redis_is_usable(); }, .unusable = [this](const std::string&) { fail(EX_CONFIG); }}),
+      scheduler_(loop_, redis_.connection(),
                  {.identity = identity_.name,
                   .poll = {.average_scheduled = config_.poll_interval},
                   .dead_limits = {config_.dead_max_jobs, config_.dead_timeout.count()}}),
-      heartbeat_(loop_, redis_, identity_, process_facts(),
+      heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
                  {.slots = [this] { return heartbeat_slots(); }, .quiet = [this] { return phase_ != Phase::running; }},
                  {.quiet = [this] { order(Order::quiet); },
                   .stop = [this] { order(Order::stop); },
@@ -98,8 +92,8 @@ Supervisor::Supervisor(Setup setup)
                         scoreboard_.last_beat().store(sent.time_since_epoch().count());
                         orphan_watch_.look();
                       }}),
-      pruning_(loop_, redis_),
-      orphan_watch_(loop_, redis_, identity_, [this] { return living_fields(); },
+      pruning_(loop_, redis_.connection()),
+      orphan_watch_(loop_, redis_.connection(), identity_, [this] { return living_fields(); },
                     {.dead_supervisor = [this](const DeadSupervisor& dead) { inheritance_.heed(dead, steady_now()); },
                      .orphan_field =
                          [this](const std::string& field) {
@@ -121,12 +115,10 @@ Supervisor::Supervisor(Setup setup)
 Supervisor::~Supervisor() = default;
 
 int Supervisor::run() {
-  log::info("supervisor_started", {{"identity", identity_.name},
-                                   {"workers", table_.size()},
-                                   {"redis", embedded_redis_ ? "embedded" : address_.without_password()},
-                                   {"version", version}});
-  start_embedded_redis();
-  connect();
+  log::info(
+      "supervisor_started",
+      {{"identity", identity_.name}, {"workers", table_.size()}, {"redis", redis_.describe()}, {"version", version}});
+  redis_.open();
   refill_vacant_slots();
   while (farewell_ != Farewell::done) {
     keep_time();
@@ -339,7 +331,9 @@ void Supervisor::worker_said(int slot) {
 void Supervisor::reap_children() {
   // One SIGCHLD may stand for several exits, so ask until nobody is left to report.  WNOWAIT keeps the pid taken while
   // its process group and its slot are looked at.
-  for (;;) {
+  // A job's fork bomb must not keep the loop: the rest has its turn at once.
+  more_to_reap_ = false;
+  for (int reaped = 0; reaped < most_reaped_a_turn; ++reaped) {
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
     const pid_t pid = info.si_pid;
@@ -350,14 +344,11 @@ void Supervisor::reap_children() {
     if (slot) {
       table_.vacate(pid);
       reap_worker(*slot, status);
-    } else if (recovery_.reaped(pid, status, steady_now())) {
-      continue;
-    } else if (resolver_.is_child(pid)) {
-      resolver_.reaped();
-    } else if (embedded_redis_ && embedded_redis_->is_child(pid)) {
-      embedded_redis_->reaped(status, steady_now());
+    } else if (!recovery_.reaped(pid, status, steady_now())) {
+      redis_.reaped(pid, status, steady_now());  // or a job's orphan, of which nobody needs to know
     }
   }
+  more_to_reap_ = true;
 }
 
 void Supervisor::reap_worker(int slot, const ExitStatus& status) {
@@ -420,17 +411,12 @@ void Supervisor::kill_overdue_workers() {
   const SteadyTime now = steady_now();
   if (phase_ == Phase::stopping && now >= stop_deadline_ && table_.occupied() > 0) order(Order::deadline_passed);
   recovery_.kill_overdue(now);
-  if (embedded_redis_ && embedded_redis_->next_start() && *embedded_redis_->next_start() <= now &&
-      farewell_ == Farewell::not_yet)
-    start_embedded_redis();
-  if (next_resolve_ && *next_resolve_ <= now) connect();
+  redis_.catch_up(now);
   if (service_.watchdog_interval() && now >= next_watchdog_) {
     service_.watchdog();
     next_watchdog_ = now + *service_.watchdog_interval();
   }
   if (now >= next_status_) {
-    // One that another supervisor started is not ours to reap: that it is gone shows only by looking.
-    if (embedded_redis_ && !redis_.connected() && farewell_ == Farewell::not_yet) embedded_redis_->look(now);
     mend_flags();
     report_status();
     next_status_ = now + status_interval;
@@ -464,10 +450,10 @@ void Supervisor::advance_farewell() {
     case Farewell::reporting:
       return;
     case Farewell::stopping_redis:
-      if (!embedded_redis_->running()) {
+      if (!redis_.server_runs()) {
         farewell_ = Farewell::done;
       } else if (now >= farewell_deadline_) {
-        embedded_redis_->kill_now();
+        redis_.kill_server();
         farewell_ = Farewell::done;
       }
       return;
@@ -491,84 +477,23 @@ void Supervisor::keep_time() {
   if (farewell_ == Farewell::recovering || farewell_ == Farewell::stopping_redis) sooner(farewell_deadline_);
   if (farewell_ == Farewell::stopping_redis)
     sooner(now + 20ms);  // one that another supervisor started is nobody's child
-  if (embedded_redis_ && farewell_ == Farewell::not_yet) sooner(embedded_redis_->next_start());
   if (service_.watchdog_interval()) sooner(next_watchdog_);
-  sooner(next_resolve_);
+  sooner(redis_.next_deadline());
+  if (more_to_reap_) sooner(now);
   if (log::waiting_descriptor() >= 0) sooner(now + 50ms);
   alarm_.start_in(std::max(next - now, std::chrono::nanoseconds(0)));
 }
 
-void Supervisor::start_embedded_redis() {
-  if (!embedded_redis_) return;
-  try {
-    embedded_redis_->start();
-  } catch (const std::system_error& error) {
-    log::error("embedded_redis_not_started", {{"reason", error.what()}});
-  }
-}
-
 void Supervisor::stop_embedded_redis() {
-  farewell_ = embedded_redis_ && embedded_redis_->stop() ? Farewell::stopping_redis : Farewell::done;
+  farewell_ = redis_.stop_server() ? Farewell::stopping_redis : Farewell::done;
   farewell_deadline_ = steady_now() + time_for_embedded_redis;
 }
 
-void Supervisor::connect() {
-  next_resolve_.reset();
-  if (!address_.needs_resolving()) {
-    redis_.open(address_);
-    return;
-  }
-  const auto again = [this] { next_resolve_ = steady_now() + resolve_again_after; };
-  try {
-    resolver_.resolve(address_.host, [this, again](std::vector<std::string> addresses) {
-      if (addresses.empty()) {
-        log::warn("redis_host_unknown", {{"host", address_.host}});
-        again();
-        return;
-      }
-      RedisAddress numeric = address_;
-      numeric.numeric_hosts = std::move(addresses);
-      redis_.open(std::move(numeric));
-    });
-  } catch (const std::system_error& error) {
-    log::warn("resolver_not_started", {{"reason", error.what()}});
-    again();
-  }
-}
-
-void Supervisor::redis_connected() {
-  if (redis_away_since_) {
-    if (redis_was_fit_ || !embedded_redis_)
-      log::info("redis_is_back", {{"after", short_duration(steady_now() - *redis_away_since_)}});
-    redis_away_since_.reset();
-  }
-  next_resolve_.reset();
-  redis_.send(Command{"INFO"}, info_deadline, [this](AsyncConnection::Result info) { judge_redis_info(info); });
-}
-
-void Supervisor::judge_redis_info(const AsyncConnection::Result& info) {
-  if (!info.error.empty()) return;  // lost again; the next connection asks anew
-  const RedisFitness fitness = info.ok() ? judge_redis(info.reply.view().text()) : RedisFitness{};
-  if (!fitness.refusal.empty()) {
-    log::error("redis_unfit", {{"reason", fitness.refusal}, {"redis", address_.without_password()}});
-    if (!redis_was_fit_) fail(EX_CONFIG);
-    return;
-  }
-  if (!fitness.warning.empty()) log::warn("redis_setting", {{"reason", fitness.warning}});
-  redis_was_fit_ = true;
+void Supervisor::redis_is_usable() {
   heartbeat_.beat();
   if (phase_ == Phase::running) scheduler_.look();
   pruning_.start();
   orphan_watch_.look();
-}
-
-void Supervisor::redis_disconnected(const std::string& why) {
-  if (!redis_away_since_) redis_away_since_ = steady_now();
-  // The embedded server needs a moment before it listens for the first time.
-  const auto level = embedded_redis_ && !redis_was_fit_ ? log::Level::debug : log::Level::warn;
-  if (log::enabled(level)) log::write(level, "redis_away", {{"redis", address_.without_password()}, {"reason", why}});
-  // A name may point elsewhere by now.
-  if (address_.needs_resolving()) next_resolve_ = steady_now() + resolve_again_after;
 }
 
 void Supervisor::report_status() {
@@ -577,7 +502,7 @@ void Supervisor::report_status() {
   for (int slot = 0; slot < table_.size(); ++slot)
     busy += table_[slot].pid != 0 && scoreboard_.slot(slot).current.load() >= 0;
   std::string line = fmt::format("{}: {} of {} workers, {} busy", name_of(phase_), table_.ready(), table_.size(), busy);
-  if (redis_away_since_) line += ", Redis is away";
+  if (redis_.is_away()) line += ", Redis is away";
   service_.status(line);
 }
 

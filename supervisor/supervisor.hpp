@@ -11,7 +11,6 @@
 #include "shared/config.hpp"
 #include "shared/identity.hpp"
 #include "shared/redis/address.hpp"
-#include "shared/redis/async_connection.hpp"
 #include "shared/scoreboard.hpp"
 #include "supervisor/child_bodies.hpp"
 #include "supervisor/embedded_redis.hpp"
@@ -23,7 +22,7 @@
 #include "supervisor/process_pruning.hpp"
 #include "supervisor/process_table.hpp"
 #include "supervisor/recovery.hpp"
-#include "supervisor/resolver.hpp"
+#include "supervisor/redis_link.hpp"
 #include "supervisor/restart_policy.hpp"
 #include "supervisor/scheduler.hpp"
 #include "supervisor/service_notify.hpp"
@@ -56,8 +55,7 @@ class Supervisor {
   // What came.
   void heed(const signalfd_siginfo& signal);
   bool repeats_the_stop(pid_t sender);
-  void redis_connected();
-  void redis_disconnected(const std::string& why);
+  void redis_is_usable();
   void worker_said(int slot);
 
   // What is to be done, each turn.
@@ -75,10 +73,7 @@ class Supervisor {
   void spawn_worker(int slot);
   void reap_worker(int slot, const ExitStatus& status);
   void note_failed_start(int slot);
-  void connect();
-  void start_embedded_redis();
   void stop_embedded_redis();
-  void judge_redis_info(const AsyncConnection::Result& info);
   void report_status();
   void fail(int exit_code);
 
@@ -90,8 +85,6 @@ class Supervisor {
 
   Config config_;
   Identity identity_;
-  RedisAddress address_;
-  std::optional<EmbeddedRedis> embedded_redis_;
   ChildBodies bodies_;
   const WallTime started_at_ = wall_now();
 
@@ -109,8 +102,7 @@ class Supervisor {
   ServiceNotify service_;
   Recovery recovery_;
   Inheritance inheritance_;
-  Resolver resolver_;
-  AsyncConnection redis_;
+  RedisLink redis_;
   Scheduler scheduler_;
   Heartbeat heartbeat_;
   ProcessPruning pruning_;
@@ -120,11 +112,9 @@ class Supervisor {
   Farewell farewell_ = Farewell::not_yet;
   int exit_code_ = 0;
   SteadyTime stop_deadline_{}, farewell_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
-  std::optional<SteadyTime> redis_away_since_;
   pid_t stop_sender_ = 0;  // of the last TERM or INT
   SteadyTime stop_came_{};
-  std::optional<SteadyTime> next_resolve_;
-  bool redis_was_fit_ = false;
+  bool more_to_reap_ = false;
   bool ready_ = false;
   std::set<int> failed_starts_;  // slots whose occupants ended before any worker was ever ready
   Timer alarm_;                  // the next moment at which something is due

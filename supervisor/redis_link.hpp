@@ -1,0 +1,66 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "shared/clock.hpp"
+#include "shared/redis/address.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/embedded_redis.hpp"
+#include "supervisor/event_loop.hpp"
+#include "supervisor/resolver.hpp"
+
+namespace brood {
+
+// The supervisor's line to Redis: resolves the name, connects, judges whether this Redis can be used, says once when it
+// is away and when it is back, and looks after the embedded server where that is the one.
+class RedisLink {
+ public:
+  struct Events {
+    std::function<void()> usable;                          // connected, and judged: each time
+    std::function<void(const std::string& why)> unusable;  // the first Redis that answered cannot be used
+  };
+  RedisLink(EventLoop& loop, RedisAddress address, std::optional<EmbeddedRedis> server, Events events);
+
+  // Starts the embedded server, if any, and begins to connect.
+  void open();
+
+  AsyncConnection& connection() { return connection_; }
+  bool connected() const { return connection_.connected(); }
+  bool is_away() const { return away_since_.has_value(); }
+  std::string describe() const;  // for logs: "embedded", or the address without its password
+
+  // A child ended; false when it was none of ours.
+  bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
+
+  // What is due: a name to resolve anew, a server to start again.
+  void catch_up(SteadyTime now);
+  std::optional<SteadyTime> next_deadline() const;
+
+  // The end of the embedded server.  False: there is nothing to wait for.
+  bool stop_server();
+  bool server_runs() const { return server_ && server_->running(); }
+  void kill_server();
+
+ private:
+  void connect();
+  void start_server();
+  void connected_now();
+  void judge(const AsyncConnection::Result& info);
+  void disconnected(const std::string& why);
+
+  const RedisAddress address_;
+  std::optional<EmbeddedRedis> server_;
+  const Events events_;
+  Resolver resolver_;
+  AsyncConnection connection_;
+  std::optional<SteadyTime> away_since_, next_resolve_;
+  SteadyTime next_look_{};
+  bool was_usable_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace brood

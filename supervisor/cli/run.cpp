@@ -56,6 +56,23 @@ int check_everything(const Config& config, const RedisAddress& redis) {
   return status;
 }
 
+// What the configuration may already say and this version does not heed: silence would be taken for consent.
+void warn_of_settings_without_effect(const Config& config) {
+  const WorkerSettings defaults;
+  const auto warn = [](bool is_set, std::string_view key) {
+    if (is_set)
+      log::warn("setting_without_effect", {{"key", key}, {"reason", "this version of brood does not heed it"}});
+  };
+  warn(config.worker.max_jobs != defaults.max_jobs, "worker.max_jobs");
+  warn(config.worker.max_rss_bytes != defaults.max_rss_bytes, "worker.max_rss");
+  warn(config.worker.memory_limit_bytes != defaults.memory_limit_bytes, "worker.memory_limit");
+  warn(config.worker.job_timeout != defaults.job_timeout, "worker.job_timeout");
+  warn(config.worker.timeout_grace != defaults.timeout_grace, "worker.timeout_grace");
+  warn(config.worker.max_batch != defaults.max_batch, "worker.max_batch");
+  warn(config.max_unavailable != Config{}.max_unavailable, "max_unavailable");
+  warn(!config.commands.empty(), "commands");
+}
+
 void make_private_directory(const std::string& path) {
   std::filesystem::create_directories(path);
   struct stat about {};
@@ -82,6 +99,7 @@ int run_command(const RunOptions& options) {
   log.colour = log.file.empty() && log::standard_error_takes_colour();
   log::open(log);
   for (const std::string& warning : config.warnings) log::warn("configuration", {{"warning", warning}});
+  warn_of_settings_without_effect(config);
   if (geteuid() == 0)
     log::warn("running_as_root", {{"hint", "jobs run with all rights; a user of their own is safer"}});
   if (config.require.empty())

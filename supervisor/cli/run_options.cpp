@@ -18,7 +18,7 @@ constexpr const char* examples = R"(Examples:
   brood run -C /etc/brood/brood.toml --check               try a configuration
 
 Without --redis and configuration, Redis is where REDIS_URL says, else brood starts one of its own.
-TERM stops, TSTP quiets, HUP restarts the workers one by one, USR2 upgrades in place, TTIN dumps stacks.)";
+TERM and INT stop, TSTP quiets, TTIN logs the stack of every worker.)";
 
 int whole_number(const std::string& flag, std::string_view text) {
   int n = 0;
@@ -52,7 +52,7 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
       ->type_name("SECONDS");
   app.add_option("-e,--environment", overrides.environment, "Environment, shown and nothing more")->type_name("NAME");
   app.add_option("-g,--tag", overrides.tag, "Tag shown on Sidekiq's Busy page")->type_name("TAG");
-  app.add_option("--redis", overrides.redis_url, "redis://, rediss:// or unix:// address, or \"embedded\"")
+  app.add_option("--redis", overrides.redis_url, "redis:// or unix:// address, or \"embedded\"")
       ->type_name("URL");
   app.add_option("--log-format", overrides.log_format, "text or json (default: text)")->type_name("FORMAT");
   app.add_flag("-v,--verbose", overrides.verbose, "Log at level debug");

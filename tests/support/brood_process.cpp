@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "shared/check.hpp"
+#include "shared/identity.hpp"
 #include "tests/support/eventually.hpp"
 
 namespace brood {
@@ -90,10 +91,11 @@ BroodProcess::BroodProcess(BroodOptions options) : options_(std::move(options)) 
 }
 
 BroodProcess::~BroodProcess() {
-  if (status_) return;
-  const std::vector<pid_t> children = children_of(pid_);
-  kill9();
-  for (const pid_t child : children) kill(child, SIGKILL);
+  if (!status_) kill9();
+  // The embedded Redis and workers in a job outlive a kill, on purpose; a test must not leave them behind.
+  for (const Survivor& survivor : survivors_) {
+    if (process_lives(survivor.pid, survivor.start_time)) kill(survivor.pid, SIGKILL);
+  }
 }
 
 void BroodProcess::start() {
@@ -132,6 +134,7 @@ void BroodProcess::term() const { signal(SIGTERM); }
 void BroodProcess::quiet() const { signal(SIGTSTP); }
 
 void BroodProcess::kill9() {
+  for (const pid_t child : children_of(pid_)) survivors_.push_back({child, process_start_time(child)});
   signal(SIGKILL);
   wait_exit();
 }

@@ -63,6 +63,11 @@ class BroodProcess {
   BroodOptions options_;
   pid_t pid_ = -1;
   std::optional<int> status_;
+  struct Survivor {
+    pid_t pid;
+    std::uint64_t start_time;
+  };
+  std::vector<Survivor> survivors_;  // children of supervisors that were killed
 };
 
 // What `brood <arguments>` printed and how it ended.

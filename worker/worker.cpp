@@ -87,7 +87,7 @@ class Worker {
       }
       in_flight_.retire(take_outcomes());
     } catch (const ToldToStop&) {
-      log::warn("worker_leaves_jobs_to_recovery", {{"slot_pid", getpid()}});
+      log::warn("worker_leaves_jobs_to_recovery", {{"reason", "told to stop while Redis was away"}});
     }
   }
 

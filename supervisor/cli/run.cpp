@@ -74,7 +74,8 @@ void warn_of_settings_without_effect(const Config& config) {
 }
 
 void make_private_directory(const std::string& path) {
-  std::filesystem::create_directories(path);
+  // Only one of our own making is narrowed: somebody may have named /tmp.
+  if (std::filesystem::create_directories(path)) check("chmod", chmod(path.c_str(), 0700));
   struct stat about {};
   check("lstat", lstat(path.c_str(), &about));
   // systemd makes some of ours links; one of another user's in /tmp leads where they please.
@@ -84,7 +85,6 @@ void make_private_directory(const std::string& path) {
   // A directory in /tmp that somebody else made first would hand them our scoreboard.
   if (about.st_uid != geteuid() && geteuid() != 0)
     throw std::runtime_error("the runtime directory " + path + " belongs to another user; set RUNTIME_DIRECTORY");
-  if (about.st_uid == geteuid()) chmod(path.c_str(), 0700);
 }
 
 }  // namespace

@@ -248,3 +248,18 @@ BOOST_AUTO_TEST_CASE(a_host_that_nobody_knows_is_waited_for) {
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
 }
+
+BOOST_AUTO_TEST_CASE(a_runtime_directory_that_was_there_before_keeps_its_mode) {
+  RedisServer redis;
+  const TemporaryDirectory shared;
+  const std::filesystem::path directory = shared / "run";
+  std::filesystem::create_directory(directory);
+  const auto mode = std::filesystem::perms(0755);
+  std::filesystem::permissions(directory, mode);
+
+  // As with RUNTIME_DIRECTORY=/tmp, which a supervisor that runs as root must leave to everybody.
+  BroodProcess brood(redis, {.workers = 1, .environment = {{"RUNTIME_DIRECTORY", directory.string()}}});
+  BOOST_REQUIRE(brood.wait_ready());
+
+  BOOST_TEST((std::filesystem::status(directory).permissions() == mode));
+}

@@ -44,17 +44,14 @@ bool load_went_on(RedisServer& redis, std::size_t by) {
   return eventually([&] { return before == 0 || redis.size_of("queue:default") + by < before; }, 20s);
 }
 
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(a_supervisor_killed_with_its_workers_is_inherited_by_its_neighbour_within_seconds) {
+void check_inheritance(std::shared_ptr<TemporaryDirectory> home_of_victim,
+                       std::shared_ptr<TemporaryDirectory> home_of_heir) {
   constexpr int jobs = 3000, workers = 3;
   RedisServer redis;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
-  // As two instances of one user: what the dead one's workers were doing stands in their common runtime directory.
-  const auto home = std::make_shared<TemporaryDirectory>();
-  BroodProcess victim(redis, {.workers = workers, .home = home});
-  BroodProcess heir(redis, {.workers = workers, .home = home});
+  BroodProcess victim(redis, {.workers = workers, .home = home_of_victim});
+  BroodProcess heir(redis, {.workers = workers, .home = home_of_heir});
   BOOST_REQUIRE_MESSAGE(victim.wait_ready() && heir.wait_ready(), heir.log_tail());
   BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:processes") == 2; }));
   enqueue_ledger_jobs(redis, ledger.path(), jobs, 5);
@@ -71,7 +68,19 @@ BOOST_AUTO_TEST_CASE(a_supervisor_killed_with_its_workers_is_inherited_by_its_ne
   BOOST_TEST(redis.size_of("retry") == 0U);  // nobody saw their end, so nobody is charged
   stop(heir);
   check_nothing_is_left(redis);
-  BOOST_TEST(scoreboards_in(*home) == 0);
+  BOOST_TEST(scoreboards_in(*home_of_victim) == 0);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_supervisor_killed_with_its_workers_is_inherited_by_its_neighbour_within_seconds) {
+  const auto home = std::make_shared<TemporaryDirectory>();
+  check_inheritance(home, home);
+}
+
+// What the dead one's workers were doing stands in its own directory, which its record in Redis names.
+BOOST_AUTO_TEST_CASE(a_neighbour_with_a_runtime_directory_of_its_own_inherits_within_seconds_too) {
+  check_inheritance(std::make_shared<TemporaryDirectory>(), std::make_shared<TemporaryDirectory>());
 }
 
 BOOST_AUTO_TEST_CASE(two_supervisors_that_stop_under_load_leave_nothing_in_flight) {

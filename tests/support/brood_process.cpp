@@ -114,8 +114,8 @@ void BroodProcess::start() {
 
 std::map<std::string, std::string> BroodProcess::environment() const {
   std::map<std::string, std::string> environment = options_.environment;
-  environment["RUNTIME_DIRECTORY"] = home() / "run";
-  environment["STATE_DIRECTORY"] = home() / "state";
+  environment.try_emplace("RUNTIME_DIRECTORY", home() / "run");
+  environment.try_emplace("STATE_DIRECTORY", home() / "state");
   return environment;
 }
 

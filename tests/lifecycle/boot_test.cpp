@@ -15,6 +15,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/localhost.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -212,7 +213,8 @@ BOOST_AUTO_TEST_CASE(a_supervisor_whose_redis_never_comes_stops_when_told_to) {
 }
 
 // getaddrinfo blocks, and a library behind it may start threads: neither happens in the supervisor.
-BOOST_AUTO_TEST_CASE(a_host_name_is_resolved_by_a_child_and_the_supervisor_has_one_thread_throughout) {
+BOOST_AUTO_TEST_CASE(a_host_name_is_resolved_by_a_child_and_the_supervisor_has_one_thread_throughout,
+                     *boost::unit_test::precondition(localhost_is_known)) {
   RedisServer redis(RedisServer::Options{.tcp = true});
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");

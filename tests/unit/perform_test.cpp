@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/vectors.hpp"
 
 using namespace brood;
 
@@ -59,6 +60,24 @@ std::string content(const std::string& path) {
 
 std::string quoted(const std::string& path) { return "[\"" + path + "\"]"; }
 
+// The value in compact form.
+std::string json_of(const test::VectorValue& value) {
+  std::string text;
+  switch (value.kind) {
+    case test::VectorValue::Kind::object:
+      for (const auto& [key, member] : value.members)
+        text += (text.empty() ? "" : ",") + ('"' + key + "\":") + json_of(member);
+      return "{" + text + "}";
+    case test::VectorValue::Kind::array:
+      for (const auto& element : value.elements) text += (text.empty() ? "" : ",") + json_of(element);
+      return "[" + text + "]";
+    case test::VectorValue::Kind::string:
+      return '"' + value.text + '"';
+    default:
+      return value.text;
+  }
+}
+
 Failure crash() {
   Failure failure;
   failure.error_class = "SIGSEGV";
@@ -75,6 +94,32 @@ BOOST_AUTO_TEST_CASE(a_job_gets_its_arguments_as_fields) {
   BOOST_TEST(succeeds("AtLeastOne", "[1]"));
   BOOST_TEST(succeeds("NoArguments", "[]"));
   BOOST_TEST(failure_of("AtLeastOne", "[1,5]").message == "second is 5");
+}
+
+BOOST_AUTO_TEST_CASE(jobs_of_other_programs_get_their_arguments) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/echo";
+  setenv("PERFORM_TEST_ECHO", path.c_str(), 1);
+  for (const test::Vector& vector : test::vectors("foreign-")) {
+    BOOST_TEST_CONTEXT(vector.id) {
+      const Performed performed = run(Payload::parse(vector.input.members.at(0).second.text));
+      BOOST_TEST((performed.kind == Performed::Kind::succeeded), performed.failure.message);
+
+      std::stringstream echo(content(path));
+      const auto& expected = vector.expect["performed_with"].elements;
+      std::string argument;
+      for (const test::VectorValue& value : expected) {
+        BOOST_TEST(static_cast<bool>(std::getline(echo, argument)));
+        const bool respelled = value.text.find('.') != std::string::npos;  // 1.50, and in the vector 1.5
+        if (respelled)
+          BOOST_TEST(std::stod(argument) == value.number());
+        else
+          BOOST_TEST(argument == json_of(value));
+      }
+      BOOST_TEST(!std::getline(echo, argument));
+    }
+  }
+  unsetenv("PERFORM_TEST_ECHO");
 }
 
 BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_named) {
@@ -111,7 +156,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_class_is_a_name_error_that_names_the_known_ones)
   const Failure failure = failure_of("Foo");
   BOOST_TEST(failure.error_class == "NameError");
   BOOST_TEST(
-      failure.message.starts_with(R"(no job class "Foo" is loaded; known: AtLeastOne, DiscardsItself, HookThrows,)"));
+      failure.message.starts_with(R"(no job class "Foo" is loaded; known: AtLeastOne, DiscardsItself, EchoJob,)"));
   BOOST_TEST(!failure.from_job);
   BOOST_TEST(!class_retry(registry(), job("Foo")));
 }

@@ -128,6 +128,20 @@ struct AtLeastOne {
   }
 };
 
+// Writes each argument as it was written, a line each, to the file that the environment names.
+struct EchoJob {
+  brood::Json first;
+  std::optional<brood::Json> second, third, fourth, fifth;
+
+  void perform() {
+    std::ofstream file(std::getenv("PERFORM_TEST_ECHO"));
+    file << first.text << "\n";
+    for (const auto* more : {&second, &third, &fourth, &fifth}) {
+      if (*more) file << (*more)->text << "\n";
+    }
+  }
+};
+
 struct NoArguments {
   void perform() {}
 };
@@ -144,4 +158,4 @@ void brood_setup(brood::Setup& setup) {
 
 BROOD_JOBS(Oddities::ThrowsTooHot, Oddities::ThrowsTemplate, ThrowsInt, ThrowsText, ThrowsBytes, Interrupts,
            RetriesSoon, RetriesNegative, DiscardsItself, HookThrows, TellsExhausted, TellsContext, ResizeImage,
-           AtLeastOne, NoArguments)
+           AtLeastOne, EchoJob, NoArguments)

@@ -1,0 +1,93 @@
+#define BOOST_TEST_MODULE vector_coverage
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/vectors.hpp"
+
+using namespace brood;
+
+// Each vector is held against brood by a test, or says nothing of this version: none is left out by forgetting it.
+
+namespace {
+
+struct Coverage {
+  std::string prefix;       // of the ids
+  std::string test = {};    // the file that uses them
+  std::string reason = {};  // or why none does
+};
+
+const std::string no_metrics = "execution metrics are not built";
+const std::string no_iterables = "iterable jobs are not built";
+const std::string of_rubys_api = "a command of Ruby's own API: tests/compatibility runs it against a living brood";
+
+const Coverage coverages[] = {
+    {"push-", "store/client"},
+    {"reject-", "store/client"},
+    {"interval-", "store/client"},
+    {"bulk-empty", "store/client"},
+    {"fail-", "unit/judge_failure"},
+    {"retry-delay-", "unit/judge_failure"},
+    {"retry-total-25", "unit/judge_failure"},
+    {"mixed-retry-for-ms-", "unit/judge_failure"},
+    {"backtrace-decode-", "unit/backtrace"},
+    {"queues-", "unit/queue_order"},
+    {"canonical-json", "unit/json"},
+    {"latency-", "unit/payload"},
+    {"foreign-", "unit/perform"},
+    {"poll-", "unit/poll_interval"},
+    {"initial-wait", "unit/poll_interval"},
+    {"process-hash-", "store/wire_vectors"},
+    {"work-hash-", "store/wire_vectors"},
+    {"web-busy-required-info-", "store/wire_vectors"},
+    {"web-busy-escaping", "store/wire_vectors"},
+    {"signals-order", "store/wire_vectors"},
+    {"stat-ttl", "store/wire_vectors"},
+    {"pop-due-order", "store/wire_vectors"},
+    {"requeue-shutdown", "store/wire_vectors"},
+    {"dead-trim-count", "store/wire_vectors"},
+    {"dead-trim-below", "store/wire_vectors"},
+    {"dead-trim-age", "store/wire_vectors"},
+    {.prefix = "histogram-", .reason = no_metrics},
+    {.prefix = "metric-", .reason = no_metrics},
+    {.prefix = "deploy-mark", .reason = "deploy marks are not built"},
+    {.prefix = "iterable-", .reason = no_iterables},
+    {.prefix = "retry-now", .reason = of_rubys_api},
+    {.prefix = "retry-same-score", .reason = of_rubys_api},
+};
+
+std::string source_of(const std::string& test) {
+  std::ifstream file(BROOD_SOURCE_DIR "/tests/" + test + "_test.cpp");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_vector_has_one_line) {
+  for (const test::Vector& vector : test::vectors("")) {
+    int lines = 0;
+    for (const Coverage& coverage : coverages) lines += vector.id.starts_with(coverage.prefix);
+    BOOST_TEST(lines == 1, vector.id << " has " << lines << " lines");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_line_has_vectors_and_either_a_test_or_a_reason) {
+  for (const Coverage& coverage : coverages) {
+    BOOST_TEST_CONTEXT(coverage.prefix) {
+      BOOST_CHECK_NO_THROW(test::vectors(coverage.prefix));
+      BOOST_TEST(coverage.test.empty() != coverage.reason.empty());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_test_that_is_named_asks_for_its_vectors) {
+  for (const Coverage& coverage : coverages) {
+    if (coverage.test.empty()) continue;
+    const std::string source = source_of(coverage.test);
+    BOOST_TEST(!source.empty(), coverage.test << " is no test");
+    BOOST_TEST(source.find("vectors(") != source.npos, coverage.test << " reads no vectors");
+    BOOST_TEST(source.find('"' + coverage.prefix) != source.npos, coverage.test << " does not use " << coverage.prefix);
+  }
+}

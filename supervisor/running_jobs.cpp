@@ -15,13 +15,6 @@ bool runs_a_job(const SlotSnapshot& seen) {
          seen.entries[seen.current] == EntryState::running;
 }
 
-std::string without_markup(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return std::string_view("<>&\"'").find(c) != std::string_view::npos; },
-      '_');
-  return json_string(text);
-}
-
 BusyWorker busy_worker(int slot, const SlotSnapshot& seen) {
   BusyWorker busy;
   busy.field = keys::worker_field(slot, seen.incarnation);
@@ -54,7 +47,8 @@ std::vector<BusyWorker> busy_workers(const std::vector<SeenSlot>& slots) {
 }
 
 std::string neutral_payload(const SlotSnapshot& seen) {
-  return "{\"class\":" + without_markup(seen.job_class) + ",\"jid\":" + without_markup(seen.jid) + ",\"args\":[]}";
+  return "{\"class\":" + json_string(without_markup(seen.job_class)) +
+         ",\"jid\":" + json_string(without_markup(seen.jid)) + ",\"args\":[]}";
 }
 
 }  // namespace brood

@@ -363,7 +363,9 @@ void Supervisor::reap_worker(int slot, const ExitStatus& status) {
   const auto rest = restart_policies_[static_cast<std::size_t>(slot)].rest_after(now - place.occupied_since,
                                                                                  end.began_a_job, end.in_order);
   table_[slot].rests_until = now + rest;
-  if (end.in_order) {
+  if (!place.ready && status.exited && status.value == EX_CONFIG) {
+    log::warn("worker_did_not_start", {{"slot", slot}, {"worker_pid", last.pid}, {"status", status.describe()}});
+  } else if (end.in_order) {
     log::debug("worker_ended", {{"slot", slot}, {"worker_pid", last.pid}, {"status", status.describe()}});
   } else {
     log::error("worker_crashed", {{"slot", slot},
@@ -375,7 +377,8 @@ void Supervisor::reap_worker(int slot, const ExitStatus& status) {
                                   {"refill_in", fmt::format("{}ms", rest.count())}});
   }
   if (!place.ready && !end.in_order) note_failed_start(slot);
-  if (end.nothing_to_recover) return;
+  // Before it is ready a worker registers nothing, so nothing of it can be in flight.
+  if (end.nothing_to_recover || !last.ready) return;
 
   Casualty casualty;
   // What it speaks of is what it had registered: the incarnation assigned last may never have reached it.

@@ -44,6 +44,22 @@ void refuse_empty_values(const std::vector<std::string>& args) {
   }
 }
 
+// "-q --in 10m": the value was forgotten, and the next option must not become a queue of that name.
+void refuse_options_as_values(const CLI::App& app, const std::vector<std::string>& args) {
+  const auto option_named = [&](const std::string& word) -> const CLI::Option* {
+    if (word.size() < 2 || word[0] != '-') return nullptr;
+    const std::string name = word.substr(0, word.find('='));
+    return app.get_option_no_throw(name);
+  };
+  for (std::size_t i = 0; i + 1 < args.size() && args[i] != "--"; ++i) {
+    const CLI::Option* const option = option_named(args[i]);
+    if (option == nullptr || option->get_expected_max() == 0 || args[i].find('=') != std::string::npos) continue;
+    if (option_named(args[i + 1]) != nullptr)
+      throw UsageError(args[i] + " needs a value, not the option " + args[i + 1]);
+    ++i;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> parse_arguments(CLI::App& app, const std::vector<std::string>& args) {
@@ -55,6 +71,7 @@ std::vector<std::string> parse_arguments(CLI::App& app, const std::vector<std::s
     if (option->get_expected_max() == 1) option->take_last();
   }
 
+  refuse_options_as_values(app, args);
   const auto end_of_options = std::find(args.begin(), args.end(), "--");
   std::vector<std::string> reversed(std::make_reverse_iterator(end_of_options), args.rend());
   refuse_empty_values(reversed);

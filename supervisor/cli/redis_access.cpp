@@ -26,7 +26,7 @@ std::string percent_encoded(const std::string& text) {
 }  // namespace
 
 void RedisAccess::add_options(CLI::App& app) {
-  app.add_option("--redis", url, "redis://, rediss:// or unix:// address, or \"embedded\"")->type_name("URL");
+  app.add_option("--redis", url, "redis:// or unix:// address, or \"embedded\"")->type_name("URL");
   app.add_option("-C,--config", config,
                  "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)")
       ->type_name("FILE");

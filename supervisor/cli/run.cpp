@@ -7,13 +7,17 @@
 
 #include <filesystem>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "shared/check.hpp"
 #include "shared/identity.hpp"
 #include "shared/log.hpp"
 #include "shared/paths.hpp"
+#include "shared/redis/connection.hpp"
 #include "shared/redis_location.hpp"
 #include "supervisor/process_title.hpp"
+#include "supervisor/redis_requirements.hpp"
 #include "supervisor/spawn.hpp"
 #include "supervisor/supervisor.hpp"
 #include "worker/autopsy.hpp"
@@ -22,6 +26,24 @@
 
 namespace brood {
 namespace {
+
+// What the configuration may already say and this version does not heed: silence would be taken for consent.
+std::vector<std::string> settings_without_effect(const Config& config) {
+  const WorkerSettings defaults;
+  std::vector<std::string> keys;
+  const auto note = [&](bool is_set, const char* key) {
+    if (is_set) keys.emplace_back(key);
+  };
+  note(config.worker.max_jobs != defaults.max_jobs, "worker.max_jobs");
+  note(config.worker.max_rss_bytes != defaults.max_rss_bytes, "worker.max_rss");
+  note(config.worker.memory_limit_bytes != defaults.memory_limit_bytes, "worker.memory_limit");
+  note(config.worker.job_timeout != defaults.job_timeout, "worker.job_timeout");
+  note(config.worker.timeout_grace != defaults.timeout_grace, "worker.timeout_grace");
+  note(config.worker.max_batch != defaults.max_batch, "worker.max_batch");
+  note(config.max_unavailable != Config{}.max_unavailable, "max_unavailable");
+  note(!config.commands.empty(), "commands");
+  return keys;
+}
 
 // In a child: the supervisor's process loads no job library, not even to look at it.
 int check_libraries(const Config& config) {
@@ -46,31 +68,48 @@ int check_libraries(const Config& config) {
   return EX_CONFIG;
 }
 
-int check_everything(const Config& config, const RedisAddress& redis) {
-  std::cout << "configuration: " << config.concurrency() << " workers in " << config.capsules.size() << " capsule"
-            << (config.capsules.size() == 1 ? "" : "s") << "\n"
-            << "redis: " << (uses_embedded_redis(config.redis) ? "embedded, " : "") << redis.without_password()
-            << std::endl;
-  const int status = check_libraries(config);
-  if (status == EX_OK) std::cout << "everything can run" << std::endl;
+// Redis may be away while a machine is set up, and `run` waits for it; one that can never be used is an error.
+int check_redis(const Config& config, const RedisAddress& address) {
+  std::cout << "redis: " << (uses_embedded_redis(config.redis) ? "embedded, " : "") << address.without_password();
+  int status = EX_OK;
+  try {
+    constexpr std::chrono::seconds patience(2);
+    const Reply info = Connection(address, {patience, patience}).call({"INFO"});
+    const RedisFitness fitness = judge_redis(info.view().text());
+    std::cout << ", version " << fitness.version;
+    if (!fitness.warning.empty()) std::cout << "; warning: " << fitness.warning;
+    if (!fitness.refusal.empty()) {
+      std::cout << "\n" << std::flush;
+      std::cerr << "brood: " << fitness.refusal << std::endl;
+      return EX_CONFIG;
+    }
+  } catch (const ConnectionLost& lost) {
+    if (!uses_embedded_redis(config.redis)) std::cout << "; warning: it does not answer now: " << lost.what();
+  } catch (const UnexpectedReply& refused) {
+    std::cout << "; warning: " << refused.what();
+  }
+  std::cout << std::endl;
   return status;
 }
 
-// What the configuration may already say and this version does not heed: silence would be taken for consent.
-void warn_of_settings_without_effect(const Config& config) {
-  const WorkerSettings defaults;
-  const auto warn = [](bool is_set, std::string_view key) {
-    if (is_set)
-      log::warn("setting_without_effect", {{"key", key}, {"reason", "this version of brood does not heed it"}});
-  };
-  warn(config.worker.max_jobs != defaults.max_jobs, "worker.max_jobs");
-  warn(config.worker.max_rss_bytes != defaults.max_rss_bytes, "worker.max_rss");
-  warn(config.worker.memory_limit_bytes != defaults.memory_limit_bytes, "worker.memory_limit");
-  warn(config.worker.job_timeout != defaults.job_timeout, "worker.job_timeout");
-  warn(config.worker.timeout_grace != defaults.timeout_grace, "worker.timeout_grace");
-  warn(config.worker.max_batch != defaults.max_batch, "worker.max_batch");
-  warn(config.max_unavailable != Config{}.max_unavailable, "max_unavailable");
-  warn(!config.commands.empty(), "commands");
+int check_everything(const Config& config, const RedisAddress& redis) {
+  std::cout << "configuration: " << config.concurrency() << " workers in " << config.capsules.size() << " capsule"
+            << (config.capsules.size() == 1 ? "" : "s") << std::endl;
+  for (const CapsuleSettings& capsule : config.capsules) {
+    std::cout << "capsule " << capsule.name << ": " << capsule.concurrency << " workers, queues";
+    for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
+    std::cout << std::endl;
+  }
+  for (const std::string& key : settings_without_effect(config)) {
+    std::cout << "warning: " << key << " is set, and this version of brood does not heed it" << std::endl;
+  }
+  const int redis_status = check_redis(config, redis);
+  const int library_status = check_libraries(config);
+  if (config.require.empty())
+    std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
+  const int status = redis_status != EX_OK ? redis_status : library_status;
+  if (status == EX_OK) std::cout << "everything can run" << std::endl;
+  return status;
 }
 
 void make_private_directory(const std::string& path) {
@@ -99,7 +138,9 @@ int run_command(const RunOptions& options) {
   log.colour = log.file.empty() && log::standard_error_takes_colour();
   log::open(log);
   for (const std::string& warning : config.warnings) log::warn("configuration", {{"warning", warning}});
-  warn_of_settings_without_effect(config);
+  for (const std::string& key : settings_without_effect(config)) {
+    log::warn("setting_without_effect", {{"key", key}, {"reason", "this version of brood does not heed it"}});
+  }
   if (geteuid() == 0)
     log::warn("running_as_root", {{"hint", "jobs run with all rights; a user of their own is safer"}});
   if (config.require.empty())

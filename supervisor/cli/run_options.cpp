@@ -52,8 +52,7 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
       ->type_name("SECONDS");
   app.add_option("-e,--environment", overrides.environment, "Environment, shown and nothing more")->type_name("NAME");
   app.add_option("-g,--tag", overrides.tag, "Tag shown on Sidekiq's Busy page")->type_name("TAG");
-  app.add_option("--redis", overrides.redis_url, "redis:// or unix:// address, or \"embedded\"")
-      ->type_name("URL");
+  app.add_option("--redis", overrides.redis_url, "redis:// or unix:// address, or \"embedded\"")->type_name("URL");
   app.add_option("--log-format", overrides.log_format, "text or json (default: text)")->type_name("FORMAT");
   app.add_flag("-v,--verbose", overrides.verbose, "Log at level debug");
   app.add_flag("--check", options.check, "Check the configuration and the job libraries, and exit");

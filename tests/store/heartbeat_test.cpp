@@ -121,6 +121,17 @@ BOOST_FIXTURE_TEST_CASE(markup_in_a_running_job_is_neutralised, Beating) {
   BOOST_TEST(entry.string("payload").value() == R"({"class":"_script____A","jid":"_b_","args":[]})");
 }
 
+// A queue that "*" found may have any name.
+BOOST_FIXTURE_TEST_CASE(markup_in_the_queue_of_a_running_job_is_neutralised, Beating) {
+  SlotSnapshot& seen = run_a_job().seen;
+  seen.queue = "<i>q</i>";
+  redis.command({"HSET", "brood:inflight:" + name, "2.17", "3 <i>q</i>"});
+  redis.command({"LPUSH", "brood:inflight:" + name + ":2.17:<i>q</i>", payload});
+  BOOST_TEST(beat());
+  const JsonObject entry = JsonObject::parse(work().at(thread_id(2, 17)));
+  BOOST_TEST(entry.string("queue").value() == "_i_q_/i_");
+}
+
 BOOST_FIXTURE_TEST_CASE(an_empty_or_scribbled_slot_shows_nothing, Beating) {
   run_a_job();
   SeenSlot empty = slots[0];

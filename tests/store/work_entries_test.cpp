@@ -80,14 +80,14 @@ BOOST_AUTO_TEST_CASE(a_neutral_payload_is_shown_instead) {
              R"({"queue":"a","payload":"{\"class\":\"?\"}","run_at":1795237318})");
 }
 
-BOOST_AUTO_TEST_CASE(queue_names_are_encoded) {
+BOOST_AUTO_TEST_CASE(queue_names_are_encoded_and_carry_no_markup) {
   Beat beat;
-  beat.hold("0.1", "4 x\"y", "x\"y", {"1"});
+  beat.hold("0.1", "4 x\\<y>", "x\\<y>", {"1"});
   BusyWorker worker = busy("0.1", 4, 0, "a");
-  worker.queue = "x\"y";
+  worker.queue = "x\\<y>";
   beat.write({worker});
   BOOST_TEST(beat.server.hget(identity + ":work", "a").value() ==
-             R"({"queue":"x\"y","payload":"1","run_at":1795237318})");
+             R"({"queue":"x\\_y_","payload":"1","run_at":1795237318})");
 }
 
 BOOST_AUTO_TEST_CASE(a_full_redis_takes_it) {

@@ -129,7 +129,8 @@ int Supervisor::run() {
       heed(signal);
     }
     reap_children();
-    kill_overdue_workers();
+    kill_overdue_children();
+    do_what_is_due();
     if (phase_ == Phase::running || phase_ == Phase::quiet) refill_vacant_slots();
     if (redis_.connected()) recovery_.spawn_due(steady_now());
     advance_farewell();
@@ -410,10 +411,14 @@ void Supervisor::fail(int exit_code) {
   order(Order::stop);
 }
 
-void Supervisor::kill_overdue_workers() {
+void Supervisor::kill_overdue_children() {
   const SteadyTime now = steady_now();
   if (phase_ == Phase::stopping && now >= stop_deadline_ && table_.occupied() > 0) order(Order::deadline_passed);
   recovery_.kill_overdue(now);
+}
+
+void Supervisor::do_what_is_due() {
+  const SteadyTime now = steady_now();
   redis_.catch_up(now);
   if (service_.watchdog_interval() && now >= next_watchdog_) {
     service_.watchdog();

@@ -60,7 +60,8 @@ class Supervisor {
 
   // What is to be done, each turn.
   void reap_children();
-  void kill_overdue_workers();
+  void kill_overdue_children();
+  void do_what_is_due();
   void refill_vacant_slots();
   void advance_farewell();
   void keep_time();

@@ -11,6 +11,7 @@
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/recovery.hpp"
+#include "shared/store/returns.hpp"
 #include "worker/failed_job.hpp"
 #include "worker/job_registry.hpp"
 
@@ -18,8 +19,6 @@ namespace brood {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr int returns_before_death = 3;  // of one payload, within 72 h
 
 class Autopsy {
  public:
@@ -113,21 +112,16 @@ class Autopsy {
   // How its worker ended nobody knows, so nobody is charged; but what takes its supervisor down each time must not do
   // so for ever.  The counter is the one that the recovery script keeps for jobs without a scoreboard.
   Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
-    static const std::string count = "return tonumber(redis.call('GET', ARGV[1] .. redis.sha1hex(ARGV[2])) or 0)";
-    const Reply returns = redis_.call({"EVAL", count, "0", keys::brood_recovered_prefix, payload});
-    const bool known = returns.view().is_integer();
-    if (known && returns.view().integer() + 1 >= returns_before_death) return bury_orphan(payload, queue);
+    const Reply before = send(redis_, returns(payload));
+    const bool known = before.view().is_integer();
+    if (known && before.view().integer() + 1 >= returns_before_death) return bury_orphan(payload, queue);
     returned_.push_back(payload);
     return {Outcome::Kind::requeue_head, payload, 0};
   }
 
   // Only once they are back: a recovery that is refused or loses Redis is repeated, and is one return all the same.
   void count_returns() {
-    static const std::string add =
-        "local key = ARGV[1] .. redis.sha1hex(ARGV[2]) redis.call('EXPIRE', key, 259200) "
-        "redis.call('INCR', key) return redis.call('EXPIRE', key, 259200)";
-    for (const std::string& payload : std::exchange(returned_, {}))
-      redis_.call({"EVAL", add, "0", keys::brood_recovered_prefix, payload});
+    for (const std::string& payload : std::exchange(returned_, {})) send(redis_, count_return(payload));
   }
 
   Outcome bury_orphan(const std::string& payload, const std::string& queue) {

@@ -1,0 +1,19 @@
+#include "shared/store/returns.hpp"
+
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script returns, count_return;
+}
+
+ScriptCall returns(const std::string& payload) {
+  return {&scripts::returns, {}, {std::string(keys::brood_recovered_prefix), payload}};
+}
+
+ScriptCall count_return(const std::string& payload) {
+  return {&scripts::count_return, {}, {std::string(keys::brood_recovered_prefix), payload}};
+}
+
+}  // namespace brood

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <sys/types.h>
 
 #include "shared/clock.hpp"
+#include "shared/stack_record.hpp"
 
 namespace brood {
 
@@ -25,6 +27,7 @@ enum class EntryState : std::uint8_t {
   failed,       // ended badly, not yet settled
   interrupted,  // asked to be requeued, not yet settled
   taken_back,   // the supervisor returned it to its queue
+  condemned,    // the supervisor ends the worker for it; it is no longer the worker's to settle
 };
 
 // One worker's record in shared memory.  Every byte may have been scribbled over by a job: readers bound and check all.
@@ -37,6 +40,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint64_t> incarnation;  // assigned; the worker registers it
   std::atomic<std::uint32_t> flags;        // SlotFlag bits
   std::atomic<std::int64_t> spawned_at;    // steady nanoseconds
+  std::atomic<std::int64_t> rests_until;   // steady nanoseconds; a vacant slot is not filled before
 
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
@@ -46,6 +50,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::int32_t> current;             // index of the running entry, -1: none
   std::atomic<std::int64_t> started_at;          // of the running entry, wall nanoseconds
   std::atomic<std::int64_t> started_steady;      // the same, steady nanoseconds
+  std::atomic<std::int64_t> deadline;            // of the running entry, steady nanoseconds; 0: none
   std::atomic<std::uint32_t> ready;              // 1: libraries are loaded
   std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
   std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
@@ -58,6 +63,9 @@ struct alignas(64) SlotRecord {
     char jid[128];    // of the running entry; cut to fit
     char job_class[256];
   } text;
+
+  StackRecord crash;  // the worker's last words
+  StackRecord dump;   // where it was when it was last asked
 };
 
 enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2, slot_cancel = 4 };
@@ -72,7 +80,8 @@ struct SlotSnapshot {
   std::vector<EntryState> entries;  // up to the first `none`
   int current = -1;
   WallTime started_at{};
-  SteadyTime started_steady{}, spawned_at{};
+  SteadyTime started_steady{}, spawned_at{}, rests_until{};
+  std::optional<SteadyTime> deadline;
   std::uint32_t class_flags = 0;
   std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0;
   bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
@@ -93,7 +102,14 @@ class WorkerSlot {
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
              std::uint32_t class_flags);
-  void end(int entry, EntryState state);  // running -> succeeded, failed or interrupted
+  // Of the running entry; nullopt: none.
+  void set_deadline(std::optional<SteadyTime> deadline);
+  std::optional<SteadyTime> deadline() const;
+  // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor has condemned the entry:
+  // then it is not this worker's to settle, which has only its own end to wait for.
+  bool end(int entry, EntryState state);
+  // A failed entry's hooks have run too: the worker is done with it.  False as above.
+  bool let_go(int entry);
 
   EntryState entry(int i) const;
   std::uint32_t flags() const;
@@ -121,6 +137,10 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
 // The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that
 // cannot be taken.  Returns how many entries at the front stay with the worker; `count` when none was taken.
 int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
+
+// Takes an entry whose code (or whose hooks' code) runs from its worker, so that it can be ended without hitting
+// another job: running or failed -> condemned by compare-and-swap.  False when nothing of that entry runs any more.
+bool condemn(SlotRecord& record, std::uint64_t number, int entry);
 
 // The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.
 class Scoreboard {

@@ -14,7 +14,7 @@ constexpr std::uint32_t entry_word(EntryState state, std::uint64_t number) {
 
 EntryState state_of(std::uint32_t word, std::uint64_t number) {
   const auto state = static_cast<EntryState>(word & 0xff);
-  if (state > EntryState::taken_back || entry_word(state, number) != word) return EntryState::none;
+  if (state > EntryState::condemned || entry_word(state, number) != word) return EntryState::none;
   return state;
 }
 
@@ -74,6 +74,12 @@ Time believable(Time written, Time now) {
   return std::clamp(written, Time{}, now + std::chrono::hours(24));
 }
 
+std::optional<SteadyTime> read_deadline(const SlotRecord& record) {
+  const std::int64_t written = record.deadline.load();
+  if (written <= 0) return std::nullopt;
+  return SteadyTime(std::chrono::nanoseconds(written));
+}
+
 }  // namespace
 
 void WorkerSlot::adopt_incarnation(std::uint64_t incarnation) {
@@ -129,6 +135,7 @@ bool WorkerSlot::begin(int entry, std::string_view jid, std::string_view job_cla
   wrote();
   record_->started_at.store(now.time_since_epoch().count());
   record_->started_steady.store(steady.time_since_epoch().count());
+  record_->deadline.store(0);
   record_->class_flags.store(class_flags);
   record_->processed.fetch_add(1);
   record_->current.store(entry);  // last: who sees it may read the rest
@@ -136,13 +143,33 @@ bool WorkerSlot::begin(int entry, std::string_view jid, std::string_view job_cla
   return true;
 }
 
-void WorkerSlot::end(int entry, EntryState state) {
-  if (entry < 0 || entry >= max_batch_entries) return;
-  record_->entries[entry].store(entry_word(state, record_->number.load()));
+void WorkerSlot::set_deadline(std::optional<SteadyTime> deadline) {
+  record_->deadline.store(deadline ? deadline->time_since_epoch().count() : 0);
+}
+
+std::optional<SteadyTime> WorkerSlot::deadline() const { return read_deadline(*record_); }
+
+bool WorkerSlot::end(int entry, EntryState state) {
+  if (entry < 0 || entry >= max_batch_entries) return true;
+  const std::uint64_t number = record_->number.load();
+  std::uint32_t expected = entry_word(EntryState::running, number);
+  const bool ours = record_->entries[entry].compare_exchange_strong(expected, entry_word(state, number));
+  if (!ours && expected == entry_word(EntryState::condemned, number)) return false;
+  if (!ours) record_->entries[entry].store(entry_word(state, number));  // a job scribbled over it
   wrote();
+  if (state == EntryState::failed)
+    record_->failed.fetch_add(1);  // its hooks come next: the worker is not done with it
+  else
+    record_->current.store(-1);
+  wrote();
+  return true;
+}
+
+bool WorkerSlot::let_go(int entry) {
+  if (this->entry(entry) == EntryState::condemned) return false;
   record_->current.store(-1);
-  if (state == EntryState::failed) record_->failed.fetch_add(1);
   wrote();
+  return this->entry(entry) != EntryState::condemned;
 }
 
 EntryState WorkerSlot::entry(int i) const {
@@ -173,6 +200,8 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.started_at = believable(WallTime(std::chrono::nanoseconds(record.started_at.load())), wall_now());
   seen.started_steady = believable(SteadyTime(std::chrono::nanoseconds(record.started_steady.load())), steady_now());
   seen.spawned_at = believable(SteadyTime(std::chrono::nanoseconds(record.spawned_at.load())), steady_now());
+  seen.rests_until = believable(SteadyTime(std::chrono::nanoseconds(record.rests_until.load())), steady_now());
+  if (seen.current >= 0) seen.deadline = read_deadline(record);
   seen.class_flags = record.class_flags.load();
   seen.processed = record.processed.load();
   seen.failed = record.failed.load();
@@ -191,6 +220,16 @@ int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count) {
   return kept;
 }
 
+bool condemn(SlotRecord& record, std::uint64_t number, int entry) {
+  if (entry < 0 || entry >= max_batch_entries) return false;
+  if (record.current.load() != entry) return false;
+  for (const EntryState state : {EntryState::running, EntryState::failed}) {
+    std::uint32_t expected = entry_word(state, number);
+    if (record.entries[entry].compare_exchange_strong(expected, entry_word(EntryState::condemned, number))) return true;
+  }
+  return false;
+}
+
 void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation) {
   record.pid.store(0);
   record.start_time.store(0);
@@ -204,6 +243,10 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.class_flags.store(0);
   record.started_at.store(0);
   record.started_steady.store(0);
+  record.deadline.store(0);
+  record.rests_until.store(0);
+  clear_stack(record.crash);
+  clear_stack(record.dump);
   {
     const TextBeingWritten lock(record);
     write_text(record.text.queue, "");

@@ -63,14 +63,18 @@ Control::Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout) :
   dump_stack_on(SIGTTIN);
 }
 
+bool Control::supervisor_gone() {
+  if (getppid() != seat_.supervisor) note_supervisor_gone();
+  return orphaned_;
+}
+
 bool Control::told_to_stop() {
-  if (getppid() != seat_.supervisor) supervisor_is_gone();
-  return orphaned_ || term_came != 0 || (seat_.record->flags.load() & slot_stop) != 0;
+  return supervisor_gone() || term_came != 0 || (seat_.record->flags.load() & slot_stop) != 0;
 }
 
 bool Control::told_to_quiet() { return (seat_.record->flags.load() & slot_quiet) != 0 || told_to_stop(); }
 
-void Control::supervisor_is_gone() {
+void Control::note_supervisor_gone() {
   if (orphaned_) return;
   orphaned_ = true;
   set_last_alarm();
@@ -84,7 +88,7 @@ void Control::wait(std::chrono::milliseconds longest) {
   char bytes[64];
   const ssize_t got = recv(seat_.control, bytes, sizeof bytes, MSG_DONTWAIT);
   // The bytes only wake us: what they announce stands in the slot.
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) supervisor_is_gone();
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) note_supervisor_gone();
 }
 
 void Control::say(ControlByte byte) {

@@ -18,6 +18,7 @@ class Control {
 
   // A stop was ordered, TERM came, or the supervisor is gone.
   bool told_to_stop();
+  bool supervisor_gone();
   // Fetch no more; also true when told to stop.
   bool told_to_quiet();
 
@@ -30,7 +31,7 @@ class Control {
   std::uint64_t ask_for_incarnation();
 
  private:
-  void supervisor_is_gone();
+  void note_supervisor_gone();
 
   Seat seat_;
   bool orphaned_ = false;

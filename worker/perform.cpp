@@ -11,6 +11,9 @@
 namespace brood {
 namespace {
 
+// More is as good as for ever, and does not overflow a clock.
+constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(24 * 365);
+
 // As many characters as Sidekiq stores of an error message.
 constexpr std::size_t longest_text = 10'000;
 
@@ -41,6 +44,8 @@ class CallFrame {
     call_.log = [](void* frame, std::uint32_t level, abi::Text message) {
       static_cast<CallFrame*>(frame)->write(level, message);
     };
+    call_.time_left_ms = [](void* frame) { return static_cast<CallFrame*>(frame)->time_left_ms(); };
+    call_.set_time_left = [](void* frame, std::int64_t ms) { static_cast<CallFrame*>(frame)->set_time_left(ms); };
   }
   CallFrame(const CallFrame&) = delete;
   CallFrame& operator=(const CallFrame&) = delete;
@@ -51,6 +56,15 @@ class CallFrame {
 
  private:
   bool stopping() const { return host_ != nullptr && host_->stopping && host_->stopping(); }
+
+  std::int64_t time_left_ms() const {
+    const auto left = host_ != nullptr && host_->time_left ? host_->time_left() : std::nullopt;
+    return left ? std::max<std::int64_t>(left->count(), 0) : -1;
+  }
+  void set_time_left(std::int64_t ms) const {
+    if (host_ == nullptr || !host_->set_time_left) return;
+    host_->set_time_left(std::clamp(std::chrono::milliseconds(ms), std::chrono::milliseconds(0), longest_timeout));
+  }
 
   void write(std::uint32_t level, const abi::Text& message) const {
     const auto known = static_cast<log::Level>(std::min<std::uint32_t>(level, abi::log_error));
@@ -186,6 +200,21 @@ void run_death_handlers(const JobRegistry& registry, const Payload& job, std::st
     if (registered != nullptr && registered->library != library) continue;
     library->run_death_handlers(frame.call(), failure_frame.failure());
   }
+}
+
+std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,
+                                                    std::chrono::milliseconds otherwise) {
+  std::chrono::milliseconds timeout = otherwise;
+  const auto* registered = registry.find(job.job_class());
+  if (registered != nullptr && registered->job_class->timeout_ms > 0)
+    timeout = std::chrono::milliseconds(registered->job_class->timeout_ms);
+  if (const auto seconds = job.number("timeout"); seconds && *seconds >= 0) {
+    constexpr double longest_s = std::chrono::duration<double>(longest_timeout).count();
+    timeout =
+        std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(std::min(*seconds, longest_s)));
+  }
+  if (timeout <= std::chrono::milliseconds(0)) return std::nullopt;
+  return std::min(timeout, longest_timeout);
 }
 
 std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job) {

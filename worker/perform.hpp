@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,6 +16,8 @@ namespace brood {
 // What a running job may ask of its worker.
 struct JobHost {
   std::function<bool()> stopping;
+  std::function<std::optional<std::chrono::milliseconds>()> time_left;  // nullopt: no deadline
+  std::function<void(std::chrono::milliseconds)> set_time_left;
 };
 
 // How one attempt ended.
@@ -39,6 +42,10 @@ bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_
 // logged and ignored.
 void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);
+
+// How long the job may run: its payload's `timeout` (seconds), else its class's, else `otherwise`; nullopt: for ever.
+std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,
+                                                    std::chrono::milliseconds otherwise);
 
 // The class's own `retry`; nullopt when the class is unknown.
 std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job);

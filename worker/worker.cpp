@@ -130,17 +130,19 @@ class Worker {
       job = Payload::parse(text);
     } catch (const BadPayload& bad) {
       if (!slot_.begin(entry, "", "", wall_now(), steady_now(), 0)) return std::nullopt;
-      slot_.end(entry, EntryState::failed);
+      end_entry(entry, EntryState::failed);
+      slot_.let_go(entry);
       return bury_unreadable(text, queue, bad.what());
     }
     const SteadyTime started = steady_now();
     if (!slot_.begin(entry, job->jid(), job->display_class(), wall_now(), started, class_flags(registry_, *job)))
       return std::nullopt;
+    if (const auto timeout = timeout_of(registry_, *job, config_.worker.job_timeout))
+      slot_.set_deadline(started + *timeout);
     const std::string jid = job->jid(), job_class = job->display_class();
     if (config_.log_jobs) log::info("job_started", {{"jid", jid}, {"class", job_class}, {"queue", queue}});
 
-    const Performed performed =
-        perform(registry_, *job, queue, {.stopping = [this] { return control_.told_to_stop(); }});
+    const Performed performed = perform(registry_, *job, queue, job_host());
     end_if_a_copy(*job);
     const double elapsed = seconds_since(started);
     const auto say = [&](std::string_view event) {
@@ -150,11 +152,11 @@ class Worker {
     };
     switch (performed.kind) {
       case Performed::Kind::succeeded:
-        slot_.end(entry, EntryState::succeeded);
+        end_entry(entry, EntryState::succeeded);
         say("job_done");
         return Outcome{};
       case Performed::Kind::interrupted:
-        slot_.end(entry, EntryState::interrupted);
+        end_entry(entry, EntryState::interrupted);
         slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
         say("job_interrupted");
         return requeue(*job, started);
@@ -162,9 +164,10 @@ class Worker {
         break;
     }
     // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
-    slot_.end(entry, EntryState::failed);
+    end_entry(entry, EntryState::failed);
     const Outcome outcome = settle_failure(registry_, *job, queue, performed.failure, config_);
     end_if_a_copy(*job);
+    if (!slot_.let_go(entry)) wait_for_the_end();
     if (config_.log_jobs) {
       log::warn("job_failed", {{"jid", jid},
                                {"class", job_class},
@@ -174,6 +177,29 @@ class Worker {
                                {"message", performed.failure.message}});
     }
     return outcome;
+  }
+
+  JobHost job_host() {
+    return {.stopping = [this] { return control_.told_to_stop() || time_left().value_or(1ms) <= 0ms; },
+            .time_left = [this] { return time_left(); },
+            .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); }};
+  }
+
+  std::optional<std::chrono::milliseconds> time_left() const {
+    const auto deadline = slot_.deadline();
+    if (!deadline) return std::nullopt;
+    return std::chrono::ceil<std::chrono::milliseconds>(*deadline - steady_now());
+  }
+
+  void end_entry(int entry, EntryState state) {
+    if (!slot_.end(entry, state)) wait_for_the_end();
+  }
+
+  // The supervisor has decided what becomes of this job, and ends this worker.
+  [[noreturn]] void wait_for_the_end() {
+    log::flush();
+    while (!control_.supervisor_gone()) control_.wait(quiet_wait);
+    _exit(EX_SOFTWARE);
   }
 
   // A job that forks and lets both processes return: the copy holds the worker's connection and its slot, and must

@@ -18,7 +18,7 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
   std::vector<RecoveryAttempt::VerdictOnEntry> verdicts;
   const std::string list = keys::in_flight_list(dead.identity, keys::worker_field(dead.slot, dead.incarnation), queue);
   for (const EntryState state : dead.record->entries) {
-    const bool guilty = state == EntryState::running || state == EntryState::failed;
+    const bool guilty = state == EntryState::running || state == EntryState::failed || state == EntryState::condemned;
     if (state == EntryState::succeeded) {
       verdicts.push_back({std::nullopt, Outcome{}});
     } else if (guilty && !dead.ended_by_brood) {

@@ -74,7 +74,9 @@ BOOST_AUTO_TEST_CASE(a_batch_goes_through_its_states) {
   slot.worker.end(1, failed);
   seen = snapshot(slot.record);
   BOOST_TEST((seen.entries == std::vector{succeeded, failed, fetched}));
-  BOOST_TEST(seen.current == -1);
+  BOOST_TEST(seen.current == 1);  // its hooks run now
+  BOOST_TEST(slot.worker.let_go(1));
+  BOOST_TEST(snapshot(slot.record).current == -1);
   BOOST_TEST(seen.processed == 2u);
   BOOST_TEST(seen.failed == 1u);
 }
@@ -298,4 +300,35 @@ BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_refused) {
     BOOST_CHECK_THROW(open_with(wrong), std::runtime_error);
   }
   BOOST_CHECK_THROW(Scoreboard::open(directory.path(), false), std::runtime_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_condemned_entry_is_no_longer_its_worker_s) {
+  Slot slot;
+  slot.hold(5, 3);
+  slot.begin(0);
+  BOOST_TEST(!condemn(slot.record, 4, 0));  // of another batch
+  BOOST_TEST(!condemn(slot.record, 5, 1));  // not begun
+  BOOST_TEST(!condemn(slot.record, 5, 99));
+  BOOST_TEST(condemn(slot.record, 5, 0));
+
+  BOOST_TEST(!slot.worker.end(0, succeeded));
+  BOOST_TEST((snapshot(slot.record).entries.front() == EntryState::condemned));
+  BOOST_TEST(snapshot(slot.record).current == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_entry_that_has_ended_cannot_be_condemned) {
+  Slot slot;
+  slot.hold(5, 2);
+  slot.begin(0);
+  BOOST_TEST(slot.worker.end(0, succeeded));
+  BOOST_TEST(!condemn(slot.record, 5, 0));
+}
+
+BOOST_AUTO_TEST_CASE(the_hooks_of_a_failed_entry_can_be_condemned) {
+  Slot slot;
+  slot.hold(5, 1);
+  slot.begin(0);
+  BOOST_TEST(slot.worker.end(0, failed));
+  BOOST_TEST(condemn(slot.record, 5, 0));
+  BOOST_TEST(!slot.worker.let_go(0));
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string_view>
 
 #include <brood/abi.hpp>
@@ -27,6 +29,18 @@ class Context {
   // and throw Interrupted.
   bool stopping() const { return call_->stopping != nullptr && call_->stopping(call_->host) != 0; }
 
+  // How long until stopping() turns true because of the job's timeout; nullopt: it has none.
+  std::optional<std::chrono::milliseconds> time_left() const {
+    if (!knows_deadlines() || call_->time_left_ms(call_->host) < 0) return std::nullopt;
+    return std::chrono::milliseconds(call_->time_left_ms(call_->host));
+  }
+
+  // Moves the job's deadline to `time_left` from now: a job that gets on needs no timeout long enough for the worst
+  // case.  It gives a deadline to a job that had none.  Nothing once the worker has been told to end for this job.
+  void extend_timeout(std::chrono::milliseconds time_left) const {
+    if (knows_deadlines()) call_->set_time_left(call_->host, time_left.count());
+  }
+
   // One event in the worker's log, with the job's class and jid.
   void log(LogLevel level, std::string_view message) const {
     if (call_->log != nullptr)
@@ -35,6 +49,8 @@ class Context {
   void log(std::string_view message) const { log(LogLevel::info, message); }
 
  private:
+  // A worker that is older than these headers hands over a shorter Call.
+  bool knows_deadlines() const { return call_->size >= sizeof(abi::Call) && call_->set_time_left != nullptr; }
   static std::string_view view(const abi::Text& text) { return {text.data == nullptr ? "" : text.data, text.size}; }
   const abi::Call* call_;
 };

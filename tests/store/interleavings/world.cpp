@@ -366,6 +366,7 @@ Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::s
   if (fortune < 0.9) {
     ++deserved_[job];
     slot.end(entry, EntryState::failed);
+    slot.let_go(entry);
     return retried(payload);
   }
   slot.end(entry, EntryState::interrupted);

@@ -15,9 +15,9 @@ namespace brood {
 
 // What a running job may ask of its worker.
 struct JobHost {
-  std::function<bool()> stopping;
-  std::function<std::optional<std::chrono::milliseconds>()> time_left;  // nullopt: no deadline
-  std::function<void(std::chrono::milliseconds)> set_time_left;
+  std::function<bool()> stopping = {};
+  std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
+  std::function<void(std::chrono::milliseconds)> set_time_left = {};
 };
 
 // How one attempt ended.

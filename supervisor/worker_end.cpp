@@ -1,17 +1,11 @@
 #include "supervisor/worker_end.hpp"
 
 #include <fmt/format.h>
-#include <string.h>
 #include <sysexits.h>
 
 #include <algorithm>
 
 namespace brood {
-
-std::string signal_name(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(signal);
-}
 
 std::string ExitStatus::describe() const {
   return exited ? fmt::format("exited with {}", value) : "killed by " + signal_name(value);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "shared/scoreboard.hpp"
+#include "shared/signal_names.hpp"
 #include "shared/store/casualty.hpp"
 
 namespace brood {
@@ -28,9 +29,6 @@ struct WorkerEnd {
 // origin too.  `processed_before` is what the slot had counted when the worker was forked.
 WorkerEnd judge_worker_end(const ExitStatus& status, const SlotSnapshot& last, int slot, std::uint64_t processed_before,
                            bool killed_by_brood, SteadyTime now);
-
-// "SIGSEGV", or "signal 65" for one without a name.
-std::string signal_name(int signal);
 
 // 42s, 12m, 3h
 std::string short_duration(std::chrono::nanoseconds d);

@@ -23,7 +23,11 @@ constexpr int max_slots = 65'536;
 constexpr std::size_t header_size() {
   return (sizeof(Scoreboard::Header) + alignof(SlotRecord) - 1) / alignof(SlotRecord) * alignof(SlotRecord);
 }
-std::size_t file_size(int slots) { return header_size() + static_cast<std::size_t>(slots) * sizeof(SlotRecord); }
+constexpr std::size_t usage_offset(int slots) {
+  return header_size() + static_cast<std::size_t>(slots) * sizeof(SlotRecord);
+}
+constexpr std::size_t file_size(int slots) { return usage_offset(slots) + sizeof(UsageTable); }
+static_assert(alignof(UsageTable) == alignof(SlotRecord), "the table follows the records without a gap");
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would lie in another process's memory");
 
@@ -81,7 +85,7 @@ Scoreboard Scoreboard::open(const std::string& path, bool writable) {
   struct stat status {};
   check("fstat of the scoreboard", fstat(file.get(), &status));
   const auto size = static_cast<std::size_t>(status.st_size);
-  const std::size_t slots = size > header_size() ? (size - header_size()) / sizeof(SlotRecord) : 0;
+  const std::size_t slots = size > file_size(0) ? (size - file_size(0)) / sizeof(SlotRecord) : 0;
   if (!S_ISREG(status.st_mode) || slots < 1 || slots > max_slots || file_size(static_cast<int>(slots)) != size) {
     throw std::runtime_error(path + " is no scoreboard of this version");
   }
@@ -130,6 +134,12 @@ SlotRecord& Scoreboard::slot(int i) {
 }
 
 const SlotRecord& Scoreboard::slot(int i) const { return const_cast<Scoreboard*>(this)->slot(i); }
+
+UsageTable& Scoreboard::usage() {
+  return *reinterpret_cast<UsageTable*>(static_cast<char*>(memory_) + usage_offset(slots_));
+}
+
+const UsageTable& Scoreboard::usage() const { return const_cast<Scoreboard*>(this)->usage(); }
 
 void Scoreboard::remove_file() {
   if (!path_.empty()) ::unlink(path_.c_str());

@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include "shared/class_usage.hpp"
 #include "shared/clock.hpp"
 #include "shared/stack_record.hpp"
 
@@ -51,6 +52,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::int64_t> started_at;          // of the running entry, wall nanoseconds
   std::atomic<std::int64_t> started_steady;      // the same, steady nanoseconds
   std::atomic<std::int64_t> deadline;            // of the running entry, steady nanoseconds; 0: none
+  std::atomic<std::int64_t> cpu_before_us;       // what the worker had used before the running entry
   std::atomic<std::uint32_t> ready;              // 1: libraries are loaded
   std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
   std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
@@ -82,6 +84,7 @@ struct SlotSnapshot {
   WallTime started_at{};
   SteadyTime started_steady{}, spawned_at{}, rests_until{};
   std::optional<SteadyTime> deadline;
+  std::chrono::microseconds cpu_before{};
   std::uint32_t class_flags = 0;
   std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0;
   bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
@@ -142,7 +145,8 @@ int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
 // another job: running or failed -> condemned by compare-and-swap.  False when nothing of that entry runs any more.
 bool condemn(SlotRecord& record, std::uint64_t number, int entry);
 
-// The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.
+// The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.  Behind
+// the records lies what each job class has used.
 class Scoreboard {
  public:
   struct Header {
@@ -166,6 +170,8 @@ class Scoreboard {
   int slots() const;
   SlotRecord& slot(int i);
   const SlotRecord& slot(int i) const;
+  UsageTable& usage();
+  const UsageTable& usage() const;
   std::string identity() const;
   std::atomic<std::int64_t>& last_beat();
   const std::string& path() const { return path_; }

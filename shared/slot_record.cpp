@@ -202,6 +202,7 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.spawned_at = believable(SteadyTime(std::chrono::nanoseconds(record.spawned_at.load())), steady_now());
   seen.rests_until = believable(SteadyTime(std::chrono::nanoseconds(record.rests_until.load())), steady_now());
   if (seen.current >= 0) seen.deadline = read_deadline(record);
+  seen.cpu_before = std::chrono::microseconds(std::max<std::int64_t>(record.cpu_before_us.load(), 0));
   seen.class_flags = record.class_flags.load();
   seen.processed = record.processed.load();
   seen.failed = record.failed.load();
@@ -244,6 +245,7 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.started_at.store(0);
   record.started_steady.store(0);
   record.deadline.store(0);
+  record.cpu_before_us.store(0);
   record.rests_until.store(0);
   clear_stack(record.crash);
   clear_stack(record.dump);

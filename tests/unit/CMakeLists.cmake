@@ -43,6 +43,7 @@ brood_test(unit/phase LINK brood_supervisor)
 brood_test(unit/restart_policy LINK brood_supervisor)
 brood_test(unit/process_table LINK brood_supervisor)
 brood_test(unit/worker_end LINK brood_supervisor)
+brood_test(unit/recycling LINK brood_worker)
 brood_test(unit/redis_requirements LINK brood_supervisor)
 
 # Man pages and completions say what the program says.

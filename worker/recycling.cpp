@@ -1,0 +1,24 @@
+#include "worker/recycling.hpp"
+
+namespace brood {
+
+std::optional<RecycleReason> judge_recycling(const WorkerSettings& settings, const WorkerAge& age) {
+  if (age.ran_out_of_memory) return RecycleReason::out_of_memory;
+  if (settings.max_jobs > 0 && age.jobs >= settings.max_jobs) return RecycleReason::max_jobs;
+  if (settings.max_rss_bytes > 0 && age.rss_bytes > settings.max_rss_bytes) return RecycleReason::max_rss;
+  return std::nullopt;
+}
+
+std::string_view name_of(RecycleReason reason) {
+  switch (reason) {
+    case RecycleReason::max_jobs:
+      return "max_jobs";
+    case RecycleReason::max_rss:
+      return "max_rss";
+    case RecycleReason::out_of_memory:
+      return "out_of_memory";
+  }
+  return "unknown";
+}
+
+}  // namespace brood

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "shared/config.hpp"
+
+namespace brood {
+
+// Why a worker makes room for a new one although nothing is wrong with it.
+enum class RecycleReason {
+  max_jobs,       // it has done as many jobs as it may
+  max_rss,        // it has grown larger than it may
+  out_of_memory,  // a job hit the memory limit: who knows what it left behind
+};
+
+// What one worker process has come to, between two jobs.
+struct WorkerAge {
+  std::uint64_t jobs = 0;
+  std::uint64_t rss_bytes = 0;  // asked for only when max_rss is set
+  bool ran_out_of_memory = false;
+};
+
+// Pure: whether a worker is to be replaced now; nullopt: it goes on.
+std::optional<RecycleReason> judge_recycling(const WorkerSettings& settings, const WorkerAge& age);
+
+std::string_view name_of(RecycleReason reason);
+
+}  // namespace brood

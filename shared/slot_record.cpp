@@ -68,6 +68,8 @@ void read_texts(const SlotRecord& record, SlotSnapshot& into) {
   }
 }
 
+constexpr auto furthest_deadline = std::chrono::hours(24 * 366);
+
 // A time that somebody scribbled over must not overflow whoever subtracts it.
 template <typename Time>
 Time believable(Time written, Time now) {
@@ -201,7 +203,11 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.started_steady = believable(SteadyTime(std::chrono::nanoseconds(record.started_steady.load())), steady_now());
   seen.spawned_at = believable(SteadyTime(std::chrono::nanoseconds(record.spawned_at.load())), steady_now());
   seen.rests_until = believable(SteadyTime(std::chrono::nanoseconds(record.rests_until.load())), steady_now());
-  if (seen.current >= 0) seen.deadline = read_deadline(record);
+  // After the number and `current`: a deadline read here is of that entry or of a later one.
+  if (seen.current >= 0) {
+    const auto deadline = read_deadline(record);
+    if (deadline) seen.deadline = std::min(*deadline, steady_now() + furthest_deadline);
+  }
   seen.cpu_before = std::chrono::microseconds(std::max<std::int64_t>(record.cpu_before_us.load(), 0));
   seen.class_flags = record.class_flags.load();
   seen.processed = record.processed.load();

@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "shared/dump_request.hpp"
 #include "shared/seat.hpp"
 #include "shared/store/casualty.hpp"
 
@@ -11,10 +12,11 @@ namespace brood {
 // What forked children run.  The supervisor knows no worker: the program hands it these, and tests hand it lambdas.
 // Each returns the child's exit status.
 struct ChildBodies {
-  std::function<int(const Seat&)> worker;
-  std::function<int(const std::vector<Casualty>&, RecoveryMode)> autopsy;
-  std::function<int(const Estate&, RecoveryMode)> estate;
-  std::function<int()> sweep;
+  std::function<int(const Seat&)> worker = {};
+  std::function<int(const std::vector<Casualty>&, RecoveryMode)> autopsy = {};
+  std::function<int(const Estate&, RecoveryMode)> estate = {};
+  std::function<int()> sweep = {};
+  std::function<int(const std::vector<DumpRequest>&)> log_stacks = {};
 };
 
 }  // namespace brood

@@ -20,7 +20,9 @@ void ProcessTable::occupy(int slot, pid_t pid, SteadyTime now) {
   if (place.pid != 0) throw std::logic_error("slot " + std::to_string(slot) + " is occupied");
   place.pid = pid;
   place.occupied_since = now;
-  place.killed_by_brood = false;
+  place.ended_by = EndedBy::itself;
+  place.fate.reset();
+  place.kill_at.reset();
   place.ready = false;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/clock.hpp"
+#include "supervisor/worker_end.hpp"
 
 namespace brood {
 
@@ -21,7 +22,9 @@ class ProcessTable {
     std::uint64_t incarnation = 0;  // the last one assigned; never reused
     SteadyTime occupied_since{};
     SteadyTime rests_until{};            // when vacant: not to be refilled before
-    bool killed_by_brood = false;        // the supervisor itself sent this occupant SIGKILL
+    EndedBy ended_by = EndedBy::itself;  // whom the supervisor will hold to have ended this occupant
+    std::optional<Casualty::Fate> fate;  // of the running job, when that is `by_hand`
+    std::optional<SteadyTime> kill_at;   // it has been aborted; when SIGKILL follows
     bool ready = false;                  // it has said so
     std::uint64_t processed_before = 0;  // the slot's counter when it was forked
   };

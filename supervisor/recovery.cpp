@@ -20,6 +20,7 @@ constexpr auto longest_sweep = 10min;  // it reads the name of every key
 constexpr auto first_pause = 100ms;
 constexpr auto longest_pause = 5'000ms;
 constexpr int most_children = 4;
+constexpr int crowd = 8;  // so many waiting: reports without symbols, a tenth of the work, catch up
 
 RecoveryMode less_daring(RecoveryMode mode) {
   return mode == RecoveryMode::full ? RecoveryMode::no_library : RecoveryMode::bury;
@@ -65,6 +66,10 @@ void Recovery::spawn_due(SteadyTime now) {
 }
 
 void Recovery::start(Task& task, SteadyTime now) {
+  if (auto* casualties = std::get_if<std::vector<Casualty>>(&task.work)) {
+    const bool crowded = static_cast<int>(tasks_.size()) - running() > crowd;
+    for (Casualty& casualty : *casualties) casualty.leave_out_symbols = crowded;
+  }
   const auto body = [&]() -> int {
     if (const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work))
       return bodies_.autopsy(*casualties, task.mode);

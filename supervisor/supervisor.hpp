@@ -11,7 +11,6 @@
 #include "shared/config.hpp"
 #include "shared/identity.hpp"
 #include "shared/redis/address.hpp"
-#include "shared/scoreboard.hpp"
 #include "supervisor/child_bodies.hpp"
 #include "supervisor/embedded_redis.hpp"
 #include "supervisor/event_loop.hpp"
@@ -20,12 +19,12 @@
 #include "supervisor/orphan_watch.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/process_pruning.hpp"
-#include "supervisor/process_table.hpp"
 #include "supervisor/recovery.hpp"
 #include "supervisor/redis_link.hpp"
-#include "supervisor/restart_policy.hpp"
 #include "supervisor/scheduler.hpp"
 #include "supervisor/service_notify.hpp"
+#include "supervisor/stack_log.hpp"
+#include "supervisor/worker_pool.hpp"
 
 namespace brood {
 
@@ -56,29 +55,22 @@ class Supervisor {
   void heed(const signalfd_siginfo& signal);
   bool repeats_the_stop(pid_t sender);
   void redis_is_usable();
-  void worker_said(int slot);
 
   // What is to be done, each turn.
   void reap_children();
   void kill_overdue_children();
   void do_what_is_due();
-  void refill_vacant_slots();
   void advance_farewell();
   void keep_time();
 
   void order(Order order);
-  void tell_workers(std::uint32_t flags);
-  void tell_worker(int slot, std::uint32_t flags);
-  void mend_flags();
-  void dump_stacks();
-  void spawn_worker(int slot);
-  void reap_worker(int slot, const ExitStatus& status);
+  void all_ready();
+  void note_end(WorkerPool::Reaped reaped);
   void note_failed_start(int slot);
   void stop_embedded_redis();
   void report_status();
   void fail(int exit_code);
 
-  std::vector<SeenSlot> heartbeat_slots() const;
   std::set<std::string> living_fields() const;
   ProcessFacts process_facts() const;
   bool recovered_our_own() const;
@@ -92,14 +84,8 @@ class Supervisor {
   EventLoop loop_;
   std::deque<signalfd_siginfo> signals_;
   SignalSource signal_source_;
-  Scoreboard scoreboard_;
-  ProcessTable table_;
-  std::vector<RestartPolicy> restart_policies_;
-  struct Pipe {
-    UniqueFd fd;
-    std::unique_ptr<FdWatch> watch;  // destroyed before fd is closed
-  };
-  std::vector<Pipe> pipes_;
+  WorkerPool pool_;
+  StackLog stack_log_;
   ServiceNotify service_;
   Recovery recovery_;
   Inheritance inheritance_;
@@ -116,7 +102,6 @@ class Supervisor {
   pid_t stop_sender_ = 0;  // of the last TERM or INT
   SteadyTime stop_came_{};
   bool more_to_reap_ = false;
-  bool ready_ = false;
   std::set<int> failed_starts_;  // slots whose occupants ended before any worker was ever ready
   Timer alarm_;                  // the next moment at which something is due
 };

@@ -4,8 +4,74 @@
 #include <sysexits.h>
 
 #include <algorithm>
+#include <csignal>
 
 namespace brood {
+namespace {
+
+bool ran_a_job(const SlotSnapshot& last) {
+  return std::any_of(last.entries.begin(), last.entries.end(), [](EntryState state) {
+    return state == EntryState::running || state == EntryState::failed || state == EntryState::condemned;
+  });
+}
+
+// The signal that the worker's own handler saw: what ended it in the end may be the alarm that a hanging unwinder set
+// off.
+int first_signal(const WorkerExit& exit) {
+  const bool handler_was_ended = !exit.status.exited && exit.status.value == SIGKILL && exit.stack.signal != 0;
+  return handler_was_ended ? exit.stack.signal : exit.status.value;
+}
+
+std::string describe_signal(const WorkerExit& exit, int signal) {
+  std::string text = signal_name(signal);
+  if (exit.stack.signal != signal) return text;
+  if (const std::string code = signal_code_name(signal, exit.stack.code); !code.empty()) text += " (" + code + ")";
+  if (signal_has_address(signal, exit.stack.code)) text += fmt::format(" at {:#x}", exit.stack.address);
+  return text;
+}
+
+std::string seconds_text(std::chrono::nanoseconds d) {
+  return fmt::format("{:.1f}s", std::chrono::duration<double>(d).count());
+}
+
+std::string describe_timeout(const WorkerExit& exit) {
+  const SlotSnapshot& last = exit.last;
+  std::string text = "ran for " + seconds_text(exit.now - last.started_steady);
+  if (last.deadline) text += ", longer than its timeout of " + seconds_text(*last.deadline - last.started_steady) + ",";
+  return text;
+}
+
+std::string describe_memory(const WorkerExit& exit) {
+  if (exit.memory == MemoryVerdict::own_limit)
+    return fmt::format("out of memory: over the memory_limit of {} MB", exit.memory_limit_bytes >> 20);
+  return "out of memory: the kernel ended it when the host had none left, and it had more than its share";
+}
+
+struct Charge {
+  std::string error_class, what;
+  bool counts_as_crash = true;
+};
+
+Charge charge_for(const WorkerExit& exit) {
+  switch (exit.by) {
+    case EndedBy::timeout:
+      return {"JobTimeout", describe_timeout(exit), false};
+    case EndedBy::by_hand:
+      return {"JobKilled", "killed by hand after " + seconds_text(exit.now - exit.last.started_steady), false};
+    case EndedBy::protocol:
+      return {"ControlPipeError", "wrote into its worker's control pipe"};
+    case EndedBy::itself:
+    case EndedBy::brood:
+      break;
+  }
+  if (exit.memory == MemoryVerdict::own_limit || exit.memory == MemoryVerdict::host_pressure_guilty)
+    return {"OutOfMemory", describe_memory(exit)};
+  if (exit.status.exited) return {"UnexpectedExit", fmt::format("exit status {}", exit.status.value)};
+  const int signal = first_signal(exit);
+  return {signal_name(signal), describe_signal(exit, signal)};
+}
+
+}  // namespace
 
 std::string ExitStatus::describe() const {
   return exited ? fmt::format("exited with {}", value) : "killed by " + signal_name(value);
@@ -18,22 +84,21 @@ std::string short_duration(std::chrono::nanoseconds d) {
   return fmt::format("{}h", seconds / 3'600);
 }
 
-WorkerEnd judge_worker_end(const ExitStatus& status, const SlotSnapshot& last, int slot, std::uint64_t processed_before,
-                           bool killed_by_brood, SteadyTime now) {
+WorkerEnd judge_worker_end(const WorkerExit& exit) {
   WorkerEnd end;
-  const bool in_a_job = std::any_of(last.entries.begin(), last.entries.end(), [](EntryState state) {
-    return state == EntryState::running || state == EntryState::failed;
-  });
-  end.began_a_job = last.processed != processed_before || in_a_job;
-  end.nothing_to_recover = last.retired;
-  end.in_order = (status.exited && status.value == EX_OK && !in_a_job) || killed_by_brood;
-  if (killed_by_brood || !in_a_job) return end;
+  const bool in_a_job = ran_a_job(exit.last);
+  const bool ended_by_brood = exit.by == EndedBy::brood;
+  end.began_a_job = exit.last.processed != exit.processed_before || in_a_job;
+  end.nothing_to_recover = exit.last.retired;
+  end.in_order = (exit.status.exited && exit.status.value == EX_OK && !in_a_job) || ended_by_brood;
+  if (ended_by_brood || !in_a_job || exit.memory == MemoryVerdict::host_pressure_innocent) return end;
 
-  const std::string what = status.exited ? fmt::format("exit status {}", status.value) : signal_name(status.value);
-  const std::string where = last.job_class.empty() ? "an unknown class" : last.job_class;
-  end.cause = Casualty::Cause{
-      status.exited ? "UnexpectedExit" : signal_name(status.value),
-      fmt::format("{} in {}, worker {}, up {}", what, where, slot, short_duration(now - last.spawned_at))};
+  Charge charge = charge_for(exit);
+  const std::string where = exit.last.job_class.empty() ? "an unknown class" : exit.last.job_class;
+  end.cause = Casualty::Cause{.error_class = std::move(charge.error_class),
+                              .message = fmt::format("{} in {}, worker {}, up {}", charge.what, where, exit.slot,
+                                                     short_duration(exit.now - exit.last.spawned_at)),
+                              .counts_as_crash = charge.counts_as_crash};
   return end;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -11,9 +13,40 @@ namespace brood {
 
 // How a process ended, as waitid tells it.
 struct ExitStatus {
-  bool exited = false;           // else a signal ended it
-  int value = 0;                 // exit status, or the signal's number
+  bool exited = false;  // else a signal ended it
+  int value = 0;        // exit status, or the signal's number
+  bool core_dumped = false;
   std::string describe() const;  // "exited with 3", "killed by SIGSEGV"
+};
+
+// Who ended a worker.
+enum class EndedBy {
+  itself,    // or somebody that brood knows nothing of
+  brood,     // a stop, a deploy, a recycle
+  timeout,   // its job ran on after its deadline
+  by_hand,   // `brood kill`: the fate of the job is chosen
+  protocol,  // what its job wrote into the control pipe
+};
+
+// Whether memory was the reason.
+enum class MemoryVerdict {
+  not_memory,
+  own_limit,               // it reached its memory_limit
+  host_pressure_guilty,    // the kernel chose it when the host's memory ran out, and it had more than its share
+  host_pressure_innocent,  // the kernel chose it, and it had not
+};
+
+// All that is known of a worker's end.
+struct WorkerExit {
+  ExitStatus status;
+  SlotSnapshot last;
+  CapturedStack stack;
+  int slot = 0;
+  std::uint64_t processed_before = 0;  // what the slot had counted when the worker was forked
+  EndedBy by = EndedBy::itself;
+  MemoryVerdict memory = MemoryVerdict::not_memory;
+  std::uint64_t memory_limit_bytes = 0;
+  SteadyTime now{};
 };
 
 // What a worker's end means.
@@ -21,14 +54,13 @@ struct WorkerEnd {
   bool in_order = false;  // it left when told to, or was recycled; nothing to recover when it also retired
   bool nothing_to_recover = false;
   bool began_a_job = false;
-  std::optional<Casualty::Cause> cause;  // what a running job is charged with
+  std::optional<Casualty::Cause> cause;  // what a running job is charged with; without facts
 };
 
-// Pure: who pays for this end.  A job whose worker brood itself killed is not charged; every other end in the middle of
-// a job is the job's own, a SIGKILL of unknown
-// origin too.  `processed_before` is what the slot had counted when the worker was forked.
-WorkerEnd judge_worker_end(const ExitStatus& status, const SlotSnapshot& last, int slot, std::uint64_t processed_before,
-                           bool killed_by_brood, SteadyTime now);
+// Pure: who pays for this end.  Only the job that ran, and only for an end of its own doing: a signal, an exit, its
+// timeout, its memory; a SIGKILL of unknown origin too.  A worker that brood ended for reasons of its own, or that the
+// kernel chose while others used up the host's memory, is nobody's fault.
+WorkerEnd judge_worker_end(const WorkerExit& exit);
 
 // 42s, 12m, 3h
 std::string short_duration(std::chrono::nanoseconds d);

@@ -12,6 +12,7 @@
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
 #include "worker/control.hpp"
+#include "worker/crash_handler.hpp"
 #include "worker/failed_job.hpp"
 #include "worker/in_flight.hpp"
 #include "worker/job_registry.hpp"
@@ -65,6 +66,7 @@ class Worker {
 
   void load_libraries() {
     for (const std::string& path : config_.require) registry_.load(path);
+    note_libraries();
     surroundings_.emplace();
     slot_.record().ready.store(1);
     control_.say(ControlByte::ready);
@@ -119,6 +121,7 @@ class Worker {
       const std::optional<Outcome> outcome = perform_entry(static_cast<int>(i), batch.entries[i].payload, batch.queue);
       if (!outcome) break;  // taken back
       surroundings_->restore();
+      note_libraries();
       outcomes_.push_back(*outcome);
       if (outcome->kind != Outcome::Kind::acknowledge) break;  // settled at once
     }
@@ -142,8 +145,9 @@ class Worker {
     const std::string jid = job->jid(), job_class = job->display_class();
     if (config_.log_jobs) log::info("job_started", {{"jid", jid}, {"class", job_class}, {"queue", queue}});
 
-    const Performed performed = perform(registry_, *job, queue, job_host());
+    Performed performed = perform(registry_, *job, queue, job_host());
     end_if_a_copy(*job);
+    if (performed.kind == Performed::Kind::interrupted && out_of_time()) performed = wound_up_at_timeout(started);
     const double elapsed = seconds_since(started);
     const auto say = [&](std::string_view event) {
       if (config_.log_jobs)
@@ -180,7 +184,7 @@ class Worker {
   }
 
   JobHost job_host() {
-    return {.stopping = [this] { return control_.told_to_stop() || time_left().value_or(1ms) <= 0ms; },
+    return {.stopping = [this] { return control_.told_to_stop() || out_of_time(); },
             .time_left = [this] { return time_left(); },
             .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); }};
   }
@@ -189,6 +193,16 @@ class Worker {
     const auto deadline = slot_.deadline();
     if (!deadline) return std::nullopt;
     return std::chrono::ceil<std::chrono::milliseconds>(*deadline - steady_now());
+  }
+
+  bool out_of_time() const { return time_left().value_or(1ms) <= 0ms; }
+
+  // It did what it was asked to; but a job that is requeued each time its time is up would go on for ever.
+  Performed wound_up_at_timeout(SteadyTime started) const {
+    Failure failure;
+    failure.error_class = "JobTimeout";
+    failure.message = fmt::format("wound up after {:.1f}s, when its timeout had passed", seconds_since(started));
+    return {Performed::Kind::failed, std::move(failure)};
   }
 
   void end_entry(int entry, EntryState state) {
@@ -237,6 +251,7 @@ class Worker {
 
 int run_worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& redis) {
   try {
+    install_crash_handler(*seat.record);
     Worker worker(seat, config, identity, redis);
     worker.load_libraries();
     worker.run();

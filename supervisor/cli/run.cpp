@@ -21,6 +21,7 @@
 #include "supervisor/spawn.hpp"
 #include "supervisor/supervisor.hpp"
 #include "worker/autopsy.hpp"
+#include "worker/dump_report.hpp"
 #include "worker/job_registry.hpp"
 #include "worker/worker.hpp"
 
@@ -37,8 +38,6 @@ std::vector<std::string> settings_without_effect(const Config& config) {
   note(config.worker.max_jobs != defaults.max_jobs, "worker.max_jobs");
   note(config.worker.max_rss_bytes != defaults.max_rss_bytes, "worker.max_rss");
   note(config.worker.memory_limit_bytes != defaults.memory_limit_bytes, "worker.memory_limit");
-  note(config.worker.job_timeout != defaults.job_timeout, "worker.job_timeout");
-  note(config.worker.timeout_grace != defaults.timeout_grace, "worker.timeout_grace");
   note(config.worker.max_batch != defaults.max_batch, "worker.max_batch");
   note(config.max_unavailable != Config{}.max_unavailable, "max_unavailable");
   note(!config.commands.empty(), "commands");
@@ -159,7 +158,8 @@ int run_command(const RunOptions& options) {
       .autopsy = [&](const std::vector<Casualty>& casualties,
                      RecoveryMode mode) { return run_autopsy(casualties, mode, config, redis); },
       .estate = [&](const Estate& estate, RecoveryMode mode) { return settle_estate(estate, mode, config, redis); },
-      .sweep = [&] { return sweep_stray_lists(redis); }};
+      .sweep = [&] { return sweep_stray_lists(redis); },
+      .log_stacks = log_stacks};
 
   set_process_title("brood: supervisor" + (config.tag.empty() ? "" : " " + config.tag));
   Supervisor supervisor({.config = config,

@@ -25,3 +25,9 @@ foreach(test IN ITEMS service boot signals capsules)
   brood_test(lifecycle/${test} LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 300)
   add_dependencies(lifecycle_${test}_test brood brood_examples unruly_jobs unresolved_jobs)
 endforeach()
+
+# Jobs that take longer than they may.
+brood_add_job_library(timed_jobs ${CMAKE_CURRENT_LIST_DIR}/timed_jobs.cpp)
+set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 300)
+add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)

@@ -57,18 +57,18 @@ BOOST_AUTO_TEST_CASE(what_is_known_of_the_last_occupant_lasts_until_the_next) {
   ProcessTable table({1});
   table.occupy(0, 4711, noon);
   table[0].ready = true;
-  table[0].killed_by_brood = true;
+  table[0].ended_by = EndedBy::brood;
   BOOST_TEST(table.ready() == 1);
 
   table.vacate(4711);
   BOOST_TEST(table[0].ready);
-  BOOST_TEST(table[0].killed_by_brood);
+  BOOST_TEST((table[0].ended_by == EndedBy::brood));
   BOOST_TEST((table[0].occupied_since == noon));
   BOOST_TEST(table.ready() == 0);  // of living workers
 
   table.occupy(0, 4712, noon + 1s);
   BOOST_TEST(!table[0].ready);
-  BOOST_TEST(!table[0].killed_by_brood);
+  BOOST_TEST((table[0].ended_by == EndedBy::itself));
   BOOST_TEST((table[0].occupied_since == noon + 1s));
 }
 

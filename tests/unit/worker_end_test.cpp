@@ -10,8 +10,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr ExitStatus exited(int status) { return {true, status}; }
-constexpr ExitStatus killed_by(int signal) { return {false, signal}; }
+constexpr ExitStatus exited(int status) { return {true, status, false}; }
+constexpr ExitStatus killed_by(int signal) { return {false, signal, false}; }
 const SteadyTime now{1h};
 
 // A worker twelve seconds old that began its first job.
@@ -35,8 +35,18 @@ SlotSnapshot idle() {
   return last;
 }
 
-WorkerEnd judge(ExitStatus status, const SlotSnapshot& last, bool killed_by_brood = false) {
-  return judge_worker_end(status, last, 2, 0, killed_by_brood, now);
+WorkerExit exit_of(ExitStatus status, const SlotSnapshot& last, EndedBy by = EndedBy::itself) {
+  WorkerExit exit;
+  exit.status = status;
+  exit.last = last;
+  exit.slot = 2;
+  exit.by = by;
+  exit.now = now;
+  return exit;
+}
+
+WorkerEnd judge(ExitStatus status, const SlotSnapshot& last, EndedBy by = EndedBy::itself) {
+  return judge_worker_end(exit_of(status, last, by));
 }
 
 }  // namespace
@@ -60,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_sigkill_of_unknown_origin_is_charged) {
 
 BOOST_AUTO_TEST_CASE(a_kill_of_our_own_charges_nobody) {
   for (const ExitStatus status : {killed_by(SIGKILL), killed_by(SIGSEGV), exited(3)}) {
-    const WorkerEnd end = judge(status, in_a_job(), true);
+    const WorkerEnd end = judge(status, in_a_job(), EndedBy::brood);
     BOOST_TEST(end.in_order);
     BOOST_TEST(!end.cause.has_value());
     BOOST_TEST(!end.nothing_to_recover);  // what it held still goes back
@@ -122,8 +132,64 @@ BOOST_AUTO_TEST_CASE(a_worker_that_refused_to_boot_is_no_end_in_order_and_charge
 BOOST_AUTO_TEST_CASE(jobs_of_earlier_occupants_do_not_count_as_begun) {
   SlotSnapshot last = idle();
   last.processed = 500;
-  BOOST_TEST(!judge_worker_end(exited(1), last, 2, 500, false, now).began_a_job);
-  BOOST_TEST(judge_worker_end(exited(1), last, 2, 499, false, now).began_a_job);
+  WorkerExit exit = exit_of(exited(1), last);
+  exit.processed_before = 500;
+  BOOST_TEST(!judge_worker_end(exit).began_a_job);
+  exit.processed_before = 499;
+  BOOST_TEST(judge_worker_end(exit).began_a_job);
+}
+
+BOOST_AUTO_TEST_CASE(the_last_words_tell_the_code_and_the_address) {
+  WorkerExit exit = exit_of(killed_by(SIGSEGV), in_a_job());
+  exit.stack.state = StackState::header;
+  exit.stack.signal = SIGSEGV;
+  exit.stack.code = SEGV_MAPERR;
+  exit.stack.address = 0x10;
+  BOOST_TEST(judge_worker_end(exit).cause.value().message ==
+             "SIGSEGV (SEGV_MAPERR) at 0x10 in Segfault, worker 2, up 12s");
+}
+
+BOOST_AUTO_TEST_CASE(an_unwinder_that_had_to_be_killed_hides_no_crash) {
+  WorkerExit exit = exit_of(killed_by(SIGKILL), in_a_job());
+  exit.stack.state = StackState::header;
+  exit.stack.signal = SIGSEGV;
+  exit.stack.code = SEGV_ACCERR;
+  exit.stack.address = 0xbeef;
+  const Casualty::Cause cause = judge_worker_end(exit).cause.value();
+  BOOST_TEST(cause.error_class == "SIGSEGV");
+  BOOST_TEST(cause.message.starts_with("SIGSEGV (SEGV_ACCERR) at 0xbeef in"));
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_outran_its_timeout_is_charged_and_has_not_crashed) {
+  SlotSnapshot last = in_a_job({EntryState::condemned});
+  last.started_steady = now - 7s;
+  last.deadline = now - 2s;
+  const Casualty::Cause cause = judge(killed_by(SIGABRT), last, EndedBy::timeout).cause.value();
+  BOOST_TEST(cause.error_class == "JobTimeout");
+  BOOST_TEST(cause.message == "ran for 7.0s, longer than its timeout of 5.0s, in Segfault, worker 2, up 12s");
+  BOOST_TEST(!cause.counts_as_crash);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_ended_by_hand_says_so) {
+  SlotSnapshot last = in_a_job({EntryState::condemned});
+  last.started_steady = now - 90s;
+  const Casualty::Cause cause = judge(killed_by(SIGABRT), last, EndedBy::by_hand).cause.value();
+  BOOST_TEST(cause.error_class == "JobKilled");
+  BOOST_TEST(cause.message.starts_with("killed by hand after 90.0s in Segfault"));
+  BOOST_TEST(!cause.counts_as_crash);
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_charged_to_whoever_used_it_up) {
+  WorkerExit exit = exit_of(killed_by(SIGKILL), in_a_job());
+  exit.memory_limit_bytes = 64 << 20;
+  exit.memory = MemoryVerdict::own_limit;
+  const Casualty::Cause cause = judge_worker_end(exit).cause.value();
+  BOOST_TEST(cause.error_class == "OutOfMemory");
+  BOOST_TEST(cause.message.starts_with("out of memory: over the memory_limit of 64 MB in Segfault"));
+  exit.memory = MemoryVerdict::host_pressure_guilty;
+  BOOST_TEST(judge_worker_end(exit).cause.value().error_class == "OutOfMemory");
+  exit.memory = MemoryVerdict::host_pressure_innocent;
+  BOOST_TEST(!judge_worker_end(exit).cause.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_record_without_text_still_makes_a_sentence) {

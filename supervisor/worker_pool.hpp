@@ -1,0 +1,121 @@
+#pragma once
+
+#include <sys/resource.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shared/config.hpp"
+#include "shared/scoreboard.hpp"
+#include "shared/seat.hpp"
+#include "shared/unique_fd.hpp"
+#include "supervisor/child_bodies.hpp"
+#include "supervisor/event_loop.hpp"
+#include "supervisor/overdue.hpp"
+#include "supervisor/process_table.hpp"
+#include "supervisor/restart_policy.hpp"
+#include "supervisor/running_jobs.hpp"
+#include "supervisor/worker_end.hpp"
+
+namespace brood {
+
+// The workers of one supervisor and all that it shares with them: their slots in the scoreboard, their pipes, and how
+// each is filled, told, ended and reaped.  What becomes of a dead one's jobs is decided elsewhere.
+class WorkerPool {
+ public:
+  struct Setup {
+    const Config& config;
+    const ChildBodies& bodies;
+    std::string identity;
+    std::string runtime_directory;
+    std::function<void()> all_ready;  // called once, when every worker has been ready at the same time
+  };
+  WorkerPool(EventLoop& loop, Setup setup);
+  ~WorkerPool();
+
+  // Fills the vacant slots that have rested enough.
+  void fill_vacant_slots();
+  // What every worker, present and to come, is told: SlotFlag bits.
+  void tell_all(std::uint32_t flags);
+  // Kills them all, and charges nobody for it.
+  void kill_all();
+  // Asks every worker where it is: each answers in its slot's `dump`.  Returns whom it asked.
+  std::vector<DumpRequest> ask_for_stacks();
+  // Ends the worker that runs the job `jid`, and that job alone; nullopt when none runs it.
+  struct Ended {
+    int slot;
+    pid_t pid;
+    std::string job_class, queue;
+    std::chrono::nanoseconds ran_for;
+  };
+  std::optional<Ended> end_job(const std::string& jid, Casualty::Fate fate);
+
+  // Aborts, then kills, workers whose jobs run on after their deadlines.
+  void end_overdue_jobs(SteadyTime now);
+  // Puts right what jobs may have scribbled over, and says which workers are slow to start.  Now and then.
+  void look_after(SteadyTime now);
+
+  // A child ended and is still a zombie; nullopt when it was no worker.  Kills what its job left running in its group.
+  struct Reaped {
+    int slot;
+    WorkerEnd end;
+    bool was_ready;
+    std::optional<Casualty> casualty;  // what is to be recovered; nullopt: nothing
+  };
+  std::optional<Reaped> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
+
+  // When something here is due next; nullopt while nothing is.
+  std::optional<SteadyTime> next_refill() const { return table_.next_refill(); }
+  std::optional<SteadyTime> next_end() const;
+
+  int size() const { return table_.size(); }
+  int occupied() const { return table_.occupied(); }
+  int ready() const { return table_.ready(); }
+  int busy() const;
+  bool was_ready() const { return was_ready_; }
+  bool is_worker(pid_t pid) const { return table_.slot_of(pid).has_value(); }
+
+  std::vector<SeenSlot> slots() const;
+  // "<slot>.<incarnation>" of everything that may still hold jobs.
+  std::set<std::string> living_fields() const;
+  std::atomic<std::int64_t>& last_beat() { return scoreboard_.last_beat(); }
+  void remove_scoreboard() { scoreboard_.remove_file(); }
+
+ private:
+  // What the supervisor holds of one worker.
+  struct Lines {
+    UniqueFd control;
+    std::unique_ptr<FdWatch> control_watch;  // destroyed before its descriptor is closed
+  };
+
+  void spawn_worker(int slot);
+  void heard(int slot);
+  void tell(int slot, std::uint32_t flags);
+  bool abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, SteadyTime now);
+  void kill_worker(int slot);
+  void mend_flags();
+  std::optional<Casualty> casualty_of(const WorkerExit& exit, const WorkerEnd& end, const rusage& used) const;
+  void report(const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest);
+  RestartPolicy& policy(int slot) { return restart_policies_.at(static_cast<std::size_t>(slot)); }
+  Lines& lines(int slot) { return lines_.at(static_cast<std::size_t>(slot)); }
+
+  EventLoop& loop_;
+  const Setup setup_;
+  const Config& config_;
+  Scoreboard scoreboard_;
+  ProcessTable table_;
+  std::vector<RestartPolicy> restart_policies_;
+  std::vector<Lines> lines_;
+  const Overdue overdue_;
+  std::uint32_t flags_ = 0;  // what every worker is told
+  SteadyTime next_look_{};   // for deadlines
+  std::uint32_t dump_requests_ = 0;
+  std::set<int> slow_to_start_;  // said of already
+  bool was_ready_ = false;
+};
+
+}  // namespace brood

@@ -86,19 +86,46 @@ std::vector<std::string> lines_to_store(const Payload& job, const Failure& failu
   return {failure.backtrace.begin(), failure.backtrace.begin() + static_cast<std::ptrdiff_t>(lines)};
 }
 
-void note_failure(Edits& edits, const Payload& job, const Failure& failure, WallTime now) {
+void note_error(Edits& edits, const Payload& job, const Failure& failure, bool again, WallTime now) {
   edits.set("error_message", json_string(utf8_prefix(failure.message, max_message_characters)));
   edits.set("error_class", json_string(failure.error_class));
-  const bool again = whole_number(job, "retry_count").has_value();
   edits.set(again ? "retried_at" : "failed_at", json_time(now, job.time_unit()));
-  edits.set("retry_count", std::to_string(failure_count(job)));
+}
 
+// A client may have a member `crash` of its own.
+bool holds_crash_report(const Payload& job) {
+  const auto crash = job.raw("crash");
+  return crash && crash->starts_with("{\"at\":");
+}
+
+// What an earlier attempt left would explain the wrong error.
+void note_stack(Edits& edits, const Payload& job, const Failure& failure) {
   if (const auto lines = lines_to_store(job, failure); !lines.empty())
     edits.set("error_backtrace", json_string(encode_backtrace(lines)));
   else
-    edits.remove("error_backtrace");  // an earlier attempt's stack would explain the wrong error
+    edits.remove("error_backtrace");
+  if (!failure.crash_json.empty())
+    edits.set("crash", failure.crash_json);
+  else if (holds_crash_report(job))
+    edits.remove("crash");
+}
+
+void note_failure(Edits& edits, const Payload& job, const Failure& failure, WallTime now) {
+  note_error(edits, job, failure, whole_number(job, "retry_count").has_value(), now);
+  edits.set("retry_count", std::to_string(failure_count(job)));
+  note_stack(edits, job, failure);
   if (failure.crash)
     edits.set("crash_count", std::to_string(saturated_increment(whole_number(job, "crash_count").value_or(0))));
+}
+
+void note_uncharged(Edits& edits, const Payload& job, const Failure& failure, WallTime now) {
+  note_error(edits, job, failure, job.raw("failed_at") || whole_number(job, "retry_count"), now);
+  note_stack(edits, job, failure);
+}
+
+std::string queue_to_retry_in(const Payload& job, std::string_view fetched_from) {
+  const auto retry_queue = job.string("retry_queue");
+  return json_string(retry_queue && !retry_queue->empty() ? *retry_queue : fetched_from);
 }
 
 }  // namespace
@@ -119,8 +146,7 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
       return {Verdict::Kind::discarded, job, {}};
     edits.set("retry", retry_text(option));
   }
-  const auto retry_queue = job.string("retry_queue");
-  edits.set("queue", json_string(retry_queue && !retry_queue->empty() ? *retry_queue : fetched_from));
+  edits.set("queue", queue_to_retry_in(job, fetched_from));
   note_failure(edits, job, failure, now);
   const Payload record = edits.applied_to(job);
 
@@ -138,6 +164,21 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
       break;
   }
   return {Verdict::Kind::retry, record, now + retry_delay(count, hook, jitter)};
+}
+
+Verdict retry_uncharged(const Payload& job, const Failure& failure, std::string_view fetched_from, WallTime now,
+                        double jitter) {
+  Edits edits;
+  edits.set("queue", queue_to_retry_in(job, fetched_from));
+  note_uncharged(edits, job, failure, now);
+  const std::int64_t count = whole_number(job, "retry_count").value_or(0);
+  return {Verdict::Kind::retry, edits.applied_to(job), now + retry_delay(count, HookAnswer{}, jitter)};
+}
+
+Payload with_failure(const Payload& job, const Failure& failure, WallTime now) {
+  Edits edits;
+  note_uncharged(edits, job, failure, now);
+  return edits.applied_to(job);
 }
 
 bool goes_to_dead(const Payload& job, bool hook_discarded) { return !hook_discarded && job.raw("dead") != "false"; }

@@ -20,6 +20,7 @@ struct Failure {
   bool from_job = true;           // raised inside the job's own code: a missing `retry` then takes the class's option
   bool always_backtrace = false;  // a crash: stored whatever `backtrace` says
   bool crash = false;             // counts in the payload's crash_count; the max_crashes-th moves the job to dead
+  std::string crash_json = {};    // the payload's member `crash`, an object; empty: the attempt did not end its worker
 };
 
 // What a job's `retry_in` hook answered.
@@ -59,6 +60,14 @@ std::int64_t failure_count(const Payload& job);
 Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnswer& hook,
                       std::optional<RetryOption> class_retry, std::string_view fetched_from, WallTime now,
                       double jitter, const RetryPolicy& policy);
+
+// A job that somebody ended by hand, to be tried again: its record says why, and no count of it changes.  Whatever its
+// `retry` says, since somebody chose so.
+Verdict retry_uncharged(const Payload& job, const Failure& failure, std::string_view fetched_from, WallTime now,
+                        double jitter);
+
+// The record of a failure alone, for a job that goes to the dead set unjudged: no count of it changes.
+Payload with_failure(const Payload& job, const Failure& failure, WallTime now);
 
 // After exhaustion: true when the job goes to the dead set; false when the exhausted hook discarded it or `dead` is
 // false.

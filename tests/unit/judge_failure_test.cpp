@@ -36,7 +36,8 @@ Failure crash() {
           .message = "SIGSEGV",
           .backtrace = {"a", "b", "c"},
           .always_backtrace = true,
-          .crash = true};
+          .crash = true,
+          .crash_json = R"({"at":1.5,"signal":"SIGSEGV"})"};
 }
 
 std::int64_t delay_s(const Verdict& verdict) {
@@ -361,6 +362,56 @@ BOOST_AUTO_TEST_CASE(an_earlier_stack_does_not_stand_beside_a_later_error) {
   BOOST_REQUIRE(crashed.raw("error_backtrace"));
 
   BOOST_TEST(!Attempt{}.judge(crashed).payload.raw("error_backtrace"));
+}
+
+BOOST_AUTO_TEST_CASE(a_crash_tells_its_facts_until_another_attempt_ends_otherwise) {
+  Attempt attempt;
+  attempt.failure = crash();
+  const Payload crashed = attempt.judge(R"("retry":true,"crash":{"at":1,"signal":"SIGBUS"})").payload;
+  BOOST_TEST(crashed.raw("crash").value() == R"({"at":1.5,"signal":"SIGSEGV"})");
+
+  attempt.failure.crash = false;  // a timeout ended its worker too
+  BOOST_TEST(attempt.judge(crashed).payload.raw("crash").has_value());
+  BOOST_TEST(attempt.judge(crashed).payload.integer("crash_count").value() == 1);
+
+  BOOST_TEST(!Attempt{}.judge(crashed).payload.raw("crash"));
+  BOOST_TEST(Attempt{}.judge(R"("retry":true,"crash":"a client's own")").payload.raw("crash").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_job_ended_by_hand_is_charged_nothing) {
+  struct Case {
+    const char* members;
+    std::optional<std::int64_t> retry_count, crash_count;
+    const char* changed;
+    std::int64_t delay_s;
+  };
+  for (const Case& c : {Case{R"("retry":true)", std::nullopt, std::nullopt, "failed_at", 15},
+                        Case{R"("retry":false)", std::nullopt, std::nullopt, "failed_at", 15},
+                        Case{R"("retry":0,"retry_count":2,"failed_at":5,"crash_count":2)", 2, 2, "retried_at", 31},
+                        Case{R"("retry":false,"failed_at":5)", std::nullopt, std::nullopt, "retried_at", 15}}) {
+    BOOST_TEST_CONTEXT(c.members) {
+      Failure ended = crash();
+      ended.error_class = "Killed";
+      const Payload job = job_with(c.members);
+      const Verdict verdict = retry_uncharged(job, ended, "images", now, 0);
+
+      BOOST_TEST(delay_s(verdict) == c.delay_s);
+      BOOST_CHECK(verdict.payload.integer("retry_count") == c.retry_count);
+      BOOST_CHECK(verdict.payload.integer("crash_count") == c.crash_count);
+      BOOST_TEST(verdict.payload.raw(c.changed).value() == "1795238112081");
+      BOOST_TEST(verdict.payload.raw("retry").value() == job.raw("retry").value());
+      BOOST_TEST(verdict.payload.string("queue").value() == "images");
+      BOOST_TEST(verdict.payload.string("error_class").value() == "Killed");
+      BOOST_TEST(verdict.payload.string("error_message").value() == "SIGSEGV");
+      BOOST_TEST(stored_lines(verdict).size() == 3U);
+      BOOST_TEST(verdict.payload.raw("crash").value() == ended.crash_json);
+
+      const Payload dead = with_failure(job, ended, now);
+      BOOST_TEST(dead.string("queue").value() == "default");
+      BOOST_TEST(dead.raw("crash").value() == ended.crash_json);
+      BOOST_CHECK(dead.integer("retry_count") == c.retry_count);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(only_dead_false_keeps_a_job_out_of_the_dead_set) {

@@ -17,3 +17,13 @@ foreach(wrong nothing foreign_abi small_library null_library no_jobs null_jobs n
   list(APPEND job_libraries bad_${wrong})
 endforeach()
 set_target_properties(${job_libraries} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+
+# A library with debug information, and the same without, its debug information in a file of its own.
+add_library(stack_site MODULE ${CMAKE_CURRENT_LIST_DIR}/stack_site.cpp)
+target_compile_features(stack_site PRIVATE cxx_std_20)
+target_compile_options(stack_site PRIVATE -g -O2)
+target_link_options(stack_site PRIVATE LINKER:--build-id=sha1)
+set_target_properties(stack_site PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+add_custom_command(TARGET stack_site POST_BUILD VERBATIM
+                   COMMAND ${CMAKE_OBJCOPY} --only-keep-debug $<TARGET_FILE:stack_site> $<TARGET_FILE:stack_site>.debug
+                   COMMAND ${CMAKE_OBJCOPY} --strip-all $<TARGET_FILE:stack_site> $<TARGET_FILE:stack_site>.stripped)

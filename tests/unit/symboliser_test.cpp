@@ -1,0 +1,200 @@
+#define BOOST_TEST_MODULE symboliser
+#include "worker/symboliser.hpp"
+
+#include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/temporary_directory.hpp"
+#include "worker/demangle.hpp"
+
+using namespace brood;
+
+namespace {
+
+const std::string library = BROOD_BINARY_DIR "/tests/job_libraries/libstack_site.so";
+
+std::string content_of(const std::string& path) {
+  std::ostringstream content;
+  content << std::ifstream(path, std::ios::binary).rdbuf();
+  return content.str();
+}
+
+std::string build_id_of(const std::string& path) {
+  elf_version(EV_CURRENT);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  Elf* elf = elf_begin(fd, ELF_C_READ, nullptr);
+  const void* bytes = nullptr;
+  const auto size = dwelf_elf_gnu_build_id(elf, &bytes);
+  std::ostringstream text;
+  for (ssize_t i = 0; i < size; ++i) {
+    const unsigned byte = static_cast<const unsigned char*>(bytes)[i];
+    text << "0123456789abcdef"[byte >> 4] << "0123456789abcdef"[byte & 15];
+  }
+  elf_end(elf);
+  close(fd);
+  return text.str();
+}
+
+// The library in this process, and what a handler would record of it.
+struct Site {
+  void* handle = dlopen(library.c_str(), RTLD_NOW);
+  CapturedStack stack;
+
+  Site() {
+    BOOST_REQUIRE_MESSAGE(handle != nullptr, dlerror());
+    link_map* map = nullptr;
+    BOOST_REQUIRE(dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0);
+    stack.state = StackState::complete;
+    stack.modules.push_back({map->l_addr, map->l_addr + 0x100'000, map->l_addr, build_id_of(library), library});
+  }
+  ~Site() { dlclose(handle); }
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  CapturedStack::Module& module() { return stack.modules.front(); }
+  std::uint64_t address(const char* symbol) const { return reinterpret_cast<std::uint64_t>(dlsym(handle, symbol)); }
+  // Where return_address() was called from.
+  std::uint64_t place_in_decode() const {
+    return reinterpret_cast<std::uint64_t>(reinterpret_cast<void* (*)()>(dlsym(handle, "place_in_decode"))());
+  }
+  // A stack in return_address(), called in decode().
+  std::vector<Frame> frames(const SymboliserOptions& options = {}) {
+    stack.frames = {address("return_address"), place_in_decode()};
+    return symbolise(stack, options);
+  }
+};
+
+std::vector<std::string> functions(const std::vector<Frame>& frames) {
+  std::vector<std::string> names;
+  for (const Frame& frame : frames) names.push_back(frame.function);
+  return names;
+}
+
+bool is_raw(const std::vector<Frame>& frames) {
+  return frames.size() == 2 && functions(frames) == std::vector<std::string>{"", ""} && frames[0].offset != 0;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(inlined_calls_are_frames_of_their_own_with_names_and_lines) {
+  Site site;
+  const std::vector<Frame> frames = site.frames();
+
+  const std::vector<std::string> names{"return_address", "pixels::(anonymous namespace)::innermost",
+                                       "pixels::Decoder::row(int volatile*)", "pixels::decode(pixels::Image const&)"};
+  BOOST_TEST(functions(frames) == names, boost::test_tools::per_element());
+  BOOST_REQUIRE(frames.size() == 4U);
+  BOOST_TEST(frames[1].line == 13);
+  BOOST_TEST(frames[2].line == 21);
+  BOOST_TEST(frames[3].line == 27);
+  BOOST_TEST((!frames[0].inlined && frames[1].inlined && frames[2].inlined && !frames[3].inlined));
+  for (const Frame& frame : frames) {
+    BOOST_TEST(frame.file.ends_with("/stack_site.cpp"));
+    BOOST_TEST(frame.module == "libstack_site.so");
+  }
+  BOOST_TEST(to_text(2, frames[2]) == "#2 pixels::Decoder::row(int volatile*) at stack_site.cpp:21 (inlined)");
+  BOOST_TEST(to_text(3, frames[3])
+                 .starts_with("#3 pixels::decode(pixels::Image const&) at stack_site.cpp:27 (libstack_site.so+0x"));
+}
+
+BOOST_AUTO_TEST_CASE(a_return_address_belongs_to_the_instruction_before_it) {
+  Site site;
+  const std::uint64_t begin = site.address("return_address");
+  site.stack.frames = {begin, begin};
+  const std::vector<Frame> frames = symbolise(site.stack);
+  BOOST_TEST(frames.front().function == "return_address");
+  BOOST_TEST(frames.back().function != "return_address");
+  BOOST_TEST(frames.back().offset == begin - 1 - site.module().bias);
+}
+
+BOOST_AUTO_TEST_CASE(a_stripped_library_names_what_it_exports_and_the_rest_by_its_debug_file) {
+  Site site;
+  site.module().path = library + ".stripped";
+  const std::vector<Frame> bare = site.frames({.debug_directory = "/nonexistent"});
+  BOOST_TEST(functions(bare) == (std::vector<std::string>{"return_address", ""}), boost::test_tools::per_element());
+  BOOST_TEST(to_text(1, bare[1]).find(" [build id " + site.module().build_id + "]") != std::string::npos);
+
+  const TemporaryDirectory directory;
+  const std::string id = site.module().build_id;
+  std::filesystem::create_directories(directory / (".build-id/" + id.substr(0, 2)));
+  std::filesystem::copy(library + ".debug",
+                        directory / (".build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug"));
+  const std::vector<Frame> named = site.frames({.debug_directory = directory.path()});
+  BOOST_REQUIRE(named.size() == 4U);
+  BOOST_TEST(named[3].function == "pixels::decode(pixels::Image const&)");
+  BOOST_TEST(named[3].line == 27);
+}
+
+BOOST_AUTO_TEST_CASE(a_library_that_was_replaced_since_is_not_asked) {
+  Site site;
+  const std::string recorded = site.module().build_id;
+  for (const std::string& other : {std::string(40, '0'), std::string(), recorded.substr(2)}) {
+    site.module().build_id = other;
+    BOOST_TEST(is_raw(site.frames()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_library_any_more_gives_frames_without_names) {
+  Site site;
+  const TemporaryDirectory directory;
+  const std::string fifo = directory / "fifo", whole = content_of(library);
+  BOOST_REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  for (const std::string& path :
+       {fifo, directory.path(), std::string("/dev/zero"), directory / "missing", std::string("libstack_site.so"),
+        std::string(), std::string("[vdso]"), directory.write("text", "no library"), directory.write("empty", "")}) {
+    site.module().path = path;
+    BOOST_TEST_CONTEXT(path) BOOST_TEST(is_raw(site.frames()));
+  }
+  for (std::size_t size = 1; size < whole.size(); size += 997) {
+    site.module().path = directory.write("truncated", whole.substr(0, size));
+    BOOST_TEST_CONTEXT(size) BOOST_TEST(site.frames().size() >= 2U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_address_in_no_module_is_a_frame_all_the_same) {
+  Site site;
+  site.stack.frames = {0x10, 0, UINT64_MAX};
+  const std::vector<Frame> frames = symbolise(site.stack);
+  BOOST_REQUIRE(frames.size() == 3U);
+  BOOST_TEST(to_text(0, frames[0]) == "#0 0x10");
+  BOOST_TEST(to_text(1, frames[1]) == "#1 0x0");
+
+  // Rubbish of a scribbled record.
+  site.stack.modules = {{0, UINT64_MAX, UINT64_MAX / 2, site.module().build_id, library}};
+  BOOST_TEST(symbolise(site.stack).size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_time_does_not_suffice_for_stays_without_names) {
+  Site site;
+  BOOST_TEST(is_raw(site.frames({.budget = std::chrono::milliseconds(0)})));
+}
+
+BOOST_AUTO_TEST_CASE(a_record_without_frames_gives_its_program_counter) {
+  CapturedStack stack;
+  stack.state = StackState::header;
+  stack.pc = 0xdeadbeef;
+  BOOST_TEST(to_text(0, symbolise(stack).at(0)) == "#0 0xdeadbeef");
+  BOOST_TEST(symbolise(CapturedStack{}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(names_are_readable_and_of_bounded_length) {
+  BOOST_TEST(demangled("_Z6decodeRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE") ==
+             "decode(std::string const&)");
+  BOOST_TEST(demangled("St13runtime_error") == "std::runtime_error");
+  BOOST_TEST(demangled("_Z3digi.constprop.0.isra.0") == "dig(int)");
+  BOOST_TEST(demangled("main") == "main");
+  BOOST_TEST(demangled("").empty());
+  BOOST_TEST(demangled("_Z" + std::string(100'000, '9')).size() <= 240U);
+  std::string nested = "_Z1f";
+  for (int i = 0; i < 600; ++i) nested += "1TI";
+  BOOST_TEST(demangled(nested + "i" + std::string(600, 'E') + "v").size() <= 240U);
+}

@@ -29,6 +29,10 @@ inline std::string signals(std::string_view identity) { return std::string(ident
 inline constexpr std::string_view brood_processes = "brood:processes";
 inline constexpr std::string_view brood_scheduler = "brood:scheduler";
 inline constexpr std::string_view brood_recovered_prefix = "brood:recovered:";
+inline constexpr std::string_view brood_crashes = "brood:crashes";
+inline constexpr std::string_view brood_crash_stacks = "brood:crash_stacks";
+inline constexpr std::string_view brood_crash_counts = "brood:crash_counts";
+inline constexpr std::string_view brood_crash_times = "brood:crash_times";
 
 // A worker's place in Redis: "<slot>.<incarnation>".
 inline std::string worker_field(int slot, std::uint64_t incarnation) {

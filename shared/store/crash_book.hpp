@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// The latest of all crashes with one fingerprint: same class, same way, same place.
+struct Crash {
+  std::string fingerprint;
+  double at = 0;  // seconds since the epoch
+  std::string job_class, error_class, message, jid, queue;
+  std::string identity;             // of the supervisor
+  std::vector<std::string> frames;  // as lines; the first few
+  bool has_names = false;           // the frames name functions; asked only when it is noted
+  std::int64_t count = 0;           // of this fingerprint; said only when it is read
+};
+
+// How many fingerprints the book holds, and for how long: the oldest leave first.
+inline constexpr int max_noted_crashes = 200;
+inline constexpr std::int64_t crashes_are_kept_s = 90 * 86'400;
+
+// Adds a crash to the book that all supervisors of one Redis share.  A stack with names outlives later ones without.
+// Throws ConnectionLost or UnexpectedReply.
+void note_crash(Channel& redis, const Crash& crash);
+
+// What the book holds, the latest first.  An entry that cannot be read is left out.
+std::vector<Crash> read_crashes(Channel& redis);
+
+}  // namespace brood

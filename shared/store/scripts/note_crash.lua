@@ -1,0 +1,35 @@
+-- Notes one crash among the latest of its fingerprint.
+-- KEYS[1] "brood:crashes"    KEYS[2] "brood:crash_stacks"    KEYS[3] "brood:crash_counts"    KEYS[4] "brood:crash_times"
+-- ARGV[1] fingerprint    ARGV[2] time, in seconds    ARGV[3] the crash    ARGV[4] its stack    ARGV[5] "1": with names
+-- ARGV[6] how many fingerprints to keep    ARGV[7] for how many seconds
+-- Returns the new count of the fingerprint.
+local kinds = {"hash", "hash", "hash", "zset"}
+for i, key in ipairs(KEYS) do
+  local kind = redis.call("TYPE", key).ok
+  if kind ~= kinds[i] and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind) end
+end
+
+-- First a write that frees memory: a full Redis lets the rest through.
+redis.call("ZREMRANGEBYRANK", KEYS[4], 0, -1001)    -- somebody else's; what goes below must fit one unpack
+local function forget(fingerprints)
+  if #fingerprints == 0 then return end
+  for _, key in ipairs(KEYS) do redis.call(key == KEYS[4] and "ZREM" or "HDEL", key, unpack(fingerprints)) end
+end
+forget(redis.call("ZRANGEBYSCORE", KEYS[4], "-inf", tonumber(ARGV[2]) - tonumber(ARGV[7])))
+local room = tonumber(ARGV[6])
+if not redis.call("ZSCORE", KEYS[4], ARGV[1]) then room = room - 1 end
+forget(redis.call("ZRANGE", KEYS[4], 0, -room - 1))
+
+local count = redis.call("HGET", KEYS[3], ARGV[1])
+if count and not count:match("^%d+$") or count and #count > 15 then redis.call("HDEL", KEYS[3], ARGV[1]) end
+redis.call("HSET", KEYS[1], ARGV[1], ARGV[3])
+-- Names say more than numbers, and at one fingerprint both speak of the same places.
+if ARGV[5] == "1" then
+  redis.call("HSET", KEYS[2], ARGV[1], ARGV[4])
+else
+  redis.call("HSETNX", KEYS[2], ARGV[1], ARGV[4])
+end
+redis.call("ZADD", KEYS[4], ARGV[2], ARGV[1])
+count = redis.call("HINCRBY", KEYS[3], ARGV[1], 1)
+for _, key in ipairs(KEYS) do redis.call("EXPIRE", key, ARGV[7]) end
+return count

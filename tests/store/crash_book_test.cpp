@@ -1,0 +1,147 @@
+#define BOOST_TEST_MODULE crash_book
+#include "shared/store/crash_book.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+const Strings book{"brood:crash_counts", "brood:crash_stacks", "brood:crash_times", "brood:crashes"};
+
+Crash crash(const std::string& fingerprint, double at = 1795238112.081) {
+  Crash crash;
+  crash.fingerprint = fingerprint;
+  crash.at = at;
+  crash.job_class = "Images::Resize";
+  crash.error_class = "SIGSEGV";
+  crash.message = "SIGSEGV (SEGV_MAPERR) at 0x10";
+  crash.jid = "0123";
+  crash.queue = "images";
+  crash.identity = "web-1:4711:0123456789ab";
+  crash.frames = {"#0 decode(std::vector<int>&)", "#1 \"quoted\""};
+  crash.has_names = true;
+  return crash;
+}
+
+struct Book {
+  RedisServer server;
+  Connection redis{server.address()};
+
+  void note(const Crash& crash) { note_crash(redis, crash); }
+  std::vector<Crash> read() { return read_crashes(redis); }
+  Strings fingerprints() {
+    Strings names;
+    for (const Crash& crash : read()) names.push_back(crash.fingerprint);
+    return names;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_latest_crash_of_a_fingerprint_is_read_with_how_many_there_were) {
+  Book noted;
+  BOOST_TEST(noted.read().empty());
+  noted.note(crash("aaaa", 5));
+  noted.note(crash("bbbb", 6));
+  Crash again = crash("aaaa", 7.5);
+  again.jid = "4567";
+  again.message = "ü\n\xff";
+  noted.note(again);
+
+  const std::vector<Crash> crashes = noted.read();
+  BOOST_REQUIRE(crashes.size() == 2U);
+  BOOST_TEST(crashes[0].fingerprint == "aaaa");
+  BOOST_TEST(crashes[0].at == 7.5);
+  BOOST_TEST(crashes[0].count == 2);
+  BOOST_TEST(crashes[0].jid == "4567");
+  BOOST_TEST(crashes[0].message == "ü\n\xef\xbf\xbd");
+  BOOST_TEST(crashes[1].fingerprint == "bbbb");
+  BOOST_TEST(crashes[1].count == 1);
+  BOOST_TEST(crashes[1].job_class == "Images::Resize");
+  BOOST_TEST(crashes[1].error_class == "SIGSEGV");
+  BOOST_TEST(crashes[1].queue == "images");
+  BOOST_TEST(crashes[1].identity == "web-1:4711:0123456789ab");
+  BOOST_TEST(crashes[1].frames == crash("").frames, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_with_names_outlives_later_ones_without) {
+  Book noted;
+  Crash bare = crash("aaaa");
+  bare.frames = {"#0 libjobs.so+0x1a2b"};
+  bare.has_names = false;
+  noted.note(bare);
+  BOOST_TEST(noted.read().at(0).frames == bare.frames);
+  noted.note(crash("aaaa"));
+  BOOST_TEST(noted.read().at(0).frames == crash("").frames);
+  noted.note(bare);
+  BOOST_TEST(noted.read().at(0).frames == crash("").frames);
+  BOOST_TEST(noted.read().at(0).count == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_book_is_of_bounded_size_and_the_oldest_leave_first) {
+  Book noted;
+  for (int i = 0; i < max_noted_crashes + 5; ++i) noted.note(crash(std::to_string(i), 1000 + i));
+  for (const std::string& key : book)
+    BOOST_TEST(noted.server.size_of(key) == static_cast<std::size_t>(max_noted_crashes));
+  BOOST_TEST(noted.fingerprints().front() == "204");
+  BOOST_TEST(noted.fingerprints().back() == "5");
+
+  noted.note(crash("5", 2000));  // known already: nobody leaves
+  BOOST_TEST(noted.fingerprints().back() == "6");
+  BOOST_TEST(noted.server.size_of("brood:crashes") == static_cast<std::size_t>(max_noted_crashes));
+
+  Crash large = crash("large", 3000);
+  large.frames.assign(100, std::string(10'000, 'x'));
+  large.message = std::string(100'000, 'x');
+  noted.note(large);
+  BOOST_TEST(noted.read().at(0).frames.size() == 20U);
+  BOOST_TEST(noted.server.hget("brood:crashes", "large")->size() < 2'000U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_older_than_ninety_days_leaves) {
+  Book noted;
+  noted.note(crash("old", 1'000));
+  noted.note(crash("new", 1'000 + crashes_are_kept_s + 1));
+  BOOST_TEST(noted.fingerprints() == Strings{"new"}, boost::test_tools::per_element());
+  for (const std::string& key : book) {
+    BOOST_TEST(noted.server.size_of(key) == 1U);
+    BOOST_TEST(noted.server.integer({"TTL", key}) > crashes_are_kept_s - 60);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_full_redis_takes_a_note) {
+  Book noted;
+  noted.redis.call({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_TEST(noted.redis.call({"SET", "x", "y"}).view().error().starts_with("OOM"));
+  noted.note(crash("aaaa"));
+  BOOST_TEST(noted.read().at(0).count == 1);
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_another_type_are_refused_before_anything_is_written) {
+  for (const std::string& key : book) {
+    Book noted;
+    noted.redis.call({"LPUSH", key, "somebody's"});
+    BOOST_CHECK_THROW(noted.note(crash("aaaa")), UnexpectedReply);
+    BOOST_TEST(noted.server.keys() == Strings{key}, boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rubbish_in_the_book_is_passed_over) {
+  Book noted;
+  noted.note(crash("good"));
+  noted.note(crash("bad", 1795238113));
+  noted.redis.call({"HSET", "brood:crashes", "bad", "no JSON"});
+  BOOST_TEST(noted.fingerprints() == Strings{"good"}, boost::test_tools::per_element());
+
+  noted.redis.call({"HSET", "brood:crash_stacks", "good", "{}"});
+  for (const char* count : {"many", "9223372036854775807", "-1", ""}) {
+    noted.redis.call({"HSET", "brood:crash_counts", "good", count});
+    noted.note(crash("good"));
+    BOOST_TEST(noted.read().at(0).count == 1);
+  }
+  BOOST_TEST(noted.read().at(0).frames.size() == 2U);
+}

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "supervisor/worker_end.hpp"
+
+namespace brood {
+
+// What a cgroup's memory.events and memory.events.local have counted.
+struct MemoryEvents {
+  std::uint64_t oom_kill = 0;        // processes in it that an out-of-memory killer ended, whoever called it
+  std::uint64_t oom_group_kill = 0;  // times that it was ended as a whole
+  std::uint64_t max = 0, oom = 0;    // times that it reached its own limit, and found nothing to reclaim
+
+  bool operator==(const MemoryEvents&) const = default;
+};
+
+// What may tell a worker that its own memory ended from any other.
+struct MemoryEvidence {
+  ExitStatus status;
+  bool ended_by_brood = false;
+  CapturedStack stack;
+  std::uint64_t memory_limit_bytes = 0;  // 0: none
+  std::optional<MemoryEvents> leaf;      // since the worker's birth; nullopt: it has no cgroup of its own
+  std::uint64_t host_oom_kills = 0;      // of the whole host, since the last worker was reaped
+  std::uint64_t peak_rss_bytes = 0;      // of this worker
+  std::uint64_t host_bytes = 0;          // MemTotal
+  int workers = 1;
+};
+
+// Pure: whether memory ended a worker, and whose.  A SIGKILL that brood did not send is the worker's own doing when its
+// cgroup had reached its limit; where there is no cgroup and the kernel has killed for memory since, when it held more
+// than an equal share of the host's memory.  Any other end counts when it says so itself: an uncaught std::bad_alloc,
+// or a segmentation fault close below the limit, where somebody used what malloc had refused.
+MemoryVerdict judge_memory(const MemoryEvidence& evidence);
+
+// What MemoryEvidence needs of the host: its memory, and how many processes its kernel has killed for want of it since
+// it booted.  0: not known.
+std::uint64_t host_memory_bytes();
+std::uint64_t host_oom_kills();
+
+}  // namespace brood

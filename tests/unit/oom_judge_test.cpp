@@ -1,0 +1,109 @@
+#define BOOST_TEST_MODULE oom_judge
+#include "supervisor/oom_judge.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+
+using namespace brood;
+using enum MemoryVerdict;
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(MemoryVerdict)
+
+namespace {
+
+constexpr std::uint64_t gigabyte = 1ULL << 30;
+
+// A worker of four on a host of 10 GB: an equal share is 2 GB.
+MemoryEvidence ended_by(int signal) {
+  MemoryEvidence evidence;
+  evidence.status = {.exited = false, .value = signal};
+  evidence.host_bytes = 10 * gigabyte;
+  evidence.workers = 4;
+  return evidence;
+}
+
+MemoryEvidence killed(std::uint64_t host_oom_kills, std::uint64_t peak) {
+  MemoryEvidence evidence = ended_by(SIGKILL);
+  evidence.host_oom_kills = host_oom_kills;
+  evidence.peak_rss_bytes = peak;
+  return evidence;
+}
+
+MemoryEvidence killed_in_a_leaf(const MemoryEvents& events) {
+  MemoryEvidence evidence = killed(1, 9 * gigabyte);
+  evidence.leaf = events;
+  return evidence;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_kill_while_the_kernel_killed_nobody_for_memory_is_not_memory) {
+  BOOST_TEST(judge_memory(killed(0, 9 * gigabyte)) == not_memory);
+}
+
+BOOST_AUTO_TEST_CASE(under_host_pressure_only_more_than_an_equal_share_is_charged) {
+  BOOST_TEST(judge_memory(killed(1, 2 * gigabyte)) == host_pressure_innocent);
+  BOOST_TEST(judge_memory(killed(1, 2 * gigabyte + 1)) == host_pressure_guilty);
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_host_charges_nobody) {
+  MemoryEvidence evidence = killed(1, 9 * gigabyte);
+  evidence.host_bytes = 0;
+  BOOST_TEST(judge_memory(evidence) == host_pressure_innocent);
+}
+
+BOOST_AUTO_TEST_CASE(a_leaf_that_reached_its_limit_is_guilty) {
+  BOOST_TEST(judge_memory(killed_in_a_leaf({.oom_kill = 1, .oom_group_kill = 1, .max = 12, .oom = 1})) == own_limit);
+}
+
+BOOST_AUTO_TEST_CASE(a_kill_that_came_from_an_ancestor_charges_nobody) {
+  BOOST_TEST(judge_memory(killed_in_a_leaf({.oom_kill = 1})) == host_pressure_innocent);
+  BOOST_TEST(judge_memory(killed_in_a_leaf({.oom_kill = 1, .max = 3})) == host_pressure_innocent);
+}
+
+BOOST_AUTO_TEST_CASE(a_leaf_in_which_nobody_was_killed_is_not_memory_whatever_the_host_did) {
+  BOOST_TEST(judge_memory(killed_in_a_leaf({})) == not_memory);
+  BOOST_TEST(judge_memory(killed_in_a_leaf({.max = 7, .oom = 0})) == not_memory);
+}
+
+BOOST_AUTO_TEST_CASE(a_kill_by_brood_is_not_memory) {
+  MemoryEvidence evidence = killed_in_a_leaf({.oom_kill = 1, .oom = 1});
+  evidence.ended_by_brood = true;
+  BOOST_TEST(judge_memory(evidence) == not_memory);
+}
+
+BOOST_AUTO_TEST_CASE(an_exit_is_not_memory) {
+  MemoryEvidence evidence = killed(1, 9 * gigabyte);
+  evidence.status = {.exited = true, .value = 137};
+  BOOST_TEST(judge_memory(evidence) == not_memory);
+}
+
+BOOST_AUTO_TEST_CASE(an_abort_by_an_uncaught_bad_alloc_is_memory) {
+  MemoryEvidence evidence = ended_by(SIGABRT);
+  BOOST_TEST(judge_memory(evidence) == not_memory);
+  evidence.stack.thrown_type = "St13runtime_error";
+  BOOST_TEST(judge_memory(evidence) == not_memory);
+  evidence.stack.thrown_type = "St20bad_array_new_length";  // a length that no memory could hold
+  BOOST_TEST(judge_memory(evidence) == not_memory);
+  evidence.stack.thrown_type = "St9bad_alloc";
+  BOOST_TEST(judge_memory(evidence) == own_limit);
+}
+
+BOOST_AUTO_TEST_CASE(a_segmentation_fault_close_below_the_limit_is_memory) {
+  MemoryEvidence evidence = ended_by(SIGSEGV);
+  evidence.memory_limit_bytes = 800;
+  evidence.stack.data_bytes = 699;
+  BOOST_TEST(judge_memory(evidence) == not_memory);
+  evidence.stack.data_bytes = 700;
+  BOOST_TEST(judge_memory(evidence) == own_limit);
+  evidence.memory_limit_bytes = 0;
+  BOOST_TEST(judge_memory(evidence) == not_memory);
+  evidence.memory_limit_bytes = ~0ULL;
+  evidence.stack.data_bytes = 1ULL << 40;
+  BOOST_TEST(judge_memory(evidence) == not_memory);
+}
+
+BOOST_AUTO_TEST_CASE(the_host_is_known) {
+  BOOST_TEST(host_memory_bytes() > 1ULL << 20);
+  BOOST_TEST(host_oom_kills() < 1ULL << 40);
+}

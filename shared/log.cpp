@@ -48,7 +48,7 @@ class Destination {
     return Destination(check("fcntl of standard error", fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)), way);
   }
 
-  // False when a job or a newborn child has closed our descriptor, or something else has its number by now.
+  // False when a job has closed our descriptor, or something else has its number by now.
   bool still_open() const {
     struct stat status {};
     return fd_ && fstat(fd_.get(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
@@ -101,7 +101,9 @@ class RingSink : public spdlog::sinks::sink {
 
   const Options& options() const { return options_; }
   std::uint64_t dropped() const { return dropped_; }
-  int waiting_descriptor() const { return waiting_.empty() || !destination_ ? -1 : destination_->fd(); }
+  int descriptor() const { return destination_ ? destination_->fd() : -1; }
+  int waiting_descriptor() const { return waiting_.empty() ? -1 : descriptor(); }
+  bool behind() const { return waiting_bytes_ > ring_bytes / 2; }
 
   void log(const spdlog::details::log_msg& message) override {
     keep(std::string(message.payload.data(), message.payload.size()));
@@ -238,9 +240,13 @@ void write(Level level, std::string_view event, std::initializer_list<Fact> fact
   log.logger.log(spdlog_level(level), format_line(log.sink->options(), level, wall_now(), getpid(), event, facts));
 }
 
+int descriptor() { return the_log().sink->descriptor(); }
+
 int waiting_descriptor() { return the_log().sink->waiting_descriptor(); }
 
 void flush() { the_log().sink->flush(); }
+
+bool behind() { return the_log().sink->behind(); }
 
 std::uint64_t dropped() { return the_log().sink->dropped(); }
 

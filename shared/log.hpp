@@ -66,11 +66,18 @@ inline void warn(std::string_view event, std::initializer_list<Fact> facts = {})
 }
 inline void error(std::string_view event, std::initializer_list<Fact> facts = {}) { write(Level::error, event, facts); }
 
-// The descriptor whose writability flushes the ring, or -1 when nothing waits.  The supervisor's loop watches it;
-// a worker calls flush() between jobs.  It is not descriptor 2, and a child need not keep it: when it is closed, or is
-// something else by now, the next line opens it again.
+// Where lines go, or -1 before open().  It is not descriptor 2, and closes on exec.  A forked child keeps it, so that
+// its lines go there whatever becomes of its descriptor 2; once a job has closed it, or has put something else in its
+// place, the next line opens the destination anew: the file, or else what descriptor 2 is by then.
+int descriptor();
+
+// The same while lines wait to be written, else -1: its writability flushes the ring.  The supervisor's loop watches
+// it; a worker calls flush() between jobs.
 int waiting_descriptor();
 void flush();
+
+// More than half the ring waits: what can be said later, or left unsaid, leaves the rest of it to what cannot.
+bool behind();
 
 // Lines dropped since the start because the ring was full.
 std::uint64_t dropped();

@@ -60,12 +60,21 @@ enum class Escape {
   plain,   // quotes and backslashes stay
 };
 
+// Not fmt::format: a job may print megabytes of what has to be escaped.
+void append_hex(std::string& line, std::string_view prefix, std::uint32_t value, int digits) {
+  line += prefix;
+  for (int i = digits - 1; i >= 0; --i) line += "0123456789abcdef"[(value >> (4 * i)) & 0xf];
+}
+
 void append_escaped(std::string& line, std::string_view text, Escape escape) {
   while (!text.empty()) {
     const auto [c, bytes] = decode(text);
     if (bytes == 0) {
-      line += escape == Escape::json ? std::string("\xef\xbf\xbd")
-                                     : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+      if (escape == Escape::json) {
+        line += "\xef\xbf\xbd";
+      } else {
+        append_hex(line, "\\x", static_cast<unsigned char>(text[0]), 2);
+      }
       text.remove_prefix(1);
       continue;
     }
@@ -80,7 +89,7 @@ void append_escaped(std::string& line, std::string_view text, Escape escape) {
       line += "\\t";
     } else if (acts_on_a_reader(c)) {
       const bool short_form = escape != Escape::json && c < 0x80;
-      line += short_form ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{:04x}", c);
+      append_hex(line, short_form ? "\\x" : "\\u", c, short_form ? 2 : 4);
     } else {
       line += text.substr(0, bytes);
     }

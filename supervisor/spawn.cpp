@@ -14,6 +14,7 @@
 #include <exception>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include "shared/check.hpp"
 #include "shared/log.hpp"
@@ -87,13 +88,17 @@ void volunteer_for_the_oom_killer(int adjustment) {
 }
 
 void become_a_child(const SpawnSettings& settings, pid_t parent) {
+  // The supervisor cannot be dumped; a child writes core files, and may write into its own /proc.
+  prctl(PR_SET_DUMPABLE, 1);
   if (settings.own_process_group) setpgid(0, 0);
   if (settings.parent_death_signal != 0) {
     prctl(PR_SET_PDEATHSIG, settings.parent_death_signal);
     if (getppid() != parent) _exit(EXIT_SUCCESS);  // it died before we could ask to be told
   }
   log::forget_waiting();
-  close_all_but(settings.keep);
+  std::vector<int> keep = settings.keep;
+  keep.push_back(log::descriptor());
+  close_all_but(std::move(keep));
   read_standard_input_from_nowhere();
   if (settings.oom_score_adjustment != 0) volunteer_for_the_oom_killer(settings.oom_score_adjustment);
   set_process_title(settings.title);

@@ -20,8 +20,8 @@ struct SpawnSettings {
 };
 
 // Forks a child that runs `body` and exits with what it returns.  The child begins with default signal dispositions, an
-// empty signal mask, standard input from /dev/null and no descriptor but its list; it touches nothing of the parent's
-// loop.  Throws std::system_error when fork fails, std::logic_error when this process has a second thread.
+// empty signal mask, standard input from /dev/null and no descriptor but its list and the log's; it touches nothing of
+// the parent's loop.  Throws std::system_error when fork fails, std::logic_error when this process has a second thread.
 pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body);
 
 // The same for a program: the child executes `argv` and exits with 127 when it cannot.

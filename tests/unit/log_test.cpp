@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -199,6 +200,43 @@ BOOST_AUTO_TEST_CASE(a_full_pipe_that_nobody_reads_delays_nobody_and_what_does_n
   BOOST_TEST(lines(all) == written - dropped + 1);
   BOOST_TEST(all.find("event=log_lines_dropped lines=" + std::to_string(dropped) + "\n") != std::string::npos);
   BOOST_TEST(all.find("n=0 ") < all.find("n=1 "));
+}
+
+BOOST_AUTO_TEST_CASE(the_log_is_behind_while_more_than_half_its_ring_waits) {
+  Pipe pipe;
+  const StandardError replaced(pipe.write_end.get());
+  log::open({});
+  while (log::waiting_descriptor() < 0) log::info("tick");
+  BOOST_TEST(!log::behind());
+  for (int i = 0; i < 2'000; ++i) log::info("tick", {{"filler", std::string(60, 'x')}});
+  BOOST_TEST(log::behind());
+  while (log::waiting_descriptor() >= 0) {
+    pipe.drain();
+    log::flush();
+  }
+  BOOST_TEST(!log::behind());
+}
+
+BOOST_AUTO_TEST_CASE(a_child_that_keeps_the_descriptor_logs_there_whatever_becomes_of_its_standard_error) {
+  Pipe ours, of_the_job;
+  const StandardError replaced(ours.write_end.get());
+  log::open({});
+  BOOST_TEST(log::descriptor() > STDERR_FILENO);
+  BOOST_TEST((fcntl(log::descriptor(), F_GETFD) & FD_CLOEXEC) != 0);
+  const pid_t child = check("fork", fork());
+  if (child == 0) {
+    dup2(of_the_job.write_end.get(), STDERR_FILENO);
+    log::info("to_the_log");
+    close(log::descriptor());
+    log::info("to_what_is_left");
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  const std::string logged = ours.drain(), left = of_the_job.drain();
+  BOOST_TEST(logged.find("event=to_the_log\n") != std::string::npos);
+  BOOST_TEST(lines(logged) == 1u);
+  BOOST_TEST(left.find("event=to_what_is_left\n") != std::string::npos);
+  BOOST_TEST(lines(left) == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_socket_delays_nobody) {

@@ -12,7 +12,6 @@
 #include "shared/clock.hpp"
 #include "shared/log.hpp"
 #include "worker/in_flight.hpp"
-#include "worker/stack_dump.hpp"
 
 namespace brood {
 namespace {
@@ -60,7 +59,6 @@ Control::Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout) :
   action.sa_handler = heed_term;
   action.sa_flags = SA_RESTART;
   check("sigaction", sigaction(SIGTERM, &action, nullptr));
-  dump_stack_on(SIGTTIN);
 }
 
 bool Control::supervisor_gone() {

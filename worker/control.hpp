@@ -13,7 +13,7 @@ namespace brood {
 // own end.
 class Control {
  public:
-  // Installs the handlers of TERM (finish the job in hand and exit) and TTIN (log the native stack).
+  // Installs the handler of TERM: finish the job in hand and exit.
   Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout);
 
   // A stop was ordered, TERM came, or the supervisor is gone.

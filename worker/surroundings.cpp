@@ -10,9 +10,22 @@
 namespace brood {
 
 Surroundings::Surroundings()
-    : worker_(getpid()), dispositions_{{{SIGTERM, {}}, {SIGTTIN, {}}, {SIGALRM, {}}, {SIGPIPE, {}}}} {
+    : worker_(getpid()),
+      dispositions_{{{SIGTERM, {}},
+                     {SIGTTIN, {}},
+                     {SIGALRM, {}},
+                     {SIGPIPE, {}},
+                     {SIGSEGV, {}},
+                     {SIGBUS, {}},
+                     {SIGFPE, {}},
+                     {SIGILL, {}},
+                     {SIGABRT, {}},
+                     {SIGSYS, {}},
+                     {SIGTRAP, {}}}},
+      terminate_(std::get_terminate()) {
   sigprocmask(SIG_SETMASK, nullptr, &mask_);
   for (Disposition& noted : dispositions_) sigaction(noted.signal, nullptr, &noted.action);
+  sigaltstack(nullptr, &alternative_stack_);
   prctl(PR_GET_PDEATHSIG, &parent_death_signal_);
   umask_ = umask(077);
   umask(umask_);
@@ -29,7 +42,10 @@ Surroundings::Surroundings()
 void Surroundings::restore() const {
   constexpr itimerval no_alarm{};
   setitimer(ITIMER_REAL, &no_alarm, nullptr);  // before its signal can do anything
+  // To look whether one was changed would cost the same system call.
   for (const Disposition& noted : dispositions_) sigaction(noted.signal, &noted.action, nullptr);
+  sigaltstack(&alternative_stack_, nullptr);
+  std::set_terminate(terminate_);
   sigprocmask(SIG_SETMASK, &mask_, nullptr);
   prctl(PR_SET_PDEATHSIG, parent_death_signal_);
   umask(umask_);

@@ -5,13 +5,15 @@
 #include <array>
 #include <cfenv>
 #include <csignal>
+#include <exception>
 #include <string>
 
 namespace brood {
 
-// What a worker relies on and a job may change: signal mask, the dispositions that matter to it, pending alarms,
-// working directory, umask, floating-point environment, and who is told of the supervisor's death.  Noted once the
-// libraries are loaded and put back after each job, so that nobody pays for what an earlier job left behind.
+// What a worker relies on and a job may change: signal mask, the dispositions that matter to it (those of crashes too),
+// the alternative stack, the terminate handler, pending alarms, working directory, umask, floating-point environment,
+// and who is told of the supervisor's death.  Noted once the libraries are loaded and put back after each job, so that
+// nobody pays for what an earlier job left behind.
 class Surroundings {
  public:
   Surroundings();
@@ -29,7 +31,9 @@ class Surroundings {
 
   pid_t worker_;
   sigset_t mask_{};
-  std::array<Disposition, 4> dispositions_;
+  std::array<Disposition, 11> dispositions_;
+  stack_t alternative_stack_{};
+  std::terminate_handler terminate_;
   int parent_death_signal_ = 0;
   mode_t umask_ = 0;
   std::string directory_;  // empty: it was gone already

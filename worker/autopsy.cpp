@@ -9,11 +9,15 @@
 #include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/log.hpp"
+#include "shared/store/crash_book.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/recovery.hpp"
 #include "shared/store/returns.hpp"
+#include "worker/core_file.hpp"
+#include "worker/crash_report.hpp"
 #include "worker/failed_job.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/symboliser.hpp"
 
 namespace brood {
 namespace {
@@ -33,12 +37,14 @@ class Autopsy {
       return bury_orphan(payload, queue);
     };
     DeadWorker worker = casualty.worker;
-    worker.ended_by_brood = !casualty.cause && !casualty.cause_unknown;
+    worker.ended_by_brood = !casualty.cause && !casualty.fate && !casualty.cause_unknown;
     const DeadLimits limits{config_.dead_max_jobs, config_.dead_timeout.count()};
     returned_.clear();
+    noted_.reset();
     const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
     if (result.somebody_was_first) return;
     count_returns();
+    if (noted_ && result.charged > 0) note(*noted_);
     log::info("worker_recovered", {{"slot", worker.slot},
                                    {"incarnation", worker.incarnation},
                                    {"acknowledged", result.acknowledged},
@@ -89,23 +95,82 @@ class Autopsy {
   Outcome charge_job(const Casualty& casualty, const std::string& payload, const std::string& queue) {
     try {
       const Payload job = Payload::parse(payload);
-      Failure failure;
-      failure.error_class = casualty.cause->error_class;
-      failure.message = casualty.cause->message;
-      failure.crash = true;
-      log::error("job_crashed", {{"jid", job.jid()},
-                                 {"class", job.display_class()},
-                                 {"queue", queue},
-                                 {"error", failure.error_class},
-                                 {"message", failure.message}});
-      if (mode_ == RecoveryMode::bury)
-        return {Outcome::Kind::move_to_dead, with_error(job, failure).text(), epoch_seconds(wall_now())};
+      const CrashReport report = describe(casualty, job);
+      if (!casualty.fate) log_crash(job, queue, report);
+      noted_ = crash_of(casualty, job, queue, report);
+      if (casualty.fate) return settle_by_hand(job, queue, report.failure, *casualty.fate);
+      if (mode_ == RecoveryMode::bury) {
+        const WallTime now = wall_now();
+        return {Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
+      }
       const bool ask_hooks =
           mode_ == RecoveryMode::full && (casualty.class_flags & (class_has_hooks | library_has_death_handlers)) != 0;
       if (ask_hooks) load_libraries();
-      return settle_failure(registry_, job, queue, failure, config_, ask_hooks);
+      const Outcome outcome = settle_failure(registry_, job, queue, report.failure, config_, ask_hooks);
+      if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
+      return outcome;
     } catch (const BadPayload& bad) {
       return bury_unreadable(payload, queue, bad.what());
+    }
+  }
+
+  // Each mode dares less: what ended the child before may have been the symboliser, or any text of the record.
+  CrashReport describe(const Casualty& casualty, const Payload& job) const {
+    const Casualty::Cause cause = casualty.cause.value_or(Casualty::Cause{"Killed", "ended by hand", false});
+    std::vector<Frame> frames;
+    std::optional<std::string> core;
+    if (cause.facts && mode_ != RecoveryMode::bury) {
+      const CapturedStack& stack = cause.facts->stack;
+      const bool with_names = mode_ == RecoveryMode::full && !casualty.leave_out_symbols;
+      frames = frames_of_job(with_names ? symbolise(stack) : raw_frames(stack));
+      core = core_file(*cause.facts);
+    }
+    return report_crash(cause, frames, job.display_class(), core, wall_now());
+  }
+
+  static void log_crash(const Payload& job, const std::string& queue, const CrashReport& report) {
+    log::error("job_crashed", {{"jid", job.jid()},
+                               {"class", job.display_class()},
+                               {"queue", queue},
+                               {"error", report.failure.error_class},
+                               {"message", report.failure.message},
+                               {"signal", report.signal},
+                               {"address", report.address},
+                               {"fingerprint", report.fingerprint},
+                               {"top", report.stack.empty() ? "" : report.stack.front()}});
+  }
+
+  // The whole report of a job that is stored nowhere.
+  static void log_stack(const Payload& job, const CrashReport& report) {
+    for (const std::string& line : report.stack) log::error("crash_stack", {{"jid", job.jid()}, {"frame", line}});
+    if (!report.failure.crash_json.empty())
+      log::error("crash_facts", {{"jid", job.jid()}, {"facts", report.failure.crash_json}});
+  }
+
+  // What somebody ended by hand is no crash.
+  static std::optional<Crash> crash_of(const Casualty& casualty, const Payload& job, const std::string& queue,
+                                       const CrashReport& report) {
+    if (casualty.fate || report.fingerprint.empty()) return std::nullopt;
+    Crash crash;
+    crash.fingerprint = report.fingerprint;
+    crash.at = epoch_seconds(wall_now());
+    crash.job_class = job.display_class();
+    crash.error_class = report.failure.error_class;
+    crash.message = report.failure.message;
+    crash.jid = job.jid();
+    crash.queue = queue;
+    crash.identity = casualty.worker.identity;
+    crash.frames = report.stack;
+    crash.has_names = report.has_names;
+    return crash;
+  }
+
+  // The book is for people: a crash that it lacks is in its job's record and in the log all the same.
+  void note(const Crash& crash) {
+    try {
+      note_crash(redis_, crash);
+    } catch (const std::exception& refused) {
+      log::debug("crash_not_noted", {{"fingerprint", crash.fingerprint}, {"reason", refused.what()}});
     }
   }
 
@@ -132,17 +197,11 @@ class Autopsy {
       failure.message = "recovered " + std::to_string(returns_before_death) +
                         " times within 72 hours from workers whose end nobody saw (a host or a supervisor died)";
       log::error("job_orphaned", {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
-      return {Outcome::Kind::move_to_dead, with_error(job, failure).text(), epoch_seconds(wall_now())};
+      const WallTime now = wall_now();
+      return {Outcome::Kind::move_to_dead, with_failure(job, failure, now).text(), epoch_seconds(now)};
     } catch (const BadPayload& bad) {
       return bury_unreadable(payload, queue, bad.what());
     }
-  }
-
-  static Payload with_error(const Payload& job, const Failure& failure) {
-    const std::string now = json_time(wall_now(), job.time_unit());
-    return job.with({{"error_message", json_string(failure.message)},
-                     {"error_class", json_string(failure.error_class)},
-                     {job.raw("failed_at") ? "retried_at" : "failed_at", now}});
   }
 
   void load_libraries() {
@@ -153,6 +212,7 @@ class Autopsy {
   const Config& config_;
   Connection redis_;
   JobRegistry registry_;
+  std::optional<Crash> noted_;         // the crash that the recovery under way charges
   std::vector<std::string> returned_;  // payloads that the recovery under way gives back uncharged
 };
 

@@ -8,9 +8,10 @@
 
 namespace brood {
 
-// The body of a short-lived child: empties what dead workers had in flight, and charges the jobs they died of.  A
-// library is loaded only for a class that has hooks or death handlers.  Returns its exit status: 0 when every casualty
-// was answered, 75 when Redis went away (call again).
+// The body of a short-lived child: empties what dead workers had in flight, charges the jobs they died of, and tells
+// the crash from its facts.  A library is loaded only for a class that has hooks or death handlers, and never in the
+// address space of anything that must go on: it, its debug information, or the job's own texts may end this process.
+// Returns its exit status: 0 when every casualty was answered, 75 when Redis went away (call again).
 int run_autopsy(const std::vector<Casualty>& casualties, RecoveryMode mode, const Config& config,
                 const RedisAddress& redis);
 

@@ -44,6 +44,28 @@ Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::str
   return {Outcome::Kind::move_to_dead, verdict.payload.text(), epoch_seconds(now)};
 }
 
+Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, Casualty::Fate fate) {
+  const WallTime now = wall_now();
+  const auto say = [&](std::string_view now_in) {
+    log::warn("job_ended_by_hand",
+              {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}, {"now_in", now_in}});
+  };
+  switch (fate) {
+    case Casualty::Fate::retry: {
+      say("retry");
+      const Verdict verdict = retry_uncharged(job, failure, queue, now, random_fraction());
+      return {Outcome::Kind::retry, verdict.payload.text(), epoch_seconds(verdict.at)};
+    }
+    case Casualty::Fate::dead:
+      say("dead");
+      return {Outcome::Kind::move_to_dead, with_failure(job, failure, now).text(), epoch_seconds(now)};
+    case Casualty::Fate::discard:
+      break;
+  }
+  say("nothing");
+  return {};
+}
+
 Outcome bury_unreadable(const std::string& payload, std::string_view queue, const std::string& reason) {
   log::error("job_unreadable", {{"queue", queue}, {"reason", reason}, {"bytes", payload.size()}, {"now_in", "dead"}});
   return {Outcome::Kind::move_to_dead, payload, epoch_seconds(wall_now())};

@@ -4,6 +4,7 @@
 
 #include "shared/config.hpp"
 #include "shared/job/failure.hpp"
+#include "shared/store/casualty.hpp"
 #include "shared/store/outcome.hpp"
 #include "worker/job_registry.hpp"
 
@@ -13,6 +14,9 @@ namespace brood {
 // for a job that is not to be tried again.  With `ask_hooks` false no code of a library runs.
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                        const Config& config, bool ask_hooks = true);
+
+// How a job is settled that somebody ended by hand: no attempt is charged, and no code of a library runs.
+Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, Casualty::Fate fate);
 
 // A text that is no job goes to `dead` as it is: nothing may be added to it.  The log says why.
 Outcome bury_unreadable(const std::string& payload, std::string_view queue, const std::string& reason);

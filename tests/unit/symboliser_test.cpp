@@ -2,9 +2,6 @@
 #include "worker/symboliser.hpp"
 
 #include <dlfcn.h>
-#include <elfutils/libdwelf.h>
-#include <fcntl.h>
-#include <libelf.h>
 #include <link.h>
 #include <sys/stat.h>
 
@@ -13,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/build_id.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/demangle.hpp"
 
@@ -26,22 +24,6 @@ std::string content_of(const std::string& path) {
   std::ostringstream content;
   content << std::ifstream(path, std::ios::binary).rdbuf();
   return content.str();
-}
-
-std::string build_id_of(const std::string& path) {
-  elf_version(EV_CURRENT);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  Elf* elf = elf_begin(fd, ELF_C_READ, nullptr);
-  const void* bytes = nullptr;
-  const auto size = dwelf_elf_gnu_build_id(elf, &bytes);
-  std::ostringstream text;
-  for (ssize_t i = 0; i < size; ++i) {
-    const unsigned byte = static_cast<const unsigned char*>(bytes)[i];
-    text << "0123456789abcdef"[byte >> 4] << "0123456789abcdef"[byte & 15];
-  }
-  elf_end(elf);
-  close(fd);
-  return text.str();
 }
 
 // The library in this process, and what a handler would record of it.

@@ -33,6 +33,7 @@ class RedisLink {
   bool is_away() const { return away_since_.has_value(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
 
+  bool is_child(pid_t pid) const { return resolver_.is_child(pid) || (server_ && server_->is_child(pid)); }
   // A child ended; false when it was none of ours.
   bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
 

@@ -10,8 +10,10 @@
 #include <csignal>
 
 #include "shared/check.hpp"
+#include "shared/job/json.hpp"
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
+#include "supervisor/stopped_children.hpp"
 #include "supervisor/version.hpp"
 
 namespace brood {
@@ -89,9 +91,18 @@ Supervisor::Supervisor(Setup setup)
                            recovery_.add(std::move(orphan));
                          },
                      .looked = [this] { inheritance_.end_look(); }}),
+      strays_([this](pid_t pid) { return belongs_to_us(pid); }),
       alarm_(loop_, [] {}) {
-  // Grandchildren that a job left behind become ours to reap.
+  // What dead workers leave behind becomes ours to end.
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));
+  try {
+    control_socket_ =
+        std::make_unique<ControlSocket>(loop_, control_socket_path(setup.runtime_directory, identity_.name),
+                                        [this](const std::string& verb, const std::vector<std::string>& arguments,
+                                               const ControlSocket::Reply& reply) { asked(verb, arguments, reply); });
+  } catch (const std::runtime_error& error) {
+    log::warn("no_control_socket", {{"reason", error.what()}});
+  }
 }
 
 Supervisor::~Supervisor() = default;
@@ -111,6 +122,7 @@ int Supervisor::run() {
       heed(signal);
     }
     reap_children();
+    strays_.look(steady_now());
     kill_overdue_children();
     do_what_is_due();
     if (phase_ == Phase::running || phase_ == Phase::quiet) pool_.fill_vacant_slots();
@@ -126,7 +138,10 @@ int Supervisor::run() {
 
 void Supervisor::heed(const signalfd_siginfo& signal) {
   const auto sender = static_cast<pid_t>(signal.ssi_pid);
-  if (signal.ssi_signo == SIGCHLD) return;  // reap_children asks who it was
+  if (signal.ssi_signo == SIGCHLD) {  // reap_children asks who has ended
+    for (const pid_t stopped : newly_stopped_children()) pool_.note_stopped(stopped);
+    return;
+  }
   const std::string name = signal_name(static_cast<int>(signal.ssi_signo));
   if (belongs_to_us(sender)) {
     log::warn("signal_from_own_child_ignored", {{"signal", name}, {"pid", sender}});
@@ -186,6 +201,29 @@ void Supervisor::order(Order order) {
   report_status();
 }
 
+void Supervisor::asked(const std::string& verb, const std::vector<std::string>& arguments,
+                       const ControlSocket::Reply& reply) {
+  // Jobs run as our user, but they are not our operator.
+  if (belongs_to_us(reply.from_pid())) return reply.error("a worker has no say in this");
+  log::info("asked", {{"verb", verb}, {"from_pid", reply.from_pid()}});
+  if (verb == "kill") return asked_to_kill(arguments, reply);
+  reply.error("this version of brood knows no \"" + verb + "\"");
+}
+
+void Supervisor::asked_to_kill(const std::vector<std::string>& arguments, const ControlSocket::Reply& reply) {
+  static const std::map<std::string, Casualty::Fate> fates{
+      {"retry", Casualty::Fate::retry}, {"dead", Casualty::Fate::dead}, {"discard", Casualty::Fate::discard}};
+  if (arguments.size() != 2 || !fates.contains(arguments[1]))
+    return reply.error("kill takes the id of a job, and retry, dead or discard");
+  const auto ended = pool_.end_job(arguments[0], fates.at(arguments[1]));
+  if (!ended) return reply.ok("null");  // no worker runs it now
+  const std::string answer =
+      fmt::format(R"({{"jid":{},"class":{},"queue":{},"slot":{},"pid":{},"age":{:.3f},"outcome":{}}})",
+                  json_string(arguments[0]), json_string(ended->job_class), json_string(ended->queue), ended->slot,
+                  ended->pid, std::chrono::duration<double>(ended->ran_for).count(), json_string(arguments[1]));
+  awaited_ends_[ended->pid] = [reply, answer] { reply.ok(answer); };
+}
+
 void Supervisor::all_ready() {
   service_.ready();
   log::info("ready", {{"workers", pool_.size()}});
@@ -215,6 +253,8 @@ void Supervisor::reap_children() {
 }
 
 void Supervisor::note_end(WorkerPool::Reaped reaped) {
+  strays_.look_soon();
+  if (auto awaited = awaited_ends_.extract(reaped.pid)) awaited.mapped()();
   if (!reaped.was_ready && !reaped.end.in_order) note_failed_start(reaped.slot);
   if (!reaped.casualty) return;
   if (reaped.end.cause) heartbeat_.statistics().count_failure();
@@ -308,6 +348,7 @@ void Supervisor::keep_time() {
   if (phase_ == Phase::stopping && pool_.occupied() > 0) sooner(stop_deadline_);
   if (phase_ == Phase::running || phase_ == Phase::quiet) sooner(pool_.next_refill());
   sooner(pool_.next_end());
+  sooner(strays_.next_look());
   sooner(recovery_.next_kill());
   if (redis_.connected()) sooner(recovery_.next_start());
   if (farewell_ == Farewell::recovering || farewell_ == Farewell::stopping_redis) sooner(farewell_deadline_);
@@ -357,6 +398,9 @@ ProcessFacts Supervisor::process_facts() const {
 // A sweep or another supervisor's estate that is still under way is begun anew by whoever starts next.
 bool Supervisor::recovered_our_own() const { return recovery_.fields_of(identity_.name).empty(); }
 
-bool Supervisor::belongs_to_us(pid_t pid) const { return pid > 0 && (pool_.is_worker(pid) || recovery_.is_child(pid)); }
+bool Supervisor::belongs_to_us(pid_t pid) const {
+  return pid > 0 &&
+         (pool_.is_worker(pid) || recovery_.is_child(pid) || stack_log_.is_child(pid) || redis_.is_child(pid));
+}
 
 }  // namespace brood

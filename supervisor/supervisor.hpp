@@ -12,6 +12,7 @@
 #include "shared/identity.hpp"
 #include "shared/redis/address.hpp"
 #include "supervisor/child_bodies.hpp"
+#include "supervisor/control_socket.hpp"
 #include "supervisor/embedded_redis.hpp"
 #include "supervisor/event_loop.hpp"
 #include "supervisor/heartbeat.hpp"
@@ -24,6 +25,7 @@
 #include "supervisor/scheduler.hpp"
 #include "supervisor/service_notify.hpp"
 #include "supervisor/stack_log.hpp"
+#include "supervisor/strays.hpp"
 #include "supervisor/worker_pool.hpp"
 
 namespace brood {
@@ -56,6 +58,9 @@ class Supervisor {
   bool repeats_the_stop(pid_t sender);
   void redis_is_usable();
 
+  void asked(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
+  void asked_to_kill(const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
+
   // What is to be done, each turn.
   void reap_children();
   void kill_overdue_children();
@@ -86,6 +91,8 @@ class Supervisor {
   SignalSource signal_source_;
   WorkerPool pool_;
   StackLog stack_log_;
+  std::unique_ptr<ControlSocket> control_socket_;        // none where it could not be made
+  std::map<pid_t, std::function<void()>> awaited_ends_;  // told when these workers are reaped
   ServiceNotify service_;
   Recovery recovery_;
   Inheritance inheritance_;
@@ -94,6 +101,7 @@ class Supervisor {
   Heartbeat heartbeat_;
   ProcessPruning pruning_;
   OrphanWatch orphan_watch_;
+  Strays strays_;
 
   Phase phase_ = Phase::running;
   Farewell farewell_ = Farewell::not_yet;

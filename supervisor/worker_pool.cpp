@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "shared/identity.hpp"
 #include "shared/log.hpp"
@@ -53,7 +54,8 @@ WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
       table_(capsule_sizes(config_)),
       restart_policies_(static_cast<std::size_t>(table_.size())),
       lines_(static_cast<std::size_t>(table_.size())),
-      overdue_(config_.worker.timeout_grace) {
+      overdue_(config_.worker.timeout_grace),
+      memory_cgroup_(MemoryCgroup::create(config_)) {
   scoreboard_.last_beat().store(steady_now().time_since_epoch().count());
 }
 
@@ -68,6 +70,7 @@ void WorkerPool::spawn_worker(int slot) {
   const SteadyTime now = steady_now();
   try {
     ControlPipe pipe = make_control_pipe();
+    OutputPipe output = make_output_pipe();
     vacate(record, table_.assign_incarnation(slot), 0);
     record.spawned_at.store(now.time_since_epoch().count());
     record.flags.store(flags_);
@@ -75,26 +78,30 @@ void WorkerPool::spawn_worker(int slot) {
     const Seat seat{.slot = slot,
                     .capsule = capsule,
                     .control = pipe.worker_end.get(),
+                    .output = output.worker_end.get(),
+                    .output_token = output.token,
                     .record = &record,
                     .last_beat = &scoreboard_.last_beat(),
-                    .supervisor = getpid()};
+                    .supervisor = getpid(),
+                    .usage = &scoreboard_.usage(),
+                    .in_memory_cgroup = memory_cgroup_.has_value()};
     const std::string title =
         "brood: worker " + std::to_string(slot) + " " + config_.capsules[static_cast<std::size_t>(capsule)].name;
     table_[slot].processed_before = record.processed.load();
     const pid_t pid = spawn({.title = title,
-                             .keep = {seat.control},
+                             .keep = {seat.control, seat.output},
                              .parent_death_signal = SIGTERM,
                              .oom_score_adjustment = oom_score_of_workers},
-                            [&] {
-                              say_who_runs(record, getpid());
-                              return setup_.bodies.worker(seat);
-                            });
+                            [&] { return run_worker(seat); });
     say_who_runs(record, pid);
     table_.occupy(slot, pid, now);
     lines(slot).control_watch.reset();
     lines(slot).control = std::move(pipe.supervisor_end);
     lines(slot).control_watch = std::make_unique<FdWatch>(loop_, lines(slot).control.get(), FdWatch::readable,
                                                           [this, slot](int) { heard(slot); });
+    lines(slot).output = std::make_unique<JobOutput>(
+        loop_, std::move(output.supervisor_end), std::move(output.token),
+        JobOutput::Source{.slot = slot, .worker = pid, .printing = [&record] { return printing_job(record); }});
     log::debug("worker_spawned", {{"slot", slot}, {"worker_pid", pid}, {"incarnation", table_[slot].incarnation}});
   } catch (const std::system_error& error) {
     const auto rest = policy(slot).rest_after_failed_fork();
@@ -103,6 +110,20 @@ void WorkerPool::spawn_worker(int slot) {
     log::warn("spawn_failed",
               {{"slot", slot}, {"reason", error.what()}, {"again_in", fmt::format("{}ms", rest.count())}});
   }
+}
+
+// In the child.
+int WorkerPool::run_worker(const Seat& seat) const {
+  say_who_runs(*seat.record, getpid());
+  if (!memory_cgroup_) return setup_.bodies.worker(seat);
+  Seat own = seat;
+  try {
+    memory_cgroup_->enter(seat.slot);
+  } catch (const std::system_error& error) {
+    log::warn("worker_limits_itself", {{"slot", seat.slot}, {"reason", error.what()}});
+    own.in_memory_cgroup = false;
+  }
+  return setup_.bodies.worker(own);
 }
 
 // A worker may write anything into its pipe: what is read per turn is bounded, and the first byte that is none of ours
@@ -289,18 +310,62 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   exit.processed_before = place.processed_before;
   exit.by = place.ended_by;
   exit.memory_limit_bytes = config_.worker.memory_limit_bytes;
+  exit.memory = judge_memory_of(exit, used);
   exit.now = now;
-  record.pid.store(0);
+  if (lines(*slot).output) lines(*slot).output->drain_and_close();
   lines(*slot) = {};
+  record.pid.store(0);
+  if (memory_cgroup_) memory_cgroup_->clear(*slot);
 
-  Reaped reaped{.slot = *slot, .end = judge_worker_end(exit), .was_ready = place.ready, .casualty = std::nullopt};
+  Reaped reaped{
+      .slot = *slot, .pid = pid, .end = judge_worker_end(exit), .was_ready = place.ready, .casualty = std::nullopt};
   const auto rest = policy(*slot).rest_after(now - place.occupied_since, reaped.end.began_a_job, reaped.end.in_order);
   table_[*slot].rests_until = now + rest;
   record.rests_until.store((now + rest).time_since_epoch().count());
   report(exit, reaped.end, rest);
+  if (reaped.end.cause) count_crash(exit, used);
   // Before it is ready a worker registers nothing, so nothing of it can be in flight.
   if (!reaped.end.nothing_to_recover && exit.last.ready) reaped.casualty = casualty_of(exit, reaped.end, used);
   return reaped;
+}
+
+MemoryVerdict WorkerPool::judge_memory_of(const WorkerExit& exit, const rusage& used) {
+  MemoryEvidence evidence;
+  evidence.status = exit.status;
+  evidence.ended_by_brood = exit.by != EndedBy::itself;
+  evidence.stack = exit.stack;
+  evidence.memory_limit_bytes = exit.memory_limit_bytes;
+  if (memory_cgroup_) evidence.leaf = memory_cgroup_->take_events(exit.slot);
+  const bool was_killed = !exit.status.exited && exit.status.value == SIGKILL;
+  if (was_killed && !evidence.ended_by_brood) {
+    const std::uint64_t kills = host_oom_kills();
+    evidence.host_oom_kills = kills - std::min(kills, std::exchange(host_kills_, kills));
+  }
+  evidence.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+  evidence.host_bytes = host_bytes_;
+  evidence.workers = table_.size();
+  return judge_memory(evidence);
+}
+
+void WorkerPool::count_crash(const WorkerExit& exit, const rusage& used) {
+  const auto cpu = duration_of(used.ru_utime) + duration_of(used.ru_stime);
+  const auto before = std::chrono::microseconds(scoreboard_.slot(exit.slot).cpu_before_us.load());
+  add_crash(scoreboard_.usage(), exit.last.job_class,
+            {.cpu = std::max(cpu - std::clamp(before, 0us, cpu), 0us),
+             .wall = std::chrono::duration_cast<std::chrono::microseconds>(exit.now - exit.last.started_steady),
+             .peak_rss_kb = static_cast<std::uint64_t>(used.ru_maxrss)});
+}
+
+void WorkerPool::note_stopped(pid_t pid) const {
+  const auto slot = table_.slot_of(pid);
+  if (!slot) return;
+  const SlotSnapshot seen = snapshot(scoreboard_.slot(*slot));
+  log::warn("worker_stopped",
+            {{"slot", *slot},
+             {"worker_pid", pid},
+             {"jid", seen.current >= 0 ? seen.jid : ""},
+             {"class", seen.current >= 0 ? seen.job_class : ""},
+             {"hint", "by SIGSTOP: it goes on after SIGCONT; its timeout, a stop or `brood kill` ends it"}});
 }
 
 void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest) {

@@ -15,6 +15,8 @@
 #include "shared/unique_fd.hpp"
 #include "supervisor/child_bodies.hpp"
 #include "supervisor/event_loop.hpp"
+#include "supervisor/job_output.hpp"
+#include "supervisor/memory_cgroup.hpp"
 #include "supervisor/overdue.hpp"
 #include "supervisor/process_table.hpp"
 #include "supervisor/restart_policy.hpp"
@@ -58,10 +60,13 @@ class WorkerPool {
   void end_overdue_jobs(SteadyTime now);
   // Puts right what jobs may have scribbled over, and says which workers are slow to start.  Now and then.
   void look_after(SteadyTime now);
+  // Says that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
+  void note_stopped(pid_t pid) const;
 
   // A child ended and is still a zombie; nullopt when it was no worker.  Kills what its job left running in its group.
   struct Reaped {
     int slot;
+    pid_t pid;
     WorkerEnd end;
     bool was_ready;
     std::optional<Casualty> casualty;  // what is to be recovered; nullopt: nothing
@@ -90,14 +95,18 @@ class WorkerPool {
   struct Lines {
     UniqueFd control;
     std::unique_ptr<FdWatch> control_watch;  // destroyed before its descriptor is closed
+    std::unique_ptr<JobOutput> output;
   };
 
   void spawn_worker(int slot);
+  int run_worker(const Seat& seat) const;
   void heard(int slot);
   void tell(int slot, std::uint32_t flags);
   bool abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, SteadyTime now);
   void kill_worker(int slot);
   void mend_flags();
+  MemoryVerdict judge_memory_of(const WorkerExit& exit, const rusage& used);
+  void count_crash(const WorkerExit& exit, const rusage& used);
   std::optional<Casualty> casualty_of(const WorkerExit& exit, const WorkerEnd& end, const rusage& used) const;
   void report(const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest);
   RestartPolicy& policy(int slot) { return restart_policies_.at(static_cast<std::size_t>(slot)); }
@@ -111,8 +120,11 @@ class WorkerPool {
   std::vector<RestartPolicy> restart_policies_;
   std::vector<Lines> lines_;
   const Overdue overdue_;
-  std::uint32_t flags_ = 0;  // what every worker is told
-  SteadyTime next_look_{};   // for deadlines
+  std::optional<MemoryCgroup> memory_cgroup_;
+  const std::uint64_t host_bytes_ = host_memory_bytes();
+  std::uint64_t host_kills_ = host_oom_kills();  // when the last worker was reaped
+  std::uint32_t flags_ = 0;                      // what every worker is told
+  SteadyTime next_look_{};                       // for deadlines
   std::uint32_t dump_requests_ = 0;
   std::set<int> slow_to_start_;  // said of already
   bool was_ready_ = false;

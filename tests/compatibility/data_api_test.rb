@@ -59,6 +59,11 @@ class DataApiTest < CompatibilityTest
     entry = retried(jid)
     assert_equal "SIGSEGV", entry.item["error_class"]
     assert_match(/SIGSEGV.*Segfault/, entry.item["error_message"])
+    assert_match(/\A#0 Segfault::perform\(\) at crashes\.cpp:\d+ \(libexamples\.so\+0x\h+\)\z/, entry.error_backtrace.first)
+    crash = entry.item["crash"]
+    assert_equal %w[SIGSEGV SEGV_MAPERR 0x10], crash.values_at("signal", "code", "address")
+    assert_match(/\A\h{12}\z/, crash["fingerprint"])
+    assert_in_delta Time.now.to_f, crash["at"], 60
     entry.kill
     assert_equal jid, dead(jid).jid
     dead(jid).delete

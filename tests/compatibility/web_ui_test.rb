@@ -90,7 +90,8 @@ class WebUiTest < CompatibilityTest
     entry = eventually("a retry") { Sidekiq::RetrySet.new.find { |job| job.jid == jid } }
     details = page("/retries/#{entry.score}-#{jid}")
     assert_includes details, "SIGSEGV"
-    assert_includes details, "Segfault"
+    assert_includes details, "#0 Segfault::perform() at crashes.cpp:"
+    assert_includes details, entry.item["crash"]["fingerprint"]
   end
 
   def test_6_the_quiet_button_quiets

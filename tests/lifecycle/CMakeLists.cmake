@@ -4,6 +4,7 @@ foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_ou
   add_dependencies(lifecycle_${test}_test brood brood_examples)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
+target_link_libraries(lifecycle_recovery_test PRIVATE brood_job)
 
 brood_test(lifecycle/command_line LINK brood_test_support brood_base simdjson::simdjson)
 add_dependencies(lifecycle_command_line_test brood)

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "shared/job/failure.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -114,7 +115,20 @@ BOOST_AUTO_TEST_CASE(a_job_that_segfaults_is_retried_with_its_stack) {
   enqueue(redis, {payload_text("Segfault", "[]")});
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log_tail());
-  BOOST_TEST(first_holds(redis, "retry", "\"error_class\":\"SIGSEGV\""));
+  const Payload job = Payload::parse(redis.zrange("retry").front().first);
+  BOOST_TEST(job.string("error_class").value() == "SIGSEGV");
+  BOOST_TEST(job.string("error_message").value().starts_with("SIGSEGV (SEGV_MAPERR) at 0x10 in Segfault"));
+  const auto stack = decode_backtrace(job.string("error_backtrace").value_or(""));
+  BOOST_REQUIRE_MESSAGE(stack.has_value() && !stack->empty(), brood.log_tail());
+  BOOST_TEST(stack->front().starts_with("#0 Segfault::perform() at crashes.cpp:"), stack->front());
+  for (const std::string& line : *stack) BOOST_TEST(line.find("brood::") == std::string::npos, line);
+  const JsonObject crash = JsonObject::parse(std::string(job.raw("crash").value_or("{}")));
+  BOOST_TEST(crash.string("signal").value_or("") == "SIGSEGV");
+  BOOST_TEST(crash.string("code").value_or("") == "SEGV_MAPERR");
+  BOOST_TEST(crash.string("address").value_or("") == "0x10");
+  BOOST_TEST(crash.string("fingerprint").value_or("").size() == 12U);
+  BOOST_TEST(crash.raw("build_ids").value_or("").find("\"libexamples.so\":\"") == 1U);
+  BOOST_TEST(crash.number("uptime").value_or(-1) >= 0);
   BOOST_TEST(eventually([&] { return brood.workers().size() == 2; }));
 }
 
@@ -141,7 +155,8 @@ BOOST_AUTO_TEST_CASE(a_crash_of_a_job_that_is_never_retried_is_stored_nowhere_an
   enqueue(redis, {payload_text("Segfault", "[]", 1, R"("retry":false)")});
 
   BOOST_TEST(eventually([&] { return brood.workers().size() == 1 && brood.workers().front() != worker; }, 20s));
-  BOOST_TEST(eventually([&] { return brood.log().find("SIGSEGV") != std::string::npos; }));
+  for (const char* told : {"event=job_crashed", "event=crash_stack", "Segfault::perform()", "SEGV_MAPERR"})
+    BOOST_TEST(eventually([&] { return brood.log().find(told) != std::string::npos; }), told);
   BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
   BOOST_TEST(redis.size_of("retry") == 0U);
   BOOST_TEST(redis.size_of("dead") == 0U);

@@ -17,6 +17,8 @@ struct Seat {
   SlotRecord* record = nullptr;
   const std::atomic<std::int64_t>* last_beat = nullptr;  // steady nanoseconds of the supervisor's last heartbeat
   pid_t supervisor = 0;
+  UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
+  bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself
 };
 
 // What the two ends of a control pipe say to each other, a byte each.

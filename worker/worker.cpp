@@ -15,9 +15,13 @@
 #include "worker/crash_handler.hpp"
 #include "worker/failed_job.hpp"
 #include "worker/in_flight.hpp"
+#include "worker/job_meter.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/memory_limit.hpp"
+#include "worker/own_memory.hpp"
 #include "worker/perform.hpp"
 #include "worker/queue_draw.hpp"
+#include "worker/recycling.hpp"
 #include "worker/surroundings.hpp"
 
 namespace brood {
@@ -52,6 +56,7 @@ class Worker {
  public:
   Worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& address)
       : config_(config),
+        seat_(seat),
         control_(seat, config.shutdown_timeout),
         slot_(*seat.record),
         redis_(address, {}, "brood-worker-" + std::to_string(seat.slot)),
@@ -68,13 +73,14 @@ class Worker {
     for (const std::string& path : config_.require) registry_.load(path);
     note_libraries();
     surroundings_.emplace();
+    memory_limit_.emplace(seat_.in_memory_cgroup ? 0 : config_.worker.memory_limit_bytes);
     slot_.record().ready.store(1);
     control_.say(ControlByte::ready);
   }
 
   void run() {
     try {
-      while (!control_.told_to_stop()) {
+      while (!control_.told_to_stop() && !recycling_) {
         const bool quiet = control_.told_to_quiet();
         if (quiet) give_back_unbegun();
         if (quiet && outcomes_.empty()) {
@@ -88,6 +94,7 @@ class Worker {
         log::flush();
       }
       in_flight_.retire(take_outcomes());
+      if (recycling_) say_why_recycled();
     } catch (const ToldToStop&) {
       log::warn("worker_leaves_jobs_to_recovery", {{"reason", "told to stop while Redis was away"}});
     }
@@ -123,8 +130,47 @@ class Worker {
       surroundings_->restore();
       note_libraries();
       outcomes_.push_back(*outcome);
+      ++age_.jobs;
+      if (is_to_be_recycled()) break;
       if (outcome->kind != Outcome::Kind::acknowledge) break;  // settled at once
     }
+  }
+
+  bool is_to_be_recycled() {
+    if (config_.worker.max_rss_bytes > 0) age_.rss_bytes = read_own_memory().resident_bytes;
+    recycling_ = judge_recycling(config_.worker, age_);
+    return recycling_.has_value();
+  }
+
+  void say_why_recycled() const {
+    log::info("worker_recycled", {{"slot", seat_.slot},
+                                  {"reason", name_of(*recycling_)},
+                                  {"jobs", age_.jobs},
+                                  {"rss", read_own_memory().resident_bytes}});
+  }
+
+  // A job that finds no memory under its limit has failed like any other; but what it has leaked is still there.
+  Performed perform_within_limit(const Payload& job, const std::string& queue) {
+    Performed performed;
+    try {
+      const auto imposed = memory_limit_->impose();
+      performed = perform(registry_, job, queue, job_host());
+    } catch (const std::bad_alloc&) {  // nor was there any left for what surrounds the job's code
+      if (!memory_limit_->in_force()) throw;
+      performed.kind = Performed::Kind::failed;
+      performed.failure.error_class = "std::bad_alloc";
+    }
+    if (performed.kind != Performed::Kind::failed) return performed;
+    if (auto out_of_memory = memory_limit_->judge(performed.failure)) {
+      performed.failure = std::move(*out_of_memory);
+      age_.ran_out_of_memory = true;
+    }
+    return performed;
+  }
+
+  void note_usage(const std::string& job_class, const Performed& performed) {
+    const JobUsage usage = meter_.end();
+    if (seat_.usage) add_run(*seat_.usage, job_class, usage, performed.kind == Performed::Kind::failed);
   }
 
   std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue) {
@@ -137,6 +183,8 @@ class Worker {
       slot_.let_go(entry);
       return bury_unreadable(text, queue, bad.what());
     }
+    meter_.begin();
+    slot_.record().cpu_before_us.store(meter_.cpu_before().count());
     const SteadyTime started = steady_now();
     if (!slot_.begin(entry, job->jid(), job->display_class(), wall_now(), started, class_flags(registry_, *job)))
       return std::nullopt;
@@ -145,8 +193,9 @@ class Worker {
     const std::string jid = job->jid(), job_class = job->display_class();
     if (config_.log_jobs) log::info("job_started", {{"jid", jid}, {"class", job_class}, {"queue", queue}});
 
-    Performed performed = perform(registry_, *job, queue, job_host());
+    Performed performed = perform_within_limit(*job, queue);
     end_if_a_copy(*job);
+    note_usage(job_class, performed);
     if (performed.kind == Performed::Kind::interrupted && out_of_time()) performed = wound_up_at_timeout(started);
     const double elapsed = seconds_since(started);
     const auto say = [&](std::string_view event) {
@@ -236,6 +285,7 @@ class Worker {
   }
 
   const Config& config_;
+  const Seat seat_;
   Control control_;
   WorkerSlot slot_;
   Connection redis_;
@@ -243,6 +293,10 @@ class Worker {
   InFlight in_flight_;
   JobRegistry registry_;
   std::optional<Surroundings> surroundings_;  // once the libraries are loaded
+  std::optional<MemoryLimit> memory_limit_;   // likewise
+  JobMeter meter_;
+  WorkerAge age_;
+  std::optional<RecycleReason> recycling_;
   std::vector<Outcome> outcomes_;
   bool unsettled_ = false;
 };

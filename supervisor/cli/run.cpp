@@ -35,9 +35,6 @@ std::vector<std::string> settings_without_effect(const Config& config) {
   const auto note = [&](bool is_set, const char* key) {
     if (is_set) keys.emplace_back(key);
   };
-  note(config.worker.max_jobs != defaults.max_jobs, "worker.max_jobs");
-  note(config.worker.max_rss_bytes != defaults.max_rss_bytes, "worker.max_rss");
-  note(config.worker.memory_limit_bytes != defaults.memory_limit_bytes, "worker.memory_limit");
   note(config.worker.max_batch != defaults.max_batch, "worker.max_batch");
   note(config.max_unavailable != Config{}.max_unavailable, "max_unavailable");
   note(!config.commands.empty(), "commands");

@@ -17,6 +17,15 @@ brood_test(lifecycle/hostile LINK brood_test_support TIMEOUT 300)
 add_dependencies(lifecycle_hostile_test brood brood_examples hostile_jobs)
 set_tests_properties(lifecycle_hostile PROPERTIES PROCESSORS 2)
 
+# Jobs that want more than they may have, and workers that are replaced in time.
+brood_add_job_library(limited_jobs ${CMAKE_CURRENT_LIST_DIR}/limited_jobs.cpp)
+set_target_properties(limited_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+foreach(test IN ITEMS limits)
+  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 300)
+  add_dependencies(lifecycle_${test}_test brood brood_examples limited_jobs)
+  set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
+endforeach()
+
 brood_test(lifecycle/recovery_children LINK brood_supervisor brood_test_support)
 
 brood_add_job_library(unruly_jobs ${CMAKE_CURRENT_LIST_DIR}/unruly_jobs.cpp)

@@ -1,0 +1,124 @@
+#define BOOST_TEST_MODULE limits
+#include <boost/test/unit_test.hpp>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string limited = BROOD_BINARY_DIR "/tests/job_libraries/liblimited_jobs.so";
+const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
+
+BroodOptions one_worker(const std::string& settings) {
+  return {.workers = 1,
+          .libraries = {limited, examples},
+          .shutdown_timeout = "5",
+          .config = "[worker]\n" + settings + "\n"};
+}
+
+std::set<std::string> pids_that_ran(const Ledger& ledger) {
+  std::set<std::string> pids;
+  for (const Ledger::Run& run : ledger.runs()) pids.insert(std::to_string(run.pid));
+  return pids;
+}
+
+void check_nothing_went_wrong(const BroodProcess& brood) {
+  for (const char* event : {"worker_crashed", "worker_exited", "refill_in", "rests", "level=error"})
+    BOOST_TEST(brood.log().find(event) == std::string::npos, event << brood.log_tail());
+}
+
+// The sanitizers' shadow memory counts as data, so that no limit is possible there.
+bool limits_work() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  BOOST_TEST_MESSAGE("skipped: RLIMIT_DATA cannot be used beside a sanitizer");
+  return false;
+#else
+  return true;
+#endif
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_worker_is_replaced_after_max_jobs) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, one_worker("max_jobs = 10"));
+  enqueue_ledger_jobs(redis, ledger.path(), 100);
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(100); }, 60s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
+
+  const Ledger::Verdict verdict = ledger.judge(100);
+  BOOST_TEST(verdict.doubled.empty());
+  BOOST_TEST(pids_that_ran(ledger).size() == 10U);
+  BOOST_TEST(eventually([&] { return times_logged(brood, "worker_recycled") >= 9; }), brood.log_tail());
+  BOOST_TEST(brood.log().find("reason=max_jobs jobs=10") != std::string::npos, brood.log_tail());
+  check_nothing_went_wrong(brood);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_leaks_is_replaced_at_max_rss) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  BroodProcess brood(redis, one_worker(limits_work() ? "max_rss = \"96M\"" : "max_rss = \"512M\""));
+  std::vector<std::string> leaks;
+  for (int i = 0; i < 100; ++i) leaks.push_back(payload_text("Leak", "[8192]", i + 1));
+  enqueue(redis, leaks);
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return times_logged(brood, "job_done") == 100; }, 60s), brood.log_tail());
+
+  BOOST_TEST(times_logged(brood, "worker_recycled") >= 1U, brood.log_tail());
+  BOOST_TEST(brood.log().find("reason=max_rss") != std::string::npos, brood.log_tail());
+  BOOST_TEST(redis.size_of("retry") == 0U);
+  check_nothing_went_wrong(brood);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_wants_more_than_the_memory_limit_fails_and_its_worker_is_replaced) {
+  if (!limits_work()) return;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, one_worker("memory_limit = \"128M\""));
+  enqueue(redis, {payload_text("EatMemory", "[64]", 1)});
+  enqueue(redis, {payload_text("EatMemory", "[1000]", 2)});
+  enqueue_ledger_jobs(redis, ledger.path(), 10);
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(10); }, 30s), brood.log_tail());
+
+  BOOST_TEST_REQUIRE(redis.size_of("retry") == 1U);
+  const std::string record = redis.zrange("retry").front().first;
+  BOOST_TEST(record.find("[1000]") != std::string::npos);
+  BOOST_TEST(record.find("\"error_class\":\"OutOfMemory\"") != std::string::npos, record);
+  BOOST_TEST(record.find("memory_limit of 128 MB") != std::string::npos, record);
+  BOOST_TEST(record.find("crash_count") == std::string::npos, record);
+  BOOST_TEST(times_logged(brood, "worker_recycled") == 1U, brood.log_tail());
+  BOOST_TEST(brood.log().find("reason=out_of_memory") != std::string::npos, brood.log_tail());
+  check_nothing_went_wrong(brood);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_leaves_no_byte_free_is_settled_all_the_same) {
+  if (!limits_work()) return;
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, one_worker("memory_limit = \"64M\""));
+  enqueue(redis, {payload_text("LeakEverything", "[]", 1)});
+  enqueue_ledger_jobs(redis, ledger.path(), 10);
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(10); }, 30s), brood.log_tail());
+
+  BOOST_TEST_REQUIRE(redis.size_of("retry") == 1U);
+  const std::string record = redis.zrange("retry").front().first;
+  BOOST_TEST(record.find("\"error_class\":\"OutOfMemory\"") != std::string::npos, record);
+  check_nothing_went_wrong(brood);
+}

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "shared/class_usage.hpp"
+#include "shared/clock.hpp"
+
+namespace brood {
+
+// What each job of a worker uses: the time and CPU time of the worker and of the children that it has waited for, and
+// the worker's resident memory at its highest.
+class JobMeter {
+ public:
+  JobMeter();
+
+  void begin();
+  JobUsage end();
+
+  // CPU time of this process, from its birth to the beginning of the job.
+  std::chrono::microseconds cpu_before() const { return own_cpu_before_; }
+
+ private:
+  void forget_higher_peak();
+
+  SteadyTime started_{};
+  std::chrono::microseconds own_cpu_before_{}, children_cpu_before_{};
+  std::uint64_t peak_kb_ = 0;        // as the kernel last said
+  std::uint64_t known_peak_kb_ = 0;  // what it was when it was last found not to be worth a reset
+};
+
+}  // namespace brood

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "shared/job/failure.hpp"
+
+namespace brood {
+
+// Keeps the memory of a worker's jobs below memory_limit by RLIMIT_DATA, where no cgroup does: what asks for more gets
+// none, malloc returns null and new throws std::bad_alloc.  Only while a job runs; between jobs the worker has a
+// reserve above the limit, so that it can settle what a job has failed with, whatever that job left behind.
+class MemoryLimit {
+ public:
+  static constexpr std::uint64_t reserve_bytes = 64 << 20;
+
+  // 0: no limit.  Lowers the hard limit, for this process and its children, for good.
+  explicit MemoryLimit(std::uint64_t bytes);
+
+  // While it lives, the limit holds.
+  class Imposed {
+   public:
+    explicit Imposed(const MemoryLimit& limit);
+    ~Imposed();
+    Imposed(const Imposed&) = delete;
+    Imposed& operator=(const Imposed&) = delete;
+
+   private:
+    const MemoryLimit& limit_;
+  };
+  Imposed impose() const { return Imposed(*this); }
+
+  bool in_force() const { return bytes_ > 0; }
+
+  // The OutOfMemory that `failure` is when it is a std::bad_alloc under a limit; nullopt: it is something else.
+  std::optional<Failure> judge(const Failure& failure) const;
+
+  // False where a sanitizer's shadow would be counted too: then no limit is ever in force.
+  static constexpr bool works() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return false;
+#else
+    return true;
+#endif
+  }
+
+ private:
+  void set_soft_limit(std::uint64_t bytes) const;
+
+  std::uint64_t bytes_;
+  std::uint64_t with_reserve_ = 0;
+};
+
+}  // namespace brood

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -40,10 +39,6 @@ void say_who_runs(SlotRecord& record, pid_t pid) {
   record.pid.store(pid);
 }
 
-std::chrono::microseconds duration_of(const timeval& time) {
-  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
-}
-
 }  // namespace
 
 WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
@@ -55,6 +50,7 @@ WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
       restart_policies_(static_cast<std::size_t>(table_.size())),
       lines_(static_cast<std::size_t>(table_.size())),
       overdue_(config_.worker.timeout_grace),
+      post_mortem_(setup_.identity, config_.worker.memory_limit_bytes, table_.size()),
       memory_cgroup_(MemoryCgroup::create(config_)) {
   scoreboard_.last_beat().store(steady_now().time_since_epoch().count());
 }
@@ -298,62 +294,32 @@ void WorkerPool::mend_flags() {
 
 std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& status, const rusage& used,
                                                    SteadyTime now) {
-  const auto slot = table_.vacate(pid);
+  const auto slot = table_.slot_of(pid);
   if (!slot) return std::nullopt;
   const ProcessTable::Slot& place = table_[*slot];
   SlotRecord& record = scoreboard_.slot(*slot);
-  WorkerExit exit;
-  exit.status = status;
-  exit.last = snapshot(record);
-  exit.stack = read_stack(record.crash);
-  exit.slot = *slot;
-  exit.processed_before = place.processed_before;
-  exit.by = place.ended_by;
-  exit.memory_limit_bytes = config_.worker.memory_limit_bytes;
-  exit.memory = judge_memory_of(exit, used);
-  exit.now = now;
+  std::optional<MemoryEvents> leaf;
+  if (memory_cgroup_) {
+    leaf = memory_cgroup_->take_events(*slot);
+    memory_cgroup_->clear(*slot);
+  }
+  PostMortem::Finding found = post_mortem_.examine(*slot, place, record, status, used, leaf, now);
+  if (found.end.cause)
+    add_crash(scoreboard_.usage(), found.exit.last.job_class, usage_of_last_job(found.exit, record, used));
+  table_.vacate(pid);
   if (lines(*slot).output) lines(*slot).output->drain_and_close();
   lines(*slot) = {};
   record.pid.store(0);
-  if (memory_cgroup_) memory_cgroup_->clear(*slot);
 
-  Reaped reaped{
-      .slot = *slot, .pid = pid, .end = judge_worker_end(exit), .was_ready = place.ready, .casualty = std::nullopt};
-  const auto rest = policy(*slot).rest_after(now - place.occupied_since, reaped.end.began_a_job, reaped.end.in_order);
+  const auto rest = policy(*slot).rest_after(now - place.occupied_since, found.end.began_a_job, found.end.in_order);
   table_[*slot].rests_until = now + rest;
   record.rests_until.store((now + rest).time_since_epoch().count());
-  report(exit, reaped.end, rest);
-  if (reaped.end.cause) count_crash(exit, used);
-  // Before it is ready a worker registers nothing, so nothing of it can be in flight.
-  if (!reaped.end.nothing_to_recover && exit.last.ready) reaped.casualty = casualty_of(exit, reaped.end, used);
-  return reaped;
-}
-
-MemoryVerdict WorkerPool::judge_memory_of(const WorkerExit& exit, const rusage& used) {
-  MemoryEvidence evidence;
-  evidence.status = exit.status;
-  evidence.ended_by_brood = exit.by != EndedBy::itself;
-  evidence.stack = exit.stack;
-  evidence.memory_limit_bytes = exit.memory_limit_bytes;
-  if (memory_cgroup_) evidence.leaf = memory_cgroup_->take_events(exit.slot);
-  const bool was_killed = !exit.status.exited && exit.status.value == SIGKILL;
-  if (was_killed && !evidence.ended_by_brood) {
-    const std::uint64_t kills = host_oom_kills();
-    evidence.host_oom_kills = kills - std::min(kills, std::exchange(host_kills_, kills));
-  }
-  evidence.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
-  evidence.host_bytes = host_bytes_;
-  evidence.workers = table_.size();
-  return judge_memory(evidence);
-}
-
-void WorkerPool::count_crash(const WorkerExit& exit, const rusage& used) {
-  const auto cpu = duration_of(used.ru_utime) + duration_of(used.ru_stime);
-  const auto before = std::chrono::microseconds(scoreboard_.slot(exit.slot).cpu_before_us.load());
-  add_crash(scoreboard_.usage(), exit.last.job_class,
-            {.cpu = std::max(cpu - std::clamp(before, 0us, cpu), 0us),
-             .wall = std::chrono::duration_cast<std::chrono::microseconds>(exit.now - exit.last.started_steady),
-             .peak_rss_kb = static_cast<std::uint64_t>(used.ru_maxrss)});
+  report(pid, found.exit, found.end, rest);
+  return Reaped{.slot = *slot,
+                .pid = pid,
+                .end = std::move(found.end),
+                .was_ready = place.ready,
+                .casualty = std::move(found.casualty)};
 }
 
 void WorkerPool::note_stopped(pid_t pid) const {
@@ -368,9 +334,8 @@ void WorkerPool::note_stopped(pid_t pid) const {
              {"hint", "by SIGSTOP: it goes on after SIGCONT; its timeout, a stop or `brood kill` ends it"}});
 }
 
-void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest) {
+void WorkerPool::report(pid_t pid, const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest) {
   const ProcessTable::Slot& place = table_[exit.slot];
-  const pid_t pid = exit.last.pid;
   if (!place.ready && exit.status.exited && exit.status.value == EX_CONFIG) {
     log::warn("worker_did_not_start", {{"slot", exit.slot}, {"worker_pid", pid}, {"status", exit.status.describe()}});
   } else if (end.in_order) {
@@ -384,38 +349,6 @@ void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, std::chron
                                   {"uptime", short_duration(exit.now - place.occupied_since)},
                                   {"refill_in", fmt::format("{}ms", rest.count())}});
   }
-}
-
-std::optional<Casualty> WorkerPool::casualty_of(const WorkerExit& exit, const WorkerEnd& end,
-                                                const rusage& used) const {
-  const ProcessTable::Slot& place = table_[exit.slot];
-  Casualty casualty;
-  // What it speaks of is what it had registered: the incarnation assigned last may never have reached it.
-  casualty.worker = {.identity = setup_.identity,
-                     .slot = exit.slot,
-                     .incarnation = place.incarnation,
-                     .record = std::nullopt,
-                     .ended_by_brood = exit.by == EndedBy::brood};
-  if (exit.last.incarnation == place.incarnation)
-    casualty.worker.record = DeadWorker::Record{exit.last.number, exit.last.entries};
-  casualty.cause = end.cause;
-  casualty.fate = place.fate;
-  casualty.class_flags = exit.last.class_flags;
-  if (casualty.cause) {
-    std::error_code ignored;
-    casualty.cause->facts = CrashFacts{.pid = exit.last.pid,
-                                       .slot = exit.slot,
-                                       .signal = exit.status.exited ? 0 : exit.status.value,
-                                       .exit_status = exit.status.exited ? exit.status.value : 0,
-                                       .core_dumped = exit.status.core_dumped,
-                                       .working_directory = std::filesystem::current_path(ignored).string(),
-                                       .uptime = exit.now - place.occupied_since,
-                                       .user_time = duration_of(used.ru_utime),
-                                       .system_time = duration_of(used.ru_stime),
-                                       .max_rss_kb = used.ru_maxrss,
-                                       .stack = exit.stack};
-  }
-  return casualty;
 }
 
 int WorkerPool::busy() const {

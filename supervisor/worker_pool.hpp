@@ -18,6 +18,7 @@
 #include "supervisor/job_output.hpp"
 #include "supervisor/memory_cgroup.hpp"
 #include "supervisor/overdue.hpp"
+#include "supervisor/post_mortem.hpp"
 #include "supervisor/process_table.hpp"
 #include "supervisor/restart_policy.hpp"
 #include "supervisor/running_jobs.hpp"
@@ -105,10 +106,7 @@ class WorkerPool {
   bool abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, SteadyTime now);
   void kill_worker(int slot);
   void mend_flags();
-  MemoryVerdict judge_memory_of(const WorkerExit& exit, const rusage& used);
-  void count_crash(const WorkerExit& exit, const rusage& used);
-  std::optional<Casualty> casualty_of(const WorkerExit& exit, const WorkerEnd& end, const rusage& used) const;
-  void report(const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest);
+  void report(pid_t pid, const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest);
   RestartPolicy& policy(int slot) { return restart_policies_.at(static_cast<std::size_t>(slot)); }
   Lines& lines(int slot) { return lines_.at(static_cast<std::size_t>(slot)); }
 
@@ -120,11 +118,10 @@ class WorkerPool {
   std::vector<RestartPolicy> restart_policies_;
   std::vector<Lines> lines_;
   const Overdue overdue_;
+  PostMortem post_mortem_;
   std::optional<MemoryCgroup> memory_cgroup_;
-  const std::uint64_t host_bytes_ = host_memory_bytes();
-  std::uint64_t host_kills_ = host_oom_kills();  // when the last worker was reaped
-  std::uint32_t flags_ = 0;                      // what every worker is told
-  SteadyTime next_look_{};                       // for deadlines
+  std::uint32_t flags_ = 0;  // what every worker is told
+  SteadyTime next_look_{};   // for deadlines
   std::uint32_t dump_requests_ = 0;
   std::set<int> slow_to_start_;  // said of already
   bool was_ready_ = false;

@@ -1,0 +1,105 @@
+#include "supervisor/post_mortem.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::chrono::microseconds duration_of(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+}  // namespace
+
+PostMortem::PostMortem(std::string identity, std::uint64_t memory_limit_bytes, int workers)
+    : identity_(std::move(identity)),
+      memory_limit_bytes_(memory_limit_bytes),
+      workers_(workers),
+      host_bytes_(host_memory_bytes()),
+      host_kills_(host_oom_kills()) {}
+
+PostMortem::Finding PostMortem::examine(int slot, const ProcessTable::Slot& place, const SlotRecord& record,
+                                        const ExitStatus& status, const rusage& used,
+                                        const std::optional<MemoryEvents>& leaf, SteadyTime now) {
+  Finding found;
+  WorkerExit& exit = found.exit;
+  exit.status = status;
+  exit.last = snapshot(record);
+  exit.stack = read_stack(record.crash);
+  exit.slot = slot;
+  exit.processed_before = place.processed_before;
+  exit.by = place.ended_by;
+  exit.memory_limit_bytes = memory_limit_bytes_;
+  exit.memory = judge_memory_of(exit, used, leaf);
+  exit.now = now;
+  found.end = judge_worker_end(exit);
+  // Before it is ready a worker registers nothing, so nothing of it can be in flight.
+  if (!found.end.nothing_to_recover && exit.last.ready) found.casualty = casualty_of(exit, found.end, place, used);
+  return found;
+}
+
+MemoryVerdict PostMortem::judge_memory_of(const WorkerExit& exit, const rusage& used,
+                                          const std::optional<MemoryEvents>& leaf) {
+  MemoryEvidence evidence;
+  evidence.status = exit.status;
+  evidence.ended_by_brood = exit.by != EndedBy::itself;
+  evidence.stack = exit.stack;
+  evidence.memory_limit_bytes = memory_limit_bytes_;
+  evidence.leaf = leaf;
+  const bool was_killed = !exit.status.exited && exit.status.value == SIGKILL;
+  if (was_killed && !evidence.ended_by_brood) {
+    const std::uint64_t kills = host_oom_kills();
+    evidence.host_oom_kills = kills - std::min(kills, std::exchange(host_kills_, kills));
+  }
+  evidence.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+  evidence.host_bytes = host_bytes_;
+  evidence.workers = workers_;
+  return judge_memory(evidence);
+}
+
+Casualty PostMortem::casualty_of(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& place,
+                                 const rusage& used) const {
+  Casualty casualty;
+  // What it speaks of is what it had registered: the incarnation assigned last may never have reached it.
+  casualty.worker = {.identity = identity_,
+                     .slot = exit.slot,
+                     .incarnation = place.incarnation,
+                     .record = std::nullopt,
+                     .ended_by_brood = exit.by == EndedBy::brood};
+  if (exit.last.incarnation == place.incarnation)
+    casualty.worker.record = DeadWorker::Record{exit.last.number, exit.last.entries};
+  casualty.cause = end.cause;
+  casualty.fate = place.fate;
+  casualty.class_flags = exit.last.class_flags;
+  if (casualty.cause) {
+    std::error_code ignored;
+    casualty.cause->facts = CrashFacts{.pid = place.pid,
+                                       .slot = exit.slot,
+                                       .signal = exit.status.exited ? 0 : exit.status.value,
+                                       .exit_status = exit.status.exited ? exit.status.value : 0,
+                                       .core_dumped = exit.status.core_dumped,
+                                       .working_directory = std::filesystem::current_path(ignored).string(),
+                                       .uptime = exit.now - place.occupied_since,
+                                       .user_time = duration_of(used.ru_utime),
+                                       .system_time = duration_of(used.ru_stime),
+                                       .max_rss_kb = used.ru_maxrss,
+                                       .stack = exit.stack};
+  }
+  return casualty;
+}
+
+JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record, const rusage& used) {
+  const auto cpu = duration_of(used.ru_utime) + duration_of(used.ru_stime);
+  const auto before = std::chrono::microseconds(record.cpu_before_us.load());
+  return {.cpu = cpu - std::clamp(before, 0us, cpu),
+          .wall = std::chrono::duration_cast<std::chrono::microseconds>(exit.now - exit.last.started_steady),
+          .peak_rss_kb = static_cast<std::uint64_t>(used.ru_maxrss)};
+}
+
+}  // namespace brood

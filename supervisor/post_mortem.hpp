@@ -1,0 +1,51 @@
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "shared/config.hpp"
+#include "shared/scoreboard.hpp"
+#include "supervisor/memory_cgroup.hpp"
+#include "supervisor/oom_judge.hpp"
+#include "supervisor/process_table.hpp"
+#include "supervisor/worker_end.hpp"
+
+namespace brood {
+
+// Gathers what can be known of a worker that has just been reaped, before its slot is filled again: its record, its
+// last words, what it used, whether memory ended it.
+class PostMortem {
+ public:
+  struct Finding {
+    WorkerExit exit;
+    WorkerEnd end;
+    std::optional<Casualty> casualty;  // what is to be recovered; nullopt: nothing
+  };
+
+  // `workers` is how many share the host's memory.
+  PostMortem(std::string identity, std::uint64_t memory_limit_bytes, int workers);
+
+  // `place` is still occupied by it.  `leaf` is what the worker's own memory cgroup has counted; nullopt where it had
+  // none.
+  Finding examine(int slot, const ProcessTable::Slot& place, const SlotRecord& record, const ExitStatus& status,
+                  const rusage& used, const std::optional<MemoryEvents>& leaf, SteadyTime now);
+
+ private:
+  MemoryVerdict judge_memory_of(const WorkerExit& exit, const rusage& used, const std::optional<MemoryEvents>& leaf);
+  Casualty casualty_of(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& place,
+                       const rusage& used) const;
+
+  const std::string identity_;
+  const std::uint64_t memory_limit_bytes_;
+  const int workers_;
+  const std::uint64_t host_bytes_;
+  std::uint64_t host_kills_;  // when the last killed worker was examined
+};
+
+// What the job that it died of has used, as far as it can be told from the worker's total.
+JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record, const rusage& used);
+
+}  // namespace brood

@@ -40,7 +40,8 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
       "max_unavailable", "labels", "dead_max_jobs", "dead_timeout", "redis", "log", "worker", "capsules", "commands"}},
     {"redis", {"url", "user", "password_file"}},
     {"log", {"level", "format", "file", "log_jobs"}},
-    {"worker", {"max_jobs", "max_rss", "memory_limit", "job_timeout", "timeout_grace", "max_crashes", "max_batch"}},
+    {"worker",
+     {"max_jobs", "max_rss", "memory_limit", "job_timeout", "timeout_grace", "max_crashes", "max_batch", "seccomp"}},
     {"capsules.*", {"concurrency", "queues"}},
     {"commands.*", {"run", "timeout"}},
 };
@@ -245,6 +246,7 @@ void read_worker(const Section& section, WorkerSettings& worker) {
   section.duration("timeout_grace", worker.timeout_grace, 0ms, 1h);
   section.count("max_crashes", worker.max_crashes, 1, 1'000);
   section.count("max_batch", worker.max_batch, 1, max_batch_entries);
+  section.boolean("seccomp", worker.seccomp);
 }
 
 void read_command(const Place& at, const Section& section, CommandSettings& command) {

@@ -28,6 +28,7 @@ struct WorkerSettings {
   std::chrono::milliseconds timeout_grace{2000};
   int max_crashes = 3;
   int max_batch = 32;
+  bool seccomp = true;  // workers cannot hit their supervisor
 };
 
 // A pool of workers with queues of its own.  The one named "default" takes the top-level settings.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/check.hpp"
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
 #include "worker/control.hpp"
@@ -22,6 +23,7 @@
 #include "worker/perform.hpp"
 #include "worker/queue_draw.hpp"
 #include "worker/recycling.hpp"
+#include "worker/signal_shield.hpp"
 #include "worker/surroundings.hpp"
 
 namespace brood {
@@ -68,6 +70,16 @@ class Worker {
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
                     .new_incarnation = [this] { return control_.ask_for_incarnation(); },
                     .pause = [this](std::chrono::milliseconds length) { pause(length); }}) {}
+
+  // Before any code of a job library runs.
+  void shield_supervisor() const {
+    if (!config_.worker.seccomp || !can_shield_supervisor()) return;  // then the supervisor has said so
+    try {
+      brood::shield_supervisor(seat_.supervisor, check("getpgid", getpgid(seat_.supervisor)));
+    } catch (const std::system_error& error) {
+      log::warn("supervisor_not_shielded", {{"slot", seat_.slot}, {"reason", error.what()}});
+    }
+  }
 
   void load_libraries() {
     for (const std::string& path : config_.require) registry_.load(path);
@@ -307,6 +319,7 @@ int run_worker(const Seat& seat, const Config& config, const Identity& identity,
   try {
     install_crash_handler(*seat.record);
     Worker worker(seat, config, identity, redis);
+    worker.shield_supervisor();
     worker.load_libraries();
     worker.run();
     return EX_OK;

@@ -1,5 +1,6 @@
 #include "supervisor/cli/run.hpp"
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -23,6 +24,7 @@
 #include "worker/autopsy.hpp"
 #include "worker/dump_report.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/signal_shield.hpp"
 #include "worker/worker.hpp"
 
 namespace brood {
@@ -122,6 +124,15 @@ void make_private_directory(const std::string& path) {
     throw std::runtime_error("the runtime directory " + path + " belongs to another user; set RUNTIME_DIRECTORY");
 }
 
+// Any process of the same user may read and write the memory of one that can be dumped; jobs are the same user.
+void shield_from_jobs(const Config& config) {
+  check("prctl", prctl(PR_SET_DUMPABLE, 0));
+  if (config.worker.seccomp && !can_shield_supervisor())
+    log::warn("supervisor_not_shielded",
+              {{"reason", "the kernel refuses seccomp filters"},
+               {"hint", "jobs can signal their supervisor; [worker] seccomp = false silences this"}});
+}
+
 }  // namespace
 
 int run_command(const RunOptions& options) {
@@ -133,6 +144,7 @@ int run_command(const RunOptions& options) {
   log.journald = log.file.empty() && log::standard_error_is_the_journal();
   log.colour = log.file.empty() && log::standard_error_takes_colour();
   log::open(log);
+  shield_from_jobs(config);
   for (const std::string& warning : config.warnings) log::warn("configuration", {{"warning", warning}});
   for (const std::string& key : settings_without_effect(config)) {
     log::warn("setting_without_effect", {{"key", key}, {"reason", "this version of brood does not heed it"}});

@@ -20,11 +20,13 @@ set_tests_properties(lifecycle_hostile PROPERTIES PROCESSORS 2)
 # Jobs that want more than they may have, and workers that are replaced in time.
 brood_add_job_library(limited_jobs ${CMAKE_CURRENT_LIST_DIR}/limited_jobs.cpp)
 set_target_properties(limited_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-foreach(test IN ITEMS limits)
+foreach(test IN ITEMS shield limits)
   brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 300)
   add_dependencies(lifecycle_${test}_test brood brood_examples limited_jobs)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
+add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
+set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
 
 brood_test(lifecycle/recovery_children LINK brood_supervisor brood_test_support)
 

@@ -100,6 +100,7 @@ void check_defaults(const Config& config) {
   BOOST_CHECK(config.worker.timeout_grace == 2s);
   BOOST_TEST(config.worker.max_crashes == 3);
   BOOST_TEST(config.worker.max_batch == 32);
+  BOOST_TEST(config.worker.seccomp);
   BOOST_TEST(config.commands.empty());
 }
 
@@ -154,6 +155,7 @@ job_timeout = "10m"
 timeout_grace = 5
 max_crashes = 1
 max_batch = 8
+seccomp = false
 
 [capsules.images]
 concurrency = 4
@@ -192,6 +194,7 @@ timeout = "10m"
   BOOST_CHECK(config.worker.timeout_grace == 5s);
   BOOST_TEST(config.worker.max_crashes == 1);
   BOOST_TEST(config.worker.max_batch == 8);
+  BOOST_TEST(!config.worker.seccomp);
   BOOST_TEST_REQUIRE(config.capsules.size() == 2u);
   BOOST_TEST(config.capsules[1].name == "images");
   BOOST_TEST(config.capsules[1].concurrency == 4);
@@ -275,6 +278,7 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"max_unavailable = 0", "1: max_unavailable: must be between 1 and 10000, not 0"},
       {"dead_max_jobs = 0", "1: dead_max_jobs: must be between 1 and 1000000000, not 0"},
       {"[worker]\nmax_crashes = 0", "2: worker.max_crashes: must be between 1 and 1000, not 0"},
+      {"[worker]\nseccomp = \"off\"", "2: worker.seccomp: must be true or false, not a string"},
       {"[worker]\nmax_batch = 33", "2: worker.max_batch: must be between 1 and 32, not 33"},
       {"[worker]\nmax_jobs = -1", "2: worker.max_jobs: must be between 0 and 9223372036854775807, not -1"},
       {"[capsules.a]\nconcurrency = 0", "2: capsules.a.concurrency: must be between 1 and 10000, not 0"},

@@ -95,9 +95,8 @@ void WorkerPool::spawn_worker(int slot) {
     lines(slot).control = std::move(pipe.supervisor_end);
     lines(slot).control_watch = std::make_unique<FdWatch>(loop_, lines(slot).control.get(), FdWatch::readable,
                                                           [this, slot](int) { heard(slot); });
-    lines(slot).output = std::make_unique<JobOutput>(
-        loop_, std::move(output.supervisor_end), std::move(output.token),
-        JobOutput::Source{.slot = slot, .worker = pid, .printing = [&record] { return printing_job(record); }});
+    lines(slot).output = std::make_unique<JobOutput>(loop_, std::move(output.supervisor_end), std::move(output.token),
+                                                     JobOutput::Source{.slot = slot, .worker = pid, .record = &record});
     log::debug("worker_spawned", {{"slot", slot}, {"worker_pid", pid}, {"incarnation", table_[slot].incarnation}});
   } catch (const std::system_error& error) {
     const auto rest = policy(slot).rest_after_failed_fork();

@@ -26,18 +26,30 @@ void step_out(ucontext_t& at, std::uint64_t to) {
   at.uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(to - 1);
   at.uc_mcontext.gregs[REG_RSP] += sizeof(std::uint64_t);
 }
+// As if the function whose frame pointer stands there had returned.
+void step_out_of_frame(ucontext_t& at, std::uint64_t frame, std::uint64_t caller_frame, std::uint64_t to) {
+  at.uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(to - 1);
+  at.uc_mcontext.gregs[REG_RSP] = static_cast<greg_t>(frame + 2 * sizeof frame);
+  at.uc_mcontext.gregs[REG_RBP] = static_cast<greg_t>(caller_frame);
+}
 #elif defined(__aarch64__)
 std::uint64_t pc_of(const ucontext_t& at) { return at.uc_mcontext.pc; }
 std::uint64_t sp_of(const ucontext_t& at) { return at.uc_mcontext.sp; }
 std::uint64_t fp_of(const ucontext_t& at) { return at.uc_mcontext.regs[29]; }
 std::uint64_t return_address(const ucontext_t& at) { return at.uc_mcontext.regs[30]; }
 void step_out(ucontext_t& at, std::uint64_t to) { at.uc_mcontext.pc = to - 4; }
+void step_out_of_frame(ucontext_t& at, std::uint64_t frame, std::uint64_t caller_frame, std::uint64_t to) {
+  at.uc_mcontext.pc = to - 4;
+  at.uc_mcontext.sp = frame + 2 * sizeof frame;
+  at.uc_mcontext.regs[29] = caller_frame;
+}
 #else
 std::uint64_t pc_of(const ucontext_t&) { return 0; }
 std::uint64_t sp_of(const ucontext_t&) { return 0; }
 std::uint64_t fp_of(const ucontext_t&) { return 0; }
 std::uint64_t return_address(const ucontext_t&) { return 0; }
 void step_out(ucontext_t&, std::uint64_t) {}
+void step_out_of_frame(ucontext_t&, std::uint64_t, std::uint64_t, std::uint64_t) {}
 #endif
 
 thread_local sigjmp_buf* way_out = nullptr;
@@ -57,8 +69,10 @@ bool attempt(Step step) {
   return true;
 }
 
-void append(StackRecord& record, std::uint64_t frame) {
-  if (record.frame_count < max_frames) record.frames[record.frame_count++] = frame;
+_Unwind_Reason_Code append(StackRecord& record, std::uint64_t frame) {
+  if (frame == 0 || record.frame_count >= max_frames) return _URC_NORMAL_STOP;  // 0: nobody called the outermost
+  record.frames[record.frame_count++] = frame;
+  return _URC_NO_REASON;
 }
 
 // Frames of the unwinder, of which those before `from` (a pc, or the entry of a function) are the handler's own.
@@ -72,10 +86,7 @@ _Unwind_Reason_Code note_frame(_Unwind_Context* context, void* argument) {
   Walk& walk = *static_cast<Walk*>(argument);
   int interrupted = 0;
   const std::uint64_t pc = _Unwind_GetIPInfo(context, &interrupted);
-  if (walk.begun) {
-    append(*walk.record, pc);
-    return walk.record->frame_count < max_frames ? _URC_NO_REASON : _URC_NORMAL_STOP;
-  }
+  if (walk.begun) return append(*walk.record, pc);
   walk.begun = pc == walk.from && interrupted != 0;
   return _URC_NO_REASON;
 }
@@ -92,8 +103,7 @@ _Unwind_Reason_Code note_frame_from_function(_Unwind_Context* context, void* arg
     append(*walk.record, walk.record->pc);
     return _URC_NO_REASON;
   }
-  append(*walk.record, pc);
-  return walk.record->frame_count < max_frames ? _URC_NO_REASON : _URC_NORMAL_STOP;
+  return append(*walk.record, pc);
 }
 
 void unwind(StackRecord& record, std::uint64_t from) {
@@ -114,18 +124,23 @@ void unwind_from_caller(StackRecord& record, const ModuleMap& modules, ucontext_
   interrupted.uc_mcontext = before;
 }
 
-// [fp] is the caller's frame pointer, and behind it lies the return address: job libraries are built so.
-void walk_frame_pointers(StackRecord& record, const ModuleMap& modules, const ucontext_t& interrupted) {
+// [fp] is the caller's frame pointer, and behind it lies the return address: job libraries are built so.  Where one of
+// the callers has something for the unwinder to go by, that goes on.
+void unwind_from_frame_pointers(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted) {
+  const mcontext_t before = interrupted.uc_mcontext;
   std::uint64_t frame = fp_of(interrupted), lowest = sp_of(interrupted);
-  while (record.frame_count < max_frames && frame % sizeof frame == 0 && frame >= lowest &&
-         frame - lowest < largest_frame) {
-    std::uint64_t saved[2];
-    std::memcpy(saved, reinterpret_cast<const void*>(frame), sizeof saved);
-    if (!modules.is_code(saved[1])) return;
-    append(record, saved[1]);
+  while (frame % sizeof frame == 0 && frame >= lowest && frame - lowest < largest_frame) {
+    std::uint64_t saved[2] = {};
+    attempt([&] { std::memcpy(saved, reinterpret_cast<const void*>(frame), sizeof saved); });
+    if (!modules.is_code(saved[1]) || append(record, saved[1]) != _URC_NO_REASON) break;
+    const std::uint32_t count = record.frame_count;
+    step_out_of_frame(interrupted, frame, saved[0], saved[1]);
+    unwind(record, pc_of(interrupted));
+    if (record.frame_count != count) break;
     lowest = frame + sizeof saved;
     frame = saved[0];
   }
+  interrupted.uc_mcontext = before;
 }
 
 void note_modules(StackRecord& record, const ModuleMap& modules) {
@@ -208,7 +223,8 @@ void write_exit_header(StackRecord& record, int status) {
 
 void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted) {
   const std::uint64_t pc = pc_of(interrupted);
-  append(record, pc);
+  record.frames[0] = pc;  // which may be 0
+  record.frame_count = 1;
   unwind(record, pc);
   const auto in_code = [&](std::uint32_t i) {
     bool found = false;
@@ -219,7 +235,7 @@ void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& int
   if (unwound < 2 || (unwound == 2 && !in_code(1))) {
     record.frame_count = 1;
     unwind_from_caller(record, modules, interrupted);
-    if (record.frame_count < 3) attempt([&] { walk_frame_pointers(record, modules, interrupted); });
+    if (record.frame_count < 3) unwind_from_frame_pointers(record, modules, interrupted);
     // Rubbish for a return address is a trace of what happened, if nothing better is known.
     if (record.frame_count == 1) record.frame_count = unwound;
   }

@@ -2,6 +2,7 @@
 #include "worker/crash_handler.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -32,14 +33,11 @@ using namespace brood;
 using namespace std::chrono_literals;
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool address_sanitizer = true;
 // What it finds itself ends by abort(), so that it meets the handler too.
 extern "C" const char* __asan_default_options() {
   return "abort_on_error=1:handle_abort=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:"
          "detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0";
 }
-#else
-constexpr bool address_sanitizer = false;
 #endif
 
 // What jobs do.  Their names are visible to dladdr, and no two of them become one.
@@ -51,7 +49,7 @@ using Call = void (*)();
 
 volatile int zero = 0;
 
-// 16 MB above no mapping of ours, and no code either.
+// Where nothing is mapped.
 const Call nowhere = reinterpret_cast<Call>(0x1000);
 // No address that the processor knows.
 const Call no_address = reinterpret_cast<Call>(0x4141414141414141);
@@ -270,6 +268,7 @@ BOOST_AUTO_TEST_CASE(a_stack_names_every_caller_in_order) {
   Child child([](SlotRecord&) { write_null_outer(); });
 
   CHECK_CALLS(child.crash(), {"write_null", "write_null_inner", "write_null_middle", "write_null_outer"});
+  BOOST_TEST(functions(child.crash()).back() == "_start");
 }
 
 BOOST_AUTO_TEST_CASE(the_program_is_noted_with_its_path_range_and_build_id) {
@@ -391,6 +390,34 @@ BOOST_AUTO_TEST_CASE(a_smashed_stack_is_told_as_far_as_it_can_be_read) {
   BOOST_TEST(whole(crash));
   BOOST_TEST(functions(crash).at(0) == "smash_stack");
 }
+
+#if defined(__x86_64__)
+// As assemblers' libraries often are: nothing tells the unwinder how to leave it.
+asm(R"(
+    .text
+    .globl crash_without_tables
+    .type crash_without_tables, @function
+crash_without_tables:
+    push %rbp
+    mov %rsp, %rbp
+    push $0
+    movl $1, 0x10
+    leave
+    ret
+    .size crash_without_tables, . - crash_without_tables
+)");
+extern "C" void crash_without_tables();
+
+BOOST_AUTO_TEST_CASE(code_without_unwind_tables_is_told_with_its_callers) {
+  Child child([](SlotRecord&) { call_pointer_outer(crash_without_tables); });
+
+  const CapturedStack crash = child.crash();
+  BOOST_TEST(child.ended_by() == SIGSEGV);
+  BOOST_TEST(whole(crash));
+  CHECK_CALLS(crash, {"crash_without_tables", "call_pointer", "call_pointer_outer"});
+  BOOST_TEST(functions(crash).back() == "_start", text(functions(crash)));
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(a_division_by_zero_is_told) {
   Child child([](SlotRecord&) { divide_by_zero(); });
@@ -606,6 +633,29 @@ BOOST_AUTO_TEST_CASE(dumps_inside_malloc_and_the_dynamic_linker_harm_nobody) {
   BOOST_TEST(eventually([&] { return child.record().processed.load() > before; }));
 }
 
+BOOST_AUTO_TEST_CASE(a_process_that_holds_the_lock_of_the_dynamic_linker_tells_where_it_is) {
+  const auto hold_and_spin = [](SlotRecord& record) {
+    dl_iterate_phdr(
+        [](dl_phdr_info*, std::size_t, void* argument) {
+          static_cast<SlotRecord*>(argument)->processed.store(1);
+          spin();
+          return 0;
+        },
+        &record);
+  };
+  Child child(hold_and_spin);
+  BOOST_REQUIRE(eventually([&] { return child.record().processed.load() == 1; }));
+  const auto dump = child.dump(1);
+  BOOST_REQUIRE(dump);
+  const auto names = functions(*dump);
+  BOOST_TEST((std::find(names.begin(), names.end(), "dl_iterate_phdr") != names.end()), text(names));
+
+  kill(child.pid(), SIGABRT);
+
+  BOOST_TEST(child.ended_by() == SIGABRT);
+  BOOST_TEST(whole(child.crash()));
+}
+
 // A broken stack that its job would still repair: to look at it must not be the end.
 JOB_CODE void spin_on_a_smashed_stack(SlotRecord& record) {
   auto* const frame = static_cast<volatile std::uint64_t*>(__builtin_frame_address(0));
@@ -637,6 +687,8 @@ BOOST_AUTO_TEST_CASE(a_dump_of_a_broken_stack_harms_nobody) {
 
 BOOST_AUTO_TEST_CASE(a_dump_keeps_errno) {
   Child child([](SlotRecord& record) {
+    const rlimit no_descriptors{0, 0};  // so that the handler has a call that fails
+    setrlimit(RLIMIT_NOFILE, &no_descriptors);
     errno = EDOM;
     record.processed.store(1);
     while (record.failed.load() == 0) {
@@ -708,8 +760,7 @@ BOOST_AUTO_TEST_CASE(a_library_that_a_job_has_loaded_just_now_is_noted_too) {
   require_example(child.crash());
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_while_a_library_is_loaded_leaves_its_type) {
-  // The registry's own last words give way to these.
+BOOST_AUTO_TEST_CASE(loading_a_library_leaves_the_terminate_handler_in_place) {
   Child child([](SlotRecord&) {
     JobRegistry registry;
     registry.load(examples);

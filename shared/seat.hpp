@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "shared/scoreboard.hpp"
 
@@ -14,6 +15,8 @@ struct Seat {
   int slot = 0;
   int capsule = 0;   // index into Config::capsules
   int control = -1;  // the worker's end of its control pipe
+  int output = -1;   // the worker's end of the pipe that takes its standard output and error; -1: they stay as they are
+  std::string output_token = {};  // of the job end marks that it writes there
   SlotRecord* record = nullptr;
   const std::atomic<std::int64_t>* last_beat = nullptr;  // steady nanoseconds of the supervisor's last heartbeat
   pid_t supervisor = 0;

@@ -19,11 +19,13 @@
 #include "worker/job_meter.hpp"
 #include "worker/job_registry.hpp"
 #include "worker/memory_limit.hpp"
+#include "worker/offspring.hpp"
 #include "worker/own_memory.hpp"
 #include "worker/perform.hpp"
 #include "worker/queue_draw.hpp"
 #include "worker/recycling.hpp"
 #include "worker/signal_shield.hpp"
+#include "worker/standard_output.hpp"
 #include "worker/surroundings.hpp"
 
 namespace brood {
@@ -59,6 +61,7 @@ class Worker {
   Worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& address)
       : config_(config),
         seat_(seat),
+        output_(seat.output, seat.output_token),
         control_(seat, config.shutdown_timeout),
         slot_(*seat.record),
         redis_(address, {}, "brood-worker-" + std::to_string(seat.slot)),
@@ -140,6 +143,9 @@ class Worker {
       const std::optional<Outcome> outcome = perform_entry(static_cast<int>(i), batch.entries[i].payload, batch.queue);
       if (!outcome) break;  // taken back
       surroundings_->restore();
+      output_.end_job(slot_.record());
+      adopt_orphans();
+      reap_orphans();
       note_libraries();
       outcomes_.push_back(*outcome);
       ++age_.jobs;
@@ -298,6 +304,7 @@ class Worker {
 
   const Config& config_;
   const Seat seat_;
+  StandardOutput output_;
   Control control_;
   WorkerSlot slot_;
   Connection redis_;
@@ -318,6 +325,7 @@ class Worker {
 int run_worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& redis) {
   try {
     install_crash_handler(*seat.record);
+    adopt_orphans();
     Worker worker(seat, config, identity, redis);
     worker.shield_supervisor();
     worker.load_libraries();

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace brood {
+
+// What a worker writes among the output of its jobs, after each that printed anything: what stands before it was
+// printed by that job.  The token is random for each worker, so that no job prints a mark by accident; one that forges
+// it misleads only about its own output.
+
+// One line, short enough for a pipe to take in one piece.  Control characters of jid and class are escaped, long ones
+// cut.
+std::string job_end_mark(std::string_view token, std::string_view jid, std::string_view job_class);
+
+struct JobEnd {
+  std::string_view jid, job_class;
+};
+
+// Finds a mark at the end of a line without its newline: behind what the job printed last without one.
+struct FoundMark {
+  std::size_t at;  // where in the line it begins
+  JobEnd end;
+};
+std::optional<FoundMark> find_job_end_mark(std::string_view line, std::string_view token);
+
+// A token that nobody guesses.  Throws std::system_error.
+std::string random_token();
+
+}  // namespace brood

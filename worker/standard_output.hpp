@@ -1,0 +1,36 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <ios>
+#include <streambuf>
+#include <string>
+
+#include "shared/scoreboard.hpp"
+#include "shared/unique_fd.hpp"
+
+namespace brood {
+
+// Descriptors 1 and 2 of a worker: the pipe that its supervisor reads and logs line by line.  std::cout and stdout are
+// flushed with each line, so that a crash loses none.
+class StandardOutput {
+ public:
+  // Puts `pipe`, which becomes ours, in place of 1 and 2; with -1 they stay as they are.
+  StandardOutput(int pipe, std::string token);
+
+  // After a job, the last in the record: passes on what it left in buffers, puts back what it closed or replaced, and
+  // marks where its output ends, if it printed anything.
+  void end_job(SlotRecord& record);
+
+ private:
+  bool is_the_pipe(int fd) const;
+  void mend();
+
+  UniqueFd pipe_;
+  std::string token_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::streambuf *cout_ = nullptr, *clog_ = nullptr;
+};
+
+}  // namespace brood

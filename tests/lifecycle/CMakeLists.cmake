@@ -25,6 +25,7 @@ foreach(test IN ITEMS shield limits)
   add_dependencies(lifecycle_${test}_test brood brood_examples limited_jobs)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
+target_link_libraries(lifecycle_shield_test PRIVATE PkgConfig::libseccomp)
 add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
 set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
 

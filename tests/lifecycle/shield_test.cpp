@@ -1,10 +1,13 @@
 #define BOOST_TEST_MODULE shield
 #include <boost/test/unit_test.hpp>
 
+#include <seccomp.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "tests/support/brood_process.hpp"
@@ -96,4 +99,21 @@ BOOST_AUTO_TEST_CASE(seccomp_can_be_switched_off) {
   const std::string said = said_by("EndOwnChildren", one_worker("[worker]\nseccomp = false\n"), &log);
   BOOST_TEST(said == "9\n9\n");
   BOOST_TEST(log.find("supervisor_not_shielded") == std::string::npos);
+}
+
+// The last: what this process refuses itself, it refuses to all that it starts.
+BOOST_AUTO_TEST_CASE(where_the_kernel_refuses_filters_brood_warns_once_and_goes_on) {
+  const std::unique_ptr<void, decltype(&seccomp_release)> filter(seccomp_init(SCMP_ACT_ALLOW), seccomp_release);
+  BOOST_TEST_REQUIRE(seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 0) == 0);
+  BOOST_TEST_REQUIRE(seccomp_load(filter.get()) == 0);
+  BroodOptions options = one_worker();
+  options.workers = 3;
+  std::string log;
+
+  const std::string said = said_by("EndOwnChildren", options, &log);
+
+  BOOST_TEST(said == "9\n9\n");
+  const std::size_t warning = log.find("event=supervisor_not_shielded");
+  BOOST_TEST(warning != std::string::npos, log);
+  BOOST_TEST(log.find("event=supervisor_not_shielded", warning + 1) == std::string::npos, log);
 }

@@ -53,6 +53,8 @@ brood_test(unit/worker_end LINK brood_supervisor)
 brood_test(unit/oom_judge LINK brood_supervisor)
 brood_test(unit/memory_cgroup LINK brood_supervisor brood_test_support)
 brood_test(unit/recycling LINK brood_worker)
+brood_test(unit/job_meter LINK brood_worker)
+brood_test(unit/memory_limit LINK brood_worker)
 brood_test(unit/redis_requirements LINK brood_supervisor)
 
 # Man pages and completions say what the program says.

@@ -137,7 +137,7 @@ class Autopsy {
                                {"signal", report.signal},
                                {"address", report.address},
                                {"fingerprint", report.fingerprint},
-                               {"top", report.stack.empty() ? "" : report.stack.front()}});
+                               {"top", report.top}});
   }
 
   // The whole report of a job that is stored nowhere.

@@ -16,6 +16,7 @@ namespace brood {
 struct CrashReport {
   Failure failure;                 // with the member `crash`, and a backtrace that holds no markup
   std::vector<std::string> stack;  // its lines as they are
+  std::string top;                 // the innermost of them that is the job's own, so not abort()
   std::string signal;              // "SIGSEGV"; empty: none
   std::string address;             // "0x10"; empty: the signal has none
   bool has_names = false;          // of functions

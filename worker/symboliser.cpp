@@ -96,6 +96,8 @@ class Module {
   void append(Frame place, std::vector<Frame>& frames) {
     const char* symbol = dwfl_module_addrname(module_, place.offset);
     if (symbol != nullptr) place.function = demangled(symbol);
+    // Of abort() the name is enough, while to unpack libc's debug information would take longer than all the rest.
+    if (is_machinery(place)) return frames.push_back(std::move(place));
 
     Dwarf_Addr bias = 0;
     Dwarf_Die* unit = unit_at(place.offset, bias);

@@ -116,6 +116,13 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_left_out) {
   BOOST_TEST(!bare.failure.crash);
 }
 
+BOOST_AUTO_TEST_CASE(the_top_of_a_stack_is_the_jobs_own) {
+  const Frame job = frame_in("libjobs.so", "decode()"), libc = frame_in("libc.so.6", "abort");
+  BOOST_TEST(report(segfault(), {libc, job, job}).top == "#1 decode() (libjobs.so+0x1a2b)");
+  BOOST_TEST(report(segfault(), {libc}).top == "#0 abort (libc.so.6+0x1a2b)");
+  BOOST_TEST(report(segfault()).top.empty());
+}
+
 BOOST_AUTO_TEST_CASE(an_uncaught_exception_is_named_with_its_words) {
   Casualty::Cause cause = segfault();
   cause.message = "SIGABRT in Throw";

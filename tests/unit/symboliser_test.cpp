@@ -116,6 +116,17 @@ BOOST_AUTO_TEST_CASE(a_stripped_library_names_what_it_exports_and_the_rest_by_it
   BOOST_TEST(named[3].line == 27);
 }
 
+BOOST_AUTO_TEST_CASE(of_the_runtime_names_are_enough) {
+  Site site;
+  const TemporaryDirectory directory;
+  site.module().path = directory / "libc.so.6";
+  std::filesystem::copy(library, site.module().path);
+  const std::vector<Frame> frames = site.frames();
+  BOOST_TEST(functions(frames) == (std::vector<std::string>{"return_address", "pixels::decode(pixels::Image const&)"}),
+             boost::test_tools::per_element());
+  for (const Frame& frame : frames) BOOST_TEST((frame.file.empty() && frame.line == 0));
+}
+
 BOOST_AUTO_TEST_CASE(a_library_that_was_replaced_since_is_not_asked) {
   Site site;
   const std::string recorded = site.module().build_id;

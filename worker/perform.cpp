@@ -83,7 +83,7 @@ class FailureFrame {
     failure_.size = sizeof failure_;
     failure_.error_class = text_of(failure.error_class);
     failure_.message = text_of(failure.message);
-    failure_.crashed = failure.crash ? 1 : 0;
+    failure_.crashed = failure.crash || !failure.crash_json.empty() ? 1 : 0;  // a timeout ended its worker too
   }
   const abi::Failure* failure() const { return &failure_; }
 

@@ -22,6 +22,7 @@ class ProcessTable {
     std::uint64_t incarnation = 0;  // the last one assigned; never reused
     SteadyTime occupied_since{};
     SteadyTime rests_until{};            // when vacant: not to be refilled before
+    std::chrono::milliseconds rest{0};   // how long its last rest was
     EndedBy ended_by = EndedBy::itself;  // whom the supervisor will hold to have ended this occupant
     std::optional<Casualty::Fate> fate;  // of the running job, when that is `by_hand`
     std::optional<SteadyTime> kill_at;   // it has been aborted; when SIGKILL follows

@@ -25,7 +25,9 @@ int first_signal(const WorkerExit& exit) {
 std::string describe_signal(const WorkerExit& exit, int signal) {
   std::string text = signal_name(signal);
   if (exit.stack.signal != signal) return text;
-  if (const std::string code = signal_code_name(signal, exit.stack.code); !code.empty()) text += " (" + code + ")";
+  const bool aborted_itself = signal == SIGABRT && exit.stack.code == SI_TKILL;
+  const std::string code = signal_code_name(signal, exit.stack.code);
+  if (!code.empty() && !aborted_itself) text += " (" + code + ")";
   if (signal_has_address(signal, exit.stack.code)) text += fmt::format(" at {:#x}", exit.stack.address);
   return text;
 }

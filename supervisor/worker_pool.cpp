@@ -100,10 +100,10 @@ void WorkerPool::spawn_worker(int slot) {
     log::debug("worker_spawned", {{"slot", slot}, {"worker_pid", pid}, {"incarnation", table_[slot].incarnation}});
   } catch (const std::system_error& error) {
     const auto rest = policy(slot).rest_after_failed_fork();
-    table_[slot].rests_until = now + rest;
-    record.rests_until.store((now + rest).time_since_epoch().count());
-    log::warn("spawn_failed",
-              {{"slot", slot}, {"reason", error.what()}, {"again_in", fmt::format("{}ms", rest.count())}});
+    if (rest != table_[slot].rest)
+      log::warn("spawn_failed",
+                {{"slot", slot}, {"reason", error.what()}, {"again_in", fmt::format("{}ms", rest.count())}});
+    let_rest(slot, rest, now);
   }
 }
 
@@ -311,9 +311,8 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   record.pid.store(0);
 
   const auto rest = policy(*slot).rest_after(now - place.occupied_since, found.end.began_a_job, found.end.in_order);
-  table_[*slot].rests_until = now + rest;
-  record.rests_until.store((now + rest).time_since_epoch().count());
   report(pid, found.exit, found.end, rest);
+  let_rest(*slot, rest, now);
   return Reaped{.slot = *slot,
                 .pid = pid,
                 .end = std::move(found.end),
@@ -333,21 +332,31 @@ void WorkerPool::note_stopped(pid_t pid) const {
              {"hint", "by SIGSTOP: it goes on after SIGCONT; its timeout, a stop or `brood kill` ends it"}});
 }
 
+// One that dies again and again in the same way is said of once: when its rest has become longer.
 void WorkerPool::report(pid_t pid, const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest) {
   const ProcessTable::Slot& place = table_[exit.slot];
-  if (!place.ready && exit.status.exited && exit.status.value == EX_CONFIG) {
-    log::warn("worker_did_not_start", {{"slot", exit.slot}, {"worker_pid", pid}, {"status", exit.status.describe()}});
-  } else if (end.in_order) {
-    log::debug("worker_ended", {{"slot", exit.slot}, {"worker_pid", pid}, {"status", exit.status.describe()}});
+  const bool said_before = rest > 0ms && rest == place.rest;
+  const std::string status = exit.status.describe(), refill = fmt::format("{}ms", rest.count());
+  if (end.in_order || said_before) {
+    log::debug("worker_ended", {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}});
+  } else if (!place.ready && exit.status.exited && exit.status.value == EX_CONFIG) {
+    log::warn("worker_did_not_start",
+              {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}, {"refill_in", refill}});
   } else {
     log::error("worker_crashed", {{"slot", exit.slot},
                                   {"worker_pid", pid},
-                                  {"status", exit.status.describe()},
+                                  {"status", status},
                                   {"jid", end.cause ? exit.last.jid : ""},
                                   {"class", end.cause ? exit.last.job_class : ""},
                                   {"uptime", short_duration(exit.now - place.occupied_since)},
-                                  {"refill_in", fmt::format("{}ms", rest.count())}});
+                                  {"refill_in", refill}});
   }
+}
+
+void WorkerPool::let_rest(int slot, std::chrono::milliseconds rest, SteadyTime now) {
+  table_[slot].rest = rest;
+  table_[slot].rests_until = now + rest;
+  scoreboard_.slot(slot).rests_until.store((now + rest).time_since_epoch().count());
 }
 
 int WorkerPool::busy() const {

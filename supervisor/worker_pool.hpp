@@ -106,6 +106,7 @@ class WorkerPool {
   bool abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, SteadyTime now);
   void kill_worker(int slot);
   void mend_flags();
+  void let_rest(int slot, std::chrono::milliseconds rest, SteadyTime now);
   void report(pid_t pid, const WorkerExit& exit, const WorkerEnd& end, std::chrono::milliseconds rest);
   RestartPolicy& policy(int slot) { return restart_policies_.at(static_cast<std::size_t>(slot)); }
   Lines& lines(int slot) { return lines_.at(static_cast<std::size_t>(slot)); }

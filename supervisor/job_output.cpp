@@ -59,7 +59,7 @@ JobOutput::JobOutput(EventLoop& loop, UniqueFd pipe, std::string token, Source s
 
 void JobOutput::work() {
   const SteadyTime now = steady_now();
-  if (waiting_.empty()) read_in_turn(now);
+  if (attributed_ == 0) read_in_turn(now);
   keep_unfinished(now);
   log_in_turn(now);
   report_left_out(now);
@@ -73,12 +73,12 @@ void JobOutput::read_in_turn(SteadyTime now) {
   flooded_ = false;
   std::optional<PrintingJob> job = printing_job(*source_.record);
   for (int reads = 0; reads < most_reads_a_turn; ++reads) {
-    if (read_some(now) == Read::nothing && reads == 0) return;
+    if (read_some(now) == Read::nothing && reads == 0 && waiting_.empty()) return;
     std::optional<PrintingJob> job_now = printing_job(*source_.record);
-    if (job_now == job) break;
+    if (job_now == job) return attribute(job.value_or(latest_));
     job = std::move(job_now);
   }
-  attribute(job.value_or(latest_));
+  // Jobs that are over sooner than we look: the next turn finds out.
 }
 
 // Says that it reads before it does, and takes that back when no job had printed: the worker would mark the next job's
@@ -141,7 +141,7 @@ void JobOutput::keep_unfinished(SteadyTime now) {
 
 void JobOutput::log_in_turn(SteadyTime now) {
   std::size_t lines = 0, bytes = 0;
-  while (!waiting_.empty() && lines < most_lines_a_turn && bytes < most_bytes_a_turn) {
+  while (attributed_ > 0 && lines < most_lines_a_turn && bytes < most_bytes_a_turn) {
     if (log::behind()) {
       if (!log_behind_since_) log_behind_since_ = now;
       if (now - *log_behind_since_ < patience_with_the_log) return;

@@ -100,11 +100,14 @@ void Strays::look(SteadyTime now) {
     if (seen == most_killed_a_turn) break;
     if (is_ours_(child) || foreign_.contains(child)) continue;
     ++seen;
-    // First its group: once it is reaped, its pid may be another's.
+    if (waitpid(child, nullptr, WNOHANG) == child) {
+      killed_.erase(child);
+      continue;
+    }
     if (getpgid(child) == child) kill(-child, SIGKILL);
     kill(child, SIGKILL);
-    count_ += killed_.insert(child).second;
-    if (waitpid(child, nullptr, WNOHANG) == child) killed_.erase(child);
+    if (!killed_.insert(child).second) continue;
+    if (count_++ == 0) reported_at_ = now;
   }
   if (seen == 0) {
     killed_.clear();  // what is not our child any more has been reaped by whoever reaps them all

@@ -25,7 +25,7 @@ class Strays {
   void look_soon() { next_look_ = SteadyTime{}; }
 
   // Each turn, when its time has come.  Kills and reaps what it finds, a bounded number, so that a fork bomb does not
-  // keep the loop; goes on in a later turn until none is left, and then logs how many there were.
+  // keep the loop; goes on in a later turn until none is left, and then logs how many it found alive.
   void look(SteadyTime now);
 
   // nullopt while there is nothing to look for.

@@ -7,15 +7,10 @@
 #include <string>
 
 #include "shared/config.hpp"
+#include "supervisor/cgroup_places.hpp"
 #include "supervisor/oom_judge.hpp"
 
 namespace brood {
-
-// Where the kernel's control groups are to be found; tests put plain files there.
-struct CgroupPlaces {
-  std::filesystem::path root = "/sys/fs/cgroup";
-  std::filesystem::path membership = "/proc/self/cgroup";
-};
 
 // A cgroup for each worker, where a cgroup with the memory controller has been delegated to this supervisor alone: the
 // kernel then ends a worker, and all that its job has started, at memory_limit.  The supervisor moves into a leaf of

@@ -28,6 +28,22 @@ bool close_to_the_limit(const MemoryEvidence& evidence) {
          evidence.stack.data_bytes >= evidence.memory_limit_bytes - evidence.memory_limit_bytes / 8;
 }
 
+std::uint64_t physical_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;
+}
+
+// Looks into every cgroup from the one `below` the root up to the root itself, which in a container has a limit too.
+void lower_to_limits(std::uint64_t& least, const std::filesystem::path& root, const std::string& below,
+                     const char* file) {
+  std::filesystem::path cgroup = root;
+  for (const auto& name : std::filesystem::path("." / std::filesystem::path(below))) {
+    cgroup /= name;
+    std::uint64_t limit = 0;  // "max" is no number
+    if (std::ifstream(cgroup / file) >> limit && limit > 0) least = least > 0 ? std::min(least, limit) : limit;
+  }
+}
+
 }  // namespace
 
 MemoryVerdict judge_memory(const MemoryEvidence& evidence) {
@@ -44,9 +60,18 @@ MemoryVerdict judge_memory(const MemoryEvidence& evidence) {
   }
 }
 
-std::uint64_t host_memory_bytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;
+std::uint64_t host_memory_bytes(const CgroupPlaces& places) {
+  std::uint64_t least = physical_memory_bytes();
+  std::ifstream memberships(places.membership);
+  for (std::string line; std::getline(memberships, line);) {
+    // hierarchy:controllers:path, as in 0::/system.slice/brood.service or 4:memory:/docker/4f2a
+    const std::size_t first = line.find(':'), second = line.find(":/", first + 1);
+    if (first == line.npos || second == line.npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1), below = line.substr(second + 2);
+    if (controllers.empty()) lower_to_limits(least, places.root, below, "memory.max");
+    if (controllers == "memory") lower_to_limits(least, places.root / controllers, below, "memory.limit_in_bytes");
+  }
+  return least;
 }
 
 std::uint64_t host_oom_kills() {

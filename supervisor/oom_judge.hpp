@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "supervisor/cgroup_places.hpp"
 #include "supervisor/worker_end.hpp"
 
 namespace brood {
@@ -25,7 +26,7 @@ struct MemoryEvidence {
   std::optional<MemoryEvents> leaf;      // since the worker's birth; nullopt: it has no cgroup of its own
   std::uint64_t host_oom_kills = 0;      // of the whole host, since the last worker was reaped
   std::uint64_t peak_rss_bytes = 0;      // of this worker
-  std::uint64_t host_bytes = 0;          // MemTotal
+  std::uint64_t host_bytes = 0;          // what all have together
   int workers = 1;
 };
 
@@ -35,9 +36,11 @@ struct MemoryEvidence {
 // or a segmentation fault close below the limit, where somebody used what malloc had refused.
 MemoryVerdict judge_memory(const MemoryEvidence& evidence);
 
-// What MemoryEvidence needs of the host: its memory, and how many processes its kernel has killed for want of it since
-// it booted.  0: not known.
-std::uint64_t host_memory_bytes();
+// What this process and its workers may have together: all memory of the host, or the least limit of a cgroup above
+// them.  0: not known.
+std::uint64_t host_memory_bytes(const CgroupPlaces& places = {});
+
+// How many processes the host's kernel has killed for want of memory since it booted.
 std::uint64_t host_oom_kills();
 
 }  // namespace brood

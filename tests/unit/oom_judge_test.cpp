@@ -3,6 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <filesystem>
+
+#include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
 using enum MemoryVerdict;
@@ -106,4 +109,24 @@ BOOST_AUTO_TEST_CASE(a_segmentation_fault_close_below_the_limit_is_memory) {
 BOOST_AUTO_TEST_CASE(the_host_is_known) {
   BOOST_TEST(host_memory_bytes() > 1ULL << 20);
   BOOST_TEST(host_oom_kills() < 1ULL << 40);
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_of_a_cgroup_above_is_all_that_there_is) {
+  const TemporaryDirectory directory;
+  const CgroupPlaces places{.root = directory.path(), .membership = directory / "membership"};
+  const std::string unit = "system.slice/brood.service";
+  for (const char* hierarchy : {"", "memory/"}) std::filesystem::create_directories(directory / (hierarchy + unit));
+  const std::uint64_t host = host_memory_bytes(places);
+  BOOST_TEST(host > 1ULL << 20);
+
+  directory.write("membership", "4:memory:/" + unit + "\n0::/" + unit + "\n");
+  directory.write(unit + "/memory.max", "max\n");
+  directory.write("memory/" + unit + "/memory.limit_in_bytes", "9223372036854771712\n");
+  BOOST_TEST(host_memory_bytes(places) == host);
+  directory.write("system.slice/memory.max", "900000\n");
+  BOOST_TEST(host_memory_bytes(places) == 900'000u);
+  directory.write(unit + "/memory.max", "800000\n");
+  BOOST_TEST(host_memory_bytes(places) == 800'000u);
+  directory.write("memory/memory.limit_in_bytes", "700000\n");  // the root, as a container sees it
+  BOOST_TEST(host_memory_bytes(places) == 700'000u);
 }

@@ -214,7 +214,7 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     }
     request_ = {};
     state_ = State::waiting;
-    log::info("control_request", {{"verb", request->verb}, {"from_pid", peer_.pid}, {"from_uid", peer_.uid}});
+    log::debug("control_request", {{"verb", request->verb}, {"from_pid", peer_.pid}, {"from_uid", peer_.uid}});
     const Reply reply(std::make_shared<Conversation>(weak_from_this(), peer_.pid));
     try {
       owner_.handler_(request->verb, request->arguments, reply);

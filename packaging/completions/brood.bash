@@ -3,17 +3,19 @@
 _brood() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options
-  local every="-C --config --redis -h --help -V --version"
+  local every="-h --help -V --version" redis="-C --config --redis"
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status dump kill help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
-    run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --log-format -v --verbose --check $every" ;;
-    enqueue) options="-q --queue --in --at --retry --args --string --jid --bulk --json $every" ;;
-    status) options="--json $every" ;;
+    run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --log-format -v --verbose --check $redis $every" ;;
+    enqueue) options="-q --queue --in --at --retry --args --string --jid --bulk --json $redis $every" ;;
+    status) options="--crash --json $redis $every" ;;
+    dump) options="--json $every" ;;
+    kill) options="--outcome --json $every" ;;
     *) return ;;
   esac
 
@@ -27,9 +29,10 @@ _brood() {
     *:-C | *:--config | run:-r | run:--require | enqueue:--bulk) compopt -o default ;;
     *:--redis) mapfile -t COMPREPLY < <(compgen -W "embedded" -- "$word") ;;
     run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
+    kill:--outcome) mapfile -t COMPREPLY < <(compgen -W "retry dead discard" -- "$word") ;;
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
-    enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -14,9 +14,9 @@ namespace brood {
 namespace exit_status {
 inline constexpr int ok = 0;
 inline constexpr int usage = 64;
-inline constexpr int unavailable = 69;  // Redis does not answer
+inline constexpr int unavailable = 69;  // Redis does not answer, or no supervisor
 inline constexpr int internal = 70;
-inline constexpr int try_again = 75;
+inline constexpr int try_again = 75;  // not now: a job does not run here, a worker does not answer
 inline constexpr int configuration = 78;
 }  // namespace exit_status
 

@@ -8,5 +8,7 @@ namespace brood {
 // The commands beside `run`.  Each gets the words after its name and returns the exit status.
 int enqueue_command(const std::vector<std::string>& args);
 int status_command(const std::vector<std::string>& args);
+int dump_command(const std::vector<std::string>& args);
+int kill_command(const std::vector<std::string>& args);
 
 }  // namespace brood

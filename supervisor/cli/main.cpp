@@ -34,7 +34,9 @@ const std::vector<NamedCommand>& commands() {
       {"run", "run the supervisor and its workers",
        [](const std::vector<std::string>& args) { return run_command(parse_run_options(args)); }},
       {"enqueue", "put jobs on a queue, now or later", enqueue_command},
-      {"status", "show processes, workers, queues and totals", status_command},
+      {"status", "show processes, workers, crashes, queues and totals", status_command},
+      {"dump", "print the native stacks of this machine's workers", dump_command},
+      {"kill", "end one running job of this machine", kill_command},
   };
   return all;
 }
@@ -50,7 +52,7 @@ Examples:
   brood enqueue ResizeImage cat.png 320 --in 10m
   brood status
 
-"brood COMMAND --help" says more of each.  Exit status: 0; 64 usage; 69 Redis unavailable; 70 internal; 78 configuration.
+"brood COMMAND --help" says more of each.  Exit status: 0; 64 usage; 69 unavailable; 70 internal; 75 try again; 78 configuration.
 )";
 }
 

@@ -6,8 +6,15 @@ foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_ou
 endforeach()
 target_link_libraries(lifecycle_recovery_test PRIVATE brood_job)
 
-brood_test(lifecycle/command_line LINK brood_test_support brood_base simdjson::simdjson)
+brood_test(lifecycle/command_line LINK brood_test_support brood_store simdjson::simdjson)
 add_dependencies(lifecycle_command_line_test brood)
+brood_test(lifecycle/control_client LINK brood_test_support brood_supervisor)
+add_dependencies(lifecycle_control_client_test brood)
+brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 300)
+brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 300)
+foreach(test IN ITEMS kill dump)
+  add_dependencies(lifecycle_${test}_test brood brood_examples)
+endforeach()
 
 # Jobs that turn on their worker and its supervisor.
 include(${PROJECT_SOURCE_DIR}/packaging/cmake/BroodJobLibrary.cmake)
@@ -28,6 +35,12 @@ endforeach()
 target_link_libraries(lifecycle_shield_test PRIVATE PkgConfig::libseccomp)
 add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
 set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
+
+brood_add_job_library(rogue_jobs ${CMAKE_CURRENT_LIST_DIR}/rogue_jobs.cpp)
+set_target_properties(rogue_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/rogue LINK brood_test_support brood_supervisor TIMEOUT 300)
+add_dependencies(lifecycle_rogue_test brood brood_examples rogue_jobs)
+set_tests_properties(lifecycle_rogue PROPERTIES PROCESSORS 2)
 
 brood_test(lifecycle/recovery_children LINK brood_supervisor brood_test_support)
 

@@ -11,9 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "shared/class_usage.hpp"
 #include "shared/clock.hpp"
 #include "shared/identity.hpp"
+#include "shared/redis/connection.hpp"
 #include "shared/scoreboard.hpp"
+#include "shared/store/crash_book.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -39,6 +42,15 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Without what only aligns columns.
+std::string squeezed(const std::string& text) {
+  std::string all;
+  for (const char c : text) {
+    if (c != ' ' || all.empty() || all.back() != ' ') all += c;
+  }
+  return all;
+}
+
 std::string member(const std::string& json, const std::string& name) {
   simdjson::dom::parser parser;
   return simdjson::minify(parser.parse(json)[name]);
@@ -52,7 +64,7 @@ BOOST_AUTO_TEST_CASE(help_and_version_go_to_standard_output) {
   BOOST_TEST(help.output.find("Examples:") != std::string::npos);
   BOOST_TEST(help.output.find("enqueue") != std::string::npos);
   BOOST_TEST(help.errors == "");
-  for (const std::string command : {"run", "enqueue", "status"}) {
+  for (const std::string command : {"run", "enqueue", "status", "dump", "kill"}) {
     BOOST_TEST(run_brood({command, "--help"}).status == 0);
     BOOST_TEST(run_brood({command, "--help"}).output.find("Usage: brood " + command) != std::string::npos);
   }
@@ -71,6 +83,16 @@ BOOST_AUTO_TEST_CASE(a_command_line_that_is_not_understood_exits_64_with_a_sente
       {{"run", "--cofig", "x"}, "brood run: unknown option \"--cofig\"; did you mean \"--config\"?\n"},
       {{"run", "status"}, "brood run: unexpected argument \"status\"\n"},
       {{"status", "extra"}, "brood status: unexpected argument \"extra\"\n"},
+      {{"status", "--crash"}, "brood status: --crash needs a value\n"},
+      {{"dump", "one"}, "brood dump: SLOT must be the number of a worker, not \"one\"\n"},
+      {{"dump", "-1"}, "brood dump: SLOT must be the number of a worker, not \"-1\"\n"},
+      {{"dump", "99999999999"}, "brood dump: SLOT must be the number of a worker, not \"99999999999\"\n"},
+      {{"dump", "--slot", "1"}, "brood dump: unknown option \"--slot\"\n"},
+      {{"kill"}, "brood kill: the id of the job is missing\n"},
+      {{"kill", "abc", "def"}, "brood kill: unexpected argument \"def\"\n"},
+      {{"kill", "abc", "--outcome"}, "brood kill: --outcome needs a value\n"},
+      {{"kill", "abc", "--outcome", "later"}, "brood kill: --outcome must be retry, dead or discard, not \"later\"\n"},
+      {{"kill", "abc", "--redis", "unix:///x"}, "brood kill: unknown option \"--redis\"\n"},
       {{"enqueue"}, "brood enqueue: the class of the job is missing\n"},
       {{"enqueue", "Job", "--in", "soon"},
        "brood enqueue: --in must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"soon\"\n"},
@@ -289,6 +311,148 @@ BOOST_AUTO_TEST_CASE(status_reports_what_redis_and_the_scoreboards_hold) {
   BOOST_TEST(text.status == 0);
   BOOST_TEST(text.output.find("Zip\\x1b[31m") != std::string::npos);
   BOOST_TEST(text.output.find('\x1b') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(status_shows_how_long_a_slot_rests_and_a_job_has_left) {
+  RedisServer redis;
+  const TemporaryDirectory runtime;
+  Scoreboard scoreboard = Scoreboard::create(runtime.path(), Identity::of_this_process().name, 4);
+  scoreboard.slot(0).rests_until = (steady_now() + std::chrono::seconds(25)).time_since_epoch().count();
+  scoreboard.slot(1).rests_until = (steady_now() - std::chrono::seconds(25)).time_since_epoch().count();
+  SlotRecord& record = scoreboard.slot(2);
+  record.pid = getpid();
+  record.start_time = process_start_time(getpid());
+  record.ready = 1;
+  WorkerSlot worker(record);
+  worker.adopt_incarnation(7);
+  worker.set_fetched(1);
+  BOOST_TEST_REQUIRE(worker.begin(0, "abc", "Zip", wall_now(), steady_now(), 0));
+  worker.set_deadline(steady_now() + std::chrono::seconds(100));
+
+  const CommandResult result =
+      run_brood({"status", "--json", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+  simdjson::dom::parser parser;
+  const simdjson::dom::element workers = parser.parse(result.output)["workers"];
+  BOOST_TEST_REQUIRE(workers.get_array().size() == 2u);
+  BOOST_TEST(std::string(workers.at(0)["state"]) == "resting");
+  BOOST_TEST(workers.at(0)["pid"].get_int64().value() == 0);
+  BOOST_TEST(workers.at(0)["rests_for"].get_double().value() > 10);
+  BOOST_TEST(workers.at(0)["rests_for"].get_double().value() <= 25);
+  BOOST_TEST(std::string(workers.at(1)["state"]) == "busy");
+  BOOST_TEST(workers.at(1)["rests_for"].is_null());
+  BOOST_TEST(workers.at(1)["job"]["deadline_in"].get_double().value() > 80);
+  BOOST_TEST(workers.at(1)["job"]["deadline_in"].get_double().value() <= 100);
+
+  const CommandResult text = run_brood({"status", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+  BOOST_TEST(squeezed(text.output).find(" 0 resting 2") != std::string::npos, text.output);
+  BOOST_TEST(text.output.find("  1m3") != std::string::npos, text.output);
+
+  worker.set_deadline(steady_now() - std::chrono::seconds(1));
+  BOOST_TEST(
+      run_brood({"status", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}}).output.find("  over  ") !=
+      std::string::npos);
+  worker.set_deadline(std::nullopt);
+  BOOST_TEST(run_brood({"status", "--json", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}})
+                 .output.find("\"deadline_in\":null") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(status_sums_what_the_job_classes_of_all_supervisors_used) {
+  using namespace std::chrono_literals;
+  RedisServer redis;
+  const TemporaryDirectory runtime;
+  for (const std::string nonce : {"aaaaaaaaaaaa", "bbbbbbbbbbbb"}) {
+    Scoreboard scoreboard = Scoreboard::create(runtime.path(), "host:1:" + nonce, 1);
+    add_run(scoreboard.usage(), "Zip", {.cpu = 250ms, .wall = 2s, .peak_rss_kb = nonce[0] == 'a' ? 4096u : 1024u},
+            false);
+    add_crash(scoreboard.usage(), "Bang<", {.cpu = 10ms, .wall = 20ms, .peak_rss_kb = 5});
+  }
+  const CommandResult result =
+      run_brood({"status", "--json", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+  simdjson::dom::parser parser;
+  const simdjson::dom::element classes = parser.parse(result.output)["classes"];
+  BOOST_TEST_REQUIRE(classes.get_array().size() == 2u);
+  BOOST_TEST(std::string(classes.at(0)["name"]) == "Bang<");
+  BOOST_TEST(classes.at(0)["crashed"].get_int64().value() == 2);
+  BOOST_TEST(std::string(classes.at(1)["name"]) == "Zip");
+  BOOST_TEST(classes.at(1)["runs"].get_int64().value() == 2);
+  BOOST_TEST(classes.at(1)["failed"].get_int64().value() == 0);
+  BOOST_TEST(classes.at(1)["cpu_s"].get_double().value() == 0.5);
+  BOOST_TEST(classes.at(1)["wall_s"].get_double().value() == 4.0);
+  BOOST_TEST(classes.at(1)["peak_rss_kb"].get_int64().value() == 4096);
+  const CommandResult text = run_brood({"status", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+  BOOST_TEST(text.output.find("Job classes of this machine\n") != std::string::npos, text.output);
+}
+
+BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_stack) {
+  RedisServer redis;
+  Connection connection(redis.address(), {}, "test");
+  const double now = epoch_seconds(wall_now());
+  Crash old{.fingerprint = "00000000000000aa",
+            .at = now - 7200,
+            .job_class = "Zip",
+            .error_class = "SIGABRT",
+            .message = "SIGABRT in Zip",
+            .jid = "abc",
+            .queue = "default",
+            .identity = "h:1:abc",
+            .frames = {"#0 zip() at zip.cpp:1 (libjobs.so+0x1)"},
+            .has_names = true};
+  Crash latest{.fingerprint = "00000000000000bb",
+               .at = now - 60,
+               .job_class = "Resize\x1b[31m",
+               .error_class = "SIGSEGV",
+               .message = "SIGSEGV (SEGV_MAPERR) at 0x10 in Resize",
+               .jid = "def",
+               .queue = "images",
+               .identity = "h:1:abc",
+               .frames = {},
+               .has_names = true};
+  for (int i = 0; i < 20; ++i) latest.frames.push_back("#" + std::to_string(i) + " frame" + std::to_string(i) + "()");
+  for (const Crash& crash : {old, latest, latest}) note_crash(connection, crash);
+  const auto status = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"status", "--redis", redis.url()});
+    const TemporaryDirectory runtime;
+    return run_brood(arguments, {{"RUNTIME_DIRECTORY", runtime.path()}});
+  };
+
+  simdjson::dom::parser parser;
+  const simdjson::dom::element crashes = parser.parse(status({"--json"}).output)["crashes"];
+  BOOST_TEST_REQUIRE(crashes.get_array().size() == 2u);
+  BOOST_TEST(std::string(crashes.at(0)["fingerprint"]) == latest.fingerprint);
+  BOOST_TEST(crashes.at(0)["count"].get_int64().value() == 2);
+  BOOST_TEST(std::string(crashes.at(0)["class"]) == latest.job_class);
+  BOOST_TEST(std::string(crashes.at(0)["error_class"]) == "SIGSEGV");
+  BOOST_TEST(std::string(crashes.at(0)["message"]) == latest.message);
+  BOOST_TEST(std::string(crashes.at(0)["jid"]) == "def");
+  BOOST_TEST(std::string(crashes.at(0)["queue"]) == "images");
+  BOOST_TEST(crashes.at(0)["frames"].get_array().size() == 20u);
+  BOOST_TEST(std::string(crashes.at(1)["fingerprint"]) == old.fingerprint);
+
+  const std::string text = status({}).output;
+  BOOST_TEST(squeezed(text).find(" SIGSEGV frame0() 1m ago 00000000000000bb\n") != std::string::npos, text);
+  BOOST_TEST(squeezed(text).find(" SIGABRT zip() at zip.cpp:1 (libjobs.so+0x1) 2h ago 0000") != std::string::npos,
+             text);
+  const std::string last = text.substr(text.find("\nLast crash\n"));
+  BOOST_TEST(last.find(latest.message) != std::string::npos);
+  BOOST_TEST(last.find("frame12()") != std::string::npos);
+  BOOST_TEST(last.find("frame13()") == std::string::npos);
+  BOOST_TEST(last.find("brood status --crash 00000000000000bb shows all of it") != std::string::npos);
+  BOOST_TEST(text.find('\x1b') == std::string::npos);
+
+  const CommandResult one = status({"--crash", "00000000000000b"});
+  BOOST_TEST(one.status == 0);
+  BOOST_TEST(one.output.find("frame19()") != std::string::npos);
+  BOOST_TEST(one.output.find("2 times") != std::string::npos);
+  BOOST_TEST(one.output.find("zip.cpp") == std::string::npos);
+  BOOST_TEST(member(status({"--crash", "00000000000000aa", "--json"}).output, "class") == "\"Zip\"");
+  BOOST_TEST(status({"--crash", "ff"}).status == 64);
+
+  // What is in the way hides nothing else.
+  for (const std::string& key : redis.keys("brood:crash*")) redis.command({"DEL", key});
+  for (const char* key : {"brood:crashes", "brood:crash_times", "brood:crash_counts", "brood:crash_stacks"})
+    redis.command({"SET", key, "of another type"});
+  BOOST_TEST(status({}).status == 0);
+  BOOST_TEST(member(status({"--json"}).output, "crashes") == "[]");
 }
 
 BOOST_AUTO_TEST_CASE(closed_standard_descriptors_do_not_become_connections) {

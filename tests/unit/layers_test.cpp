@@ -79,6 +79,16 @@ BOOST_AUTO_TEST_CASE(only_the_front_door_reaches_from_supervisor_to_worker) {
   Tree().expect_refused("supervisor/supervisor.cpp", "#include \"worker/worker.hpp\"\n");
 }
 
+BOOST_AUTO_TEST_CASE(the_dump_alone_reaches_to_the_symboliser_and_to_nothing_else) {
+  Tree tree;
+  tree.add("worker/symboliser.hpp", "");
+  tree.add("supervisor/cli/dump.cpp", "#include \"worker/symboliser.hpp\"\n");
+  const auto verdict = tree.check();
+  BOOST_TEST(verdict.status == 0, verdict.text);
+  tree.expect_refused("supervisor/cli/status.cpp", "#include \"worker/symboliser.hpp\"\n");
+  Tree().expect_refused("supervisor/cli/dump.cpp", "#include \"worker/worker.hpp\"\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_library_in_the_wrong_place_is_found) {
   Tree().expect_refused("worker/worker.cpp", "#include <simdjson.h>\n");
   Tree().expect_refused("supervisor/supervisor.cpp", "#include <uv.h>\n");

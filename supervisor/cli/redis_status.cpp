@@ -1,14 +1,11 @@
-#include "supervisor/cli/status_report.hpp"
+#include "supervisor/cli/redis_status.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <system_error>
 
-#include "shared/identity.hpp"
+#include "shared/clock.hpp"
 #include "shared/job/json_object.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/scoreboard.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -111,38 +108,15 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names, RedisS
   }
 }
 
-std::string state_of(const SlotSnapshot& worker, std::uint32_t flags) {
-  if (!process_lives(worker.pid, worker.start_time)) return worker.ready ? "gone" : "starting";
-  if (!worker.ready) return "starting";
-  if (worker.current >= 0) return "busy";
-  if (flags & slot_stop) return "stopping";
-  return flags & slot_quiet ? "quiet" : "idle";
-}
-
-WorkerStatus read_worker(const std::string& identity, int slot, const SlotSnapshot& worker, std::uint32_t flags) {
-  WorkerStatus status;
-  status.identity = identity;
-  status.slot = slot;
-  status.pid = worker.pid;
-  status.state = state_of(worker, flags);
-  status.processed = worker.processed;
-  status.failed = worker.failed;
-  if (status.state != "busy") return status;
-  status.job_class = worker.job_class;
-  status.jid = worker.jid;
-  status.queue = worker.queue;
-  status.age = std::max(0.0, std::chrono::duration<double>(steady_now() - worker.started_steady).count());
-  return status;
-}
-
-void read_scoreboard(const std::string& path, std::vector<WorkerStatus>& workers) try {
-  const Scoreboard scoreboard = Scoreboard::open(path, false);
-  for (int i = 0; i < scoreboard.slots(); ++i) {
-    const SlotSnapshot worker = snapshot(scoreboard.slot(i));
-    if (worker.pid > 0)
-      workers.push_back(read_worker(scoreboard.identity(), i, worker, scoreboard.slot(i).flags.load()));
+// One that cannot be read, for it is of another type or not ours to read, hides nothing else.
+std::vector<Crash> ask_crashes(Connection& redis) {
+  try {
+    std::vector<Crash> crashes = read_crashes(redis);
+    for (Crash& crash : crashes) crash.at = sane_time(crash.at);
+    return crashes;
+  } catch (const UnexpectedReply&) {
+    return {};
   }
-} catch (const std::exception&) {  // of another version, another user's, or gone this moment
 }
 
 }  // namespace
@@ -163,19 +137,8 @@ RedisStatus ask_redis(Connection& redis) {
   status.dead = count(replies[6]);
   ask_processes(redis, sorted_texts(replies[0]), status);
   ask_queues(redis, sorted_texts(replies[1]), status);
+  status.crashes = ask_crashes(redis);
   return status;
-}
-
-std::vector<WorkerStatus> read_scoreboards(const std::string& directory) {
-  std::vector<std::string> paths;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, missing)) {
-    if (entry.path().extension() == ".scoreboard") paths.push_back(entry.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  std::vector<WorkerStatus> workers;
-  for (const std::string& path : paths) read_scoreboard(path, workers);
-  return workers;
 }
 
 }  // namespace brood

@@ -1,0 +1,164 @@
+#include "supervisor/cli/control_client.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include "shared/clock.hpp"
+#include "shared/identity.hpp"
+#include "shared/job/json.hpp"
+#include "shared/scoreboard.hpp"
+#include "shared/unique_fd.hpp"
+#include "supervisor/cli/scoreboards.hpp"
+#include "supervisor/control_socket.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t longest_line = 1024 * 1024;
+
+// "<host>:<pid>:<nonce>"; 0: no identity.
+pid_t pid_in(const std::string& identity) {
+  const std::size_t nonce = identity.rfind(':');
+  const std::size_t colon = nonce == identity.npos || nonce == 0 ? identity.npos : identity.rfind(':', nonce - 1);
+  if (colon == identity.npos) return 0;
+  pid_t pid = 0;
+  std::from_chars(identity.data() + colon + 1, identity.data() + nonce, pid);
+  return pid;
+}
+
+bool lives(pid_t pid) {
+  // Where /proc hides the processes of other users, one that is there but not to be seen may well be it.
+  return process_start_time(pid) != 0 || (kill(pid, 0) != 0 && errno == EPERM);
+}
+
+int milliseconds_until(SteadyTime deadline) {
+  return static_cast<int>(std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now())).count());
+}
+
+UniqueFd connect_to(const LocalSupervisor& supervisor, SteadyTime deadline) {
+  for (;;) {
+    try {
+      return connect_to_control_socket(supervisor.control);
+    } catch (const std::system_error& error) {
+      const bool queue_is_full = error.code().value() == EAGAIN;
+      if (!queue_is_full || steady_now() >= deadline) throw NoAnswer(error.what());
+    }
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
+// One connection.
+class Conversation {
+ public:
+  explicit Conversation(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  void send(std::string_view text, SteadyTime deadline) {
+    while (!text.empty()) {
+      const ssize_t size = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0 && errno == EPIPE) return;  // it was refused: the reason is there to be read
+      if (size < 0 && errno != EAGAIN) fail("send");
+      if (size < 0)
+        wait_for(POLLOUT, deadline);
+      else
+        text.remove_prefix(static_cast<std::size_t>(size));
+    }
+  }
+
+  std::string line(SteadyTime deadline) {
+    for (;;) {
+      if (const std::size_t end = received_.find('\n'); end != received_.npos) {
+        const std::string line = received_.substr(0, end);
+        received_.erase(0, end + 1);
+        return line;
+      }
+      if (received_.size() > longest_line) throw NoAnswer("it sends a line without end");
+      receive(deadline);
+    }
+  }
+
+ private:
+  void receive(SteadyTime deadline) {
+    std::array<char, 16 * 1024> bytes;
+    const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (size > 0) received_.append(bytes.data(), static_cast<std::size_t>(size));
+    if (size == 0 || (size < 0 && errno == ECONNRESET)) throw NoAnswer("it ended before it answered");
+    if (size < 0 && errno != EAGAIN && errno != EINTR) fail("recv");
+    if (size < 0) wait_for(POLLIN, deadline);
+  }
+
+  void wait_for(short events, SteadyTime deadline) {
+    pollfd peer{fd_.get(), events, 0};
+    if (poll(&peer, 1, milliseconds_until(deadline)) == 0) throw NoAnswer("it does not answer");
+  }
+
+  [[noreturn]] static void fail(const char* call) {
+    throw NoAnswer(std::system_error(errno, std::generic_category(), call).what());
+  }
+
+  UniqueFd fd_;
+  std::string received_;
+};
+
+std::string request_line(const std::string& verb, const std::vector<std::string>& arguments) {
+  std::vector<std::string> quoted;
+  for (const std::string& argument : arguments) quoted.push_back(json_string(argument));
+  return fmt::format("1 {} [{}]\n", verb, fmt::join(quoted, ","));
+}
+
+// What stands behind `kind`, when the line is of that kind.
+std::optional<std::string_view> after(std::string_view kind, std::string_view line) {
+  if (!line.starts_with(kind) || line.size() <= kind.size() || line[kind.size()] != ' ') return std::nullopt;
+  line.remove_prefix(kind.size() + 1);
+  return is_json(line) ? std::optional(line) : std::nullopt;
+}
+
+std::optional<std::string> sentence_after(std::string_view kind, std::string_view line) {
+  const auto json = after(kind, line);
+  return json && json->starts_with('"') ? std::optional(json_unescape(*json)) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
+  std::vector<LocalSupervisor> found;
+  for (const std::string& path : scoreboard_paths(directory)) {
+    try {
+      const std::string identity = Scoreboard::open(path, false).identity();
+      const pid_t pid = pid_in(identity);
+      if (pid > 0 && lives(pid)) found.push_back({identity, pid, control_socket_path(directory, identity)});
+    } catch (const std::exception&) {  // of another version, another user's, or gone this moment
+    }
+  }
+  return found;
+}
+
+ControlAnswer ask(const LocalSupervisor& supervisor, const std::string& verb, const std::vector<std::string>& arguments,
+                  std::chrono::milliseconds patience, const std::function<void(const std::string&)>& progress) {
+  Conversation conversation(connect_to(supervisor, steady_now() + patience));
+  conversation.send(request_line(verb, arguments), steady_now() + patience);
+  for (;;) {
+    const std::string line = conversation.line(steady_now() + patience);
+    if (const auto json = after("ok", line)) return {true, std::string(*json)};
+    if (auto sentence = sentence_after("error", line)) return {false, std::move(*sentence)};
+    const auto sentence = sentence_after("progress", line);
+    if (!sentence) throw NoAnswer("it speaks another protocol");
+    if (progress) progress(*sentence);
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+// A supervisor of this machine that lives, as far as its pid says.
+struct LocalSupervisor {
+  std::string identity;
+  pid_t pid = 0;
+  std::string control;  // the path of its control socket
+};
+
+// Those whose scoreboards lie in `directory`, by identity.
+std::vector<LocalSupervisor> local_supervisors(const std::string& directory);
+
+// It did not answer in time, or not in the protocol of supervisor/control_socket.hpp, or it ended meanwhile.
+class NoAnswer : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct ControlAnswer {
+  bool ok = false;
+  std::string text;  // JSON when it is ok, else the supervisor's sentence
+};
+
+// Sends one request and waits for its answer, for as long as a line comes within `patience` after the other.  Throws
+// NoAnswer.
+ControlAnswer ask(const LocalSupervisor& supervisor, const std::string& verb, const std::vector<std::string>& arguments,
+                  std::chrono::milliseconds patience,
+                  const std::function<void(const std::string& sentence)>& progress = {});
+
+}  // namespace brood

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "shared/job/json_object.hpp"
+#include "shared/log_line.hpp"
+#include "shared/paths.hpp"
+#include "shared/units.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Between two lines: the worker has its grace first.
+constexpr auto longest_silence = 30s;
+constexpr std::array outcomes = {"retry", "dead", "discard"};
+
+constexpr const char* footer =
+    R"(The worker that runs the job is ended, and that run is not charged to the job as a crash.  The job that comes next
+is never hit: when this one has ended meanwhile, nothing happens.
+
+Exit status: 0 the job was ended; 69 a supervisor does not answer, or none runs here; 75 no worker of this machine and
+user runs the job now.)";
+
+struct Kill {
+  std::string jid, outcome = "retry";
+  bool json = false;
+};
+
+Kill parse(const std::vector<std::string>& args) {
+  Kill kill;
+  CLI::App app("Ends one running job of this machine: brood kill JID [OPTIONS]", "brood kill");
+  app.add_option("--outcome", kill.outcome, "What becomes of the job: retry (the default), dead or discard")
+      ->type_name("WHAT");
+  app.add_flag("--json", kill.json, "Answer in JSON");
+  app.footer(footer);
+  const std::vector<std::string> words = parse_arguments(app, args);
+  if (words.empty()) throw UsageError("the id of the job is missing");
+  if (words.size() > 1) refuse_arguments({words[1]});
+  if (std::find(outcomes.begin(), outcomes.end(), kill.outcome) == outcomes.end())
+    throw UsageError(fmt::format("--outcome must be retry, dead or discard, not \"{}\"", log::printable(kill.outcome)));
+  kill.jid = words[0];
+  return kill;
+}
+
+std::string what_becomes_of_it(const std::string& outcome) {
+  if (outcome == "retry") return "it is tried again";
+  return outcome == "dead" ? "it is in the dead set" : "it is discarded";
+}
+
+std::string ended_text(const Kill& kill, const JsonObject& ended) {
+  const auto ran = std::chrono::milliseconds(static_cast<std::int64_t>(ended.number("age").value_or(0) * 1000));
+  return fmt::format("ended {} {} of worker {}, pid {}, after {}: {}\n",
+                     log::printable(ended.string("class").value_or("")), log::printable(kill.jid),
+                     ended.integer("slot").value_or(-1), ended.integer("pid").value_or(0), duration_text(ran),
+                     what_becomes_of_it(kill.outcome));
+}
+
+}  // namespace
+
+int kill_command(const std::vector<std::string>& args) {
+  const Kill kill = parse(args);
+  const auto progress = [](const std::string& sentence) { fmt::print(stderr, "{}\n", log::printable(sentence)); };
+  const auto supervisors = local_supervisors(runtime_directory());
+  bool all_answered = true;
+  for (const LocalSupervisor& supervisor : supervisors) {
+    std::string trouble;
+    try {
+      const ControlAnswer answer = ask(supervisor, "kill", {kill.jid, kill.outcome}, longest_silence, progress);
+      if (answer.ok && answer.text == "null") continue;  // it does not run there
+      if (answer.ok) {
+        const JsonObject ended = JsonObject::parse(answer.text);
+        print(kill.json ? ended.text() + "\n" : ended_text(kill, ended));
+        return exit_status::ok;
+      }
+      trouble = answer.text;
+    } catch (const NoAnswer& none) {
+      trouble = none.what();
+    } catch (const BadJson& bad) {
+      trouble = bad.what();
+    }
+    all_answered = false;
+    fmt::print(stderr, "brood kill: supervisor {}: {}\n", supervisor.pid, log::printable(trouble));
+  }
+  if (kill.json) print("null\n");
+  if (supervisors.empty()) {
+    fmt::print(stderr, "brood kill: no supervisor of this user runs on this machine\n");
+    return exit_status::unavailable;
+  }
+  if (!all_answered) return exit_status::unavailable;
+  fmt::print(stderr, "brood kill: no worker of this machine runs a job {} now\n", log::printable(kill.jid));
+  return exit_status::try_again;
+}
+
+}  // namespace brood

@@ -1,0 +1,75 @@
+#include "supervisor/cli/machine_status.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "shared/identity.hpp"
+#include "shared/scoreboard.hpp"
+#include "supervisor/cli/scoreboards.hpp"
+
+namespace brood {
+namespace {
+
+double seconds(SteadyTime::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string state_of(const SlotSnapshot& worker, std::uint32_t flags, SteadyTime now) {
+  if (!process_lives(worker.pid, worker.start_time)) {
+    if (worker.rests_until > now) return "resting";
+    return worker.ready ? "gone" : "starting";
+  }
+  if (!worker.ready) return "starting";
+  if (worker.current >= 0) return "busy";
+  if (flags & slot_stop) return "stopping";
+  return flags & slot_quiet ? "quiet" : "idle";
+}
+
+WorkerStatus read_worker(const std::string& identity, int slot, const SlotSnapshot& worker, std::uint32_t flags,
+                         SteadyTime now) {
+  WorkerStatus status;
+  status.identity = identity;
+  status.slot = slot;
+  status.pid = worker.pid;
+  status.state = state_of(worker, flags, now);
+  status.processed = worker.processed;
+  status.failed = worker.failed;
+  if (status.state == "resting") status.rests_for = seconds(worker.rests_until - now);
+  if (status.state != "busy") return status;
+  status.job_class = worker.job_class;
+  status.jid = worker.jid;
+  status.queue = worker.queue;
+  status.age = std::max(0.0, seconds(now - worker.started_steady));
+  if (worker.deadline) status.deadline_in = seconds(*worker.deadline - now);
+  return status;
+}
+
+void add(ClassUsage& sum, const ClassUsage& usage) {
+  sum.job_class = usage.job_class;
+  sum.runs += usage.runs;
+  sum.failed += usage.failed;
+  sum.crashed += usage.crashed;
+  sum.cpu_us += usage.cpu_us;
+  sum.wall_us += usage.wall_us;
+  sum.peak_rss_kb = std::max(sum.peak_rss_kb, usage.peak_rss_kb);
+}
+
+}  // namespace
+
+MachineStatus read_scoreboards(const std::string& directory) {
+  MachineStatus status;
+  std::map<std::string, ClassUsage> classes;
+  for (const std::string& path : scoreboard_paths(directory)) try {
+      const Scoreboard board = Scoreboard::open(path, false);
+      const SteadyTime now = steady_now();
+      for (int i = 0; i < board.slots(); ++i) {
+        const SlotSnapshot worker = snapshot(board.slot(i));
+        if (worker.pid > 0 || worker.rests_until > now)
+          status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
+      }
+      for (const ClassUsage& usage : read_class_usage(board)) add(classes[usage.job_class], usage);
+    } catch (const std::exception&) {  // of another version, another user's, or gone this moment
+    }
+  for (auto& [name, usage] : classes) status.classes.push_back(std::move(usage));
+  return status;
+}
+
+}  // namespace brood

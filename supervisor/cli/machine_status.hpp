@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/class_usage.hpp"
+
+namespace brood {
+
+// A worker of this machine, as its slot in a scoreboard says.
+struct WorkerStatus {
+  std::string identity;
+  int slot = 0;
+  std::int64_t pid = 0;
+  std::string state;                  // starting, idle, busy, quiet, stopping, gone, or resting: nobody is in the slot
+  std::string job_class, jid, queue;  // of the job that it runs
+  double age = 0;                     // seconds that the job has run
+  std::optional<double> deadline_in;  // seconds until the job's time is over; negative: it is
+  std::optional<double> rests_for;    // seconds until a resting slot is filled
+  std::uint64_t processed = 0, failed = 0;
+};
+
+// What the supervisors of this machine and user say, dead ones included while their scoreboards lie there.
+struct MachineStatus {
+  std::vector<WorkerStatus> workers;
+  std::vector<ClassUsage> classes;  // of all of them together, by name
+};
+
+// Reads every scoreboard of `directory`; what cannot be read is left out.
+MachineStatus read_scoreboards(const std::string& directory);
+
+}  // namespace brood

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+#include "shared/store/crash_book.hpp"
+
+namespace brood {
+
+// One entry of Sidekiq's process list: a supervisor of brood, or a Ruby Sidekiq.
+struct ProcessStatus {
+  std::string identity, hostname, tag, version;
+  std::int64_t pid = 0;
+  std::vector<std::string> queues, labels;
+  std::int64_t concurrency = 0, busy = 0, rss_kb = 0, rtt_us = 0;
+  bool quiet = false;
+  double started_at = 0, beat = 0;  // epoch seconds
+};
+
+struct QueueStatus {
+  std::string name;
+  std::optional<std::int64_t> size;  // nullopt: the key is no list
+  double latency = 0;                // seconds that the next job has waited
+};
+
+struct RedisStatus {
+  std::int64_t processed = 0, failed = 0, enqueued = 0, scheduled = 0, retries = 0, dead = 0;
+  std::vector<ProcessStatus> processes;
+  std::vector<QueueStatus> queues;  // by name
+  std::vector<Crash> crashes;       // the latest first
+};
+
+// Throws ConnectionLost or UnexpectedReply.
+RedisStatus ask_redis(Connection& redis);
+
+}  // namespace brood

@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include "shared/job/json.hpp"
+#include "supervisor/cli/status_report.hpp"
+
+namespace brood {
+namespace {
+
+std::string json_strings(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(json_string(text));
+  return fmt::format("[{}]", fmt::join(quoted, ","));
+}
+
+std::string json_list(const auto& items, auto&& json_of) {
+  std::vector<std::string> all;
+  for (const auto& item : items) all.push_back(json_of(item));
+  return fmt::format("[{}]", fmt::join(all, ","));
+}
+
+std::string json_of_process(const ProcessStatus& process) {
+  return fmt::format(
+      R"({{"identity":{},"hostname":{},"pid":{},"tag":{},"version":{},"labels":{},"queues":{},"concurrency":{},"busy":{},)"
+      R"("quiet":{},"rss_kb":{},"rtt_us":{},"started_at":{:.3f},"beat":{:.3f}}})",
+      json_string(process.identity), json_string(process.hostname), process.pid, json_string(process.tag),
+      json_string(process.version), json_strings(process.labels), json_strings(process.queues), process.concurrency,
+      process.busy, process.quiet, process.rss_kb, process.rtt_us, process.started_at, process.beat);
+}
+
+std::string json_of_queue(const QueueStatus& queue) {
+  return fmt::format(R"({{"name":{},"size":{},"latency":{:.3f}}})", json_string(queue.name),
+                     queue.size ? std::to_string(*queue.size) : "null", queue.latency);
+}
+
+std::string json_seconds(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.3f}", *seconds) : "null";
+}
+
+std::string json_of_worker(const WorkerStatus& worker) {
+  const bool busy = worker.state == "busy";
+  const std::string job = busy ? fmt::format(R"({{"class":{},"jid":{},"queue":{},"age":{:.3f},"deadline_in":{}}})",
+                                             json_string(worker.job_class), json_string(worker.jid),
+                                             json_string(worker.queue), worker.age, json_seconds(worker.deadline_in))
+                               : "null";
+  return fmt::format(
+      R"({{"identity":{},"slot":{},"pid":{},"state":{},"rests_for":{},"job":{},"processed":{},"failed":{}}})",
+      json_string(worker.identity), worker.slot, worker.pid, json_string(worker.state), json_seconds(worker.rests_for),
+      job, worker.processed, worker.failed);
+}
+
+std::string json_of_class(const ClassUsage& usage) {
+  return fmt::format(
+      R"({{"name":{},"runs":{},"failed":{},"crashed":{},"cpu_s":{:.6f},"wall_s":{:.6f},"peak_rss_kb":{}}})",
+      json_string(usage.job_class), usage.runs, usage.failed, usage.crashed, static_cast<double>(usage.cpu_us) / 1e6,
+      static_cast<double>(usage.wall_us) / 1e6, usage.peak_rss_kb);
+}
+
+std::string json_of_crash(const Crash& crash) {
+  return fmt::format(
+      R"({{"fingerprint":{},"count":{},"at":{:.3f},"class":{},"error_class":{},"message":{},"jid":{},"queue":{},)"
+      R"("identity":{},"frames":{}}})",
+      json_string(crash.fingerprint), crash.count, crash.at, json_string(crash.job_class),
+      json_string(crash.error_class), json_string(crash.message), json_string(crash.jid), json_string(crash.queue),
+      json_string(crash.identity), json_strings(crash.frames));
+}
+
+}  // namespace
+
+std::string crash_json(const Crash& crash) { return json_of_crash(crash) + "\n"; }
+
+std::string status_json(const StatusReport& report) {
+  const RedisStatus* const redis = report.redis ? &*report.redis : nullptr;
+  const auto total = [&](std::int64_t RedisStatus::*member) { return redis ? std::to_string(redis->*member) : "null"; };
+  return fmt::format(
+      R"({{"redis":{},"error":{},"processed":{},"failed":{},"enqueued":{},"scheduled":{},"retries":{},"dead":{},)"
+      R"("processes":{},"queues":{},"workers":{},"classes":{},"crashes":{}}})"
+      "\n",
+      report.address.empty() ? "null" : json_string(report.address), redis ? "null" : json_string(report.error),
+      total(&RedisStatus::processed), total(&RedisStatus::failed), total(&RedisStatus::enqueued),
+      total(&RedisStatus::scheduled), total(&RedisStatus::retries), total(&RedisStatus::dead),
+      redis ? json_list(redis->processes, json_of_process) : "null",
+      redis ? json_list(redis->queues, json_of_queue) : "null", json_list(report.machine.workers, json_of_worker),
+      json_list(report.machine.classes, json_of_class), redis ? json_list(redis->crashes, json_of_crash) : "null");
+}
+
+}  // namespace brood

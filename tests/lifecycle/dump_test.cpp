@@ -1,0 +1,162 @@
+#define BOOST_TEST_MODULE dump
+#include <simdjson.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "shared/check.hpp"
+#include "shared/identity.hpp"
+#include "shared/scoreboard.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+CommandResult dump(const BroodProcess& brood, std::vector<std::string> arguments = {}) {
+  arguments.insert(arguments.begin(), "dump");
+  return run_brood(arguments, brood.environment());
+}
+
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+char state_of(pid_t pid) {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+    return 'R';
+  return info.si_code == CLD_STOPPED ? 'T' : 'Z';
+}
+
+// A process that a scoreboard names as a worker, and that is none.
+class FakeWorker {
+ public:
+  FakeWorker(Scoreboard& board, int slot, const std::function<void()>& body) : pid_(check("fork", fork())) {
+    if (pid_ == 0) {
+      body();
+      board.slot(slot).ready = 1;
+      for (;;) pause();
+    }
+    board.slot(slot).start_time = process_start_time(pid_);
+    board.slot(slot).pid = pid_;
+    board.slot(slot).current = -1;
+    BOOST_REQUIRE(eventually([&] { return board.slot(slot).ready == 1; }));
+  }
+  ~FakeWorker() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_dump_shows_what_every_worker_calls_and_all_go_on) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 3});
+  enqueue(redis, {payload_text("Stubborn", "[600000]", 1), payload_text("PoliteLoop", "[600000]", 2)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return jobs_in_flight(redis) == 2; }, 20s), brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return holds(brood.log(), "event=ready"); }, 20s));
+  const std::vector<pid_t> workers = brood.workers();
+
+  for (int round = 0; round < 5; ++round) {
+    const CommandResult result = dump(brood);
+    BOOST_TEST(result.status == 0, result.errors << result.output);
+    BOOST_TEST(holds(result.output, "Stubborn::perform()"), result.output);
+    BOOST_TEST(holds(result.output, "PoliteLoop::perform(brood::Context&)"), result.output);
+    BOOST_TEST(holds(result.output, "without a job"), result.output);
+    // What lies beneath every job says nothing.
+    BOOST_TEST(!holds(result.output.substr(0, result.output.find("without a job")), "brood::run_worker"));
+  }
+
+  BOOST_TEST(brood.workers() == workers, boost::test_tools::per_element());
+  BOOST_TEST(redis.size_of("retry") == 0u);
+  BOOST_TEST(jobs_in_flight(redis) == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_dump_in_json_names_worker_job_and_frames_of_the_slots_asked_for) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 2});
+  enqueue(redis, {payload_text("Stubborn", "[600000]", 1), payload_text("Stubborn", "[600000]", 2)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return jobs_in_flight(redis) == 2; }, 20s), brood.log_tail());
+
+  const CommandResult result = dump(brood, {"--json", "1"});
+
+  BOOST_TEST(result.status == 0);
+  simdjson::dom::parser parser;
+  const simdjson::dom::element found = parser.parse(result.output);
+  BOOST_TEST_REQUIRE(found["workers"].get_array().size() == 1u);
+  const simdjson::dom::element worker = found["workers"].at(0);
+  BOOST_TEST(worker["slot"].get_int64().value() == 1);
+  BOOST_TEST(worker["trouble"].is_null());
+  BOOST_TEST(std::string(worker["job"]["class"]) == "Stubborn");
+  BOOST_TEST(std::string(worker["job"]["jid"]).size() == 24u);
+  bool found_it = false;
+  for (const simdjson::dom::element frame : worker["frames"])
+    found_it = found_it || (std::string(frame["function"]) == "Stubborn::perform()" &&
+                            std::string(frame["module"]) == "libexamples.so" && frame["line"].get_int64().value() > 0);
+  BOOST_TEST(found_it, result.output);
+  BOOST_TEST(dump(brood, {"17"}).status == 69);
+}
+
+BOOST_AUTO_TEST_CASE(a_stopped_worker_is_said_to_be_stopped_and_the_others_answer) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 2});
+  enqueue(redis, {payload_text("Stubborn", "[600000]", 1), payload_text("Stubborn", "[600000]", 2)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return jobs_in_flight(redis) == 2; }, 20s), brood.log_tail());
+  const pid_t stopped = brood.workers().at(0);
+  kill(stopped, SIGSTOP);
+
+  const CommandResult result = dump(brood);
+
+  BOOST_TEST(result.status == 75);
+  BOOST_TEST(holds(result.output, "it is stopped"), result.output);
+  BOOST_TEST(holds(result.output, "Stubborn::perform()"), result.output);
+  kill(stopped, SIGCONT);
+  BOOST_TEST(eventually([&] { return dump(brood).status == 0; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_whose_job_has_taken_the_handler_away_is_not_stopped_by_the_question) {
+  const TemporaryDirectory runtime;
+  Scoreboard board = Scoreboard::create(runtime.path(), "host:1:aaaaaaaaaaaa", 4);
+  const FakeWorker by_default(board, 0, [] { signal(SIGTTIN, SIG_DFL); });
+  const FakeWorker ignores(board, 1, [] { signal(SIGTTIN, SIG_IGN); });
+  const FakeWorker blocks(board, 2, [] {
+    signal(SIGTTIN, [](int) {});
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+  });
+  const FakeWorker silent(board, 3, [] { signal(SIGTTIN, [](int) {}); });
+
+  const auto begun = std::chrono::steady_clock::now();
+  const CommandResult result = run_brood({"dump"}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+
+  BOOST_TEST(result.status == 75);
+  BOOST_TEST((std::chrono::steady_clock::now() - begun < 4s));  // all of them are waited for together
+  const std::size_t first = result.output.find("was not asked: its job has taken the handler away");
+  BOOST_TEST_REQUIRE(first != std::string::npos, result.output);
+  BOOST_TEST(result.output.find("was not asked", first + 1) != std::string::npos, result.output);
+  BOOST_TEST(holds(result.output, "it does not answer: its job has blocked the signal"), result.output);
+  BOOST_TEST(holds(result.output, "it does not answer: its state is S"), result.output);
+  for (const FakeWorker* worker : {&by_default, &ignores, &blocks, &silent}) BOOST_TEST(state_of(worker->pid()) == 'R');
+}
+
+BOOST_AUTO_TEST_CASE(without_workers_there_is_nothing_to_dump) {
+  const TemporaryDirectory runtime;
+  const Scoreboard empty = Scoreboard::create(runtime.path(), "host:1:aaaaaaaaaaaa", 4);
+  const CommandResult result = run_brood({"dump", "--json"}, {{"RUNTIME_DIRECTORY", runtime.path()}});
+  BOOST_TEST(result.status == 69);
+  BOOST_TEST(result.output == "{\"workers\":[]}\n");
+}

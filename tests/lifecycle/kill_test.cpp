@@ -1,0 +1,177 @@
+#define BOOST_TEST_MODULE kill
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "shared/job/payload.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* grace = "[worker]\ntimeout_grace = \"200ms\"\n";
+
+std::string jid_of(int number) { return *Payload::parse(payload_text("Zip", "[]", number)).string("jid"); }
+
+CommandResult kill_job(const BroodProcess& brood, const std::string& jid, const std::string& outcome = "") {
+  std::vector<std::string> arguments = {"kill", jid};
+  if (!outcome.empty()) arguments.insert(arguments.end(), {"--outcome", outcome});
+  return run_brood(arguments, brood.environment());
+}
+
+struct Running {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  Ledger ledger{directory / "ledger"};
+  BroodProcess brood;
+
+  explicit Running(int workers = 1) : brood(redis, {.workers = workers, .config = grace}) {
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return brood.log().find("event=ready") != std::string::npos; }, 30s),
+                          brood.log_tail());
+  }
+  // Such a job runs, and does not look whether it should stop.
+  void begin(int number, const std::string& more = "") {
+    enqueue(redis, {payload_text("Stubborn", "[600000]", number, more)});
+    BOOST_REQUIRE_MESSAGE(
+        eventually([&] { return brood.log().find("event=job_started jid=" + jid_of(number)) != std::string::npos; },
+                   20s),
+        brood.log_tail());
+  }
+  bool performs(int number) {
+    const std::string id = "after" + std::to_string(number);
+    enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + id + "\",0]", 500 + number)});
+    return eventually([&] { return ledger.done().contains(id); }, 20s);
+  }
+  bool nothing_is_left() {
+    return eventually([&] {
+      return jobs_in_flight(redis) == 0 && redis.size_of("retry") == 0 && redis.size_of("dead") == 0 &&
+             redis.size_of("queue:default") == 0;
+    });
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_killed_job_is_retried_without_being_charged_a_crash) {
+  Running running;
+  running.begin(1);
+
+  const CommandResult killed = kill_job(running.brood, jid_of(1));
+
+  BOOST_TEST(killed.status == 0, killed.errors << running.brood.log_tail());
+  BOOST_TEST(killed.output.starts_with("ended Stubborn " + jid_of(1) + " of worker 0, pid "), killed.output);
+  BOOST_TEST(killed.output.ends_with(": it is tried again\n"), killed.output);
+  BOOST_TEST(eventually([&] { return running.redis.size_of("retry") == 1; }, 20s), running.brood.log_tail());
+  const Payload job = Payload::parse(running.redis.zrange("retry")[0].first);
+  BOOST_TEST(*job.string("jid") == jid_of(1));
+  BOOST_TEST(!job.raw("crash_count"));
+  BOOST_TEST(running.redis.size_of("dead") == 0u);
+  BOOST_TEST(running.performs(1), running.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_job_goes_to_the_dead_set_when_that_is_asked_for) {
+  Running running;
+  running.begin(1);
+  BOOST_TEST(kill_job(running.brood, jid_of(1), "dead").status == 0);
+  BOOST_TEST(eventually([&] { return running.redis.size_of("dead") == 1; }, 20s), running.brood.log_tail());
+  BOOST_TEST(*Payload::parse(running.redis.zrange("dead")[0].first).string("jid") == jid_of(1));
+  BOOST_TEST(running.redis.size_of("retry") == 0u);
+  BOOST_TEST(running.performs(1), running.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_killed_job_is_gone_when_it_is_to_be_discarded) {
+  Running running;
+  running.begin(1);
+  BOOST_TEST(kill_job(running.brood, jid_of(1), "discard").status == 0);
+  BOOST_TEST(running.nothing_is_left(), running.brood.log_tail());
+  BOOST_TEST(running.performs(1), running.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(only_the_job_of_that_id_is_ended) {
+  Running running(2);
+  running.begin(1);
+  running.begin(2);
+  BOOST_TEST(kill_job(running.brood, jid_of(2), "discard").status == 0);
+  BOOST_TEST(eventually([&] { return jobs_in_flight(running.redis) == 1; }), running.brood.log_tail());
+  BOOST_TEST(running.performs(1), running.brood.log_tail());
+  BOOST_TEST(running.brood.log().find("event=job_started jid=" + jid_of(1)) != std::string::npos);
+  BOOST_TEST(kill_job(running.brood, jid_of(1), "discard").status == 0);
+  BOOST_TEST(running.nothing_is_left());
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_has_ended_or_never_was_is_not_running_here) {
+  Running running;
+  BOOST_TEST(running.performs(1));
+  const std::vector<pid_t> workers = running.brood.workers();
+  for (const std::string& jid : {jid_of(501), jid_of(7), std::string("no \"jid\"\n"), std::string(70'000, 'x')}) {
+    const CommandResult killed = kill_job(running.brood, jid);
+    BOOST_TEST((killed.status == 75 || jid.size() > 60'000), killed.errors);
+    BOOST_TEST(killed.status != 0);
+  }
+  BOOST_TEST(running.brood.workers() == workers, boost::test_tools::per_element());
+}
+
+// The id is asked for while jobs come and go: whatever the kill hits, it is the job of that id and no other.
+BOOST_AUTO_TEST_CASE(a_kill_that_comes_too_late_hits_no_other_job) {
+  Running running;
+  constexpr int jobs = 60;
+  enqueue_ledger_jobs(running.redis, running.ledger.path(), jobs, 20);
+  int ended = 0, number = 0;
+  for (const std::string& payload : running.redis.lrange("queue:default")) {
+    if (number++ % 4 != 0) continue;
+    const std::string jid = *Payload::parse(payload).string("jid");
+    ended += kill_job(running.brood, jid, "discard").status == 0;
+  }
+  BOOST_TEST(running.nothing_is_left(), running.brood.log_tail());
+  // A job is done, or it was ended by hand; one that was ended may have been done a moment before.
+  BOOST_TEST(static_cast<int>(running.ledger.done().size()) >= jobs - ended);
+  for (const auto& [id, times] : running.ledger.begun()) BOOST_TEST(times == 1, id << " ran " << times << " times");
+}
+
+BOOST_AUTO_TEST_CASE(of_two_supervisors_the_one_that_runs_the_job_ends_it) {
+  RedisServer redis;
+  const auto home = std::make_shared<TemporaryDirectory>();
+  BroodProcess first(redis, {.workers = 1, .queues = {"one"}, .config = grace, .home = home});
+  BroodProcess second(redis, {.workers = 1, .queues = {"two"}, .config = grace, .home = home});
+  enqueue(redis, {payload_text("Stubborn", "[600000]", 1)}, "one");
+  enqueue(redis, {payload_text("Stubborn", "[600000]", 2)}, "two");
+  BOOST_REQUIRE_MESSAGE(eventually(
+                            [&] {
+                              const std::string log = first.log();  // both write to one file
+                              return log.find("jid=" + jid_of(1)) != log.npos &&
+                                     log.find("jid=" + jid_of(2)) != log.npos;
+                            },
+                            30s),
+                        first.log_tail());
+
+  for (const int number : {2, 1}) {
+    BOOST_TEST(kill_job(first, jid_of(number), "dead").status == 0, first.log_tail());
+    BOOST_TEST(kill_job(first, jid_of(number), "dead").status == 75);
+  }
+  BOOST_TEST(eventually([&] { return redis.size_of("dead") == 2; }, 20s), first.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(the_control_socket_is_gone_with_its_supervisor) {
+  Running running;
+  running.brood.term();
+  BOOST_TEST(running.brood.wait_exit().value_or(-1) == 0);
+  const CommandResult killed = kill_job(running.brood, jid_of(1));
+  BOOST_TEST(killed.status == 69);
+  BOOST_TEST(killed.errors == "brood kill: no supervisor of this user runs on this machine\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_stopped_supervisor_is_said_not_to_answer) {
+  Running running;
+  running.brood.signal(SIGSTOP);
+  const CommandResult killed = kill_job(running.brood, jid_of(1));
+  running.brood.signal(SIGCONT);
+  BOOST_TEST(killed.status == 69);
+  BOOST_TEST(killed.errors.find("it does not answer") != std::string::npos, killed.errors);
+}

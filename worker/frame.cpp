@@ -47,7 +47,8 @@ std::string to_text(int number, const Frame& frame) {
   }
   std::string text = fmt::format("#{} {}", number, printable(frame.function, longest_function));
   if (!frame.file.empty()) text += fmt::format(" at {}:{}", printable(file_name(frame.file), longest_name), frame.line);
-  return text + (frame.inlined ? " (inlined)" : place.empty() ? "" : " (" + place + ")");
+  if (frame.inlined) place += place.empty() ? "inlined" : ", inlined";
+  return place.empty() ? text : text + " (" + place + ")";
 }
 
 std::vector<Frame> raw_frames(const CapturedStack& stack) {

@@ -20,8 +20,8 @@ struct Frame {
   bool inlined = false;  // into the frame behind it, which has the same address
 };
 
-// `#0 decode(Image&) at decode.cpp:42 (libjobs.so+0x1a2b)`, or, of what has no name,
-// `#0 libjobs.so+0x1a2b [build id 1f2e...]`.  Valid UTF-8 of a bounded length, whatever the names hold.
+// `#0 decode(Image&) at decode.cpp:42 (libjobs.so+0x1a2b)`, with `, inlined` behind the place if it is; or, of what has
+// no name, `#0 libjobs.so+0x1a2b [build id 1f2e...]`.  Valid UTF-8 of a bounded length, whatever the names hold.
 std::string to_text(int number, const Frame& frame);
 
 // One frame for each address, with what the record alone says.  Of a record without frames only the program counter.

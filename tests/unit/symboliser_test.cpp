@@ -83,7 +83,9 @@ BOOST_AUTO_TEST_CASE(inlined_calls_are_frames_of_their_own_with_names_and_lines)
     BOOST_TEST(frame.file.ends_with("/stack_site.cpp"));
     BOOST_TEST(frame.module == "libstack_site.so");
   }
-  BOOST_TEST(to_text(2, frames[2]) == "#2 pixels::Decoder::row(int volatile*) at stack_site.cpp:21 (inlined)");
+  const std::string inlined = to_text(2, frames[2]);
+  BOOST_TEST(inlined.starts_with("#2 pixels::Decoder::row(int volatile*) at stack_site.cpp:21 (libstack_site.so+0x"));
+  BOOST_TEST(inlined.ends_with(", inlined)"));
   BOOST_TEST(to_text(3, frames[3])
                  .starts_with("#3 pixels::decode(pixels::Image const&) at stack_site.cpp:27 (libstack_site.so+0x"));
 }

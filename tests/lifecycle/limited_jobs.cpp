@@ -125,8 +125,14 @@ struct EatMemory {
 // Leaves nothing for anybody, not even for small things.
 struct LeakEverything {
   void perform() {
+    std::size_t left = 512 << 20;  // a machine whose limits do not hold must survive this
     for (std::size_t size = 1 << 20; size >= 16; size /= 2) {
-      while (auto* const leaked = static_cast<char*>(::operator new(size, std::nothrow))) leaked[0] = 1;
+      while (left >= size) {
+        auto* const leaked = static_cast<char*>(::operator new(size, std::nothrow));
+        if (leaked == nullptr) break;
+        leaked[0] = 1;
+        left -= size;
+      }
     }
     throw std::bad_alloc();
   }

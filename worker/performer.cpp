@@ -1,0 +1,215 @@
+#include "worker/performer.hpp"
+
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+
+#include "shared/log.hpp"
+#include "worker/crash_handler.hpp"
+#include "worker/failed_job.hpp"
+#include "worker/offspring.hpp"
+#include "worker/own_memory.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto look_for_the_end = 1000ms;
+
+// A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
+constexpr auto shortest_run_before_requeue = 1s;
+
+bool has_markup(std::string_view text) { return text.find_first_of("<>&\"'") != std::string_view::npos; }
+
+std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
+  std::uint32_t flags = 0;
+  if (const auto* known = registry.find(job.job_class())) {
+    if (known->has_hooks()) flags |= class_has_hooks;
+    if (known->has_death_handlers()) flags |= library_has_death_handlers;
+  }
+  for (const auto* member : {"class", "jid", "wrapped", "display_class"}) {
+    if (has_markup(job.string(member).value_or(""))) flags |= class_is_unsafe_html;
+  }
+  return flags;
+}
+
+double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
+
+// It did what it was asked to; but a job that is requeued each time its time is up would go on for ever.
+Performed wound_up_at_timeout(SteadyTime started) {
+  Failure failure;
+  failure.error_class = "JobTimeout";
+  failure.message = fmt::format("wound up after {:.1f}s, when its timeout had passed", seconds_since(started));
+  return {Performed::Kind::failed, std::move(failure)};
+}
+
+void log_end(log::Level level, std::string_view event, const Payload& job, const std::string& queue,
+             SteadyTime started) {
+  log::write(level, event,
+             {{"jid", job.jid()},
+              {"class", job.display_class()},
+              {"queue", queue},
+              {"elapsed", fmt::format("{:.3f}", seconds_since(started))}});
+}
+
+void log_failure(const Payload& job, const std::string& queue, SteadyTime started, const Failure& failure) {
+  log::warn("job_failed", {{"jid", job.jid()},
+                           {"class", job.display_class()},
+                           {"queue", queue},
+                           {"elapsed", fmt::format("{:.3f}", seconds_since(started))},
+                           {"error", failure.error_class},
+                           {"message", failure.message}});
+}
+
+}  // namespace
+
+Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control)
+    : config_(config), seat_(seat), slot_(slot), control_(control), output_(seat.output, seat.output_token) {}
+
+void Performer::load_libraries() {
+  for (const std::string& path : config_.require) registry_.load(path);
+  note_libraries();
+  surroundings_.emplace();
+  memory_limit_.emplace(seat_.in_memory_cgroup ? 0 : config_.worker.memory_limit_bytes);
+}
+
+std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue) {
+  std::optional<Payload> job;
+  std::string unreadable;
+  try {
+    job = Payload::parse(text);
+  } catch (const BadPayload& bad) {
+    unreadable = bad.what();
+  }
+  meter_.begin();
+  slot_.record().cpu_before_us.store(meter_.cpu_before().count());
+  const SteadyTime started = steady_now();
+  const bool begun =
+      job ? slot_.begin(entry, job->jid(), job->display_class(), wall_now(), started, class_flags(registry_, *job))
+          : slot_.begin(entry, "", "", wall_now(), started, 0);
+  if (!begun) return std::nullopt;
+  ++age_.jobs;
+  if (!job) return bury(entry, text, queue, unreadable);
+
+  if (const auto timeout = timeout_of(registry_, *job, config_.worker.job_timeout))
+    slot_.set_deadline(started + *timeout);
+  if (config_.log_jobs)
+    log::info("job_started", {{"jid", job->jid()}, {"class", job->display_class()}, {"queue", queue}});
+  const Performed performed = perform_within_limits(*job, queue, started);
+  end_if_a_copy(*job);
+  const JobUsage used = meter_.end();
+  if (seat_.usage) add_run(*seat_.usage, job->display_class(), used, performed.kind == Performed::Kind::failed);
+  return settle(entry, *job, queue, performed, started);
+}
+
+// A job that finds no memory under its limit has failed like any other; but what it has leaked is still there.
+Performed Performer::perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started) {
+  Performed performed;
+  try {
+    const auto imposed = memory_limit_->impose();
+    performed = perform(registry_, job, queue, job_host());
+  } catch (const std::bad_alloc&) {  // nor was there any left for what surrounds the job's code
+    if (!memory_limit_->in_force()) throw;
+    performed.kind = Performed::Kind::failed;
+    performed.failure.error_class = "std::bad_alloc";
+  }
+  if (performed.kind == Performed::Kind::interrupted && out_of_time()) return wound_up_at_timeout(started);
+  if (performed.kind != Performed::Kind::failed) return performed;
+  if (auto out_of_memory = memory_limit_->judge(performed.failure)) {
+    performed.failure = std::move(*out_of_memory);
+    age_.ran_out_of_memory = true;
+  }
+  return performed;
+}
+
+Outcome Performer::settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
+                          SteadyTime started) {
+  switch (performed.kind) {
+    case Performed::Kind::succeeded:
+      end_entry(entry, EntryState::succeeded);
+      if (config_.log_jobs) log_end(log::Level::info, "job_done", job, queue, started);
+      return {};
+    case Performed::Kind::interrupted:
+      end_entry(entry, EntryState::interrupted);
+      slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
+      if (config_.log_jobs) log_end(log::Level::info, "job_interrupted", job, queue, started);
+      return requeue(job, started);
+    case Performed::Kind::failed:
+      break;
+  }
+  // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
+  end_entry(entry, EntryState::failed);
+  Outcome outcome = settle_failure(registry_, job, queue, performed.failure, config_);
+  end_if_a_copy(job);
+  if (!slot_.let_go(entry)) wait_for_the_end();
+  if (config_.log_jobs) log_failure(job, queue, started, performed.failure);
+  return outcome;
+}
+
+Outcome Performer::bury(int entry, const std::string& text, const std::string& queue, const std::string& why) {
+  end_entry(entry, EntryState::failed);
+  slot_.let_go(entry);
+  return bury_unreadable(text, queue, why);
+}
+
+Outcome Performer::requeue(const Payload& job, SteadyTime started) const {
+  const WallTime now = wall_now();
+  const Payload again = job.with({{"enqueued_at", json_time(now, job.time_unit())}});
+  if (steady_now() - started < shortest_run_before_requeue)
+    return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + shortest_run_before_requeue)};
+  return {Outcome::Kind::requeue_back, again.text(), 0};
+}
+
+void Performer::clean_up() {
+  surroundings_->restore();
+  output_.end_job(slot_.record());
+  adopt_orphans();
+  reap_orphans();
+  note_libraries();
+}
+
+std::optional<RecycleReason> Performer::reason_to_recycle() {
+  if (config_.worker.max_rss_bytes > 0) age_.rss_bytes = read_own_memory().resident_bytes;
+  return judge_recycling(config_.worker, age_);
+}
+
+JobHost Performer::job_host() {
+  return {.stopping = [this] { return control_.told_to_stop() || out_of_time(); },
+          .time_left = [this] { return time_left(); },
+          .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); }};
+}
+
+std::optional<std::chrono::milliseconds> Performer::time_left() const {
+  const auto deadline = slot_.deadline();
+  if (!deadline) return std::nullopt;
+  return std::chrono::ceil<std::chrono::milliseconds>(*deadline - steady_now());
+}
+
+bool Performer::out_of_time() const { return time_left().value_or(1ms) <= 0ms; }
+
+void Performer::end_entry(int entry, EntryState state) {
+  if (!slot_.end(entry, state)) wait_for_the_end();
+}
+
+// The supervisor has decided what becomes of this job, and ends this worker.
+void Performer::wait_for_the_end() {
+  log::flush();
+  while (!control_.supervisor_gone()) control_.wait(look_for_the_end);
+  _exit(EX_SOFTWARE);
+}
+
+// A job that forks and lets both processes return: the copy holds the worker's connection and its slot, and must touch
+// neither.
+void Performer::end_if_a_copy(const Payload& job) const {
+  if (surroundings_->still_the_worker()) return;
+  log::error("copy_of_worker_ended", {{"jid", job.jid()},
+                                      {"class", job.display_class()},
+                                      {"hint", "the job forked, and its child returned; it should end by _exit"}});
+  log::flush();
+  _exit(EX_SOFTWARE);
+}
+
+}  // namespace brood

@@ -19,12 +19,13 @@ constexpr std::size_t max_lines = 100, max_message = 1'500, max_build_ids = 10, 
 std::string without_markup(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<')
+    if (c == '<') {
       out += "\u2039";
-    else if (c == '>')
+    } else if (c == '>') {
       out += "\u203a";
-    else
+    } else {
       out += c;
+    }
   }
   return out;
 }

@@ -102,12 +102,13 @@ class Module {
     Dwarf_Addr bias = 0;
     Dwarf_Die* unit = unit_at(place.offset, bias);
     if (unit == nullptr) return frames.push_back(std::move(place));
-    if (Dwarf_Line* line = dwarf_getsrc_die(unit, place.offset - bias); line != nullptr) {
+    const Dwarf_Addr address = place.offset - bias;
+    if (Dwarf_Line* line = dwarf_getsrc_die(unit, address); line != nullptr) {
       const char* file = dwarf_linesrc(line, nullptr, nullptr);
       if (file != nullptr) place.file = file;
       dwarf_lineno(line, &place.line);
     }
-    append_scopes(unit, place.offset - bias, std::move(place), frames);
+    append_scopes(unit, address, std::move(place), frames);
   }
 
  private:

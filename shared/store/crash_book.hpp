@@ -21,7 +21,7 @@ struct Crash {
 
 // How many fingerprints the book holds, and for how long: the oldest leave first.
 inline constexpr int max_noted_crashes = 200;
-inline constexpr std::int64_t crashes_are_kept_s = 90 * 86'400;
+inline constexpr std::int64_t crashes_are_kept_s = std::int64_t{90} * 86'400;
 
 // Adds a crash to the book that all supervisors of one Redis share.  A stack with names outlives later ones without.
 // Throws ConnectionLost or UnexpectedReply.

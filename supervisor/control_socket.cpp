@@ -1,25 +1,19 @@
 #include "supervisor/control_socket.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
-#include "shared/check.hpp"
-#include "shared/clock.hpp"
 #include "shared/job/json.hpp"
 #include "shared/log.hpp"
+#include "supervisor/control_path.hpp"
+#include "supervisor/control_protocol.hpp"
 
 namespace brood {
 namespace {
@@ -29,95 +23,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t most_clients = 16;
 constexpr std::size_t longest_request = 64 * 1024;
 constexpr std::size_t most_unread = 1024 * 1024;
-constexpr std::size_t longest_verb = 32;
 constexpr auto patience = 10s;
 constexpr auto pause_without_descriptors = 1s;
-
-sockaddr_un address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) throw std::length_error("too long for a socket address: " + path);
-  path.copy(address.sun_path, path.size());
-  return address;
-}
-
-UniqueFd stream_socket() {
-  return UniqueFd(check("socket", ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
-}
-
-bool somebody_listens(const std::string& path) {
-  try {
-    connect_to_control_socket(path);
-    return true;
-  } catch (const std::system_error& error) {
-    if (error.code().value() == ECONNREFUSED) return false;
-    if (error.code().value() == EAGAIN) return true;
-    throw;
-  }
-}
-
-void refuse_to_replace_what_is_in_use(const std::string& path) {
-  struct stat there {};
-  if (lstat(path.c_str(), &there) != 0) {
-    if (errno == ENOENT) return;
-    throw std::system_error(errno, std::generic_category(), path);
-  }
-  if (!S_ISSOCK(there.st_mode)) throw std::runtime_error(path + " is there already, and is no socket");
-  if (somebody_listens(path)) throw std::runtime_error("another supervisor listens at " + path);
-}
-
-// A sockaddr_un holds 107 bytes, less than a runtime directory and an identity may have: it is bound under a short name
-// in the directory's own descriptor, and gets its name when it listens and is nobody else's to open.
-UniqueFd listen_at(const std::string& path) {
-  refuse_to_replace_what_is_in_use(path);
-  const UniqueFd directory(check("open of the runtime directory",
-                                 open(path.substr(0, path.rfind('/') + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)));
-  const std::string short_path =
-      fmt::format("/proc/self/fd/{}/.{}.{:x}", directory.get(), getpid(), steady_now().time_since_epoch().count());
-  UniqueFd listener = stream_socket();
-  const sockaddr_un address = address_of(short_path);
-  check("bind of the control socket",
-        bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
-  try {
-    check("chmod of the control socket", chmod(short_path.c_str(), 0600));
-    check("listen on the control socket", listen(listener.get(), static_cast<int>(2 * most_clients)));
-    check("rename of the control socket", rename(short_path.c_str(), path.c_str()));
-  } catch (...) {
-    unlink(short_path.c_str());
-    throw;
-  }
-  return listener;
-}
-
-std::string line_of(std::string_view kind, std::string_view json) {
-  std::string line = fmt::format("{} {}", kind, json);
-  std::replace(line.begin(), line.end(), '\n', ' ');  // outside strings, where JSON allows it
-  return line + "\n";
-}
-
-struct Request {
-  std::string verb;
-  std::vector<std::string> arguments;
-};
-
-bool is_verb(std::string_view word) {
-  return !word.empty() && word.size() <= longest_verb &&
-         std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-}
-
-// Throws BadJson with a sentence for the client.
-Request parse_request(std::string_view line) {
-  if (!line.starts_with("1 ")) throw BadJson("this supervisor speaks version 1 of the control protocol, and no other");
-  line.remove_prefix(2);
-  const std::size_t space = line.find(' ');
-  if (space == line.npos || !is_verb(line.substr(0, space))) throw BadJson("a request is: 1 <verb> <JSON array>");
-  Request request{std::string(line.substr(0, space)), {}};
-  for (const std::string& argument : json_elements(line.substr(space + 1))) {
-    if (!argument.starts_with('"')) throw BadJson("every argument of a request is a string");
-    request.arguments.push_back(json_unescape(argument));
-  }
-  return request;
-}
 
 bool is_gone(int fd) {
   pollfd peer{fd, 0, 0};
@@ -125,22 +32,6 @@ bool is_gone(int fd) {
 }
 
 }  // namespace
-
-std::string control_socket_path(const std::string& directory, const std::string& identity) {
-  std::string name = identity;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == ':' || c == '/'; }, '_');
-  return directory + "/" + name + ".control";
-}
-
-UniqueFd connect_to_control_socket(const std::string& path) {
-  const UniqueFd file(check("open of the control socket", open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)));
-  UniqueFd connection = stream_socket();
-  const sockaddr_un address = address_of(fmt::format("/proc/self/fd/{}", file.get()));
-  check("connect to the control socket",
-        connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
-  return connection;
-}
 
 // One connection.  It closes itself: its owner then forgets it, which may be its end.
 class ControlSocket::Client : public std::enable_shared_from_this<Client> {
@@ -205,10 +96,10 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
 
   void heed(std::size_t end) {
     patience_.stop();
-    std::optional<Request> request;
+    std::optional<ControlRequest> request;
     try {
       if (end + 1 != request_.size()) throw BadJson("a connection is for one request");
-      request = parse_request(std::string_view(request_).substr(0, end));
+      request = parse_control_request(std::string_view(request_).substr(0, end));
     } catch (const BadJson& error) {
       return refuse(error.what());
     }
@@ -225,7 +116,7 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
 
   void refuse(std::string_view sentence) {
     log::debug("control_request_refused", {{"from_pid", peer_.pid}, {"from_uid", peer_.uid}, {"reason", sentence}});
-    say_last(line_of("error", json_string(sentence)));
+    say_last(text_of(ControlLine{ControlLine::Kind::error, std::string(sentence)}));
   }
 
   void send_unsent() {
@@ -273,10 +164,11 @@ struct ControlSocket::Conversation {
   Conversation(std::weak_ptr<Client> with, pid_t pid) : client(std::move(with)), from_pid(pid) {}
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
-  ~Conversation() { end("error", json_string("the supervisor has given up on this request")); }
+  ~Conversation() { end(ControlLine::Kind::error, "the supervisor has given up on this request"); }
 
-  void end(std::string_view kind, std::string_view json) {
-    if (const auto asker = std::exchange(client, {}).lock()) asker->say_last(line_of(kind, json));
+  void end(ControlLine::Kind kind, std::string_view text) {
+    if (const auto asker = std::exchange(client, {}).lock())
+      asker->say_last(text_of(ControlLine{kind, std::string(text)}));
   }
 
   std::weak_ptr<Client> client;
@@ -284,11 +176,12 @@ struct ControlSocket::Conversation {
 };
 
 void ControlSocket::Reply::progress(std::string_view sentence) const {
-  if (const auto asker = conversation_->client.lock()) asker->say(line_of("progress", json_string(sentence)));
+  if (const auto asker = conversation_->client.lock())
+    asker->say(text_of(ControlLine{ControlLine::Kind::progress, std::string(sentence)}));
 }
-void ControlSocket::Reply::ok(std::string_view json) const { conversation_->end("ok", json); }
+void ControlSocket::Reply::ok(std::string_view json) const { conversation_->end(ControlLine::Kind::ok, json); }
 void ControlSocket::Reply::error(std::string_view sentence) const {
-  conversation_->end("error", json_string(sentence));
+  conversation_->end(ControlLine::Kind::error, sentence);
 }
 pid_t ControlSocket::Reply::from_pid() const { return conversation_->from_pid; }
 bool ControlSocket::Reply::client_gone() const {
@@ -300,7 +193,7 @@ ControlSocket::ControlSocket(EventLoop& loop, std::string path, Handler handler)
     : loop_(loop),
       path_(std::move(path)),
       handler_(std::move(handler)),
-      listener_(listen_at(path_)),
+      listener_(listen_at(path_, static_cast<int>(2 * most_clients))),
       pause_(loop, [this] { watch(); }) {
   watch();
 }
@@ -325,7 +218,7 @@ void ControlSocket::accept_clients() {
     const bool known = getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
     const auto send_away = [&](std::string_view sentence) {
       log::debug("control_client_refused", {{"from_pid", peer.pid}, {"from_uid", peer.uid}, {"reason", sentence}});
-      const std::string line = line_of("error", json_string(sentence));
+      const std::string line = text_of(ControlLine{ControlLine::Kind::error, std::string(sentence)});
       send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     };
     if (!known || (peer.uid != geteuid() && peer.uid != 0))

@@ -9,25 +9,13 @@
 #include <vector>
 
 #include "shared/unique_fd.hpp"
+#include "supervisor/control_path.hpp"
 #include "supervisor/event_loop.hpp"
 
 namespace brood {
 
-// `<directory>/<identity with ':' and '/' as '_'>.control`, beside the scoreboard.
-std::string control_socket_path(const std::string& directory, const std::string& identity);
-
-// Connects to the socket at `path`, which may be longer than a sockaddr_un.  Does not wait: EAGAIN means that its queue
-// is full.  Throws std::system_error.
-UniqueFd connect_to_control_socket(const std::string& path);
-
 // Where the command line speaks to a running supervisor: a Unix stream socket of mode 0600, for its own user and root.
-// Lines of UTF-8, one request a connection:
-//
-//   client       1 <verb> <JSON array of strings>
-//   supervisor   progress <JSON string>               any number of these, for people, and then
-//                ok <JSON value>    or    error <JSON string>
-//
-// 1 is the version of the protocol, a verb is [a-z_]{1,32}.  The supervisor closes the connection after its last line,
+// The lines are those of supervisor/control_protocol.hpp.  The supervisor closes the connection after its last line,
 // also after what it does not understand.  A client may close its sending half after the request; one that sends
 // anything more, leaves a request unfinished for 10 s or a line unread for 10 s is closed.
 //
@@ -58,8 +46,7 @@ class ControlSocket {
   // Called for every well-formed request; an exception is an error for the client.
   using Handler = std::function<void(const std::string& verb, const std::vector<std::string>& arguments, Reply reply)>;
 
-  // Listens at `path`, in the place of a socket there that nobody listens on.  Throws std::system_error, or
-  // std::runtime_error when somebody does or the file is something else.
+  // Listens at `path`; throws as listen_at() does.
   ControlSocket(EventLoop& loop, std::string path, Handler handler);
   ~ControlSocket();  // closes all clients and removes the file
   ControlSocket(const ControlSocket&) = delete;

@@ -44,6 +44,12 @@ bool is_in_use(const Scoreboard& board) {
   return false;
 }
 
+// A dead supervisor's scoreboard, and the control socket beside it.
+void remove_files(const std::string& scoreboard) {
+  unlink(scoreboard.c_str());
+  unlink(std::filesystem::path(scoreboard).replace_extension(".control").c_str());
+}
+
 }  // namespace
 
 Inheritance::Inheritance(Recovery& recovery, std::string runtime_directory)
@@ -129,7 +135,7 @@ Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name
 void Inheritance::close(const std::string& name) {
   const auto closed = progress_.find(name);
   if (closed == progress_.end()) return;
-  if (!closed->second.scoreboard.empty()) unlink(closed->second.scoreboard.c_str());
+  if (!closed->second.scoreboard.empty()) remove_files(closed->second.scoreboard);
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});
 }
@@ -141,7 +147,7 @@ void Inheritance::remove_forgotten_files() const {
     try {
       const Scoreboard board = Scoreboard::open(entry.path(), false);
       if (progress_.contains(board.identity()) || is_in_use(board)) continue;
-      unlink(entry.path().c_str());
+      remove_files(entry.path());
       log::info("forgotten_scoreboard_removed", {{"identity", board.identity()}});
     } catch (const std::exception&) {
       // No scoreboard, or of another version: not ours to remove.

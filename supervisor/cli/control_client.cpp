@@ -1,6 +1,5 @@
 #include "supervisor/cli/control_client.hpp"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,18 +9,17 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
 
 #include "shared/clock.hpp"
 #include "shared/identity.hpp"
-#include "shared/job/json.hpp"
 #include "shared/scoreboard.hpp"
 #include "shared/unique_fd.hpp"
 #include "supervisor/cli/scoreboards.hpp"
-#include "supervisor/control_socket.hpp"
+#include "supervisor/control_path.hpp"
+#include "supervisor/control_protocol.hpp"
 
 namespace brood {
 namespace {
@@ -49,10 +47,10 @@ int milliseconds_until(SteadyTime deadline) {
   return static_cast<int>(std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now())).count());
 }
 
-UniqueFd connect_to(const LocalSupervisor& supervisor, SteadyTime deadline) {
+UniqueFd connect_within(const LocalSupervisor& supervisor, SteadyTime deadline) {
   for (;;) {
     try {
-      return connect_to_control_socket(supervisor.control);
+      return connect_to(supervisor.control);
     } catch (const std::system_error& error) {
       const bool queue_is_full = error.code().value() == EAGAIN;
       if (!queue_is_full || steady_now() >= deadline) throw NoAnswer(error.what());
@@ -114,24 +112,6 @@ class Conversation {
   std::string received_;
 };
 
-std::string request_line(const std::string& verb, const std::vector<std::string>& arguments) {
-  std::vector<std::string> quoted;
-  for (const std::string& argument : arguments) quoted.push_back(json_string(argument));
-  return fmt::format("1 {} [{}]\n", verb, fmt::join(quoted, ","));
-}
-
-// What stands behind `kind`, when the line is of that kind.
-std::optional<std::string_view> after(std::string_view kind, std::string_view line) {
-  if (!line.starts_with(kind) || line.size() <= kind.size() || line[kind.size()] != ' ') return std::nullopt;
-  line.remove_prefix(kind.size() + 1);
-  return is_json(line) ? std::optional(line) : std::nullopt;
-}
-
-std::optional<std::string> sentence_after(std::string_view kind, std::string_view line) {
-  const auto json = after(kind, line);
-  return json && json->starts_with('"') ? std::optional(json_unescape(*json)) : std::nullopt;
-}
-
 }  // namespace
 
 std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
@@ -149,15 +129,13 @@ std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
 
 ControlAnswer ask(const LocalSupervisor& supervisor, const std::string& verb, const std::vector<std::string>& arguments,
                   std::chrono::milliseconds patience, const std::function<void(const std::string&)>& progress) {
-  Conversation conversation(connect_to(supervisor, steady_now() + patience));
-  conversation.send(request_line(verb, arguments), steady_now() + patience);
+  Conversation conversation(connect_within(supervisor, steady_now() + patience));
+  conversation.send(text_of(ControlRequest{verb, arguments}), steady_now() + patience);
   for (;;) {
-    const std::string line = conversation.line(steady_now() + patience);
-    if (const auto json = after("ok", line)) return {true, std::string(*json)};
-    if (auto sentence = sentence_after("error", line)) return {false, std::move(*sentence)};
-    const auto sentence = sentence_after("progress", line);
-    if (!sentence) throw NoAnswer("it speaks another protocol");
-    if (progress) progress(*sentence);
+    const auto line = parse_control_line(conversation.line(steady_now() + patience));
+    if (!line) throw NoAnswer("it speaks another protocol");
+    if (line->kind != ControlLine::Kind::progress) return {line->kind == ControlLine::Kind::ok, line->text};
+    if (progress) progress(line->text);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -165,6 +166,24 @@ BOOST_AUTO_TEST_CASE(the_control_socket_is_gone_with_its_supervisor) {
   const CommandResult killed = kill_job(running.brood, jid_of(1));
   BOOST_TEST(killed.status == 69);
   BOOST_TEST(killed.errors == "brood kill: no supervisor of this user runs on this machine\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_heir_removes_the_socket_of_a_supervisor_that_was_killed) {
+  Running running;
+  const auto sockets = [&] {
+    int found = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(running.brood.home() / "run"))
+      found += entry.path().extension() == ".control";
+    return found;
+  };
+  running.brood.kill9();
+  BOOST_TEST(sockets() == 1);
+  BOOST_TEST(kill_job(running.brood, jid_of(1)).status == 69);
+  running.brood.start();
+  // Asked for only once the heir answers: before, the one socket is that of the dead.
+  BOOST_TEST(eventually([&] { return kill_job(running.brood, jid_of(1)).status == 75; }, 30s));
+  BOOST_TEST(eventually([&] { return sockets() == 1; }, 30s), running.brood.log_tail());
+  BOOST_TEST(kill_job(running.brood, jid_of(1)).status == 75);
 }
 
 BOOST_AUTO_TEST_CASE(a_stopped_supervisor_is_said_not_to_answer) {

@@ -82,7 +82,7 @@ struct Listening {
     return turns;
   }
 
-  UniqueFd connect() const { return connect_to_control_socket(path); }
+  UniqueFd connect() const { return connect_to(path); }
   UniqueFd request(const std::string& text) const {
     UniqueFd client = connect();
     BOOST_TEST(send(client.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));

@@ -28,6 +28,9 @@ class PostMortem {
   // `workers` is how many share the host's memory.
   PostMortem(std::string identity, std::uint64_t memory_limit_bytes, int workers);
 
+  // Now and then: what the kernel ended before is no reason for what ends later.
+  void note_host_memory() { host_kills_ = host_oom_kills(); }
+
   // `place` is still occupied by it.  `leaf` is what the worker's own memory cgroup has counted; nullopt where it had
   // none.
   Finding examine(int slot, const ProcessTable::Slot& place, const SlotRecord& record, const ExitStatus& status,
@@ -42,7 +45,7 @@ class PostMortem {
   const std::uint64_t memory_limit_bytes_;
   const int workers_;
   const std::uint64_t host_bytes_;
-  std::uint64_t host_kills_;  // when the last killed worker was examined
+  std::uint64_t host_kills_;  // when they were last looked at
 };
 
 // What the job that it died of has used, as far as it can be told from the worker's total.

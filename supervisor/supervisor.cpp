@@ -74,6 +74,7 @@ Supervisor::Supervisor(Setup setup)
                   .dump = [this] { stack_log_.write(pool_.ask_for_stacks()); },
                   .beaten =
                       [this](SteadyTime sent) {
+                        pool_.note_host();
                         pool_.last_beat().store(sent.time_since_epoch().count());
                         orphan_watch_.look();
                       }}),

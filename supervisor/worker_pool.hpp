@@ -61,6 +61,8 @@ class WorkerPool {
   void end_overdue_jobs(SteadyTime now);
   // Puts right what jobs may have scribbled over, and says which workers are slow to start.  Now and then.
   void look_after(SteadyTime now);
+  // With each heartbeat: what is to be known of the host when a worker ends.
+  void note_host() { post_mortem_.note_host_memory(); }
   // Says that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
   void note_stopped(pid_t pid) const;
 

@@ -17,6 +17,7 @@
 #include "worker/crash_report.hpp"
 #include "worker/failed_job.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/signal_shield.hpp"
 #include "worker/symboliser.hpp"
 
 namespace brood {
@@ -205,6 +206,7 @@ class Autopsy {
   }
 
   void load_libraries() {
+    if (config_.worker.seccomp) shield_parent();
     for (const std::string& path : config_.require) registry_.load(path);
   }
 

@@ -9,6 +9,9 @@
 #include <memory>
 #include <system_error>
 
+#include "shared/check.hpp"
+#include "shared/log.hpp"
+
 namespace brood {
 namespace {
 
@@ -77,6 +80,15 @@ void shield_supervisor(pid_t supervisor, pid_t supervisor_group) {
 bool can_shield_supervisor() {
   std::uint32_t action = SECCOMP_RET_ERRNO;
   return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+void shield_parent() {
+  if (!can_shield_supervisor()) return;  // the supervisor has said so
+  try {
+    shield_supervisor(getppid(), check("getpgid", getpgid(getppid())));
+  } catch (const std::system_error& error) {
+    log::warn("supervisor_not_shielded", {{"reason", error.what()}});
+  }
 }
 
 }  // namespace brood

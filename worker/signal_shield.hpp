@@ -15,4 +15,8 @@ void shield_supervisor(pid_t supervisor, pid_t supervisor_group);
 // Whether the kernel takes such filters; some containers refuse them.
 bool can_shield_supervisor();
 
+// In a child that is about to run code of job libraries: shields its parent where that is possible, and says when it
+// fails in spite of that.
+void shield_parent();
+
 }  // namespace brood

@@ -1,14 +1,11 @@
 #include "worker/worker.hpp"
 
 #include <sysexits.h>
-#include <unistd.h>
 
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "shared/check.hpp"
 #include "shared/log.hpp"
 #include "worker/control.hpp"
 #include "worker/crash_handler.hpp"
@@ -48,17 +45,8 @@ class Worker {
                     .new_incarnation = [this] { return control_.ask_for_incarnation(); },
                     .pause = [this](std::chrono::milliseconds length) { pause(length); }}) {}
 
-  // Before any code of a job library runs.
-  void shield_supervisor() const {
-    if (!config_.worker.seccomp || !can_shield_supervisor()) return;  // then the supervisor has said so
-    try {
-      brood::shield_supervisor(seat_.supervisor, check("getpgid", getpgid(seat_.supervisor)));
-    } catch (const std::system_error& error) {
-      log::warn("supervisor_not_shielded", {{"slot", seat_.slot}, {"reason", error.what()}});
-    }
-  }
-
   void load_libraries() {
+    if (config_.worker.seccomp) shield_parent();
     performer_.load_libraries();
     slot_.record().ready.store(1);
     control_.say(ControlByte::ready);
@@ -148,7 +136,6 @@ int run_worker(const Seat& seat, const Config& config, const Identity& identity,
     install_crash_handler(*seat.record);
     adopt_orphans();
     Worker worker(seat, config, identity, redis);
-    worker.shield_supervisor();
     worker.load_libraries();
     worker.run();
     return EX_OK;

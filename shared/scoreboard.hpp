@@ -42,7 +42,8 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint32_t> flags;        // SlotFlag bits
   std::atomic<std::int64_t> spawned_at;    // steady nanoseconds
   std::atomic<std::int64_t> rests_until;   // steady nanoseconds; a vacant slot is not filled before
-  std::atomic<std::uint32_t> output_read;  // 1: some of the worker's output, since the worker last asked and set it to 0
+  std::atomic<std::uint32_t>
+      output_read;  // 1: some of the worker's output, since the worker last asked and set it to 0
 
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
@@ -54,6 +55,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::int64_t> started_steady;      // the same, steady nanoseconds
   std::atomic<std::int64_t> deadline;            // of the running entry, steady nanoseconds; 0: none
   std::atomic<std::int64_t> cpu_before_us;       // what the worker had used before the running entry
+  std::atomic<std::uint64_t> waiting_client;     // blocked in BLMOVE on `text.queue`: its Redis client id; 0: it is not
   std::atomic<std::uint32_t> ready;              // 1: libraries are loaded
   std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
   std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
@@ -82,6 +84,7 @@ struct SlotSnapshot {
   bool ready = false, retired = false;
   std::vector<EntryState> entries;  // up to the first `none`
   int current = -1;
+  std::uint64_t waiting_client = 0;
   WallTime started_at{};
   SteadyTime started_steady{}, spawned_at{}, rests_until{};
   std::optional<SteadyTime> deadline;
@@ -114,6 +117,9 @@ class WorkerSlot {
   bool end(int entry, EntryState state);
   // A failed entry's hooks have run too: the worker is done with it.  False as above.
   bool let_go(int entry);
+
+  // It waits in Redis for a job of the queue that set_queue() named; 0: no longer.
+  void set_waiting_client(std::uint64_t client_id);
 
   EntryState entry(int i) const;
   std::uint32_t flags() const;

@@ -28,6 +28,7 @@ struct Seat {
 enum class ControlByte : char {
   look_at_flags = '!',     // supervisor: your slot's flags, or its incarnation, have changed
   ready = 'R',             // worker: my libraries are loaded
+  batching = 'B',          // worker: I begin to fetch more than one job at a time
   need_incarnation = 'I',  // worker: mine was recovered by somebody else
 };
 

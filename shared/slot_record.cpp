@@ -174,6 +174,11 @@ bool WorkerSlot::let_go(int entry) {
   return this->entry(entry) != EntryState::condemned;
 }
 
+void WorkerSlot::set_waiting_client(std::uint64_t client_id) {
+  record_->waiting_client.store(client_id);
+  wrote();
+}
+
 EntryState WorkerSlot::entry(int i) const {
   if (i < 0 || i >= max_batch_entries) return EntryState::none;
   return state_of(record_->entries[i].load(), record_->number.load());
@@ -203,6 +208,7 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.started_steady = believable(SteadyTime(std::chrono::nanoseconds(record.started_steady.load())), steady_now());
   seen.spawned_at = believable(SteadyTime(std::chrono::nanoseconds(record.spawned_at.load())), steady_now());
   seen.rests_until = believable(SteadyTime(std::chrono::nanoseconds(record.rests_until.load())), steady_now());
+  seen.waiting_client = record.waiting_client.load();
   // After the number and `current`: a deadline read here is of that entry or of a later one.
   if (seen.current >= 0) {
     const auto deadline = read_deadline(record);
@@ -245,6 +251,7 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.number.store(0);
   record.own_incarnation.store(0);
   record.current.store(-1);
+  record.waiting_client.store(0);
   record.ready.store(0);
   record.retired.store(0);
   record.class_flags.store(0);

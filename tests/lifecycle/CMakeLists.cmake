@@ -57,3 +57,12 @@ brood_add_job_library(timed_jobs ${CMAKE_CURRENT_LIST_DIR}/timed_jobs.cpp)
 set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 300)
 add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
+
+# Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
+brood_add_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)
+set_target_properties(menagerie_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+foreach(test IN ITEMS menagerie kill_storm scarcity)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_job TIMEOUT 300)
+  add_dependencies(lifecycle_${test}_test brood brood_examples menagerie_jobs)
+  set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
+endforeach()

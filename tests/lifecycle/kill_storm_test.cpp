@@ -1,0 +1,122 @@
+#define BOOST_TEST_MODULE kill_storm
+#include <boost/test/unit_test.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/census.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int workers = 4;
+
+// BROOD_STORM=5 for the whole of it: 100,000 jobs, 100 killed workers and 20 killed supervisors.
+struct Storm {
+  int jobs, workers_killed, supervisors_killed;
+};
+Storm storm() {
+  const char* wanted = std::getenv("BROOD_STORM");
+  const int times = wanted == nullptr ? 1 : std::max(std::atoi(wanted), 1);
+  return {20'000 * times, 40 + 15 * (times - 1), 8 + 3 * (times - 1)};
+}
+
+// The runs that each worker began, in order.
+std::map<pid_t, std::vector<Ledger::Run>> by_worker(const std::vector<Ledger::Run>& runs) {
+  std::map<pid_t, std::vector<Ledger::Run>> found;
+  for (const Ledger::Run& run : runs) found[run.pid].push_back(run);
+  return found;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(
+    kills_of_workers_and_supervisors_lose_no_job_and_repeat_only_what_a_killed_worker_had_not_settled) {
+  const Storm storm = ::storm();
+  RedisServer redis;
+  Dice dice;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  const auto began = std::chrono::steady_clock::now();
+  enqueue_ledger_jobs(redis, ledger.path(), storm.jobs);
+
+  // Spread over the time that the jobs take; every so often it is the supervisor's turn.
+  const int kills = storm.workers_killed + storm.supervisors_killed;
+  const int turn_of_supervisor = kills / storm.supervisors_killed;
+  std::set<pid_t> killed;
+  int supervisors_killed = 0;
+  for (int i = 1; i <= kills; ++i) {
+    const std::size_t left = static_cast<std::size_t>(storm.jobs - storm.jobs / (kills + 2) * i);
+    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("queue:default") <= left; }, 120s), brood.log_tail());
+    if (i % turn_of_supervisor == 0 && supervisors_killed < storm.supervisors_killed) {
+      ++supervisors_killed;
+      brood.kill9();
+      brood.start();
+    } else {
+      std::vector<pid_t> running;
+      BOOST_TEST_REQUIRE(eventually([&] { return !(running = brood.workers()).empty(); }), brood.log_tail());
+      const pid_t victim = running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))];
+      if (kill(victim, SIGKILL) == 0) killed.insert(victim);
+    }
+  }
+  // A job whose worker was killed is charged: its retry would wait.
+  BOOST_TEST(eventually(
+                 [&] {
+                   make_retries_due(redis);
+                   return redis.size_of("queue:default") == 0 && redis.size_of("retry") == 0 &&
+                          jobs_in_flight(redis) == 0;
+                 },
+                 120s),
+             brood.log_tail());
+  const auto took = std::chrono::steady_clock::now() - began;
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+
+  BOOST_TEST(static_cast<int>(killed.size()) >= storm.workers_killed);
+  BOOST_TEST(supervisors_killed == storm.supervisors_killed);
+  BOOST_TEST(redis.size_of("dead") == 0U);
+  BOOST_TEST(Census(redis).misplaced(ledger, storm.jobs) == "");
+  const Ledger::Verdict verdict = ledger.judge(storm.jobs);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.unexpected.empty());
+  BOOST_TEST(verdict.overlapped.empty());
+  // Of a job's runs that came to their end, all but one belong to workers that were killed before they began another.
+  std::map<std::string, std::vector<pid_t>> ended;
+  std::map<std::string, int> begun;
+  const std::vector<Ledger::Run> runs = ledger.runs();
+  for (const Ledger::Run& run : runs) {
+    ++begun[run.id];
+    if (run.ended) ended[run.id].push_back(run.pid);
+  }
+  const auto last_of = by_worker(runs);
+  for (const auto& [id, pids] : ended) {
+    const auto excused = std::count_if(pids.begin(), pids.end(), [&, id = id](pid_t pid) {
+      return killed.contains(pid) && last_of.at(pid).back().id == id;
+    });
+    BOOST_TEST(static_cast<long>(pids.size()) - excused <= 1, "job " << id << " ran " << pids.size() << " times");
+  }
+  // And whoever was cut off was in a worker that was killed.
+  const auto cut_off =
+      std::count_if(runs.begin(), runs.end(), [](const Ledger::Run& run) { return !run.ended.has_value(); });
+  for (const Ledger::Run& run : runs)
+    BOOST_TEST((run.ended || killed.contains(run.pid)), "job " << run.id << " was cut off in an unharmed worker");
+  BOOST_TEST_MESSAGE(storm.jobs << " jobs, " << killed.size() << " workers and " << supervisors_killed
+                                << " supervisors killed in "
+                                << std::chrono::duration_cast<std::chrono::milliseconds>(took).count()
+                                << " ms: " << verdict.lost.size() << " lost, " << cut_off << " cut off, "
+                                << verdict.doubled.size() << " done twice");
+}

@@ -1,0 +1,179 @@
+#define BOOST_TEST_MODULE scarcity
+#include <boost/test/unit_test.hpp>
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/footprint.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string menagerie = BROOD_BINARY_DIR "/tests/job_libraries/libmenagerie_jobs.so";
+const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
+
+// A user that nobody else is: what it may have is counted per user, and nothing limits root.
+constexpr uid_t somebody = 61'234;
+
+constexpr std::size_t workers = 6;
+
+bool somebody_can_run_it() {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(setuid(somebody) == 0 && access(BROOD_BINARY_DIR "/bin/brood", X_OK) == 0 ? 0 : 1);
+  int status = -1;
+  waitpid(pid, &status, 0);
+  return status == 0;
+}
+
+bool can_be_tried() {
+  if (geteuid() != 0) {
+    BOOST_TEST_MESSAGE("skipped: only root can be another user");
+    return false;
+  }
+  if (!somebody_can_run_it()) {
+    BOOST_TEST_MESSAGE("skipped: another user cannot run " BROOD_BINARY_DIR "/bin/brood");
+    return false;
+  }
+  return true;
+}
+
+// Files that another user is to read and write.
+struct World {
+  World() : redis({.extra = {"--unixsocketperm", "777"}}), home(std::make_shared<TemporaryDirectory>()) {
+    chmod(redis.directory().c_str(), 0755);
+    for (const char* directory : {"run", "state"}) std::filesystem::create_directory(*home / directory);
+    for (const std::string& path : {home->path(), *home / "run", *home / "state", ledgers.path()}) {
+      if (chown(path.c_str(), somebody, somebody) != 0) throw std::runtime_error("chown " + path);
+    }
+  }
+
+  BroodOptions as_somebody(std::vector<std::string> prefix) const {
+    const std::string user = std::to_string(somebody);
+    prefix.insert(prefix.end(),
+                  {"/usr/bin/setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--pdeathsig", "KILL"});
+    return {.workers = static_cast<int>(workers),
+            .libraries = {menagerie, examples},
+            .shutdown_timeout = "5",
+            .prefix = prefix,
+            .home = home};
+  }
+
+  RedisServer redis;
+  std::shared_ptr<TemporaryDirectory> home;
+  TemporaryDirectory ledgers;
+  Ledger ledger{ledgers / "ledger"};
+};
+
+// As the user itself: a root without all its rights may not.
+void raise_limit(pid_t pid, __rlimit_resource resource, rlim_t soft) {
+  const pid_t child = fork();
+  if (child == 0) {
+    rlimit limit{};
+    if (setgid(somebody) != 0 || setuid(somebody) != 0) _exit(1);
+    if (prlimit(pid, resource, nullptr, &limit) != 0) _exit(2);
+    limit.rlim_cur = std::min(soft, limit.rlim_max);
+    _exit(prlimit(pid, resource, &limit, nullptr) == 0 ? 0 : 3);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  BOOST_TEST_REQUIRE(status == 0);
+}
+
+// It has fewer workers than it wants, does its jobs with them, and rests meanwhile.
+void check_that_it_gets_along(World& world, const BroodProcess& brood, const std::string& event) {
+  BOOST_TEST_REQUIRE(eventually([&] { return times_logged(brood, event) > 0; }, 20s), brood.log_tail());
+  BOOST_TEST_REQUIRE(eventually([&] { return !brood.workers().empty(); }, 20s), brood.log_tail());
+  enqueue_ledger_jobs(world.redis, world.ledger.path(), 200, 1);
+  BOOST_TEST(eventually([&] { return world.ledger.has_done(200); }, 30s), brood.log_tail());
+  BOOST_TEST(brood.workers().size() < workers);
+
+  const std::size_t said = times_logged(brood, event);
+  const Footprint before = footprint_of(brood.pid());
+  std::this_thread::sleep_for(2s);  // of which one that spins uses most
+  const Footprint after = footprint_of(brood.pid());
+  BOOST_TEST((after.cpu - before.cpu).count() < 500);
+  BOOST_TEST(times_logged(brood, event) - said < 60U, brood.log_tail());
+  BOOST_TEST_MESSAGE(brood.workers().size()
+                     << " of " << workers << " workers; in 2 s of waiting " << (after.cpu - before.cpu).count()
+                     << " ms of processor time and " << times_logged(brood, event) - said << " lines");
+}
+
+void check_that_it_recovers(World& world, BroodProcess& brood) {
+  BOOST_TEST(brood.wait_ready(60s), brood.log_tail());
+  enqueue_ledger_jobs(world.redis, world.ledger.path(), 200, 1);
+  BOOST_TEST(
+      eventually([&] { return world.redis.size_of("queue:default") == 0 && jobs_in_flight(world.redis) == 0; }, 30s),
+      brood.log_tail());
+  BOOST_TEST(world.redis.size_of("retry") == 0U);
+  brood.term();
+  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(too_few_processes_for_all_workers_leave_those_at_work_that_could_be_forked) {
+  if (!can_be_tried()) return;
+  World world;
+  // The supervisor, three workers, and one for whoever is forked beside them.
+  BroodProcess brood(world.redis, world.as_somebody({"/usr/bin/prlimit", "--nproc=5:200"}));
+
+  check_that_it_gets_along(world, brood, "spawn_failed");
+
+  raise_limit(brood.pid(), RLIMIT_NPROC, 200);
+  check_that_it_recovers(world, brood);
+}
+
+// The crash of a job costs it its place among the processes, and its report needs one.
+BOOST_AUTO_TEST_CASE(a_crash_among_too_few_processes_is_charged_once_there_is_room_for_its_autopsy) {
+  if (!can_be_tried()) return;
+  World world;
+  BroodProcess brood(world.redis, world.as_somebody({"/usr/bin/prlimit", "--nproc=4:200"}));
+  BOOST_TEST_REQUIRE(eventually([&] { return times_logged(brood, "spawn_failed") > 0; }, 20s), brood.log_tail());
+  BOOST_TEST_REQUIRE(eventually([&] { return !brood.workers().empty(); }, 20s), brood.log_tail());
+
+  enqueue(world.redis, {payload_text("SegfaultAtDepth", "[1]", 1'000'000)});
+  BOOST_TEST_REQUIRE(eventually([&] { return times_logged(brood, "worker_crashed") == 1; }, 20s), brood.log_tail());
+  check_that_it_gets_along(world, brood, "spawn_failed");
+  raise_limit(brood.pid(), RLIMIT_NPROC, 200);
+
+  BOOST_TEST(eventually([&] { return world.redis.size_of("retry") == 1; }, 30s), brood.log_tail());
+  world.redis.command({"DEL", "retry"});
+  check_that_it_recovers(world, brood);
+}
+
+BOOST_AUTO_TEST_CASE(too_few_descriptors_for_all_pipes_leave_those_workers_at_work_that_have_theirs) {
+  if (!can_be_tried()) return;
+  World world;
+  std::size_t with_one_worker = 0;
+  {
+    BroodOptions options = world.as_somebody({});
+    options.workers = 1;
+    BroodProcess measured(world.redis, options);
+    BOOST_TEST_REQUIRE(eventually([&] { return times_logged(measured, "ready") > 0; }, 20s), measured.log_tail());
+    with_one_worker = footprint_of(measured.pid()).descriptors;
+    measured.term();
+    BOOST_TEST(measured.wait_exit(20s).value_or(-1) == 0);
+  }
+  // Each worker more takes two, and while it is forked two more.
+  const std::string limit = std::to_string(with_one_worker + 5);
+  BroodProcess brood(world.redis, world.as_somebody({"/usr/bin/prlimit", "--nofile=" + limit + ":1000"}));
+
+  check_that_it_gets_along(world, brood, "spawn_failed");
+
+  raise_limit(brood.pid(), RLIMIT_NOFILE, 1000);
+  check_that_it_recovers(world, brood);
+}

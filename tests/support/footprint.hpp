@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+// What a process holds at this moment, as /proc tells; root sees all of it, others no descriptors of a supervisor.
+struct Footprint {
+  long rss_kb = 0;
+  std::size_t descriptors = 0;
+  std::size_t zombies = 0;  // children that nobody has reaped
+  std::chrono::milliseconds cpu{};
+};
+Footprint footprint_of(pid_t pid);
+
+// The living processes that have a file below `directory` mapped: a supervisor that keeps its scoreboard there, and all
+// that descends from it without another exec, wherever it has gone since.
+std::vector<pid_t> processes_of(const std::string& directory);
+
+}  // namespace brood

@@ -143,6 +143,8 @@ void WorkerPool::heard(int slot) {
         scoreboard_.slot(slot).incarnation.store(table_.assign_incarnation(slot));
         tell(slot, 0);
         break;
+      case ControlByte::batching:
+        break;
       default:
         log::error("worker_broke_protocol", {{"slot", slot}, {"worker_pid", table_[slot].pid}});
         lines(slot).control_watch.reset();

@@ -79,14 +79,15 @@ void Control::note_supervisor_gone() {
   log::warn("supervisor_is_gone", {{"slot", seat_.slot}});
 }
 
-void Control::wait(std::chrono::milliseconds longest) {
+bool Control::wait(std::chrono::milliseconds longest) {
   // The pipe of a supervisor that is gone is always ready: it would not let us wait.
   pollfd pipe{orphaned_ ? -1 : seat_.control, POLLIN, 0};
-  if (poll(&pipe, 1, static_cast<int>(longest.count())) <= 0) return;
+  if (poll(&pipe, 1, static_cast<int>(longest.count())) <= 0) return false;
   char bytes[64];
   const ssize_t got = recv(seat_.control, bytes, sizeof bytes, MSG_DONTWAIT);
   // The bytes only wake us: what they announce stands in the slot.
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) note_supervisor_gone();
+  return true;
 }
 
 void Control::say(ControlByte byte) {

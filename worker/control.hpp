@@ -22,8 +22,11 @@ class Control {
   // Fetch no more; also true when told to stop.
   bool told_to_quiet();
 
-  // Waits until the supervisor says something, or until `longest` has passed.
-  void wait(std::chrono::milliseconds longest);
+  // Waits until the supervisor says something, or until `longest` has passed.  True when it was said, or when there is
+  // no supervisor any more.
+  bool wait(std::chrono::milliseconds longest);
+  // Readable when it says something; -1 when there is none.
+  int descriptor() const { return orphaned_ ? -1 : seat_.control; }
 
   void say(ControlByte byte);
 

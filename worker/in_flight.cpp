@@ -19,11 +19,15 @@ constexpr auto longest_pause = 2s;
 constexpr auto not_worth_a_line = 1s;  // the supervisor says at once that Redis is away
 constexpr auto report_interval = 60s;
 
+// How long one BLMOVE waits, and how much longer its reply may take.
+constexpr auto longest_wait = 10s;
+constexpr auto reply_slack = 5s;
+
 }  // namespace
 
-class InFlight::Patience {
+class InFlight::Retries {
  public:
-  explicit Patience(const InFlight& owner) : owner_(owner) {}
+  explicit Retries(const InFlight& owner) : owner_(owner) {}
 
   void wait(std::string_view why) {
     const SteadyTime now = steady_now();
@@ -64,7 +68,7 @@ void InFlight::take_incarnation(std::uint64_t incarnation) {
   incarnation_ = incarnation;
   field_ = keys::worker_field(setup_.slot, incarnation);
   number_ = 0;
-  registered_ = false;
+  registered_ = spent_ = false;
   batch_ = {};
   slot_.adopt_incarnation(incarnation);
 }
@@ -75,14 +79,18 @@ void InFlight::register_incarnation() {
 }
 
 const InFlight::Batch& InFlight::settle_and_fetch(const std::vector<Outcome>& outcomes,
-                                                  const std::vector<std::string>& draw, int want) {
+                                                  const std::vector<std::string>& draw, int want,
+                                                  const std::string& wait_queue) {
   const std::vector<Outcome> none;
   const std::vector<Outcome>* unsettled = &outcomes;
   std::size_t asked = 0;  // of the draw
   do {
+    if (spent_) take_incarnation(setup_.new_incarnation());
     if (!registered_) register_incarnation();
     const std::size_t until = std::min(draw.size(), asked + max_queues_asked);
-    const Settled settled = settle(*unsettled, {draw.begin() + asked, draw.begin() + until}, want);
+    const bool asks_the_last = until == draw.size();
+    const Settled settled =
+        settle(*unsettled, {draw.begin() + asked, draw.begin() + until}, want, asks_the_last ? wait_queue : "");
     if (settled.fenced) {
       drop(unsettled->size());
       take_incarnation(setup_.new_incarnation());
@@ -96,7 +104,8 @@ const InFlight::Batch& InFlight::settle_and_fetch(const std::vector<Outcome>& ou
   return batch_;
 }
 
-Settled InFlight::settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want) {
+Settled InFlight::settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
+                         const std::string& wait_queue) {
   Settlement settlement;
   settlement.identity = setup_.identity;
   settlement.field = field_;
@@ -105,6 +114,7 @@ Settled InFlight::settle(const std::vector<Outcome>& outcomes, const std::vector
   settlement.outcomes = outcomes;
   settlement.draw = draw;
   settlement.want = std::clamp(want, 0, max_batch_entries);
+  settlement.wait_queue = wait_queue;
   settlement.dead_limits = setup_.dead_limits;
   // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
   const Reply reply = deliver(brood::settle_and_fetch(settlement, wall_now()));
@@ -114,14 +124,14 @@ Settled InFlight::settle(const std::vector<Outcome>& outcomes, const std::vector
 // Sends one call until it is answered by something other than a refusal.  A refusal has applied nothing; a lost
 // connection leaves open whether it was applied, now or later, and the number makes the repetition harmless.
 Reply InFlight::deliver(const ScriptCall& call) {
-  Patience patience(*this);
+  Retries retries(*this);
   for (;;) {
     std::string why;
     try {
       Reply reply = send(redis_, call);
       const ErrorKind kind = classify_error(reply.view().error());
       if (kind == ErrorKind::none) {
-        patience.end();
+        retries.end();
         return reply;
       }
       why = reply.view().error();
@@ -130,7 +140,7 @@ Reply InFlight::deliver(const ScriptCall& call) {
     } catch (const ConnectionLost& lost) {
       why = lost.what();
     }
-    patience.wait(why);
+    retries.wait(why);
   }
 }
 
@@ -167,38 +177,97 @@ void InFlight::report_skipped(const std::vector<std::string>& queues) {
   log::warn("queues_are_no_lists", {{"slot", setup_.slot}, {"queues", fmt::format("{}", fmt::join(queues, " "))}});
 }
 
+// The number stays as it is, and with it the order of writes: the list was empty under this number, so its first entry
+// is this one.
+void InFlight::hold_arrived(std::string payload) {
+  batch_.entries.assign(1, {std::move(payload)});
+  slot_.set_fetched(1);
+}
+
+InFlight::Waited InFlight::wait_for_job() {
+  const std::string list = keys::in_flight_list(setup_.identity, field_, batch_.queue);
+  const Command wait{"BLMOVE", keys::queue(batch_.queue), list, "RIGHT", "LEFT", std::to_string(longest_wait.count())};
+  bool woken = false;
+  const Patience patience{.longest = longest_wait + reply_slack,
+                          .wake_fd = setup_.wake_fd,
+                          .woken = [&]() -> std::optional<std::chrono::milliseconds> {
+                            woken = true;
+                            return setup_.woken ? setup_.woken() : std::nullopt;
+                          }};
+  try {
+    const std::uint64_t client = client_id();
+    if (client == 0) return Waited::refused;
+    for (;;) {
+      slot_.set_waiting_client(client);
+      const Reply reply = redis_.call_patiently(wait, patience);
+      slot_.set_waiting_client(0);
+      if (!reply.view().error().empty()) return Waited::refused;
+      if (reply.view().is_string()) {
+        hold_arrived(std::string(reply.view().text()));
+        return Waited::job;
+      }
+      if (woken) return Waited::nothing;
+    }
+  } catch (const ConnectionLost&) {
+    slot_.set_waiting_client(0);
+    leave_incarnation();
+    registered_ = false;
+    spent_ = true;
+    return Waited::nothing;
+  }
+}
+
+void InFlight::give_back_unbegun() {
+  if (batch_.entries.empty() || slot_.entry(0) != EntryState::fetched) return;
+  deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0));
+  batch_.entries.clear();
+  slot_.clear_entries();
+}
+
+// 0: Redis does not tell, so nobody could unblock us.
+std::uint64_t InFlight::client_id() {
+  if (client_id_ == 0 || client_id_of_ != redis_.connections()) {
+    const Reply reply = redis_.call({"CLIENT", "ID"});
+    client_id_ = reply.view().is_integer() ? static_cast<std::uint64_t>(reply.view().integer()) : 0;
+    client_id_of_ = redis_.connections();
+  }
+  return client_id_;
+}
+
+// Nothing that is left has been begun: all of it goes back to the head of its queue.  Unlike a settle this is answered
+// "gone" when it was applied before, so it may simply be called again.
+void InFlight::leave_incarnation() {
+  const DeadWorker self{.identity = setup_.identity,
+                        .slot = setup_.slot,
+                        .incarnation = incarnation_,
+                        .record = DeadWorker::Record{.number = number_, .entries = {}},
+                        .ended_by_brood = true};
+  const auto stays_as_it_is = [](const std::string& payload, const std::string&) {
+    return Outcome{.kind = Outcome::Kind::requeue_head, .payload = payload, .score = 0};
+  };
+  Retries retries(*this);
+  for (bool left = false; !left;) {
+    try {
+      recover(redis_, self, setup_.dead_limits, stays_as_it_is, stays_as_it_is);
+      left = true;
+    } catch (const ConnectionLost& lost) {
+      retries.wait(lost.what());
+    } catch (const UnexpectedReply& refusal) {
+      retries.wait(refusal.what());
+    }
+  }
+  retries.end();
+}
+
 void InFlight::retire(const std::vector<Outcome>& outcomes) {
   if (registered_ && !outcomes.empty()) {
-    const Settled settled = settle(outcomes, {}, 0);
+    const Settled settled = settle(outcomes, {}, 0, "");
     if (settled.fenced)
       drop(outcomes.size());
     else
       hold(settled);
   }
-  if (registered_) {
-    // What is left is unbegun.  Unlike a settle this is answered "gone" when it was applied before, so it may simply be
-    // called again.
-    const DeadWorker self{.identity = setup_.identity,
-                          .slot = setup_.slot,
-                          .incarnation = incarnation_,
-                          .record = DeadWorker::Record{.number = number_, .entries = {}},
-                          .ended_by_brood = true};
-    const auto stays_as_it_is = [](const std::string& payload, const std::string&) {
-      return Outcome{.kind = Outcome::Kind::requeue_head, .payload = payload, .score = 0};
-    };
-    Patience patience(*this);
-    for (bool left = false; !left;) {
-      try {
-        recover(redis_, self, setup_.dead_limits, stays_as_it_is, stays_as_it_is);
-        left = true;
-      } catch (const ConnectionLost& lost) {
-        patience.wait(lost.what());
-      } catch (const UnexpectedReply& refusal) {
-        patience.wait(refusal.what());
-      }
-    }
-    patience.end();
-  }
+  if (registered_) leave_incarnation();
   registered_ = false;
   batch_ = {};
   slot_.clear_entries();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ class InFlight {
     std::function<std::uint64_t()> new_incarnation;
     // Waits between two attempts while Redis is away; throws ToldToStop to give up.
     std::function<void(std::chrono::milliseconds)> pause;
+    // A descriptor that is readable when somebody wants this worker, who waits in Redis, and what to do then: see
+    // redis/connection.hpp.
+    int wake_fd = -1;
+    std::function<std::optional<std::chrono::milliseconds>()> woken = {};
   };
 
   struct Entry {
@@ -49,9 +54,25 @@ class InFlight {
   // outcomes, counts and logs them, takes a new incarnation and fetches anew.
   // After ToldToStop what was sent may or may not be applied: call nothing more but the destructor, and exit without
   // retiring.  The recovery, which knows the number, does the rest.
-  const Batch& settle_and_fetch(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want);
+  // `wait_queue` is the queue that wait_for_job() will wait on, should nothing be found; empty: none.
+  const Batch& settle_and_fetch(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
+                                const std::string& wait_queue = "");
 
   const Batch& batch() const { return batch_; }
+
+  // What came of waiting.
+  enum class Waited {
+    job,      // one is held now
+    nothing,  // nobody pushed one, or the worker was woken
+    refused,  // this Redis does not let us wait: for want of memory, by its rules, or for what the queue is
+  };
+  // Waits in Redis, after a settle that found nothing and named a `wait_queue`, until a job comes.  A connection that
+  // is lost meanwhile leaves open whether one did: then this incarnation is given up, by the ordinary recovery,
+  // repeated until it is answered, and the next settle takes a new one.
+  Waited wait_for_job();
+
+  // Returns the whole held batch, of which nothing may have been begun, to the head of its queue.
+  void give_back_unbegun();
 
   // Leaves in order: settles `outcomes`, gives anything unbegun back to the head of its queue, and removes the
   // incarnation.  Marks the slot retired.  Throws ToldToStop when pause() does.
@@ -59,11 +80,15 @@ class InFlight {
 
  private:
   // Pauses between attempts, ever longer, and says once what they wait for and in the end how long it took.
-  class Patience;
+  class Retries;
 
   void take_incarnation(std::uint64_t incarnation);
   void register_incarnation();
-  Settled settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want);
+  Settled settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
+                 const std::string& wait_queue);
+  std::uint64_t client_id();
+  void hold_arrived(std::string payload);
+  void leave_incarnation();
   Reply deliver(const ScriptCall& call);
   void hold(const Settled& settled);
   void drop(std::size_t outcomes);
@@ -77,6 +102,8 @@ class InFlight {
   std::string field_;
   std::uint64_t number_ = 0;
   bool registered_ = false;
+  bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
+  std::uint64_t client_id_ = 0, client_id_of_ = 0;  // and of which connection
   SteadyTime skipped_reported_{};
 };
 

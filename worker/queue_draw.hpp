@@ -17,13 +17,18 @@ class QueueDraw {
   QueueDraw(const CapsuleSettings& capsule, Channel& redis);
   std::vector<std::string> next();
 
+  // The queue that the capsule's worker `number` (0: the first) waits on when it is idle: they spread over all of them,
+  // the first on the first.  Empty: no queue is known.
+  std::string wait_queue(int number) const;
+
  private:
   void look_for_queues();
 
   const CapsuleSettings& capsule_;
   Channel& redis_;
+  const std::vector<std::string> names_;
   std::mt19937_64 random_;
-  std::vector<std::string> known_;
+  std::vector<std::string> known_, sorted_;  // of a capsule that asks them all
   SteadyTime looked_{};
 };
 

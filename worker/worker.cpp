@@ -2,11 +2,13 @@
 
 #include <sysexits.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "shared/log.hpp"
+#include "worker/batch_size.hpp"
 #include "worker/control.hpp"
 #include "worker/crash_handler.hpp"
 #include "worker/in_flight.hpp"
@@ -23,9 +25,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto idle_poll = 50ms;
 constexpr auto quiet_wait = 1000ms;
-constexpr int jobs_a_fetch = 1;
+constexpr auto idle_poll = 100ms;         // where Redis does not let us wait
+constexpr auto ask_to_wait_again = 10s;   // it may by then
+constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to let us go
+constexpr auto longest_unsettled = 50ms;  // of a success
+constexpr auto worth_a_cleaning = 500us;  // a job so long, before the next one of its batch
+
+// Among the workers of its capsule.
+int number_in_capsule(const Seat& seat, const Config& config) {
+  int first = 0;
+  for (int i = 0; i < seat.capsule; ++i) first += config.capsules[static_cast<std::size_t>(i)].concurrency;
+  return seat.slot - first;
+}
 
 class Worker {
  public:
@@ -43,7 +55,11 @@ class Worker {
                     .slot = seat.slot,
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
                     .new_incarnation = [this] { return control_.ask_for_incarnation(); },
-                    .pause = [this](std::chrono::milliseconds length) { pause(length); }}) {}
+                    .pause = [this](std::chrono::milliseconds length) { pause(length); },
+                    .wake_fd = control_.descriptor(),
+                    .woken = [this] { return woken(); }}),
+        number_(number_in_capsule(seat, config)),
+        batch_size_(config.worker.max_batch) {}
 
   void load_libraries() {
     if (config_.worker.seccomp) shield_parent();
@@ -61,10 +77,9 @@ class Worker {
           control_.wait(quiet_wait);
           continue;
         }
-        const auto& batch = in_flight_.settle_and_fetch(take_outcomes(), draw_.next(), quiet ? 0 : jobs_a_fetch);
-        unsettled_ = false;
-        perform_batch(batch);
-        if (batch.entries.empty()) control_.wait(idle_poll);
+        fetch(quiet ? 0 : batch_size_.want());
+        if (in_flight_.batch().entries.empty() && !quiet) wait_for_job();
+        perform_batch(in_flight_.batch());
         log::flush();
       }
       in_flight_.retire(take_outcomes());
@@ -81,6 +96,32 @@ class Worker {
     return std::exchange(outcomes_, {});
   }
 
+  void fetch(int want) {
+    const std::vector<std::string> draw = draw_.next();
+    if (want > 1 && !std::exchange(batching_, true)) control_.say(ControlByte::batching);
+    if (want == 1) batching_ = false;
+    in_flight_.settle_and_fetch(take_outcomes(), draw, want, may_wait() && want > 0 ? draw_.wait_queue(number_) : "");
+    unsettled_ = false;
+  }
+
+  // In Redis, so that a job begins one hop after its push.
+  void wait_for_job() {
+    log::flush();
+    if (!may_wait() || in_flight_.batch().queue.empty()) {
+      control_.wait(idle_poll);
+    } else if (in_flight_.wait_for_job() == InFlight::Waited::refused) {
+      refused_at_ = steady_now();
+    }
+  }
+
+  bool may_wait() const { return !refused_at_ || steady_now() - *refused_at_ > ask_to_wait_again; }
+
+  // Somebody wants us while we wait in Redis: whoever it is has Redis let us go as well.
+  std::optional<std::chrono::milliseconds> woken() {
+    if (!control_.wait(0ms) && !control_.told_to_quiet()) return std::nullopt;
+    return time_to_unblock;
+  }
+
   // Redis is away.  A worker with nothing to settle may leave at once; one that has something goes on trying until its
   // supervisor's patience ends, and what it could not say then stands in the scoreboard.
   void pause(std::chrono::milliseconds length) {
@@ -90,23 +131,33 @@ class Worker {
   }
 
   // What arrived while the quiet was ordered; quiet may last for hours.  A stop gives it back by retiring.
+  // To the head of its queue, newest first: so the oldest is again the next to run.
   void give_back_unbegun() {
-    const auto& entries = in_flight_.batch().entries;
-    if (!outcomes_.empty()) return;  // settled first: what is left over then comes again
-    for (std::size_t i = 0; i < entries.size() && slot_.entry(static_cast<int>(i)) == EntryState::fetched; ++i)
-      outcomes_.push_back({Outcome::Kind::requeue_head, entries[i].payload, 0});
+    if (outcomes_.empty()) in_flight_.give_back_unbegun();  // settled first: what is left over then comes again
   }
 
+  // In order, up to the first whose outcome is to be settled at once.  What short jobs leave behind is put right once
+  // for all of them.
   void perform_batch(const InFlight::Batch& batch) {
-    for (std::size_t i = 0; i < batch.entries.size() && !control_.told_to_quiet(); ++i) {
+    const SteadyTime begun = steady_now();
+    SteadyTime last = begun;
+    std::chrono::nanoseconds longest{};
+    int performed = 0;
+    for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && !control_.told_to_quiet();) {
       std::optional<Outcome> outcome =
-          performer_.perform_entry(static_cast<int>(i), batch.entries[i].payload, batch.queue);
+          performer_.perform_entry(performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue);
       if (!outcome) break;  // taken back
-      performer_.clean_up();
+      ++performed;
+      const SteadyTime now = steady_now();
+      longest = std::max(longest, now - last);
+      last = now;
       outcomes_.push_back(std::move(*outcome));
       recycling_ = performer_.reason_to_recycle();
-      if (recycling_ || outcomes_.back().kind != Outcome::Kind::acknowledge) break;  // settled at once
+      go_on = !recycling_ && outcomes_.back().kind == Outcome::Kind::acknowledge && now - begun < longest_unsettled;
+      if (go_on && longest > worth_a_cleaning) performer_.clean_up();
     }
+    if (performed > 0) performer_.clean_up();
+    batch_size_.performed(performed, last - begun, longest);
   }
 
   void say_why_recycled() const {
@@ -124,6 +175,10 @@ class Worker {
   Connection redis_;
   QueueDraw draw_;
   InFlight in_flight_;
+  const int number_;  // in the capsule
+  BatchSize batch_size_;
+  bool batching_ = false;
+  std::optional<SteadyTime> refused_at_;  // when Redis last did not let us wait
   std::vector<Outcome> outcomes_;
   std::optional<RecycleReason> recycling_;
   bool unsettled_ = false;

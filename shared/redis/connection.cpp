@@ -30,11 +30,16 @@ struct Connection::State {
   std::string client_name;
   int eof_fd = -1;
   std::unique_ptr<Stream> stream;
+  std::uint64_t connections = 0;
 
   std::vector<Reply> exchange(std::span<const Command> commands);
+  Reply await(const Command& command, const Patience& patience);
 
  private:
   void connect();
+  void connect_if_needed();
+  template <typename Talk>
+  auto closing_on_failure(Talk talk);
   void greet(SteadyTime deadline);
   UniqueFd connect_any(SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
@@ -96,6 +101,7 @@ void Connection::State::greet(SteadyTime deadline) {
 void Connection::State::connect() {
   const SteadyTime deadline = steady_now() + timeouts.connect;
   stream = std::make_unique<Stream>(connect_any(deadline));
+  ++connections;
   greet(deadline);
 }
 
@@ -113,29 +119,70 @@ Reply Connection::State::next_reply(SteadyTime deadline) {
   }
 }
 
-std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) try {
-  // A server that restarted or dropped an idle client is noticed before anything is sent, when it is still safe to
-  // connect anew.  Bytes that nobody asked for would be taken for our reply.
+// A server that restarted or dropped an idle client is noticed before anything is sent, when it is still safe to
+// connect anew.  Bytes that nobody asked for would be taken for our reply.
+void Connection::State::connect_if_needed() {
   if (stream && !stream->silent()) stream.reset();
   if (!stream) connect();
-
-  for (const Command& command : commands) stream->append(command);
-  stream->write_some();
-  const SteadyTime deadline = steady_now() + timeouts.command;
-  std::vector<Reply> replies;
-  replies.reserve(commands.size());
-  while (replies.size() < commands.size()) replies.push_back(next_reply(deadline));
-  return replies;
-} catch (const std::length_error&) {
-  stream.reset();
-  throw;
-} catch (const std::runtime_error& e) {
-  stream.reset();
-  throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
-} catch (...) {
-  stream.reset();
-  throw;
 }
+
+template <typename Talk>
+auto Connection::State::closing_on_failure(Talk talk) {
+  try {
+    connect_if_needed();
+    return talk();
+  } catch (const std::length_error&) {
+    stream.reset();
+    throw;
+  } catch (const std::runtime_error& e) {
+    stream.reset();
+    throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
+  } catch (...) {
+    stream.reset();
+    throw;
+  }
+}
+
+std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
+  return closing_on_failure([&] {
+    for (const Command& command : commands) stream->append(command);
+    stream->write_some();
+    const SteadyTime deadline = steady_now() + timeouts.command;
+    std::vector<Reply> replies;
+    replies.reserve(commands.size());
+    while (replies.size() < commands.size()) replies.push_back(next_reply(deadline));
+    return replies;
+  });
+}
+
+Reply Connection::State::await(const Command& command, const Patience& patience) {
+  return closing_on_failure([&] {
+    stream->append(command);
+    stream->write_some();
+    SteadyTime deadline = steady_now() + patience.longest;
+    int wake_fd = patience.wake_fd;
+    for (;;) {
+      if (Reply reply = stream->next_reply()) return reply;
+      if (steady_now() >= deadline) throw ConnectionLost("no reply within the deadline");
+      const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
+      pollfd watched[] = {{stream->fd(), static_cast<short>(POLLIN | unsent), 0}, {wake_fd, POLLIN, 0}};
+      const int ready = poll(watched, 2, milliseconds_until(deadline));
+      const bool signalled = ready < 0 && errno == EINTR;
+      if (!signalled) check("poll", ready);
+      if (signalled || (watched[0].revents == 0 && watched[1].revents != 0)) {
+        const auto limit = patience.woken ? patience.woken() : std::nullopt;
+        if (!limit) continue;
+        deadline = std::min(deadline, steady_now() + *limit);
+        wake_fd = -1;  // nobody can hurry us any more
+        continue;
+      }
+      if (watched[0].revents & POLLOUT) stream->write_some();
+      if (watched[0].revents & ~POLLOUT) stream->read_some();
+    }
+  });
+}
+
+Reply Channel::call_patiently(const Command& command, const Patience&) { return call(command); }
 
 Connection::Connection(RedisAddress address, Timeouts timeouts, std::string client_name)
     : state_(std::make_unique<State>()) {
@@ -149,6 +196,12 @@ Connection::Connection(Connection&&) noexcept = default;
 Connection& Connection::operator=(Connection&&) noexcept = default;
 
 Reply Connection::call(const Command& command) { return std::move(state_->exchange({&command, 1}).front()); }
+
+Reply Connection::call_patiently(const Command& command, const Patience& patience) {
+  return state_->await(command, patience);
+}
+
+std::uint64_t Connection::connections() const { return state_->connections; }
 
 std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
   return commands.empty() ? std::vector<Reply>() : state_->exchange(commands);

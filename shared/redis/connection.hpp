@@ -1,7 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,6 +23,15 @@ class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// How long to wait for a reply that may take long, and who may shorten it.
+struct Patience {
+  std::chrono::milliseconds longest;
+  int wake_fd = -1;
+  // Called when `wake_fd` is readable, which it must no longer be afterwards, or when a signal came: how much longer
+  // to wait at most; nullopt: go on.
+  std::function<std::optional<std::chrono::milliseconds>()> woken = {};
+};
+
 // One conversation with Redis: sends a command and waits for its reply.  The seam at which the tests of the worker
 // protocol put their unreliable network.
 class Channel {
@@ -28,6 +40,12 @@ class Channel {
 
   // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.
   virtual Reply call(const Command& command) = 0;
+
+  // As call(), for a command that waits in Redis.  Throws ConnectionLost when `patience` ends before the reply.
+  virtual Reply call_patiently(const Command& command, const Patience& patience);
+
+  // How often it has connected: something else now means another connection.
+  virtual std::uint64_t connections() const { return 0; }
 
   // Closes the connection; the next call connects anew.
   virtual void disconnect() = 0;
@@ -48,6 +66,8 @@ class Connection : public Channel {
   Connection& operator=(Connection&&) noexcept;
 
   Reply call(const Command& command) override;
+  Reply call_patiently(const Command& command, const Patience& patience) override;
+  std::uint64_t connections() const override;
   // Sends all commands at once and returns as many replies.  One deadline for all of them.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
   void disconnect() override;

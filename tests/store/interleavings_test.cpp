@@ -72,16 +72,19 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
     if (bad >= 10) break;
   }
 
-  BOOST_TEST_MESSAGE("commands " << coverage.commands << ", kills " << coverage.kills << ", host deaths "
-                                 << coverage.host_deaths << ", lost replies " << coverage.lost_replies << ", fenced "
-                                 << coverage.fenced << ", acknowledged " << coverage.acknowledged << ", charged "
-                                 << coverage.charged << ", given back " << coverage.given_back << ", orphaned "
-                                 << coverage.orphaned << ", taken back " << coverage.taken_back << ", retired "
-                                 << coverage.retired << ", moved " << coverage.moved);
+  BOOST_TEST_MESSAGE(
+      "commands " << coverage.commands << ", kills " << coverage.kills << ", host deaths " << coverage.host_deaths
+                  << ", lost replies " << coverage.lost_replies << ", fenced " << coverage.fenced << ", acknowledged "
+                  << coverage.acknowledged << ", charged " << coverage.charged << ", given back " << coverage.given_back
+                  << ", orphaned " << coverage.orphaned << ", taken back " << coverage.taken_back << ", retired "
+                  << coverage.retired << ", moved " << coverage.moved << ", waits " << coverage.waits << ", arrived "
+                  << coverage.arrived << ", refused " << coverage.waits_refused << ", given up " << coverage.waits_lost
+                  << ", given back while quieting " << coverage.quieted);
   if (seeds < 100) return;
-  for (const long happened : {coverage.kills, coverage.host_deaths, coverage.lost_replies, coverage.fenced,
-                              coverage.acknowledged, coverage.charged, coverage.given_back, coverage.orphaned,
-                              coverage.taken_back, coverage.retired, coverage.moved}) {
+  for (const long happened :
+       {coverage.kills, coverage.host_deaths, coverage.lost_replies, coverage.fenced, coverage.acknowledged,
+        coverage.charged, coverage.given_back, coverage.orphaned, coverage.taken_back, coverage.retired, coverage.moved,
+        coverage.arrived, coverage.waits_refused, coverage.waits_lost, coverage.quieted}) {
     BOOST_TEST(happened > 0);
   }
 }
@@ -98,6 +101,10 @@ BOOST_AUTO_TEST_CASE(with_an_incarnation_used_twice_it_goes_wrong) {
 
 BOOST_AUTO_TEST_CASE(with_the_number_before_the_clearing_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.number_before_clearing = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(without_tombstones_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.tombstones_omitted = true}) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_resends_under_another_number_it_goes_wrong) {

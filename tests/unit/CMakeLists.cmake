@@ -66,3 +66,4 @@ add_test(NAME unit_manual COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_manu
 add_test(NAME unit_completion COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_completion ${PROJECT_SOURCE_DIR})
 set_tests_properties(unit_man_pages PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(unit_man_pages unit_manual unit_completion PROPERTIES TIMEOUT 120)
+brood_test(unit/batch_size LINK brood_worker)

@@ -334,7 +334,15 @@ void World::work(Worker& worker, Actor& actor) {
     if (chance(0.5)) draw.pop_back();
     constexpr int wants[] = {0, 1, 1, 1, 3, 3, 4, 4};
     const int want = calm_ ? 4 : wants[random_() % 8];
-    const InFlight::Batch& batch = in_flight.settle_and_fetch(std::exchange(outcomes, {}), draw, want);
+    const std::string wait_queue = want > 0 && chance(0.6) ? queues[random_() % queues.size()] : "";
+    const InFlight::Batch& batch = in_flight.settle_and_fetch(std::exchange(outcomes, {}), draw, want, wait_queue);
+    if (!wait_queue.empty() && batch.entries.empty()) {
+      wait(worker, in_flight);
+      if (!calm_ && !batch.entries.empty() && chance(0.1)) {  // it arrived while the worker quieted
+        ++coverage_.quieted;
+        in_flight.give_back_unbegun();
+      }
+    }
     for (std::size_t i = 0; i < batch.entries.size(); ++i) {
       const std::string& payload = batch.entries[i].payload;
       if (worker.partitioned) may_run_twice_.insert(job_of(payload));
@@ -348,6 +356,24 @@ void World::work(Worker& worker, Actor& actor) {
   }
   in_flight.retire(outcomes);
   worker.in_flight = nullptr;
+}
+
+void World::wait(Worker& worker, InFlight& in_flight) {
+  ++coverage_.waits;
+  const int losses = worker.channel->losses();
+  switch (in_flight.wait_for_job()) {
+    case InFlight::Waited::job:
+      ++coverage_.arrived;
+      break;
+    case InFlight::Waited::refused:
+      ++coverage_.waits_refused;
+      break;
+    case InFlight::Waited::nothing:
+      break;
+  }
+  if (worker.channel->losses() > losses) ++coverage_.waits_lost;
+  note(fmt::format("{}.{} waited for {}: {}", worker.slot, worker.incarnation, in_flight.batch().queue,
+                   in_flight.batch().entries.empty() ? "nothing" : in_flight.batch().entries[0].payload));
 }
 
 // The books are kept without a yield before the write that tells the scoreboard, so that both are always equally old.
@@ -406,7 +432,13 @@ void World::rewrite(Command& command, bool last_was_lost) const {
     command.args[0] = "EVAL";
     command.args[1] = replaced(scripts::recover.text, "if number ~= expected then verdicts = {} end", "");
   }
+  if (broken_.tombstones_omitted &&
+      (command.args[1] == scripts::recover.sha || command.args[1] == scripts::recover.text)) {
+    command.args[0] = "EVAL";
+    command.args[1] = replaced(scripts::recover.text, R"(redis.call("SET", KEYS[6], "dead", "EX", 3600))", "");
+  }
   if (command.args[1] != script.sha && command.args[1] != script.text) return;
+  if (broken_.waits_unannounced) command.args[3 + std::stoul(command.args[2]) + 4].clear();
   if (broken_.numbers_unchecked) {
     command.args[0] = "EVAL";
     command.args[1] =

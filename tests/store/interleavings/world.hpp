@@ -28,13 +28,16 @@ struct Broken {
   bool recovery_unchecked = false;      // the recovery judges the list by the scoreboard whatever the number says
   bool incarnations_reused = false;     // a refilled slot goes on under its predecessor's name
   bool number_before_clearing = false;  // the number of the new batch meets the states of the old one
+  bool tombstones_omitted = false;      // nothing keeps a dead worker's late BLMOVE from moving a job
+  bool waits_unannounced = false;       // a settle does not say which queue its worker waits on next
   bool resends_renumbered = false;      // an unanswered settle is sent again as if it were the next one
 };
 
 // How often things happened, over any number of runs: a rule is tested only if it was needed.
 struct Coverage {
   long commands = 0, kills = 0, host_deaths = 0, lost_replies = 0, fenced = 0, acknowledged = 0, charged = 0,
-       given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0;
+       given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0, waits = 0, arrived = 0, waits_lost = 0,
+       waits_refused = 0, quieted = 0;
 };
 
 // One seed: three slots, three queues, 36 jobs, the product's own worker and recovery code, a real Redis, and
@@ -86,6 +89,7 @@ class World {
 
   // A worker's life, on its own thread.
   void work(Worker& worker, Actor& actor);
+  void wait(Worker& worker, InFlight& in_flight);
   Outcome perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload);
   void wrote(Worker& worker);
   void rewrite(Command& command, bool last_was_lost) const;

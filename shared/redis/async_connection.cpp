@@ -77,6 +77,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   void post(std::function<void()> act);
 
   Phase phase = Phase::closed;
+  RedisAddress address;
 
  private:
   void connect();
@@ -105,7 +106,6 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   std::string client_name;
   Events events;
   std::minstd_rand random;
-  RedisAddress address;
 
   Owned<uv_timer_t> rest_timer, deadline_timer, post_timer;
   Owned<uv_poll_t> poll;  // declared before the socket: see drop_socket
@@ -387,6 +387,8 @@ void AsyncConnection::open(RedisAddress address) { state_->open(std::move(addres
 void AsyncConnection::close() { state_->close("the connection was closed"); }
 
 bool AsyncConnection::connected() const { return state_->phase == State::Phase::connected; }
+
+const RedisAddress& AsyncConnection::address() const { return state_->address; }
 
 void AsyncConnection::send(const Command& command, milliseconds deadline, Callback callback) {
   state_->send(command, deadline, std::move(callback));

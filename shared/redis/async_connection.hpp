@@ -45,6 +45,7 @@ class AsyncConnection {
   void close();  // unanswered commands get an error on the next turn; `disconnected` is not called
 
   bool connected() const;
+  const RedisAddress& address() const;  // that open() was last given
 
   // Sends `command` if connected; otherwise, or when more than 64 MB wait to be sent, answers on the next turn of the
   // loop with an error.  A reply that is not whole within `deadline` costs the connection, and every unanswered command

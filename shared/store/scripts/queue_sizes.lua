@@ -1,0 +1,16 @@
+-- Which of these queues hold jobs?
+-- KEYS queues
+-- Returns {{position, length, ... of those that do}, {positions of those that are no lists}}, positions counted from 1.
+local filled, no_lists = {}, {}
+for i, key in ipairs(KEYS) do
+  local length = redis.pcall("LLEN", key)
+  if type(length) == "table" then
+    -- A reader's access list, say, is no fault of the queue's.
+    if not length.err:find("WRONGTYPE", 1, true) then return redis.error_reply(length.err) end
+    no_lists[#no_lists + 1] = i
+  elseif length > 0 then
+    filled[#filled + 1] = i
+    filled[#filled + 1] = length
+  end
+end
+return {filled, no_lists}

@@ -1,0 +1,387 @@
+#include "supervisor/doorbell.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "shared/clock.hpp"
+#include "shared/log.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/queue_sizes.hpp"
+#include "supervisor/send_scripts.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+using Result = AsyncConnection::Result;
+
+namespace {
+
+constexpr auto look_interval = 100ms;
+constexpr auto rare_look_interval = 1s;  // where each worker waits on the only queue that it has
+constexpr auto peek_timeout = 20s;
+constexpr auto reply_slack = 5s;
+constexpr auto deadline = 10s;
+
+constexpr auto shortest_pause = 1ms;
+constexpr auto longest_pause = 100ms;
+constexpr auto had_to_wait = 5ms;  // a peek that took so long found the queue empty at first
+
+constexpr auto connection_kept = 60s;  // when nobody needs it
+constexpr auto peek_again_after = 10s;
+constexpr auto look_at_type_again_after = 60s;
+constexpr auto between_reports = 60s;
+constexpr auto known_queues_last = 5s;
+constexpr auto time_to_heed = 250ms;  // for a worker that was woken
+
+// By weight, where there are any; then as listed.
+std::vector<std::string> by_priority(const QueueOrder& order) {
+  std::vector<std::string> names = order.names();
+  std::map<std::string, int> weights = order.weights();
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const std::string& a, const std::string& b) { return weights[a] > weights[b]; });
+  return names;
+}
+
+}  // namespace
+
+// Callbacks on the supervisor's own connection hold it weakly: an answer that comes after the end finds nobody.  Those
+// on the doorbells' connections end with them.
+struct Doorbell::State : std::enable_shared_from_this<State> {
+  struct Peek {
+    std::unique_ptr<AsyncConnection> connection;
+    std::string queue;
+    bool under_way = false;
+    SteadyTime begun{};
+    SteadyTime needed{};  // when it last was
+  };
+  // How long to leave a queue alone that has rung.
+  struct Rest {
+    std::chrono::milliseconds pause{0};
+    SteadyTime until{};
+  };
+  // A worker that was woken is idle no more, until it says so again.
+  struct Woken {
+    IdleSign sign;
+    SteadyTime until;
+  };
+
+  State(EventLoop& event_loop, AsyncConnection& connection, Setup with)
+      : loop(event_loop), redis(connection), setup(std::move(with)), next(loop, [this] { tick(); }) {
+    for (const CapsuleSettings& capsule : setup.capsules) {
+      knows_all_queues |= capsule.follows_all_queues;
+      has_a_choice |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
+      queues.push_back(capsule.follows_all_queues ? std::vector<std::string>() : by_priority(capsule.queues));
+    }
+  }
+
+  EventLoop& loop;
+  AsyncConnection& redis;
+  const Setup setup;
+  Timer next;
+  bool listening = false;
+
+  CapsuleQueues queues;
+  bool knows_all_queues = false;  // some capsule takes every queue
+  bool has_a_choice = false;      // some capsule has more than one
+  SteadyTime queues_known{};
+  bool asking_for_queues = false;
+
+  std::vector<IdleSign> signs;  // of the occupied slots, when the plan was made
+  DoorbellPlan plan;
+  bool plan_is_carried_out = false;
+
+  std::vector<std::unique_ptr<Peek>> peeks;
+  std::map<std::string, Rest> rests;
+  std::map<int, Woken> woken;
+  std::set<std::string> no_lists;
+  SteadyTime no_lists_until{}, no_lists_reported{};
+  SteadyTime peeks_refused_until{}, refusal_reported{};
+  bool looking = false;
+  SteadyTime next_look{};
+
+  void tick();
+  void replan();
+  void carry_out(SteadyTime now);
+  void set_timer(SteadyTime now);
+  std::vector<IdleSign> read_signs();
+  std::vector<IdleWorker> idle_workers();
+  bool wake_one(const std::string& queue);
+
+  void refresh_queues(const std::vector<IdleWorker>& idle, SteadyTime now);
+
+  bool keep_peeking(const std::string& queue, SteadyTime now);
+  void answered(Peek& peek, const Result& result);
+  void rang(const Peek& peek, SteadyTime now);
+  void refused(std::string queue, const std::string& why, SteadyTime now);
+  void leave_out(const std::vector<std::string>& found, SteadyTime now);
+  void drop_unneeded(SteadyTime now);
+
+  void look_at(const std::vector<std::string>& wanted);
+  void read_look(const std::vector<std::vector<std::string>>& asked, const std::vector<Result>& results);
+};
+
+// ---- The rhythm
+
+void Doorbell::State::tick() {
+  if (!listening) return;
+  const SteadyTime now = steady_now();
+  if (!redis.connected()) {
+    // Redis may come back elsewhere.
+    peeks.clear();
+    signs.clear();
+    plan = {};
+    return next.start_in(look_interval);
+  }
+  const bool queues_are_old = knows_all_queues && now - queues_known >= known_queues_last;
+  if (queues_are_old || read_signs() != signs || !plan_is_carried_out)
+    replan();
+  else
+    set_timer(now);
+}
+
+// A worker that was woken counts as busy from then on: its own queue may need a doorbell at once.
+std::vector<IdleSign> Doorbell::State::read_signs() {
+  const SteadyTime now = steady_now();
+  std::vector<IdleSign> found;
+  for (const OccupiedSlot& slot : setup.slots()) {
+    IdleSign sign = idle_sign(*slot.record);
+    if (const auto known = woken.find(slot.slot); known != woken.end()) {
+      if (known->second.sign == sign && now < known->second.until)
+        sign = {};
+      else
+        woken.erase(known);
+    }
+    found.push_back(sign);
+  }
+  return found;
+}
+
+std::vector<IdleWorker> Doorbell::State::idle_workers() {
+  const std::vector<OccupiedSlot> slots = setup.slots();
+  signs = read_signs();
+  std::vector<IdleWorker> idle;
+  for (std::size_t i = 0; i < std::min(slots.size(), signs.size()); ++i) {
+    if (signs[i].idle) idle.push_back(idle_worker(slots[i]));
+  }
+  return idle;
+}
+
+void Doorbell::State::replan() {
+  if (!listening || !redis.connected()) return;
+  const SteadyTime now = steady_now();
+  const std::vector<IdleWorker> idle = idle_workers();
+  refresh_queues(idle, now);
+  if (now >= no_lists_until) no_lists.clear();
+  plan = plan_doorbells(queues, idle, no_lists, now < peeks_refused_until ? 0 : most_doorbells);
+  carry_out(now);
+  drop_unneeded(now);
+  set_timer(now);
+}
+
+void Doorbell::State::carry_out(SteadyTime now) {
+  std::vector<std::string> to_look_at;
+  bool all_peek = true;
+  for (const std::string& queue : plan.doorbells) {
+    const auto rest = rests.find(queue);
+    if (rest != rests.end() && now < rest->second.until)
+      all_peek = false;
+    else if (!keep_peeking(queue, now))
+      to_look_at.push_back(queue);
+  }
+  to_look_at.insert(to_look_at.end(), plan.looked_at.begin(), plan.looked_at.end());
+  if (!to_look_at.empty() && !looking && now >= next_look) look_at(to_look_at);
+  plan_is_carried_out = all_peek && to_look_at.empty() && no_lists.empty();
+}
+
+void Doorbell::State::set_timer(SteadyTime now) {
+  const bool nothing_to_do = plan.doorbells.empty() && plan.looked_at.empty();
+  SteadyTime at = now + (nothing_to_do && !has_a_choice ? std::chrono::nanoseconds(rare_look_interval) : look_interval);
+  for (const std::string& queue : plan.doorbells) {
+    const auto rest = rests.find(queue);
+    if (rest != rests.end() && rest->second.until > now) at = std::min(at, rest->second.until);
+  }
+  next.start_in(at - now);
+}
+
+// False: nobody can be.
+bool Doorbell::State::wake_one(const std::string& queue) {
+  const std::vector<IdleWorker> idle = idle_workers();
+  plan_is_carried_out = false;
+  const auto slot = worker_to_free(queue, queues, idle);
+  if (!slot) return false;
+  for (const OccupiedSlot& occupied : setup.slots()) {
+    if (occupied.slot == *slot) woken[*slot] = {idle_sign(*occupied.record), steady_now() + time_to_heed};
+  }
+  setup.wake(*slot);
+  return true;
+}
+
+// ---- Capsules that take every queue
+
+void Doorbell::State::refresh_queues(const std::vector<IdleWorker>& idle, SteadyTime now) {
+  const bool needed = std::any_of(idle.begin(), idle.end(), [&](const IdleWorker& worker) {
+    const auto capsule = static_cast<std::size_t>(worker.capsule);
+    return capsule < setup.capsules.size() && setup.capsules[capsule].follows_all_queues;
+  });
+  if (!needed || asking_for_queues || (queues_known != SteadyTime{} && now - queues_known < known_queues_last)) return;
+  asking_for_queues = true;
+  redis.send({"SMEMBERS", keys::queues}, deadline, [weak = weak_from_this()](const Result& result) {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->asking_for_queues = false;
+    self->queues_known = steady_now();
+    if (!self->listening || !result.ok() || !result.reply.view().is_array()) return;
+    const ReplyView members = result.reply.view();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (!members[i].text().empty()) names.emplace_back(members[i].text());
+    }
+    std::sort(names.begin(), names.end());
+    for (std::size_t i = 0; i < self->queues.size(); ++i) {
+      if (self->setup.capsules[i].follows_all_queues) self->queues[i] = names;
+    }
+    self->replan();
+  });
+}
+
+// ---- Peeks
+
+// False when this queue has no doorbell now and must be looked at.
+bool Doorbell::State::keep_peeking(const std::string& queue, SteadyTime now) {
+  Peek* free = nullptr;
+  for (const auto& peek : peeks) {
+    if (peek->under_way && peek->queue == queue) {
+      peek->needed = now;
+      return true;
+    }
+    if (!peek->under_way && (!free || !free->connection->connected())) free = peek.get();
+  }
+  if (!free) {
+    if (peeks.size() >= most_doorbells) return false;
+    free = peeks.emplace_back(std::make_unique<Peek>()).get();
+    free->connection = std::make_unique<AsyncConnection>(
+        loop.raw(), "brood-doorbell", AsyncConnection::Events{.connected = [this] { replan(); }, .disconnected = {}});
+    free->connection->open(redis.address());
+  }
+  free->needed = now;
+  if (!free->connection->connected()) return false;
+  free->queue = queue;
+  free->under_way = true;
+  free->begun = now;
+  const std::string key = keys::queue(queue);
+  // Tail to tail: what is there stays where it is, also when a worker waits on the same queue meanwhile.
+  free->connection->send({"BLMOVE", key, key, "RIGHT", "RIGHT", std::to_string(peek_timeout.count())},
+                         peek_timeout + reply_slack, [this, free](const Result& result) { answered(*free, result); });
+  return true;
+}
+
+void Doorbell::State::answered(Peek& peek, const Result& result) {
+  peek.under_way = false;
+  if (!listening) return;
+  const SteadyTime now = steady_now();
+  if (result.ok() && !result.reply.view().is_nil()) {
+    rang(peek, now);
+  } else {
+    rests.erase(peek.queue);
+    // A lost connection is opened anew by itself.
+    if (result.error.empty() && !result.ok()) refused(peek.queue, result.why(), now);
+  }
+  replan();
+}
+
+void Doorbell::State::rang(const Peek& peek, SteadyTime now) {
+  Rest& rest = rests[peek.queue];
+  rest.pause = now - peek.begun >= had_to_wait
+                   ? std::chrono::milliseconds(shortest_pause)
+                   : std::clamp<std::chrono::milliseconds>(2 * rest.pause, shortest_pause, longest_pause);
+  rest.until = now + rest.pause;
+  wake_one(peek.queue);
+}
+
+void Doorbell::State::refused(std::string queue, const std::string& why, SteadyTime now) {
+  if (classify_error(why) == ErrorKind::other && why.starts_with("WRONGTYPE"))
+    return leave_out({std::move(queue)}, now);
+  peeks_refused_until = now + peek_again_after;
+  if (classify_error(why) == ErrorKind::not_applied_reconnect) peeks.clear();
+  if (refusal_reported != SteadyTime{} && now - refusal_reported < between_reports) return;
+  refusal_reported = now;
+  log::warn("doorbell_refused", {{"reason", why}, {"hint", "queues that no worker waits on are looked at instead"}});
+}
+
+void Doorbell::State::leave_out(const std::vector<std::string>& found, SteadyTime now) {
+  if (found.empty()) return;
+  if (no_lists.empty()) no_lists_until = now + look_at_type_again_after;
+  no_lists.insert(found.begin(), found.end());
+  if (no_lists_reported != SteadyTime{} && now - no_lists_reported < between_reports) return;
+  no_lists_reported = now;
+  log::warn("queues_are_no_lists", {{"queues", fmt::format("{}", fmt::join(no_lists, " "))}});
+}
+
+void Doorbell::State::drop_unneeded(SteadyTime now) {
+  for (const auto& peek : peeks) {
+    const auto& wanted = plan.doorbells;
+    if (peek->under_way && std::find(wanted.begin(), wanted.end(), peek->queue) != wanted.end()) peek->needed = now;
+  }
+  std::erase_if(peeks, [&](const auto& peek) { return now - peek->needed >= connection_kept; });
+}
+
+// ---- Looks
+
+void Doorbell::State::look_at(const std::vector<std::string>& wanted) {
+  std::vector<std::vector<std::string>> asked;
+  std::vector<ScriptCall> calls;
+  for (std::size_t i = 0; i < wanted.size(); i += max_queues_sized) {
+    const std::size_t end = std::min(wanted.size(), i + max_queues_sized);
+    asked.emplace_back(wanted.begin() + static_cast<std::ptrdiff_t>(i),
+                       wanted.begin() + static_cast<std::ptrdiff_t>(end));
+    calls.push_back(queue_sizes(asked.back()));
+  }
+  looking = true;
+  next_look = steady_now() + look_interval;
+  send_scripts(redis, std::move(calls), deadline, [weak = weak_from_this(), asked](const std::vector<Result>& results) {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->looking = false;
+    if (!self->listening) return;
+    self->read_look(asked, results);
+    self->replan();
+  });
+}
+
+void Doorbell::State::read_look(const std::vector<std::vector<std::string>>& asked,
+                                const std::vector<Result>& results) {
+  std::vector<std::string> found_no_lists;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].ok()) continue;  // the next look asks again
+    const QueueSizes sizes = read_queue_sizes(asked[i], results[i].reply.view());
+    for (const QueueSizes::Filled& filled : sizes.filled) {
+      for (std::int64_t job = 0; job < filled.jobs && wake_one(filled.queue); ++job) continue;
+    }
+    found_no_lists.insert(found_no_lists.end(), sizes.no_lists.begin(), sizes.no_lists.end());
+  }
+  leave_out(found_no_lists, steady_now());
+}
+
+Doorbell::Doorbell(EventLoop& loop, AsyncConnection& redis, Setup setup)
+    : state_(std::make_shared<State>(loop, redis, std::move(setup))) {}
+
+Doorbell::~Doorbell() { stop(); }
+
+void Doorbell::listen() {
+  state_->listening = true;
+  state_->tick();
+}
+
+void Doorbell::stop() {
+  state_->listening = false;
+  state_->next.stop();
+  state_->peeks.clear();
+}
+
+int Doorbell::connections() const { return static_cast<int>(state_->peeks.size()); }
+
+}  // namespace brood

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "shared/config.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/doorbell_plan.hpp"
+#include "supervisor/event_loop.hpp"
+
+namespace brood {
+
+// Tells an idle worker of a queue that nobody waits on.  The first such queues get a blocking peek each, BLMOVE from a
+// queue's tail to the same queue's tail, which moves nothing and touches no list of ours; the others, and all of them
+// where Redis refuses the peek, are looked at ten times a second.  With nobody idle, or with a waiter on every queue,
+// it asks Redis nothing.
+class Doorbell {
+ public:
+  struct Setup {
+    std::vector<CapsuleSettings> capsules;
+    OccupiedSlots slots;
+    // Sends the slot's worker a byte and has Redis let go of it (Unblocking): it then fetches from all its queues.
+    std::function<void(int slot)> wake;
+  };
+  // Peeks on connections of its own, to the address that `redis` is connected to.
+  Doorbell(EventLoop& loop, AsyncConnection& redis, Setup setup);
+  ~Doorbell();
+  Doorbell(const Doorbell&) = delete;
+  Doorbell& operator=(const Doorbell&) = delete;
+
+  // Begins; and again whenever Redis is there again.  From then on it goes by itself.
+  void listen();
+
+  // Rings nobody any more, and closes its connections.
+  void stop();
+
+  int connections() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

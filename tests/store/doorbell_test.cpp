@@ -1,0 +1,305 @@
+#define BOOST_TEST_MODULE doorbell
+#include "supervisor/doorbell.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include "tests/store/loop_with_redis.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names many_queues(int count) {
+  Names names;
+  for (int i = 0; i < count; ++i) names.push_back("q" + std::to_string(100 + i));
+  return names;
+}
+
+CapsuleSettings capsule_of(const Names& queues) {
+  std::vector<QueueOrder::Entry> entries;
+  for (const std::string& queue : queues) entries.push_back({queue, 0});
+  CapsuleSettings capsule;
+  capsule.queues = QueueOrder(entries);
+  return capsule;
+}
+
+// Workers that are nothing but their records, and the doorbell that watches them.
+struct Listening : LoopWithRedis {
+  static constexpr int most_workers = 4;
+
+  Scoreboard board = Scoreboard::in_memory(most_workers);
+  int workers = 0;
+  std::vector<int> woken;
+  bool search_in_vain = false;  // who is woken finds nothing and waits again
+  std::optional<Doorbell> doorbell;
+
+  void add_idle_worker(const std::string& waits_on) {
+    SlotRecord& record = board.slot(workers++);
+    vacate(record, 1, 0);
+    record.ready.store(1);
+    WorkerSlot(record).adopt_incarnation(1);
+    wait_on(workers - 1, waits_on);
+  }
+  void wait_on(int slot, const std::string& queue) {
+    WorkerSlot worker(board.slot(slot));
+    worker.set_queue(queue);
+    worker.set_waiting_client(queue.empty() ? 0 : 1'000'000U + static_cast<unsigned>(slot));
+  }
+  void begin_a_job(int slot) { WorkerSlot(board.slot(slot)).set_fetched(1); }
+  void end_its_job(int slot) { WorkerSlot(board.slot(slot)).clear_entries(); }
+
+  void listen(CapsuleSettings capsule) {
+    doorbell.emplace(loop, connection,
+                     Doorbell::Setup{.capsules = {std::move(capsule)},
+                                     .slots = [this] { return slots(); },
+                                     .wake =
+                                         [this](int slot) {
+                                           woken.push_back(slot);
+                                           if (search_in_vain) wait_on(slot, "elsewhere");
+                                         }});
+    doorbell->listen();
+  }
+  std::vector<OccupiedSlot> slots() {
+    std::vector<OccupiedSlot> found;
+    for (int i = 0; i < workers; ++i) found.push_back({.slot = i, .capsule = 0, .record = &board.slot(i)});
+    return found;
+  }
+  void push(const std::string& queue, const std::string& job) { redis.command({"LPUSH", "queue:" + queue, job}); }
+
+  std::string stats() { return std::string(redis.command({"INFO", "commandstats"}).view().text()); }
+  bool says(const std::string& command) { return stats().find("cmdstat_" + command) != std::string::npos; }
+  int peeks() {
+    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
+    int count = 0;
+    for (auto at = clients.find("name=brood-doorbell"); at != std::string::npos;
+         at = clients.find("name=brood-doorbell", at + 1)) {
+      const std::string line = clients.substr(at, clients.find('\n', at) - at);
+      count += line.find("cmd=blmove") != std::string::npos;
+    }
+    return count;
+  }
+  void fill() {
+    redis.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+    redis.command({"SET", "filling", std::string(2 << 20, 'x')});
+    redis.command({"CONFIG", "SET", "maxmemory", "1mb"});
+    BOOST_REQUIRE(redis.command({"SET", "refused", "x"}).view().is_error());
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_job_in_a_queue_that_nobody_waits_on_wakes_an_idle_worker, Listening) {
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b"}));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
+  redis.command({"CONFIG", "RESETSTAT"});
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(woken.front() == 0);
+  BOOST_TEST(!says("evalsha"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_is_there_already_wakes_one_too, Listening) {
+  push("b", "job");
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b"}));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+}
+
+BOOST_FIXTURE_TEST_CASE(ringing_moves_nothing, Listening) {
+  add_idle_worker("a");
+  search_in_vain = true;
+  listen(capsule_of({"a", "b"}));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
+  redis.command({"LPUSH", "queue:b", "1", "2", "3"});
+  BOOST_TEST(run_until([&] { return woken.size() >= 5; }));
+  BOOST_TEST(redis.lrange("queue:b") == (Names{"3", "2", "1"}), boost::test_tools::per_element());
+  BOOST_TEST(redis.keys() == (Names{"queue:b"}), boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(ringing_repeats_with_growing_pauses, Listening) {
+  add_idle_worker("a");
+  search_in_vain = true;
+  listen(capsule_of({"a", "b"}));
+  push("b", "job");
+  run_for(1s);
+  // 1, 2, 4 ... 64 ms, then every 100 ms.
+  BOOST_TEST(woken.size() >= 7U);
+  BOOST_TEST(woken.size() <= 18U);
+}
+
+BOOST_FIXTURE_TEST_CASE(each_ring_frees_another_worker_until_nobody_is_idle, Listening) {
+  for (int i = 0; i < 3; ++i) add_idle_worker("a");
+  listen(capsule_of({"a", "b"}));
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return woken.size() == 3; }, 200ms));
+  std::sort(woken.begin(), woken.end());
+  BOOST_TEST(woken == (std::vector{0, 1, 2}), boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(nobody_is_woken_while_all_work_and_one_is_once_it_does_not, Listening) {
+  push("b", "job");
+  add_idle_worker("");
+  begin_a_job(0);
+  listen(capsule_of({"a", "b"}));
+  run_for(300ms);
+  BOOST_TEST(woken.empty());
+  BOOST_TEST(doorbell->connections() == 0);
+  end_its_job(0);
+  wait_on(0, "a");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+}
+
+BOOST_FIXTURE_TEST_CASE(with_a_waiter_on_every_queue_it_asks_nothing, Listening) {
+  add_idle_worker("a");
+  add_idle_worker("b");
+  redis.command({"CONFIG", "RESETSTAT"});
+  listen(capsule_of({"a", "b"}));
+  push("b", "job");
+  run_for(500ms);
+  BOOST_TEST(woken.empty());
+  BOOST_TEST(doorbell->connections() == 0);
+  BOOST_TEST(!says("blmove"));
+  BOOST_TEST(!says("eval"));
+}
+
+BOOST_FIXTURE_TEST_CASE(with_a_doorbell_on_every_queue_it_looks_no_more, Listening) {
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b", "c"}));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 2; }));
+  run_for(150ms);
+  redis.command({"CONFIG", "RESETSTAT"});
+  run_for(500ms);
+  BOOST_TEST(!says("eval"));
+  BOOST_TEST(!says("blmove"));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_queue_of_a_worker_that_was_woken_gets_a_doorbell_at_once, Listening) {
+  add_idle_worker("a");
+  add_idle_worker("b");
+  listen(capsule_of({"a", "b", "c"}));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
+  push("c", "job");
+  BOOST_REQUIRE(run_until([&] { return woken.size() == 1; }, 1s));
+  BOOST_TEST(woken.front() == 1);
+  begin_a_job(1);
+  redis.command({"DEL", "queue:c"});
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return woken.size() == 2; }, 1s));
+}
+
+BOOST_FIXTURE_TEST_CASE(queues_beyond_the_doorbells_are_looked_at, Listening) {
+  const Names queues = many_queues(420);
+  add_idle_worker(queues[0]);
+  listen(capsule_of(queues));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 16; }));
+  push(queues[419], "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(doorbell->connections() == 16);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_look_wakes_as_many_as_there_are_jobs, Listening) {
+  const Names queues = many_queues(30);
+  for (int i = 0; i < 4; ++i) add_idle_worker(queues[0]);
+  listen(capsule_of(queues));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 16; }));
+  redis.command({"LPUSH", "queue:" + queues[29], "1", "2", "3"});
+  BOOST_TEST(run_until([&] { return woken.size() >= 3; }, 1s));
+}
+
+BOOST_FIXTURE_TEST_CASE(where_blmove_is_forbidden_queues_are_looked_at, Listening) {
+  redis.command({"ACL", "SETUSER", "default", "-blmove"});
+  add_idle_worker("");
+  listen(capsule_of({"a", "b"}));
+  run_for(200ms);
+  push("a", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(connection.connected());
+}
+
+BOOST_FIXTURE_TEST_CASE(in_a_full_redis_queues_are_looked_at, Listening) {
+  push("b", "job");
+  fill();
+  add_idle_worker("");
+  search_in_vain = true;
+  listen(capsule_of({"a", "b"}));
+  BOOST_TEST(run_until([&] { return woken.size() == 5; }, 2s));
+  BOOST_TEST(connection.connected());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_queue_that_is_no_list_hinders_nobody, Listening) {
+  redis.command({"SET", "queue:b", "x"});
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b", "c"}));
+  run_for(300ms);
+  push("c", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(peeks() <= 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(nor_does_one_among_many, Listening) {
+  const Names queues = many_queues(30);
+  redis.command({"SET", "queue:" + queues[20], "x"});
+  add_idle_worker(queues[0]);
+  listen(capsule_of(queues));
+  run_for(300ms);
+  push(queues[29], "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_capsule_of_every_queue_hears_of_those_that_redis_knows, Listening) {
+  redis.command({"SADD", "queues", "a", "b"});
+  add_idle_worker("a");
+  CapsuleSettings all;
+  all.follows_all_queues = true;
+  listen(all);
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  redis.command({"DEL", "queue:b"});
+  woken.clear();
+  redis.command({"SADD", "queues", "new"});
+  push("new", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 7s));
+}
+
+BOOST_FIXTURE_TEST_CASE(once_stopped_it_rings_nobody_and_has_no_connection, Listening) {
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b"}));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
+  doorbell->stop();
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return peeks() == 0; }));
+  run_for(300ms);
+  BOOST_TEST(woken.empty());
+  BOOST_TEST(redis.lrange("queue:b") == (Names{"job"}), boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(it_rings_again_after_redis_was_away, Listening) {
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b"}));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
+  redis.kill9();
+  run_for(300ms);
+  BOOST_TEST(doorbell->connections() == 0);
+  redis.restart();
+  BOOST_TEST(run_until([&] { return peeks() == 1; }));
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+}
+
+BOOST_FIXTURE_TEST_CASE(it_may_end_while_it_waits_and_looks, Listening) {
+  const Names queues = many_queues(30);
+  add_idle_worker(queues[0]);
+  listen(capsule_of(queues));
+  BOOST_REQUIRE(run_until([&] { return peeks() == 16; }));
+  doorbell->listen();
+  doorbell.reset();
+  run_for(200ms);
+  BOOST_TEST(woken.empty());
+}

@@ -1,0 +1,93 @@
+#define BOOST_TEST_MODULE unblocking
+#include "supervisor/unblocking.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "tests/store/loop_with_redis.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A worker's connection, and a thread of its own to wait on it.
+struct Waiting : LoopWithRedis {
+  Scoreboard board = Scoreboard::in_memory(1);
+  WorkerSlot worker{board.slot(0)};
+  Connection waiter{redis.address()};
+  std::uint64_t id = static_cast<std::uint64_t>(waiter.call({"CLIENT", "ID"}).view().integer());
+  std::thread thread;
+  std::atomic<bool> ended = false, nothing_came = false;
+  std::optional<Unblocking> unblocking;
+
+  Waiting() { unblocking.emplace(loop, connection); }
+  ~Waiting() { thread.join(); }
+
+  void wait() {
+    thread = std::thread([this] {
+      nothing_came =
+          waiter.call({"BLMOVE", "queue:a", "brood:inflight:me:0.1:a", "RIGHT", "LEFT", "3"}).view().is_nil();
+      ended = true;
+    });
+  }
+  bool is_blocked() {
+    return redis.command({"INFO", "clients"}).view().text().find("blocked_clients:1") != std::string_view::npos;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_worker_that_waits_is_let_go_with_nothing, Waiting) {
+  worker.set_waiting_client(id);
+  wait();
+  BOOST_REQUIRE(run_until([&] { return is_blocked(); }));
+  unblocking->unblock(board.slot(0));
+  BOOST_TEST(run_until([&] { return ended.load(); }, 1s));
+  BOOST_TEST(nothing_came);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_whose_wait_is_still_on_its_way_to_redis_is_let_go_too, Waiting) {
+  worker.set_waiting_client(id);
+  unblocking->unblock(board.slot(0));
+  run_for(30ms);
+  wait();
+  BOOST_TEST(run_until([&] { return ended.load(); }, 1s));
+  BOOST_TEST(nothing_came);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_that_has_its_job_is_left_alone_when_it_waits_again, Waiting) {
+  worker.set_waiting_client(id);
+  unblocking->unblock(board.slot(0));
+  run_for(10ms);
+  worker.set_waiting_client(0);
+  run_for(30ms);
+  worker.set_waiting_client(id);
+  wait();
+  BOOST_REQUIRE(run_until([&] { return is_blocked(); }));
+  BOOST_TEST(!run_until([&] { return ended.load(); }, 300ms));
+  redis.command({"LPUSH", "queue:a", "x"});
+}
+
+BOOST_FIXTURE_TEST_CASE(one_that_does_not_wait_in_redis_costs_no_command, Waiting) {
+  redis.command({"CONFIG", "RESETSTAT"});
+  unblocking->unblock(board.slot(0));
+  run_for(30ms);
+  BOOST_TEST(redis.command({"INFO", "commandstats"}).view().text().find("unblock") == std::string_view::npos);
+  wait();
+  redis.command({"LPUSH", "queue:a", "x"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_refusal_is_survived, Waiting) {
+  redis.command({"ACL", "SETUSER", "default", "-client|unblock"});
+  worker.set_waiting_client(id);
+  wait();
+  unblocking->unblock(board.slot(0));
+  run_for(50ms);
+  BOOST_TEST(!ended);
+  BOOST_TEST(connection.connected());
+  redis.command({"LPUSH", "queue:a", "x"});
+}

@@ -47,6 +47,8 @@ add_dependencies(unit_crash_handler_test brood_examples)
 set_target_properties(unit_crash_handler_test PROPERTIES ENABLE_EXPORTS ON)  # dladdr names its functions
 brood_test(unit/phase LINK brood_supervisor)
 brood_test(unit/overdue LINK brood_supervisor)
+brood_test(unit/doorbell_plan LINK brood_supervisor)
+brood_test(unit/batch_watch LINK brood_supervisor)
 brood_test(unit/restart_policy LINK brood_supervisor)
 brood_test(unit/process_table LINK brood_supervisor)
 brood_test(unit/output_lines LINK brood_supervisor)

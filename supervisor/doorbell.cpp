@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "shared/clock.hpp"
@@ -26,9 +27,8 @@ constexpr auto peek_timeout = 20s;
 constexpr auto reply_slack = 5s;
 constexpr auto deadline = 10s;
 
-constexpr auto shortest_pause = 1ms;
-constexpr auto longest_pause = 100ms;
-constexpr auto had_to_wait = 5ms;  // a peek that took so long found the queue empty at first
+constexpr std::chrono::milliseconds shortest_pause{1};
+constexpr std::chrono::milliseconds longest_pause{100};
 
 constexpr auto connection_kept = 60s;  // when nobody needs it
 constexpr auto peek_again_after = 10s;
@@ -36,6 +36,7 @@ constexpr auto look_at_type_again_after = 60s;
 constexpr auto between_reports = 60s;
 constexpr auto known_queues_last = 5s;
 constexpr auto time_to_heed = 250ms;  // for a worker that was woken
+constexpr auto time_to_wait = 50ms;   // for one that finds nothing to say what it waits on
 
 // By weight, where there are any; then as listed.
 std::vector<std::string> by_priority(const QueueOrder& order) {
@@ -55,11 +56,11 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
     std::unique_ptr<AsyncConnection> connection;
     std::string queue;
     bool under_way = false;
-    SteadyTime begun{};
     SteadyTime needed{};  // when it last was
   };
-  // How long to leave a queue alone that has rung.
+  // How long to leave a queue alone that has rung: longer each time that the same job lies there.
   struct Rest {
+    std::size_t job = 0;  // a hash of it
     std::chrono::milliseconds pause{0};
     SteadyTime until{};
   };
@@ -97,9 +98,11 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   std::vector<std::unique_ptr<Peek>> peeks;
   std::map<std::string, Rest> rests;
   std::map<int, Woken> woken;
+  std::map<int, SteadyTime> not_waiting_since;  // idle workers
   std::set<std::string> no_lists;
   SteadyTime no_lists_until{}, no_lists_reported{};
   SteadyTime peeks_refused_until{}, refusal_reported{};
+  bool looks = false;  // some queue must be looked at
   bool looking = false;
   SteadyTime next_look{};
 
@@ -115,7 +118,7 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
 
   bool keep_peeking(const std::string& queue, SteadyTime now);
   void answered(Peek& peek, const Result& result);
-  void rang(const Peek& peek, SteadyTime now);
+  void rang(const std::string& queue, std::string_view job, SteadyTime now);
   void refused(std::string queue, const std::string& why, SteadyTime now);
   void leave_out(const std::vector<std::string>& found, SteadyTime now);
   void drop_unneeded(SteadyTime now);
@@ -155,6 +158,11 @@ std::vector<IdleSign> Doorbell::State::read_signs() {
       else
         woken.erase(known);
     }
+    // On its way from a fetch that found nothing to its wait it is no business of ours.
+    if (!sign.idle || sign.waiting_client != 0)
+      not_waiting_since.erase(slot.slot);
+    else if (now - not_waiting_since.try_emplace(slot.slot, now).first->second < time_to_wait)
+      sign = {};
     found.push_back(sign);
   }
   return found;
@@ -193,8 +201,9 @@ void Doorbell::State::carry_out(SteadyTime now) {
       to_look_at.push_back(queue);
   }
   to_look_at.insert(to_look_at.end(), plan.looked_at.begin(), plan.looked_at.end());
-  if (!to_look_at.empty() && !looking && now >= next_look) look_at(to_look_at);
-  plan_is_carried_out = all_peek && to_look_at.empty() && no_lists.empty();
+  looks = !to_look_at.empty();
+  if (looks && !looking && now >= next_look) look_at(to_look_at);
+  plan_is_carried_out = all_peek && !looks && no_lists.empty();
 }
 
 void Doorbell::State::set_timer(SteadyTime now) {
@@ -204,6 +213,7 @@ void Doorbell::State::set_timer(SteadyTime now) {
     const auto rest = rests.find(queue);
     if (rest != rests.end() && rest->second.until > now) at = std::min(at, rest->second.until);
   }
+  if (looks && next_look > now) at = std::min(at, next_look);
   next.start_in(at - now);
 }
 
@@ -271,7 +281,6 @@ bool Doorbell::State::keep_peeking(const std::string& queue, SteadyTime now) {
   if (!free->connection->connected()) return false;
   free->queue = queue;
   free->under_way = true;
-  free->begun = now;
   const std::string key = keys::queue(queue);
   // Tail to tail: what is there stays where it is, also when a worker waits on the same queue meanwhile.
   free->connection->send({"BLMOVE", key, key, "RIGHT", "RIGHT", std::to_string(peek_timeout.count())},
@@ -284,7 +293,7 @@ void Doorbell::State::answered(Peek& peek, const Result& result) {
   if (!listening) return;
   const SteadyTime now = steady_now();
   if (result.ok() && !result.reply.view().is_nil()) {
-    rang(peek, now);
+    rang(peek.queue, result.reply.view().text(), now);
   } else {
     rests.erase(peek.queue);
     // A lost connection is opened anew by itself.
@@ -293,13 +302,13 @@ void Doorbell::State::answered(Peek& peek, const Result& result) {
   replan();
 }
 
-void Doorbell::State::rang(const Peek& peek, SteadyTime now) {
-  Rest& rest = rests[peek.queue];
-  rest.pause = now - peek.begun >= had_to_wait
-                   ? std::chrono::milliseconds(shortest_pause)
-                   : std::clamp<std::chrono::milliseconds>(2 * rest.pause, shortest_pause, longest_pause);
+void Doorbell::State::rang(const std::string& queue, std::string_view job, SteadyTime now) {
+  Rest& rest = rests[queue];
+  const std::size_t hash = std::hash<std::string_view>()(job);
+  rest.pause = std::exchange(rest.job, hash) == hash ? 2 * rest.pause : shortest_pause;
+  rest.pause = std::clamp(rest.pause, shortest_pause, longest_pause);
   rest.until = now + rest.pause;
-  wake_one(peek.queue);
+  wake_one(queue);
 }
 
 void Doorbell::State::refused(std::string queue, const std::string& why, SteadyTime now) {

@@ -7,7 +7,7 @@ _brood() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status dump kill help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status dump kill bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -16,6 +16,7 @@ _brood() {
     status) options="--crash --json $redis $every" ;;
     dump) options="--json $every" ;;
     kill) options="--outcome --json $every" ;;
+    bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --log-jobs --json $redis $every" ;;
     *) return ;;
   esac
 
@@ -32,6 +33,7 @@ _brood() {
     kill:--outcome) mapfile -t COMPREPLY < <(compgen -W "retry dead discard" -- "$word") ;;
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
+    bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
     status:--crash | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then

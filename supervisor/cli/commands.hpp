@@ -10,5 +10,6 @@ int enqueue_command(const std::vector<std::string>& args);
 int status_command(const std::vector<std::string>& args);
 int dump_command(const std::vector<std::string>& args);
 int kill_command(const std::vector<std::string>& args);
+int bench_command(const std::vector<std::string>& args);
 
 }  // namespace brood

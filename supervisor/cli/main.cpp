@@ -37,6 +37,7 @@ const std::vector<NamedCommand>& commands() {
       {"status", "show processes, workers, crashes, queues and totals", status_command},
       {"dump", "print the native stacks of this machine's workers", dump_command},
       {"kill", "end one running job of this machine", kill_command},
+      {"bench", "measure throughput, latency and cost on this machine", bench_command},
   };
   return all;
 }

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(help_and_version_go_to_standard_output) {
   BOOST_TEST(help.output.find("Examples:") != std::string::npos);
   BOOST_TEST(help.output.find("enqueue") != std::string::npos);
   BOOST_TEST(help.errors == "");
-  for (const std::string command : {"run", "enqueue", "status", "dump", "kill"}) {
+  for (const std::string command : {"run", "enqueue", "status", "dump", "kill", "bench"}) {
     BOOST_TEST(run_brood({command, "--help"}).status == 0);
     BOOST_TEST(run_brood({command, "--help"}).output.find("Usage: brood " + command) != std::string::npos);
   }

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace brood {
+
+// The benchmark was told to end: what it has started and made is to be cleaned up first.
+class Interrupt : public std::runtime_error {
+ public:
+  explicit Interrupt(int signal) : std::runtime_error("interrupted"), signal_(signal) {}
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
+};
+
+// From now on INT, TERM and HUP are noted, and heed_interrupt() throws Interrupt after one of them.
+void note_interrupts();
+void heed_interrupt();
+// Ends this process by the signal, as it would have ended without note_interrupts().
+void end_by(const Interrupt& interrupt);
+
+}  // namespace brood

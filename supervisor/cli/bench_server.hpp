@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "shared/redis/address.hpp"
+
+namespace brood {
+
+// How the `brood run` of a benchmark is set up.
+struct BenchServerSettings {
+  RedisAddress redis;
+  std::string directory;  // its configuration, log, scoreboard and state
+  std::string library, record;
+  std::vector<std::string> queues;
+  int workers = 1;
+  int max_batch = 32;
+  bool log_jobs = false;
+};
+
+// A `brood run` of this very program.  It ends with this object, in order.
+class BenchServer {
+ public:
+  // Starts it and waits until every worker has loaded the library.  Throws std::runtime_error when one does not.
+  explicit BenchServer(const BenchServerSettings& settings);
+  ~BenchServer();
+  BenchServer(const BenchServer&) = delete;
+  BenchServer& operator=(const BenchServer&) = delete;
+
+  std::chrono::nanoseconds start_up() const { return start_up_; }
+  pid_t supervisor() const { return pid_; }
+  std::vector<pid_t> workers() const;  // by slot
+
+  // Throws std::runtime_error, with the end of the log, when it has ended by itself.
+  void expect_alive() const;
+  // Tells it to stop and returns how long that took.  Throws std::runtime_error when it did not end well.
+  std::chrono::nanoseconds stop();
+
+ private:
+  BenchServerSettings settings_;
+  pid_t pid_ = -1;
+  std::chrono::nanoseconds start_up_{};
+};
+
+}  // namespace brood

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// Processor time of all threads of the processes, in seconds; one that is gone has none.
+double cpu_seconds(const std::vector<pid_t>& processes);
+
+// Memory that a process shares with no other, in KB.  Where the kernel does not say (a process of the same user that
+// shields its memory), what is resident and backed by no file.
+std::uint64_t private_memory_kb(pid_t process);
+
+// What a Redis says of itself.
+struct RedisUsage {
+  std::string version;
+  double cpu_seconds = 0;
+  std::uint64_t memory_kb = 0;  // of its data and all else that it has allocated
+  std::int64_t commands = 0;    // also those that scripts call
+  std::int64_t requests = 0;    // times that it read from a client: a request or a pipeline of them
+};
+// Throws ConnectionLost or UnexpectedReply.
+RedisUsage redis_usage(Connection& redis);
+
+}  // namespace brood

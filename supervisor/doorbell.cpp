@@ -22,6 +22,9 @@ using Result = AsyncConnection::Result;
 namespace {
 
 constexpr auto look_interval = 100ms;
+// Each look wakes the supervisor, which costs more than the look itself: some 60 us.
+constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
+constexpr auto a_while = 10s;
 constexpr auto rare_look_interval = 1s;  // where each worker waits on the only queue that it has
 constexpr auto peek_timeout = 20s;
 constexpr auto reply_slack = 5s;
@@ -94,6 +97,7 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   std::vector<IdleSign> signs;  // of the occupied slots, when the plan was made
   DoorbellPlan plan;
   bool plan_is_carried_out = false;
+  SteadyTime changed_at{};
 
   std::vector<std::unique_ptr<Peek>> peeks;
   std::map<std::string, Rest> rests;
@@ -109,6 +113,7 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   void tick();
   void replan();
   void carry_out(SteadyTime now);
+  std::chrono::milliseconds interval(SteadyTime now) const;
   void set_timer(SteadyTime now);
   std::vector<IdleSign> read_signs();
   std::vector<IdleWorker> idle_workers();
@@ -140,7 +145,9 @@ void Doorbell::State::tick() {
     return next.start_in(look_interval);
   }
   const bool queues_are_old = knows_all_queues && now - queues_known >= known_queues_last;
-  if (queues_are_old || read_signs() != signs || !plan_is_carried_out)
+  const bool changed = read_signs() != signs || !plan_is_carried_out;
+  if (changed) changed_at = now;
+  if (changed || queues_are_old)
     replan();
   else
     set_timer(now);
@@ -206,9 +213,13 @@ void Doorbell::State::carry_out(SteadyTime now) {
   plan_is_carried_out = all_peek && !looks && no_lists.empty();
 }
 
+std::chrono::milliseconds Doorbell::State::interval(SteadyTime now) const {
+  if (!has_a_choice && plan.doorbells.empty() && plan.looked_at.empty()) return rare_look_interval;
+  return plan_is_carried_out && now - changed_at >= a_while ? calm_look_interval : look_interval;
+}
+
 void Doorbell::State::set_timer(SteadyTime now) {
-  const bool nothing_to_do = plan.doorbells.empty() && plan.looked_at.empty();
-  SteadyTime at = now + (nothing_to_do && !has_a_choice ? std::chrono::nanoseconds(rare_look_interval) : look_interval);
+  SteadyTime at = now + interval(now);
   for (const std::string& queue : plan.doorbells) {
     const auto rest = rests.find(queue);
     if (rest != rests.end() && rest->second.until > now) at = std::min(at, rest->second.until);

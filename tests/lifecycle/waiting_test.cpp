@@ -1,0 +1,256 @@
+#define BOOST_TEST_MODULE waiting
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names queue_names(int count) {
+  Names names;
+  for (int i = 0; i < count; ++i) names.push_back("q" + std::to_string(i));
+  return names;
+}
+
+std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+struct Waiting {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  Ledger ledger{directory / "ledger"};
+  long pushed = 0;
+
+  std::string payload(const std::string& id, int milliseconds = 0) {
+    return payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + id + "\"," + std::to_string(milliseconds) + "]",
+                        ++pushed);
+  }
+  void push(const std::string& id, const std::string& queue, int milliseconds = 0) {
+    enqueue(redis, {payload(id, milliseconds)}, queue);
+  }
+  bool begins(const std::string& id, std::chrono::milliseconds timeout = 10s) {
+    return eventually([&] { return ledger.begun().contains(id); }, timeout);
+  }
+  std::int64_t began(const std::string& id) {
+    for (const Ledger::Run& run : ledger.runs()) {
+      if (run.id == id) return run.began;
+    }
+    return 0;
+  }
+  int blocked(const std::string& name) {
+    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
+    int count = 0;
+    for (auto at = clients.find("name=" + name); at != std::string::npos; at = clients.find("name=" + name, at + 1)) {
+      const std::string line = clients.substr(at, clients.find('\n', at) - at);
+      count += line.find(" flags=b") != std::string::npos;
+    }
+    return count;
+  }
+  bool all_wait(int workers) {
+    return eventually([&] { return blocked("brood-worker") == workers; }, 20s);
+  }
+  // Pushes to each queue in turn, each when the last job has begun; the milliseconds that they took to begin, in order.
+  std::vector<double> begin_one_by_one(const Names& queues, int rounds) {
+    std::vector<double> took;
+    for (int round = 0; round < rounds; ++round) {
+      for (const std::string& queue : queues) {
+        const std::string id = queue + "-" + std::to_string(round);
+        const std::int64_t at = now();
+        push(id, queue);
+        BOOST_REQUIRE_MESSAGE(begins(id), "no worker took " + id);
+        took.push_back(static_cast<double>(began(id) - at) / 1e6);
+      }
+    }
+    std::sort(took.begin(), took.end());
+    return took;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_job_begins_at_once_in_whichever_of_many_queues_it_arrives, Waiting) {
+  const Names queues = queue_names(8);
+  BroodProcess brood(redis, {.workers = 4, .queues = queues});
+  BOOST_REQUIRE_MESSAGE(all_wait(4), brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return blocked("brood-doorbell") >= 4; }));
+
+  const std::vector<double> took = begin_one_by_one(queues, 10);
+
+  BOOST_TEST_MESSAGE("milliseconds from push to start: median " << took[took.size() / 2] << ", worst " << took.back());
+  BOOST_TEST(took[took.size() / 2] < 50.0);
+  BOOST_TEST(eventually([&] { return ledger.done().size() == took.size(); }));
+  BOOST_TEST(times_logged(brood, "worker_waits_for_redis") == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_worker_that_is_freed_keeps_its_connection_and_its_incarnation, Waiting) {
+  const Names queues = queue_names(4);
+  BroodProcess brood(redis, {.workers = 1, .queues = queues});
+  BOOST_REQUIRE_MESSAGE(all_wait(1), brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return blocked("brood-doorbell") >= 3; }));
+  const Names before = redis.keys("brood:inflight:*");
+  BOOST_REQUIRE(before.size() == 1U);
+  const auto fields = redis.hgetall(before.front());
+
+  begin_one_by_one(queues, 10);
+
+  BOOST_REQUIRE(all_wait(1));
+  BOOST_TEST(redis.hgetall(before.front()).size() == 1U);
+  BOOST_TEST(redis.hgetall(before.front()).begin()->first == fields.begin()->first);
+}
+
+BOOST_FIXTURE_TEST_CASE(with_one_queue_nobody_needs_a_doorbell, Waiting) {
+  BroodProcess brood(redis, {.workers = 3});
+  BOOST_REQUIRE_MESSAGE(all_wait(3), brood.log_tail());
+  begin_one_by_one({"default"}, 20);
+  const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
+  BOOST_TEST(clients.find("brood-doorbell") == std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(more_queues_than_doorbells_are_all_served, Waiting) {
+  const Names queues = queue_names(40);
+  BroodProcess brood(redis, {.workers = 2, .queues = queues});
+  BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
+  const auto before = redis.hgetall(redis.keys("brood:inflight:*").front());
+  const std::vector<double> took = begin_one_by_one(queues, 1);
+  BOOST_TEST_MESSAGE("milliseconds from push to start: median " << took[took.size() / 2] << ", worst " << took.back());
+  const auto after = redis.hgetall(redis.keys("brood:inflight:*").front());
+  BOOST_TEST(after.size() == 2U);
+  for (const auto& [field, value] : after) BOOST_TEST(before.contains(field));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_user_without_blmove_is_served, Waiting) {
+  redis.command({"ACL", "SETUSER", "default", "-blmove"});
+  const Names queues = queue_names(4);
+  BroodProcess brood(redis, {.workers = 2, .queues = queues});
+  BOOST_REQUIRE(brood.wait_ready());
+  begin_one_by_one(queues, 3);
+  BOOST_TEST(eventually([&] { return ledger.done().size() == 12; }));
+  brood.term();
+  BOOST_TEST(brood.wait_exit(5s).value_or(-1) == 0, brood.log_tail());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_user_without_client_unblock_is_served, Waiting) {
+  redis.command({"ACL", "SETUSER", "default", "-client|unblock"});
+  const Names queues = queue_names(4);
+  BroodProcess brood(redis, {.workers = 2, .queues = queues});
+  BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
+  begin_one_by_one(queues, 3);
+  BOOST_TEST(eventually([&] { return ledger.done().size() == 12; }));
+  brood.term();
+  BOOST_TEST(brood.wait_exit(5s).value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(jobs_in_flight(redis) == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(jobs_that_lie_in_a_full_redis_are_done, Waiting) {
+  const Names queues = queue_names(6);
+  for (int i = 0; i < 6; ++i) push(std::to_string(i), queues[static_cast<std::size_t>(i)]);
+  redis.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  redis.command({"SET", "filling", std::string(2 << 20, 'x')});
+  redis.command({"CONFIG", "SET", "maxmemory", "1mb"});
+  BOOST_REQUIRE(redis.command({"SET", "refused", "x"}).view().is_error());
+  BroodProcess brood(redis, {.workers = 2, .queues = queues});
+  BOOST_TEST(eventually([&] { return ledger.has_done(6); }, 20s), brood.log_tail());
+
+  // Room again: whoever was refused waits again before long, and nobody has missed a job meanwhile.
+  redis.command({"CONFIG", "SET", "maxmemory", "0"});
+  begin_one_by_one(queues, 1);
+  BOOST_TEST(all_wait(2), brood.log_tail());
+}
+
+BOOST_FIXTURE_TEST_CASE(strict_order_holds_whenever_two_queues_have_work, Waiting) {
+  BroodProcess brood(redis, {.workers = 1, .queues = {"high", "low"}});
+  BOOST_REQUIRE_MESSAGE(all_wait(1), brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return blocked("brood-doorbell") >= 1; }));
+  push("first", "low", 300);
+  BOOST_REQUIRE(begins("first"));
+  for (int i = 0; i < 5; ++i) {
+    push("low" + std::to_string(i), "low");
+    push("high" + std::to_string(i), "high");
+  }
+  BOOST_REQUIRE(eventually([&] { return ledger.has_done(11); }));
+  Names order;
+  for (const Ledger::Run& run : ledger.runs()) order.push_back(run.id);
+  BOOST_TEST(
+      order == (Names{"first", "high0", "high1", "high2", "high3", "high4", "low0", "low1", "low2", "low3", "low4"}),
+      boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_stop_while_all_wait_is_quick_and_loses_nothing, Waiting) {
+  const Names queues = queue_names(3);
+  BroodProcess brood(redis, {.workers = 4, .queues = queues});
+  BOOST_REQUIRE_MESSAGE(all_wait(4), brood.log_tail());
+  const std::int64_t at = now();
+  brood.term();
+  for (int i = 0; i < 60; ++i) push(std::to_string(i), queues[static_cast<std::size_t>(i) % 3]);
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(static_cast<double>(now() - at) / 1e6 < 1000.0);
+  BOOST_TEST(jobs_in_flight(redis) == 0U);
+  std::size_t left = 0;
+  for (const std::string& queue : queues) left += redis.size_of("queue:" + queue);
+  BOOST_TEST(left + ledger.done().size() == 60U);
+  BOOST_TEST(blocked("brood-") == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_arrives_while_a_worker_quiets_goes_back_to_the_head, Waiting) {
+  for (int round = 0; round < 3; ++round) {
+    BroodProcess brood(redis, {.workers = 2, .queues = {"a", "b"}});
+    BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
+    const std::size_t done_before = ledger.done().size();
+    brood.quiet();
+    Names sent;
+    for (int i = 0; i < 30; ++i) {
+      sent.push_back(payload(std::to_string(round) + "-" + std::to_string(i)));
+      enqueue(redis, {sent.back()}, "a");
+    }
+    BOOST_REQUIRE(eventually([&] { return blocked("brood-worker") == 0; }));
+    BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 0 && blocked("brood-doorbell") == 0; }));
+    // Those that were begun before the quiet arrived are done; the rest lie as they were pushed.
+    BOOST_REQUIRE(
+        eventually([&] { return redis.size_of("queue:a") + ledger.done().size() - done_before == sent.size(); }));
+    const std::size_t done = ledger.done().size() - done_before;
+    Names expected(sent.begin() + static_cast<std::ptrdiff_t>(done), sent.end());
+    std::reverse(expected.begin(), expected.end());
+    BOOST_TEST(redis.lrange("queue:a") == expected, boost::test_tools::per_element());
+    brood.term();
+    BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+    redis.command({"DEL", "queue:a"});
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(jobs_behind_a_slow_one_go_to_whoever_is_idle, Waiting) {
+  constexpr int rounds = 3, short_before = 2000, short_behind = 30;
+  BroodProcess brood(redis, {.workers = 2});
+  BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
+  for (int round = 0; round < rounds; ++round) {
+    // By the time that the slow one is fetched, workers fetch many at a time.
+    const std::string number = std::to_string(round) + "-";
+    Names payloads;
+    for (int i = 0; i < short_before; ++i) payloads.push_back(payload("before" + number + std::to_string(i)));
+    payloads.push_back(payload("slow" + number, 1000));
+    for (int i = 0; i < short_behind; ++i) payloads.push_back(payload("behind" + number + std::to_string(i)));
+    enqueue(redis, payloads);
+    const auto all = static_cast<std::size_t>((round + 1) * (short_before + 1 + short_behind));
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(all); }, 30s), brood.log_tail());
+
+    std::int64_t last = 0;
+    for (const Ledger::Run& run : ledger.runs()) {
+      if (run.id.starts_with("behind" + number)) last = std::max(last, run.began);
+    }
+    const double waited = static_cast<double>(last - began("slow" + number)) / 1e6;
+    BOOST_TEST_MESSAGE("the last job behind the slow one began " << waited << " ms after it");
+    BOOST_TEST(waited < 500.0);
+  }
+  for (const auto& [id, times] : ledger.done()) BOOST_TEST(times == 1, id << " was done " << times << " times");
+  BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
+}

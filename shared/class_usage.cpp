@@ -41,11 +41,11 @@ UsageEntry& entry_of(UsageTable& table, std::string_view job_class) {
   return table.others;
 }
 
-void add(UsageEntry& entry, const JobUsage& usage) {
+void add(UsageEntry& entry, const JobUsage& usage, int runs) {
   const auto count = [](std::chrono::microseconds d) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(d.count(), 0));
   };
-  entry.runs.fetch_add(1, std::memory_order_relaxed);
+  entry.runs.fetch_add(static_cast<std::uint64_t>(std::max(runs, 0)), std::memory_order_relaxed);
   entry.cpu_us.fetch_add(count(usage.cpu), std::memory_order_relaxed);
   entry.wall_us.fetch_add(count(usage.wall), std::memory_order_relaxed);
   std::uint64_t peak = entry.peak_rss_kb.load();
@@ -77,15 +77,15 @@ ClassUsage read(const UsageEntry& entry) {
 
 }  // namespace
 
-void add_run(UsageTable& table, std::string_view job_class, const JobUsage& usage, bool failed) {
+void add_runs(UsageTable& table, std::string_view job_class, const JobUsage& usage, int runs, int failed) {
   UsageEntry& entry = entry_of(table, job_class);
-  add(entry, usage);
-  if (failed) entry.failed.fetch_add(1, std::memory_order_relaxed);
+  add(entry, usage, runs);
+  if (failed > 0) entry.failed.fetch_add(static_cast<std::uint64_t>(failed), std::memory_order_relaxed);
 }
 
 void add_crash(UsageTable& table, std::string_view job_class, const JobUsage& usage) {
   UsageEntry& entry = entry_of(table, job_class);
-  add(entry, usage);
+  add(entry, usage, 1);
   entry.crashed.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -36,8 +36,8 @@ struct JobUsage {
   std::uint64_t peak_rss_kb = 0;
 };
 
-// A run that came to its end; `failed` when it ended badly.
-void add_run(UsageTable& table, std::string_view job_class, const JobUsage& usage, bool failed);
+// `runs` runs that came to their ends, `failed` of them badly, and what they used together; the peak is of any of them.
+void add_runs(UsageTable& table, std::string_view job_class, const JobUsage& usage, int runs, int failed);
 
 // A run that its worker did not survive.
 void add_crash(UsageTable& table, std::string_view job_class, const JobUsage& usage);

@@ -60,7 +60,7 @@ struct Config {
   std::chrono::seconds dead_timeout{180 * 86'400};
   RedisSettings redis;
   log::Options log;
-  bool log_jobs = true;
+  bool log_jobs = false;
   WorkerSettings worker;
   std::map<std::string, CommandSettings> commands;
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each

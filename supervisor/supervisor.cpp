@@ -57,12 +57,20 @@ Supervisor::Supervisor(Setup setup)
                     .bodies = bodies_,
                     .identity = identity_.name,
                     .runtime_directory = setup.runtime_directory,
-                    .all_ready = [this] { all_ready(); }}),
+                    .all_ready = [this] { all_ready(); },
+                    .batching = [this] { batch_watch_.look_for_a_while(); },
+                    .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
       stack_log_(bodies_),
       recovery_(bodies_),
       inheritance_(recovery_, setup.runtime_directory),
       redis_(loop_, std::move(setup.redis), std::move(setup.embedded_redis),
              {.usable = [this] { redis_is_usable(); }, .unusable = [this](const std::string&) { fail(EX_CONFIG); }}),
+      unblocking_(loop_, redis_.connection()),
+      doorbell_(loop_, redis_.connection(),
+                {.capsules = config_.capsules,
+                 .slots = [this] { return pool_.occupied_slots(); },
+                 .wake = [this](int slot) { pool_.wake(slot); }}),
+      batch_watch_(loop_, redis_.connection(), identity_.name, [this] { return pool_.occupied_slots(); }),
       scheduler_(loop_, redis_.connection(),
                  {.identity = identity_.name,
                   .poll = {.average_scheduled = config_.poll_interval},
@@ -182,6 +190,7 @@ void Supervisor::order(Order order) {
   if (phase_ == before) return;
   log::info("phase", {{"from", name_of(before)}, {"to", name_of(phase_)}});
   scheduler_.stop();
+  doorbell_.stop();
   switch (phase_) {
     case Phase::running:
       break;
@@ -369,7 +378,10 @@ void Supervisor::stop_embedded_redis() {
 
 void Supervisor::redis_is_usable() {
   heartbeat_.beat();
-  if (phase_ == Phase::running) scheduler_.look();
+  if (phase_ == Phase::running) {
+    scheduler_.look();
+    doorbell_.listen();
+  }
   pruning_.start();
   orphan_watch_.look();
 }

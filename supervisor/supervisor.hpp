@@ -11,8 +11,10 @@
 #include "shared/config.hpp"
 #include "shared/identity.hpp"
 #include "shared/redis/address.hpp"
+#include "supervisor/batch_watch.hpp"
 #include "supervisor/child_bodies.hpp"
 #include "supervisor/control_socket.hpp"
+#include "supervisor/doorbell.hpp"
 #include "supervisor/embedded_redis.hpp"
 #include "supervisor/event_loop.hpp"
 #include "supervisor/heartbeat.hpp"
@@ -26,6 +28,7 @@
 #include "supervisor/service_notify.hpp"
 #include "supervisor/stack_log.hpp"
 #include "supervisor/strays.hpp"
+#include "supervisor/unblocking.hpp"
 #include "supervisor/worker_pool.hpp"
 
 namespace brood {
@@ -97,6 +100,9 @@ class Supervisor {
   Recovery recovery_;
   Inheritance inheritance_;
   RedisLink redis_;
+  Unblocking unblocking_;
+  Doorbell doorbell_;
+  BatchWatch batch_watch_;
   Scheduler scheduler_;
   Heartbeat heartbeat_;
   ProcessPruning pruning_;

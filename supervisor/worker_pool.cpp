@@ -144,6 +144,7 @@ void WorkerPool::heard(int slot) {
         tell(slot, 0);
         break;
       case ControlByte::batching:
+        setup_.batching();
         break;
       default:
         log::error("worker_broke_protocol", {{"slot", slot}, {"worker_pid", table_[slot].pid}});
@@ -162,11 +163,13 @@ void WorkerPool::tell_all(std::uint32_t flags) {
   }
 }
 
-// The flag is the message; the byte only wakes a worker that waits.  One whose pipe is full has been woken already.
+// The flag is the message; the byte only wakes a worker that waits.  One whose pipe is full has been woken already. And
+// one that waits in Redis is let go there, after the byte: see Unblocking.
 void WorkerPool::tell(int slot, std::uint32_t flags) {
   scoreboard_.slot(slot).flags.fetch_or(flags);
   const char byte = static_cast<char>(ControlByte::look_at_flags);
   ::send(lines(slot).control.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  setup_.let_go(scoreboard_.slot(slot));
 }
 
 void WorkerPool::kill_all() {
@@ -372,6 +375,14 @@ std::vector<SeenSlot> WorkerPool::slots() const {
   std::vector<SeenSlot> slots;
   for (int i = 0; i < table_.size(); ++i) slots.push_back({i, snapshot(scoreboard_.slot(i))});
   return slots;
+}
+
+std::vector<OccupiedSlot> WorkerPool::occupied_slots() {
+  std::vector<OccupiedSlot> occupied;
+  for (int i = 0; i < table_.size(); ++i) {
+    if (table_[i].pid != 0 && table_[i].ready) occupied.push_back({i, table_[i].capsule, &scoreboard_.slot(i)});
+  }
+  return occupied;
 }
 
 std::set<std::string> WorkerPool::living_fields() const {

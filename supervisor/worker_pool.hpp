@@ -17,6 +17,7 @@
 #include "supervisor/event_loop.hpp"
 #include "supervisor/job_output.hpp"
 #include "supervisor/memory_cgroup.hpp"
+#include "supervisor/occupied_slot.hpp"
 #include "supervisor/overdue.hpp"
 #include "supervisor/post_mortem.hpp"
 #include "supervisor/process_table.hpp"
@@ -35,7 +36,9 @@ class WorkerPool {
     const ChildBodies& bodies;
     std::string identity;
     std::string runtime_directory;
-    std::function<void()> all_ready;  // called once, when every worker has been ready at the same time
+    std::function<void()> all_ready;                // called once, when every worker has been ready at the same time
+    std::function<void()> batching;                 // a worker holds more than one job
+    std::function<void(const SlotRecord&)> let_go;  // has Redis let go of a worker that waits there
   };
   WorkerPool(EventLoop& loop, Setup setup);
   ~WorkerPool();
@@ -44,6 +47,8 @@ class WorkerPool {
   void fill_vacant_slots();
   // What every worker, present and to come, is told: SlotFlag bits.
   void tell_all(std::uint32_t flags);
+  // Wakes a worker that waits, in Redis or for its pipe.
+  void wake(int slot) { tell(slot, 0); }
   // Kills them all, and charges nobody for it.
   void kill_all();
   // Asks every worker where it is: each answers in its slot's `dump`.  Returns whom it asked.
@@ -88,6 +93,8 @@ class WorkerPool {
   bool is_worker(pid_t pid) const { return table_.slot_of(pid).has_value(); }
 
   std::vector<SeenSlot> slots() const;
+  // Those with a worker that is ready.
+  std::vector<OccupiedSlot> occupied_slots();
   // "<slot>.<incarnation>" of everything that may still hold jobs.
   std::set<std::string> living_fields() const;
   std::atomic<std::int64_t>& last_beat() { return scoreboard_.last_beat(); }

@@ -66,9 +66,7 @@ bool Control::supervisor_gone() {
   return orphaned_;
 }
 
-bool Control::told_to_stop() {
-  return supervisor_gone() || term_came != 0 || (seat_.record->flags.load() & slot_stop) != 0;
-}
+bool Control::told_to_stop() { return orphaned_ || term_came != 0 || (seat_.record->flags.load() & slot_stop) != 0; }
 
 bool Control::told_to_quiet() { return (seat_.record->flags.load() & slot_quiet) != 0 || told_to_stop(); }
 

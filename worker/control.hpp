@@ -16,8 +16,9 @@ class Control {
   // Installs the handler of TERM: finish the job in hand and exit.
   Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout);
 
-  // A stop was ordered, TERM came, or the supervisor is gone.
+  // A stop was ordered, or TERM came: the kernel sends it when the supervisor dies.
   bool told_to_stop();
+  // Asks the kernel: a job may have ignored that TERM.  Counts as a stop from then on.
   bool supervisor_gone();
   // Fetch no more; also true when told to stop.
   bool told_to_quiet();

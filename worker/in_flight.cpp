@@ -199,6 +199,11 @@ InFlight::Waited InFlight::wait_for_job() {
     if (client == 0) return Waited::refused;
     for (;;) {
       slot_.set_waiting_client(client);
+      // Whoever wants us says so first and looks then whether we wait: one of the two of us sees the other.
+      if (setup_.woken && setup_.woken()) {
+        slot_.set_waiting_client(0);
+        return Waited::nothing;
+      }
       const Reply reply = redis_.call_patiently(wait, patience);
       slot_.set_waiting_client(0);
       if (!reply.view().error().empty()) return Waited::refused;

@@ -3,6 +3,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -48,6 +49,7 @@ Performed wound_up_at_timeout(SteadyTime started) {
 
 void log_end(log::Level level, std::string_view event, const Payload& job, const std::string& queue,
              SteadyTime started) {
+  if (!log::enabled(level)) return;
   log::write(level, event,
              {{"jid", job.jid()},
               {"class", job.display_class()},
@@ -84,8 +86,6 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   } catch (const BadPayload& bad) {
     unreadable = bad.what();
   }
-  meter_.begin();
-  slot_.record().cpu_before_us.store(meter_.cpu_before().count());
   const SteadyTime started = steady_now();
   const bool begun =
       job ? slot_.begin(entry, job->jid(), job->display_class(), wall_now(), started, class_flags(registry_, *job))
@@ -96,13 +96,15 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
 
   if (const auto timeout = timeout_of(registry_, *job, config_.worker.job_timeout))
     slot_.set_deadline(started + *timeout);
-  if (config_.log_jobs)
-    log::info("job_started", {{"jid", job->jid()}, {"class", job->display_class()}, {"queue", queue}});
+  if (log::enabled(level_of_jobs()))
+    log::write(level_of_jobs(), "job_started",
+               {{"jid", job->jid()}, {"class", job->display_class()}, {"queue", queue}});
   const Performed performed = perform_within_limits(*job, queue, started);
   end_if_a_copy(*job);
-  const JobUsage used = meter_.end();
-  if (seat_.usage) add_run(*seat_.usage, job->display_class(), used, performed.kind == Performed::Kind::failed);
-  return settle(entry, *job, queue, performed, started);
+  count_run(job->display_class(), performed.kind == Performed::Kind::failed);
+  const Outcome outcome = settle(entry, *job, queue, performed, started);
+  clean_up();
+  return outcome;
 }
 
 // A job that finds no memory under its limit has failed like any other; but what it has leaked is still there.
@@ -130,12 +132,12 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   switch (performed.kind) {
     case Performed::Kind::succeeded:
       end_entry(entry, EntryState::succeeded);
-      if (config_.log_jobs) log_end(log::Level::info, "job_done", job, queue, started);
+      log_end(level_of_jobs(), "job_done", job, queue, started);
       return {};
     case Performed::Kind::interrupted:
       end_entry(entry, EntryState::interrupted);
       slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
-      if (config_.log_jobs) log_end(log::Level::info, "job_interrupted", job, queue, started);
+      log_end(level_of_jobs(), "job_interrupted", job, queue, started);
       return requeue(job, started);
     case Performed::Kind::failed:
       break;
@@ -145,7 +147,7 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   Outcome outcome = settle_failure(registry_, job, queue, performed.failure, config_);
   end_if_a_copy(job);
   if (!slot_.let_go(entry)) wait_for_the_end();
-  if (config_.log_jobs) log_failure(job, queue, started, performed.failure);
+  log_failure(job, queue, started, performed.failure);
   return outcome;
 }
 
@@ -163,9 +165,38 @@ Outcome Performer::requeue(const Payload& job, SteadyTime started) const {
   return {Outcome::Kind::requeue_back, again.text(), 0};
 }
 
+void Performer::begin_batch(std::size_t jobs) {
+  if (jobs == 0) return;
+  meter_.begin();
+  slot_.record().cpu_before_us.store(meter_.cpu_before().count());
+}
+
+void Performer::count_run(const std::string& job_class, bool failed) {
+  auto runs = std::find_if(runs_.begin(), runs_.end(), [&](const Runs& known) { return known.job_class == job_class; });
+  if (runs == runs_.end()) runs = runs_.insert(runs_.end(), {job_class});
+  ++(failed ? runs->failed : runs->ended_well);
+}
+
+// Jobs of one batch are too short to tell apart what each of them used.
+void Performer::end_batch() {
+  int jobs = 0;
+  for (const Runs& runs : runs_) jobs += runs.ended_well + runs.failed;
+  if (jobs == 0) return;
+  const JobUsage together = meter_.end();
+  for (const Runs& runs : runs_) {
+    const int share = runs.ended_well + runs.failed;
+    if (seat_.usage)
+      add_runs(*seat_.usage, runs.job_class,
+               {together.cpu * share / jobs, together.wall * share / jobs, together.peak_rss_kb}, share, runs.failed);
+  }
+  runs_.clear();
+}
+
+// So that nobody pays for what an earlier job has left behind.
 void Performer::clean_up() {
   surroundings_->restore();
   output_.end_job(slot_.record());
+  output_.mend();
   adopt_orphans();
   reap_orphans();
   note_libraries();

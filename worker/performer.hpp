@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shared/config.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/log.hpp"
 #include "shared/scoreboard.hpp"
 #include "shared/seat.hpp"
 #include "shared/store/outcome.hpp"
@@ -28,23 +31,27 @@ class Performer {
   // Throws LibraryError.
   void load_libraries();
 
+  // A batch of so many jobs begins.  More than one are short: what they use is measured once for all of them.
+  void begin_batch(std::size_t jobs);
+  void end_batch();
+
   // Performs entry `entry` of the held batch; nullopt: the supervisor has taken it back.  Does not return when the
   // supervisor ends this worker for it.
   std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue);
-
-  // Before anything else runs: puts back what jobs may have changed and collects what they have left behind.
-  void clean_up();
 
   // Why this worker is to be replaced by a new one; nullopt: it goes on.
   std::optional<RecycleReason> reason_to_recycle();
   const WorkerAge& age() const { return age_; }
 
  private:
+  void clean_up();
+  void count_run(const std::string& job_class, bool failed);
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
   Outcome bury(int entry, const std::string& text, const std::string& queue, const std::string& why);
   Outcome requeue(const Payload& job, SteadyTime started) const;
+  log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
   JobHost job_host();
   std::optional<std::chrono::milliseconds> time_left() const;
   bool out_of_time() const;
@@ -61,6 +68,11 @@ class Performer {
   std::optional<Surroundings> surroundings_;  // once the libraries are loaded
   std::optional<MemoryLimit> memory_limit_;   // likewise
   JobMeter meter_;
+  struct Runs {
+    std::string job_class;
+    int ended_well = 0, failed = 0;
+  };
+  std::vector<Runs> runs_;  // of the batch under way, by class
   WorkerAge age_;
 };
 

@@ -30,7 +30,7 @@ constexpr auto idle_poll = 100ms;         // where Redis does not let us wait
 constexpr auto ask_to_wait_again = 10s;   // it may by then
 constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to let us go
 constexpr auto longest_unsettled = 50ms;  // of a success
-constexpr auto worth_a_cleaning = 500us;  // a job so long, before the next one of its batch
+constexpr auto say_batching_again = 500ms;
 
 // Among the workers of its capsule.
 int number_in_capsule(const Seat& seat, const Config& config) {
@@ -70,7 +70,7 @@ class Worker {
 
   void run() {
     try {
-      while (!control_.told_to_stop() && !recycling_) {
+      while (!control_.supervisor_gone() && !control_.told_to_stop() && !recycling_) {
         const bool quiet = control_.told_to_quiet();
         if (quiet) give_back_unbegun();
         if (quiet && outcomes_.empty()) {
@@ -98,10 +98,13 @@ class Worker {
 
   void fetch(int want) {
     const std::vector<std::string> draw = draw_.next();
-    if (want > 1 && !std::exchange(batching_, true)) control_.say(ControlByte::batching);
-    if (want == 1) batching_ = false;
     in_flight_.settle_and_fetch(take_outcomes(), draw, want, may_wait() && want > 0 ? draw_.wait_queue(number_) : "");
     unsettled_ = false;
+    const SteadyTime now = steady_now();
+    if (in_flight_.batch().entries.size() > 1 && now - said_batching_ > say_batching_again) {
+      control_.say(ControlByte::batching);
+      said_batching_ = now;
+    }
   }
 
   // In Redis, so that a job begins one hop after its push.
@@ -136,13 +139,13 @@ class Worker {
     if (outcomes_.empty()) in_flight_.give_back_unbegun();  // settled first: what is left over then comes again
   }
 
-  // In order, up to the first whose outcome is to be settled at once.  What short jobs leave behind is put right once
-  // for all of them.
+  // In order, up to the first whose outcome is to be settled at once.
   void perform_batch(const InFlight::Batch& batch) {
     const SteadyTime begun = steady_now();
     SteadyTime last = begun;
     std::chrono::nanoseconds longest{};
     int performed = 0;
+    performer_.begin_batch(batch.entries.size());
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && !control_.told_to_quiet();) {
       std::optional<Outcome> outcome =
           performer_.perform_entry(performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue);
@@ -154,9 +157,8 @@ class Worker {
       outcomes_.push_back(std::move(*outcome));
       recycling_ = performer_.reason_to_recycle();
       go_on = !recycling_ && outcomes_.back().kind == Outcome::Kind::acknowledge && now - begun < longest_unsettled;
-      if (go_on && longest > worth_a_cleaning) performer_.clean_up();
     }
-    if (performed > 0) performer_.clean_up();
+    if (performed > 0) performer_.end_batch();
     batch_size_.performed(performed, last - begun, longest);
   }
 
@@ -177,7 +179,7 @@ class Worker {
   InFlight in_flight_;
   const int number_;  // in the capsule
   BatchSize batch_size_;
-  bool batching_ = false;
+  SteadyTime said_batching_{};
   std::optional<SteadyTime> refused_at_;  // when Redis last did not let us wait
   std::vector<Outcome> outcomes_;
   std::optional<RecycleReason> recycling_;

@@ -32,12 +32,10 @@ namespace {
 
 // What the configuration may already say and this version does not heed: silence would be taken for consent.
 std::vector<std::string> settings_without_effect(const Config& config) {
-  const WorkerSettings defaults;
   std::vector<std::string> keys;
   const auto note = [&](bool is_set, const char* key) {
     if (is_set) keys.emplace_back(key);
   };
-  note(config.worker.max_batch != defaults.max_batch, "worker.max_batch");
   note(config.max_unavailable != Config{}.max_unavailable, "max_unavailable");
   note(!config.commands.empty(), "commands");
   return keys;

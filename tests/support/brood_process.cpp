@@ -104,8 +104,10 @@ void BroodProcess::start() {
   for (const std::string& library : options_.libraries) arguments.insert(arguments.end(), {"-r", library});
   for (const std::string& queue : options_.queues) arguments.insert(arguments.end(), {"-q", queue});
   if (!options_.shutdown_timeout.empty()) arguments.insert(arguments.end(), {"-t", options_.shutdown_timeout});
-  if (!options_.config.empty()) {
-    arguments.insert(arguments.end(), {"-C", home().write("brood.toml", options_.config)});
+  if (std::find(options_.arguments.begin(), options_.arguments.end(), "-C") == options_.arguments.end()) {
+    const bool has_log = options_.config.find("[log]") != std::string::npos;
+    const std::string config = options_.config + (has_log ? "" : "\n[log]\nlog_jobs = true\n");
+    arguments.insert(arguments.end(), {"-C", home().write("brood.toml", config)});
   }
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
 

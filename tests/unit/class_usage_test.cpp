@@ -16,10 +16,10 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_CASE(runs_and_crashes_of_a_class_add_up) {
   Scoreboard board = Scoreboard::in_memory(2);
-  add_run(board.usage(), "Resize", {.cpu = 30ms, .wall = 2s, .peak_rss_kb = 500}, false);
-  add_run(board.usage(), "Resize", {.cpu = 10ms, .wall = 1s, .peak_rss_kb = 400}, true);
+  add_runs(board.usage(), "Resize", {.cpu = 30ms, .wall = 2s, .peak_rss_kb = 500}, 1, 0);
+  add_runs(board.usage(), "Resize", {.cpu = 10ms, .wall = 1s, .peak_rss_kb = 400}, 1, 1);
   add_crash(board.usage(), "Resize", {.cpu = 5ms, .wall = 1s, .peak_rss_kb = 900});
-  add_run(board.usage(), "Mail", {.cpu = 1us, .wall = 1us, .peak_rss_kb = 1}, false);
+  add_runs(board.usage(), "Mail", {.cpu = 1us, .wall = 1us, .peak_rss_kb = 1}, 1, 0);
 
   const std::vector<ClassUsage> usage = read_class_usage(board);
 
@@ -36,8 +36,8 @@ BOOST_AUTO_TEST_CASE(runs_and_crashes_of_a_class_add_up) {
 
 BOOST_AUTO_TEST_CASE(classes_that_find_no_room_are_counted_together) {
   Scoreboard board = Scoreboard::in_memory(1);
-  for (int i = 0; i < max_usage_classes + 44; ++i) add_run(board.usage(), "Class" + std::to_string(i), {}, false);
-  add_run(board.usage(), "Class0", {}, false);
+  for (int i = 0; i < max_usage_classes + 44; ++i) add_runs(board.usage(), "Class" + std::to_string(i), {}, 1, 0);
+  add_runs(board.usage(), "Class0", {}, 1, 0);
 
   const std::vector<ClassUsage> usage = read_class_usage(board);
 
@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(classes_that_find_no_room_are_counted_together) {
 BOOST_AUTO_TEST_CASE(a_long_name_is_cut_and_stays_one_class) {
   Scoreboard board = Scoreboard::in_memory(1);
   const std::string name(255, 'n');
-  add_run(board.usage(), name, {}, false);
-  add_run(board.usage(), name, {}, false);
+  add_runs(board.usage(), name, {}, 1, 0);
+  add_runs(board.usage(), name, {}, 1, 0);
 
   const std::vector<ClassUsage> usage = read_class_usage(board);
 
@@ -68,7 +68,8 @@ BOOST_AUTO_TEST_CASE(workers_that_claim_an_entry_at_the_same_time_lose_no_run) {
   for (int worker = 0; worker < workers; ++worker) {
     if (check("fork", fork()) != 0) continue;
     for (int i = 0; i < runs; ++i)
-      add_run(board.usage(), "Class" + std::to_string(i % classes), {.cpu = 1us, .peak_rss_kb = 7}, i % 2 == 0);
+      add_runs(board.usage(), "Class" + std::to_string(i % classes), {.cpu = 1us, .peak_rss_kb = 7}, 1,
+               i % 2 == 0 ? 1 : 0);
     _exit(0);
   }
   for (int worker = 0; worker < workers; ++worker) check("wait", wait(nullptr));
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(workers_that_claim_an_entry_at_the_same_time_lose_no_run) {
 
 BOOST_AUTO_TEST_CASE(an_entry_whose_claimer_died_before_naming_it_is_named_by_the_next) {
   Scoreboard board = Scoreboard::in_memory(1);
-  add_run(board.usage(), "Resize", {}, false);
+  add_runs(board.usage(), "Resize", {}, 1, 0);
   for (UsageEntry& entry : board.usage().entries) {
     if (entry.hash.load() == 0) continue;
     entry.named.store(0);
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(an_entry_whose_claimer_died_before_naming_it_is_named_by_th
   }
   BOOST_TEST(read_class_usage(board).empty());
 
-  add_run(board.usage(), "Resize", {}, false);
+  add_runs(board.usage(), "Resize", {}, 1, 0);
 
   BOOST_TEST_REQUIRE(read_class_usage(board).size() == 1u);
   BOOST_TEST(read_class_usage(board)[0].runs == 2u);
@@ -110,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_scribbled_table_is_read_within_bounds_and_still_counts) {
     for (std::size_t at = 0; at < sizeof(UsageTable); ++at)
       bytes[at] = i == 0 ? 0xff : static_cast<unsigned char>(random());
 
-    for (int run = 0; run < 3; ++run) add_run(board.usage(), "Resize", {.cpu = 1us, .peak_rss_kb = 1}, true);
+    for (int run = 0; run < 3; ++run) add_runs(board.usage(), "Resize", {.cpu = 1us, .peak_rss_kb = 1}, 1, 1);
 
     const std::vector<ClassUsage> usage = read_class_usage(board);
     BOOST_REQUIRE(usage.size() <= static_cast<std::size_t>(max_usage_classes) + 1);

@@ -92,7 +92,7 @@ void check_defaults(const Config& config) {
   BOOST_CHECK(config.log.level == log::Level::info);
   BOOST_CHECK(config.log.format == log::Format::text);
   BOOST_TEST(config.log.file == "");
-  BOOST_TEST(config.log_jobs);
+  BOOST_TEST(!config.log_jobs);
   BOOST_TEST(config.worker.max_jobs == 0u);
   BOOST_TEST(config.worker.max_rss_bytes == 0u);
   BOOST_TEST(config.worker.memory_limit_bytes == 0u);
@@ -145,7 +145,7 @@ password_file = "/etc/brood/password"
 level = "debug"
 format = "json"
 file = "/var/log/brood.log"
-log_jobs = false
+log_jobs = true
 
 [worker]
 max_jobs = 1000
@@ -186,7 +186,7 @@ timeout = "10m"
   BOOST_CHECK(config.log.level == log::Level::debug);
   BOOST_CHECK(config.log.format == log::Format::json);
   BOOST_TEST(config.log.file == "/var/log/brood.log");
-  BOOST_TEST(!config.log_jobs);
+  BOOST_TEST(config.log_jobs);
   BOOST_TEST(config.worker.max_jobs == 1000u);
   BOOST_TEST(config.worker.max_rss_bytes == 512ull << 20);
   BOOST_TEST(config.worker.memory_limit_bytes == 2ull << 30);

@@ -237,7 +237,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_behind_a_slow_one_go_to_whoever_is_idle, Waiting) {
     const std::string number = std::to_string(round) + "-";
     Names payloads;
     for (int i = 0; i < short_before; ++i) payloads.push_back(payload("before" + number + std::to_string(i)));
-    payloads.push_back(payload("slow" + number, 1000));
+    payloads.push_back(payload("slow" + number, 2000));
     for (int i = 0; i < short_behind; ++i) payloads.push_back(payload("behind" + number + std::to_string(i)));
     enqueue(redis, payloads);
     const auto all = static_cast<std::size_t>((round + 1) * (short_before + 1 + short_behind));
@@ -249,7 +249,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_behind_a_slow_one_go_to_whoever_is_idle, Waiting) {
     }
     const double waited = static_cast<double>(last - began("slow" + number)) / 1e6;
     BOOST_TEST_MESSAGE("the last job behind the slow one began " << waited << " ms after it");
-    BOOST_TEST(waited < 500.0);
+    BOOST_TEST(waited < 1500.0);  // some 30 where there is a core to run on
   }
   for (const auto& [id, times] : ledger.done()) BOOST_TEST(times == 1, id << " was done " << times << " times");
   BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));

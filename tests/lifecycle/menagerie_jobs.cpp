@@ -1,6 +1,7 @@
 // Jobs that end as badly as native code can, one class for each way.
 #include <brood/job.hpp>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -124,6 +125,19 @@ void require_shield(pid_t target) {
 struct SegfaultAtDepth {
   int depth = 1;
   void perform() { descend_and_write(depth); }
+};
+
+// Appends the moment to a file, in nanoseconds of CLOCK_MONOTONIC, and crashes or returns.
+struct NoteMoment {
+  std::string file;
+  bool crashes = false;
+  void perform() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch() / 1ns;
+    const int fd = open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (write(fd, &now, sizeof now) != sizeof now) throw std::runtime_error("cannot write to " + file);
+    close(fd);
+    if (crashes) descend_and_write(3);
+  }
 };
 
 struct AbortAtOnce {
@@ -338,8 +352,8 @@ struct ScribbleOverScoreboard {
   }
 };
 
-BROOD_JOBS(SegfaultAtDepth, AbortAtOnce, ThrowNumber, ThrowThroughNoexcept, ThrowInThread, OverflowStack, JumpToGarbage,
-           JumpToNull, FreeTwice, OverflowHeap, SmashStack, DivideByZero, ExitWithZero, ExitAtOnce, WindUpAtDeadline,
-           HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, RubbishOnControlPipe, MegabytesOnControlPipe,
-           CloseDescriptors, CloseDescriptorsAndCrash, KillSupervisor, KillOwnGroup, KillEverybody, Daemonise, ForkBomb,
-           ForgeLog, ScribbleOverScoreboard)
+BROOD_JOBS(SegfaultAtDepth, NoteMoment, AbortAtOnce, ThrowNumber, ThrowThroughNoexcept, ThrowInThread, OverflowStack,
+           JumpToGarbage, JumpToNull, FreeTwice, OverflowHeap, SmashStack, DivideByZero, ExitWithZero, ExitAtOnce,
+           WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, RubbishOnControlPipe,
+           MegabytesOnControlPipe, CloseDescriptors, CloseDescriptorsAndCrash, KillSupervisor, KillOwnGroup,
+           KillEverybody, Daemonise, ForkBomb, ForgeLog, ScribbleOverScoreboard)

@@ -72,7 +72,6 @@ const std::vector<Beast> beasts = {
     {"LeakToTheLimit", "[]", "OutOfMemory", "memory_limit of 256 MB", "", false, "", false},
     {"RubbishOnControlPipe", "[]", "ControlPipeError", "wrote into its worker's control pipe", ""},
     {"MegabytesOnControlPipe", "[]", "ControlPipeError", "wrote into its worker's control pipe", ""},
-    {"CloseDescriptors", "[]", "std::runtime_error", "closed them all", "", false},
     {"CloseDescriptorsAndCrash", "[]", "SIGSEGV", "(SEGV_MAPERR) at 0x10", "CloseDescriptorsAndCrash::perform"},
     {"KillSupervisor", "[]", "std::runtime_error", "EPERM", "", false},
     {"KillOwnGroup", "[]", "SIGKILL", "in KillOwnGroup", ""},
@@ -82,11 +81,12 @@ const std::vector<Beast> beasts = {
     {"ForgeLog", "[]", "std::runtime_error", "red", "", false},
 };
 
+// No retry comes due meanwhile.
 BroodOptions workers(int count) {
   return {.workers = count,
           .libraries = {menagerie, examples},
           .shutdown_timeout = "5",
-          .config = std::string("poll_interval = \"100ms\"\n[worker]\ntimeout_grace = \"200ms\"\n") +
+          .config = std::string("poll_interval = \"24h\"\n[worker]\ntimeout_grace = \"1s\"\n") +
                     (sanitized ? "" : "memory_limit = \"256M\"\n"),
           // What the sanitizers find ends by abort(), so that it meets our handler too.
           .environment = {{"ASAN_OPTIONS",
@@ -137,7 +137,10 @@ std::map<std::string, Payload> by_jid(RedisServer& redis, const std::string& key
   return jobs;
 }
 
-void check_record(const Beast& beast, const Payload& job) {
+// When reports queue, names are left out of stacks; the places are there.
+enum class Names { required, may_be_left_out };
+
+void check_record(const Beast& beast, const Payload& job, Names names) {
   const std::string who = beast.job_class + beast.args + ": " + job.text();
   BOOST_TEST(job.string("error_class").value_or("") == beast.error_class, who);
   BOOST_TEST(job.string("error_message").value_or("").find(beast.message) != std::string::npos, who);
@@ -150,7 +153,10 @@ void check_record(const Beast& beast, const Payload& job) {
   BOOST_REQUIRE_MESSAGE(stack.has_value(), "no stack: " << who);
   std::string lines;
   for (const std::string& line : *stack) lines += "\n" + line;
-  BOOST_TEST(lines.find(beast.frame) != std::string::npos, beast.job_class << beast.args << lines);
+  const bool left_out =
+      lines.find("libmenagerie_jobs.so+0x") != std::string::npos && lines.find("[build id ") != std::string::npos;
+  BOOST_TEST((lines.find(beast.frame) != std::string::npos || (names == Names::may_be_left_out && left_out)),
+             beast.job_class << beast.args << lines);
 }
 
 }  // namespace
@@ -203,7 +209,7 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
       const auto found = expected.find(jid);
       BOOST_REQUIRE_MESSAGE(found != expected.end(), job.text());
       BOOST_TEST(found->second.second == key, job.text());
-      check_record(found->second.first, job);
+      check_record(found->second.first, job, Names::may_be_left_out);
       expected.erase(found);
     }
   }
@@ -220,6 +226,36 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
   brood.term();
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
   BOOST_TEST(processes_of(home).empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_stack_of_every_bad_job_names_its_function_where_there_is_one_to_be_had) {
+  RedisServer redis;
+  BroodProcess brood(redis, workers(1));
+  for (const Beast& beast : beasts) {
+    if (beast.frame.empty()) continue;
+    enqueue(redis, {payload_text(beast.job_class, beast.args, 1, beast.more)});
+    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
+    check_record(beast, Payload::parse(redis.zrange("retry").front().first), Names::required);
+    redis.command({"DEL", "retry"});
+  }
+}
+
+// Beside no others: its worker goes on without a control pipe, which some of them would write into.
+BOOST_AUTO_TEST_CASE(a_job_that_closes_every_descriptor_and_fails_is_charged_and_its_worker_settles) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, workers(1));
+  enqueue(redis, {payload_text("CloseDescriptors", "[]", 1'000'000)});
+  enqueue(redis, ledger_jobs(ledger, good_for_one_bad, 1));
+
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1 && ledger.has_done(good_for_one_bad); }, 20s),
+             brood.log_tail());
+  BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
+
+  check_record({"CloseDescriptors", "[]", "std::runtime_error", "closed them all", "", false},
+               Payload::parse(redis.zrange("retry").front().first), Names::required);
+  BOOST_TEST(ledger.runs().size() == static_cast<std::size_t>(good_for_one_bad));
 }
 
 // What a scoreboard says that was scribbled over is not believed: whoever dies after it, the job that did it first of

@@ -17,3 +17,11 @@ if(NOT BROOD_SANITIZE)
   add_test(NAME bench_quick COMMAND ${PROJECT_SOURCE_DIR}/tests/bench/bench_peers --quick --no-peers --build ${PROJECT_BINARY_DIR})
   set_tests_properties(bench_quick PROPERTIES LABELS bench TIMEOUT 600 PROCESSORS 2)
 endif()
+
+# What crashes cost.
+add_executable(bench_crashes bench/bench_crashes.cpp)
+target_link_libraries(bench_crashes PRIVATE brood_test_support)
+target_compile_definitions(bench_crashes PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY_DIR}" BROOD_MENAGERIE_JOBS="$<TARGET_FILE:menagerie_jobs>")
+add_dependencies(bench_crashes brood brood_examples menagerie_jobs)
+add_test(NAME bench_crashes COMMAND bench_crashes --crashes 5 --storm 20 --good 60 --rounds 1 --json)
+set_tests_properties(bench_crashes PROPERTIES LABELS bench TIMEOUT 120)

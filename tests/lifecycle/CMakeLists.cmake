@@ -6,10 +6,10 @@ foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_ou
 endforeach()
 target_link_libraries(lifecycle_recovery_test PRIVATE brood_job)
 
-# Idle workers that wait in Redis.  Its facts hold once the supervisor frees them: until then it is only built.
+# Idle workers that wait in Redis.
 brood_test(lifecycle/waiting LINK brood_test_support TIMEOUT 300)
 add_dependencies(lifecycle_waiting_test brood brood_examples)
-set_tests_properties(lifecycle_waiting PROPERTIES PROCESSORS 2 DISABLED TRUE)
+set_tests_properties(lifecycle_waiting PROPERTIES PROCESSORS 2)
 
 brood_test(lifecycle/command_line LINK brood_test_support brood_store simdjson::simdjson)
 add_dependencies(lifecycle_command_line_test brood)

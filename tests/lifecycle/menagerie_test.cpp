@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_is_no_larger_after_five_hundred_crashes) {
 
   BOOST_TEST_MESSAGE("rss " << before.rss_kb << " -> " << after.rss_kb << " kB, descriptors " << before.descriptors
                             << " -> " << after.descriptors);
-  // One for a connection that is opened when it is first needed, whenever that is.
+  // One for the doorbell's own connection to Redis, which is opened when it is first needed.
   BOOST_TEST(after.descriptors <= before.descriptors + 1);
   if (sanitized)
     BOOST_TEST_MESSAGE("skipped: a sanitizer keeps what is freed");

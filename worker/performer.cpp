@@ -196,7 +196,6 @@ void Performer::end_batch() {
 void Performer::clean_up() {
   surroundings_->restore();
   output_.end_job(slot_.record());
-  output_.mend();
   adopt_orphans();
   reap_orphans();
   note_libraries();

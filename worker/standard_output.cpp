@@ -56,6 +56,7 @@ void StandardOutput::end_job(SlotRecord& record) {
   flush(std::cout, cout_);
   flush(std::clog, clog_);
   std::fflush(stdout);
+  mend();
   // What it printed is still in the pipe, or has been read by now: the supervisor says so before it reads.
   int unread = 0;
   ioctl(STDOUT_FILENO, FIONREAD, &unread);
@@ -70,7 +71,6 @@ bool StandardOutput::is_the_pipe(int fd) const {
 }
 
 void StandardOutput::mend() {
-  if (device_ == 0) return;
   const bool out = is_the_pipe(STDOUT_FILENO), error = is_the_pipe(STDERR_FILENO);
   if (!out || !error) {
     // The job may have closed every descriptor: then any that is left will do.

@@ -18,15 +18,13 @@ class StandardOutput {
   // Puts `pipe`, which becomes ours, in place of 1 and 2; with -1 they stay as they are.
   StandardOutput(int pipe, std::string token);
 
-  // After a job, the last in the record: passes on what it left in buffers, and marks where its output ends, if it
-  // printed anything.
+  // After a job, the last in the record: passes on what it left in buffers, puts back what it closed or replaced, and
+  // marks where its output ends, if it printed anything.
   void end_job(SlotRecord& record);
-
-  // Puts back what jobs have closed or replaced.
-  void mend();
 
  private:
   bool is_the_pipe(int fd) const;
+  void mend();
 
   UniqueFd pipe_;
   std::string token_;

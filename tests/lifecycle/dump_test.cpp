@@ -67,7 +67,8 @@ BOOST_AUTO_TEST_CASE(a_dump_shows_what_every_worker_calls_and_all_go_on) {
   BroodProcess brood(redis, {.workers = 3});
   enqueue(redis, {payload_text("Stubborn", "[600000]", 1), payload_text("PoliteLoop", "[600000]", 2)});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return jobs_in_flight(redis) == 2; }, 20s), brood.log_tail());
-  BOOST_REQUIRE(eventually([&] { return holds(brood.log(), "event=ready"); }, 20s));
+  for (const std::string begun : {"event=ready", "class=Stubborn", "class=PoliteLoop"})
+    BOOST_REQUIRE(eventually([&] { return holds(brood.log(), begun); }, 20s));
   const std::vector<pid_t> workers = brood.workers();
 
   for (int round = 0; round < 5; ++round) {

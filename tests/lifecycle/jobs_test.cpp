@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(two_capsules_work_beside_each_other_on_queues_of_their_own)
   enqueue(running.redis, {running.ledger_job("image")}, "images");
 
   BOOST_TEST(eventually([&] { return running.ledger.done().contains("image"); }, 20s), running.brood.log_tail());
-  BOOST_TEST(running.brood.workers().size() == 3U);
+  BOOST_TEST(eventually([&] { return running.brood.workers().size() == 3U; }, 20s), running.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(two_supervisors_share_the_queues_and_double_nothing) {

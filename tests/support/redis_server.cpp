@@ -105,7 +105,9 @@ bool RedisServer::launch() {
                                    "--daemonize",
                                    "no",
                                    "--appendonly",
-                                   options_.append_only ? "yes" : "no"};
+                                   options_.append_only ? "yes" : "no",
+                                   "--appendfsync",
+                                   "always"};
   if (!options_.password.empty()) args.insert(args.end(), {"--requirepass", options_.password});
   args.insert(args.end(), options_.extra.begin(), options_.extra.end());
   std::vector<char*> argv;

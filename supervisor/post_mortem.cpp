@@ -39,8 +39,10 @@ PostMortem::Finding PostMortem::examine(int slot, const ProcessTable::Slot& plac
   exit.memory = judge_memory_of(exit, used, leaf);
   exit.now = now;
   found.end = judge_worker_end(exit);
-  // Before it is ready a worker registers nothing, so nothing of it can be in flight.
-  if (!found.end.nothing_to_recover && exit.last.ready) found.casualty = casualty_of(exit, found.end, place, used);
+  // Before it is ready a worker registers nothing, so nothing of it can be in flight.  It tells us so in two ways: a
+  // job may have scribbled over the one, and the other may still be under way.
+  if (!found.end.nothing_to_recover && (exit.last.ready || place.ready))
+    found.casualty = casualty_of(exit, found.end, place, used);
   return found;
 }
 

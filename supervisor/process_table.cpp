@@ -23,6 +23,7 @@ void ProcessTable::occupy(int slot, pid_t pid, SteadyTime now) {
   place.ended_by = EndedBy::itself;
   place.fate.reset();
   place.kill_at.reset();
+  place.flags = 0;
   place.ready = false;
 }
 

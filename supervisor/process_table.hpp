@@ -26,6 +26,7 @@ class ProcessTable {
     EndedBy ended_by = EndedBy::itself;  // whom the supervisor will hold to have ended this occupant
     std::optional<Casualty::Fate> fate;  // of the running job, when that is `by_hand`
     std::optional<SteadyTime> kill_at;   // it has been aborted; when SIGKILL follows
+    std::uint32_t flags = 0;             // SlotFlag bits for this occupant alone
     bool ready = false;                  // it has said so
     std::uint64_t processed_before = 0;  // the slot's counter when it was forked
   };

@@ -127,7 +127,11 @@ void WorkerPool::heard(int slot) {
   char bytes[64];
   const ssize_t got = recv(lines(slot).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-    lines(slot).control_watch.reset();  // its end; the worker itself is reaped when it is gone
+    // It is gone and will be reaped; or its job has closed the pipe, and then it hears nothing any more: no other job
+    // is to run there.
+    lines(slot).control_watch.reset();
+    table_[slot].flags = slot_quiet | slot_stop;
+    scoreboard_.slot(slot).flags.fetch_or(table_[slot].flags);
     return;
   }
   for (ssize_t i = 0; i < got; ++i) {
@@ -288,7 +292,7 @@ void WorkerPool::look_after(SteadyTime now) {
 void WorkerPool::mend_flags() {
   for (int slot = 0; slot < table_.size(); ++slot) {
     std::atomic<std::uint32_t>& flags = scoreboard_.slot(slot).flags;
-    const std::uint32_t seen = flags.load(), meant = (seen & slot_cancel) | flags_;
+    const std::uint32_t seen = flags.load(), meant = (seen & slot_cancel) | flags_ | table_[slot].flags;
     if (table_[slot].pid == 0 || seen == meant) continue;
     log::warn("slot_flags_mended", {{"slot", slot}, {"worker_pid", table_[slot].pid}});
     flags.store(meant);

@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr auto time_for_last_recovery = 1500ms;
 constexpr auto time_for_embedded_redis = 10s;
+constexpr auto time_for_strays = 1s;  // to die, when we stop
 constexpr auto one_wish = 100ms;
 constexpr auto status_interval = 1s;
 constexpr auto sweep_interval = 1h;
@@ -264,6 +265,7 @@ void Supervisor::reap_children() {
 
 void Supervisor::note_end(WorkerPool::Reaped reaped) {
   strays_.look_soon();
+  stray_deadline_ = steady_now() + time_for_strays;
   if (auto awaited = awaited_ends_.extract(reaped.pid)) awaited.mapped()();
   if (!reaped.was_ready && !reaped.end.in_order) note_failed_start(reaped.slot);
   if (!reaped.casualty) return;
@@ -317,6 +319,7 @@ void Supervisor::advance_farewell() {
   switch (farewell_) {
     case Farewell::not_yet:
       if ((phase_ != Phase::stopping && phase_ != Phase::killing) || pool_.occupied() > 0) return;
+      if (strays_.next_look() && now < stray_deadline_) return;
       orphan_watch_.stop();
       farewell_ = Farewell::recovering;
       farewell_deadline_ = now + time_for_last_recovery;

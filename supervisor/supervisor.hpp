@@ -112,7 +112,7 @@ class Supervisor {
   Phase phase_ = Phase::running;
   Farewell farewell_ = Farewell::not_yet;
   int exit_code_ = 0;
-  SteadyTime stop_deadline_{}, farewell_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
+  SteadyTime stop_deadline_{}, stray_deadline_{}, farewell_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
   pid_t stop_sender_ = 0;  // of the last TERM or INT
   SteadyTime stop_came_{};
   bool more_to_reap_ = false;

@@ -161,7 +161,7 @@ struct BlockAllSignals {
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, nullptr);
     note(path, std::to_string(getpid()));
-    for (volatile int turns = 0;;) turns = turns + 1;
+    for (volatile unsigned turns = 0;;) turns = turns + 1;
   }
 };
 

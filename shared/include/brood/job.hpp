@@ -35,7 +35,8 @@
 // A job has failed when perform() throws: the type is its error class, what() its message.
 //
 // What it prints is logged, line by line, with its jid and class.  Processes that it leaves running live as long as its
-// worker; children that have ended by the time it returns are reaped then, so a job waits for its own before it returns.
+// worker; children that have ended by the time it returns are reaped then, so a job waits for its own before it
+// returns.
 
 // Names the job classes of a library, once in it, outside any namespace.
 #define BROOD_JOBS(...)                                                                                \

@@ -73,7 +73,7 @@ struct alignas(64) SlotRecord {
   StackRecord dump;   // where it was when it was last asked
 };
 
-enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2, slot_cancel = 4 };
+enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2 };
 enum ClassFlag : std::uint32_t { class_has_hooks = 1, library_has_death_handlers = 2, class_is_unsafe_html = 4 };
 
 // A consistent-enough copy of a record for one decision.  `entries` holds states whose number bits match `number`; a

@@ -292,7 +292,7 @@ void WorkerPool::look_after(SteadyTime now) {
 void WorkerPool::mend_flags() {
   for (int slot = 0; slot < table_.size(); ++slot) {
     std::atomic<std::uint32_t>& flags = scoreboard_.slot(slot).flags;
-    const std::uint32_t seen = flags.load(), meant = (seen & slot_cancel) | flags_ | table_[slot].flags;
+    const std::uint32_t seen = flags.load(), meant = flags_ | table_[slot].flags;
     if (table_[slot].pid == 0 || seen == meant) continue;
     log::warn("slot_flags_mended", {{"slot", slot}, {"worker_pid", table_[slot].pid}});
     flags.store(meant);

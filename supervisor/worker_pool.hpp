@@ -71,7 +71,7 @@ class WorkerPool {
   // Says that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
   void note_stopped(pid_t pid) const;
 
-  // A child ended and is still a zombie; nullopt when it was no worker.  Kills what its job left running in its group.
+  // A child has ended and been waited for; nullopt when it was no worker.  Empties its slot.
   struct Reaped {
     int slot;
     pid_t pid;

@@ -29,7 +29,8 @@ struct Call {
   void* host;                                                  // handed back to the two functions below
   int (*stopping)(void* host);                                 // not 0: wind up
   void (*log)(void* host, std::uint32_t level, Text message);  // LogLevel
-  // The deadline, from now in milliseconds; -1: there is none, 0: it has passed.  Null in workers before 0.2.
+  // The deadline, from now in milliseconds; -1: there is none, 0: it has passed.  Beyond `size` in workers that
+  // know no deadlines.
   std::int64_t (*time_left_ms)(void* host);
   // Moves the deadline to so many milliseconds from now.
   void (*set_time_left)(void* host, std::int64_t ms);

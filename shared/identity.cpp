@@ -181,10 +181,10 @@ std::uint64_t process_start_time(pid_t pid) {
 bool process_lives(pid_t pid, std::uint64_t start_time) {
   if (start_time == 0 || pid <= 0) return false;
   if (process_start_time(pid) == start_time) return true;
-  // Where /proc hides the processes of other users (hidepid, ProtectProc=), one that is there but not to be seen may
-  // well be it: only what is known to be gone is gone.
+  // Where /proc hides processes (hidepid, ProtectProc=), those of other users and of our own that cannot be dumped, as
+  // supervisors cannot, one that is there but not to be seen may well be it: only what is known to be gone is gone.
   const bool hidden = access(fmt::format("/proc/{}/stat", pid).c_str(), R_OK) != 0;
-  return hidden && kill(pid, 0) != 0 && errno == EPERM;
+  return hidden && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
 }  // namespace brood

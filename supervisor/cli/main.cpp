@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shared/config.hpp"
+#include "shared/log.hpp"
 #include "shared/log_line.hpp"
 #include "shared/nearest.hpp"
 #include "shared/redis/address.hpp"
@@ -85,7 +86,8 @@ void open_missing_standard_descriptors() {
 }
 
 int complain(const std::string& command, const std::string& sentence, int status) {
-  fmt::print(stderr, "{}: {}\n", command, sentence);
+  // The journal takes a line without a priority for mere information.
+  fmt::print(stderr, "{}{}: {}\n", log::standard_error_is_the_journal() ? "<3>" : "", command, sentence);
   return status;
 }
 

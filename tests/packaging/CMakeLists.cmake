@@ -1,0 +1,9 @@
+# The installed service and packages, on machines of their own.
+brood_add_job_library(shell_jobs ${CMAKE_CURRENT_LIST_DIR}/shell_jobs.cpp)
+set_target_properties(shell_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+
+# A program of sanitizers has other needs than the one that is installed.
+if(NOT BROOD_SANITIZE)
+  add_test(NAME packaging_systemd COMMAND ${CMAKE_CURRENT_LIST_DIR}/systemd_test.py ${PROJECT_BINARY_DIR})
+  set_tests_properties(packaging_systemd PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
+endif()

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""brood under a real systemd: its units, started, watched, killed, stopped and kept in their sandbox.
+
+usage: systemd_test.py BUILD_DIRECTORY [TEST]...
+
+Exit status 77: no machine could be booted here, and the reason was said.
+"""
+
+import pathlib
+import re
+import sys
+import unittest
+
+import machine as machines
+from machine import eventually
+from service import JOBS, STATE, Service, install
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+UNITS = [ROOT / "packaging/systemd" / unit for unit in ("brood.service", "brood@.service")]
+LEDGER = f"{STATE}/ledger"
+
+machine = None
+
+
+class Unit(unittest.TestCase):
+    def setUp(self):
+        self.brood = Service(machine)
+        self.addCleanup(self.brood.clear)
+
+    def assertSoon(self, condition, expected=True, says=None):
+        value = eventually(lambda: condition() == expected) and condition()
+        journal = "" if value == expected else machine.ask(f"journalctl --no-pager -n 25 -u {self.brood.unit}")
+        self.assertEqual(value, expected, f"{says or ''}\n{journal}")
+
+    def start(self, config="", drop_in="", **more):
+        self.brood.configure(config, **more)
+        if drop_in:
+            self.brood.drop_in(drop_in)
+        self.brood.start()
+
+
+class Start(Unit):
+    def test_the_service_is_ready_when_its_workers_are_and_not_before(self):
+        self.brood.configure(libraries=("unruly_jobs",), workers=2)
+        self.brood.drop_in(f"[Service]\nEnvironment=BROOD_TEST_GATE={STATE}\n")
+        machine.run("systemctl start --no-block brood")
+        self.assertSoon(lambda: "1 of 2 workers" in self.brood.show("StatusText"))
+        self.assertEqual(self.brood.state, "activating")
+
+        machine.write(f"{STATE}/open", "")
+
+        self.assertSoon(lambda: self.brood.state, "active")
+        self.assertSoon(lambda: "2 of 2 workers" in self.brood.show("StatusText"))
+
+    def test_it_performs_jobs_as_a_user_of_its_own_with_a_redis_of_its_own(self):
+        self.start()
+        self.brood.enqueue("Ledger", LEDGER, "one", 0)
+        self.assertSoon(lambda: self.brood.ledger("D"), ["one"])
+        self.assertEqual(machine.ask(f"stat -c %U {LEDGER}"), "brood")
+        status = machine.ask("brood status")  # root finds it where the unit has it
+        self.assertRegex(status, rf"\b{self.brood.main_pid}\b")
+
+    def test_a_wrong_configuration_fails_once_and_says_why(self):
+        self.brood.configure("concurency = 3\n")
+        machine.run("systemctl start brood", check=False)
+        self.assertSoon(lambda: self.brood.state, "failed")
+        self.assertEqual(self.brood.show("ExecMainStatus"), "78")
+        self.assertEqual(self.brood.show("NRestarts"), "0")
+        self.assertIn('did you mean "concurrency"?', machine.ask("systemctl status brood", check=False))
+        self.assertEqual({entry["PRIORITY"] for entry in self.brood.journal() if "concurency" in entry["MESSAGE"]}, {"3"})
+
+    def test_a_configuration_that_is_not_there_fails_too(self):
+        machine.run("systemctl start brood", check=False)
+        self.assertSoon(lambda: self.brood.state, "failed")
+        self.assertEqual(self.brood.show("ExecMainStatus"), "78")
+
+
+class Journal(Unit):
+    def test_lines_have_their_priority_and_no_prefix(self):
+        self.start('[worker]\nmax_crashes = 1\n', workers=1)
+        self.brood.enqueue("Segfault")
+        self.assertSoon(lambda: self.brood.says("event=job_died"))
+
+        entries = [entry for entry in self.brood.journal() if entry.get("_TRANSPORT") == "stdout"]
+        self.assertEqual({entry["SYSLOG_IDENTIFIER"] for entry in entries}, {"brood"})
+        self.assertEqual({entry["_SYSTEMD_UNIT"] for entry in entries}, {"brood.service"})
+        lines = [str(entry["MESSAGE"]) for entry in entries]
+        self.assertFalse([line for line in lines if not re.match(r"(INFO|WARN|ERROR) pid=\d+ event=", line)])
+        priorities = {re.search(r"event=(\w+)", line)[1]: entry["PRIORITY"] for line, entry in zip(lines, entries)}
+        self.assertEqual((priorities["ready"], priorities["job_died"], priorities["worker_crashed"]), ("6", "4", "3"))
+
+
+class Recovery(Unit):
+    def begin_a_long_job(self):
+        self.brood.enqueue("Ledger", LEDGER, "long", 1500)
+        self.assertSoon(lambda: self.brood.ledger("S"), ["long"])
+
+    def is_recovered_once(self):
+        """It is performed again, or is to be retried; and it is in no second place."""
+        self.assertSoon(lambda: self.brood.says("event=supervisor_inherited"))
+        self.assertSoon(lambda: int(self.brood.cli("zcard retry")) + len(self.brood.ledger("D")), 1)
+        self.assertSoon(lambda: self.brood.cli("llen queue:default"), "0")
+        self.assertEqual(self.brood.cli("hlen brood:processes"), "1")
+        self.assertLessEqual(len(self.brood.ledger("S")), 2)
+
+    def test_a_supervisor_that_is_killed_is_started_again_and_its_jobs_are_recovered_once(self):
+        self.start()
+        self.begin_a_long_job()
+        before = self.brood.main_pid
+
+        machine.run(f"kill -KILL {before}")
+
+        self.assertSoon(lambda: (self.brood.show("NRestarts"), self.brood.state), ("1", "active"))
+        self.assertNotEqual(self.brood.main_pid, before)
+        self.is_recovered_once()
+
+    def test_a_supervisor_that_hangs_is_ended_by_the_watchdog_and_started_again(self):
+        self.start(drop_in="[Service]\nWatchdogSec=1\n")
+        self.begin_a_long_job()
+        before = self.brood.main_pid
+
+        machine.run(f"kill -STOP {before}")
+
+        self.assertSoon(lambda: (self.brood.show("NRestarts"), self.brood.state), ("1", "active"))
+        self.assertNotEqual(self.brood.main_pid, before)
+        self.assertSoon(lambda: self.brood.says("Failed with result 'watchdog'"))
+        self.is_recovered_once()
+
+
+class Stop(Unit):
+    def test_a_stop_lets_a_job_finish(self):
+        self.start()
+        self.brood.enqueue("Ledger", LEDGER, "one", 800)
+        self.assertSoon(lambda: self.brood.ledger("S"), ["one"])
+        self.brood.stop()
+        self.assertEqual(self.brood.ledger("D"), ["one"])
+        self.assertEqual((self.brood.state, self.brood.show("Result"), self.brood.show("ExecMainStatus")), ("inactive", "success", "0"))
+        self.assertEqual(machine.ask("pgrep -u brood", check=False), "", "a process is left")
+
+    def test_a_job_that_does_not_finish_is_returned_and_performed_after_the_next_start(self):
+        self.start('shutdown_timeout = "500ms"\n')
+        self.brood.enqueue("Ledger", LEDGER, "one", 3000)
+        self.assertSoon(lambda: self.brood.ledger("S"), ["one"])
+        self.brood.stop()
+        self.assertEqual((self.brood.state, self.brood.show("Result")), ("inactive", "success"))
+        self.assertEqual(self.brood.ledger("D"), [])
+
+        self.brood.start()
+
+        self.assertSoon(lambda: self.brood.ledger("D"), ["one"])
+        self.assertEqual(self.brood.ledger("S"), ["one", "one"])
+        self.assertEqual(self.brood.cli("zcard retry"), "0", "the job was charged for a stop")
+
+
+class Instances(Unit):
+    """brood@one and brood@two, on a Redis that wants a password, which they have as a credential."""
+
+    def setUp(self):
+        super().setUp()
+        self.redis = "-p 6390 -a hush"
+        machine.run("systemctl reset-failed test-redis; systemd-run --quiet --unit=test-redis redis-server --port 6390 --save '' --requirepass hush", check=False)
+        self.addCleanup(lambda: machine.run("systemctl stop test-redis", check=False))
+        self.one, self.two = (Service(machine, f"brood@{name}", self.redis) for name in ("one", "two"))
+        machine.write("/etc/brood/redis.password", "hush\n", mode=0o600)
+        self.assertSoon(lambda: self.one.cli("ping"), "PONG")
+        for instance in (self.one, self.two):
+            self.addCleanup(instance.clear)
+            credential = f"/run/credentials/{instance.unit}.service/redis.password"
+            instance.configure(f'[redis]\nurl = "redis://localhost:6390"\npassword_file = "{credential}"\n')
+            example = (ROOT / "packaging/systemd/credentials.conf.example").read_text()
+            instance.drop_in(example)
+
+    def test_each_has_its_own_configuration_directory_and_name(self):
+        self.one.start()
+        self.two.start()
+        for instance in (self.one, self.two):
+            name = instance.unit.removeprefix("brood@")
+            self.assertEqual(machine.ask(f"readlink /proc/{instance.main_pid}/cwd"), f"{STATE}/{name}")
+            self.assertEqual({entry["SYSLOG_IDENTIFIER"] for entry in instance.journal() if entry.get("_TRANSPORT") == "stdout"}, {instance.unit})
+        status = machine.ask("brood status -C /etc/brood/one.toml")
+        for instance in (self.one, self.two):
+            self.assertRegex(status, rf"\b{instance.main_pid}\b")
+
+        self.one.stop()
+
+        self.assertEqual(self.two.state, "active")
+        self.assertRegex(machine.ask("brood status -C /etc/brood/two.toml"), rf"\b{self.two.main_pid}\b")
+
+    def test_one_never_takes_the_other_for_dead(self):
+        # Its supervisor's /proc is not to be seen from the other's sandbox.
+        self.one.start()
+        ledger = f"{STATE}/one/ledger"
+        self.one.enqueue("Ledger", ledger, "one", 4000)
+        self.assertSoon(lambda: self.one.ledger("S", ledger), ["one"])
+
+        self.two.start()
+
+        self.assertSoon(lambda: self.one.ledger("D", ledger), ["one"])
+        self.assertEqual(self.one.ledger("S", ledger), ["one"])
+        self.assertEqual(self.one.cli("zcard retry"), "0")
+        self.assertFalse(self.two.says("event=supervisor_dead"))
+
+
+class Sandbox(Unit):
+    def test_the_exposure_is_low(self):
+        for unit in UNITS:
+            self.assertLessEqual(self.exposure_of(unit), 1.5, unit)
+
+    def exposure_of(self, unit):
+        name = unit.name.replace("@.", "@instance.")
+        machine.write(f"/root/{name}", unit.read_text())
+        report = machine.ask(f"systemd-analyze security --offline=yes --no-pager /root/{name}")
+        return float(re.search(r"Overall exposure level for \S+: ([\d.]+)", report)[1])
+
+    def test_the_units_are_right(self):
+        self.assertEqual(machine.ask("systemd-analyze verify brood.service brood@one.service 2>&1"), "")
+
+    def test_jobs_write_where_they_may_and_nowhere_else(self):
+        self.start()
+        for place in (STATE, "/var/log/brood", "/run/brood", "/tmp", "/var/tmp"):
+            self.assertEqual(self.brood.shell(f"touch {place}/by-a-job"), 0, place)
+        for place in ("/etc", "/usr/lib/brood", "/var/lib", "/home", "/root", "/srv", "/sys/fs/cgroup"):
+            self.assertNotEqual(self.brood.shell(f"touch {place}/by-a-job"), 0, place)
+        self.assertFalse((machine.root / "tmp/by-a-job").exists())
+
+    WRITES_CODE = "python3 -c 'import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)'"
+    LISTS_INTERFACES = "python3 -c 'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)'"
+    PINGS = "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)'"
+    SPEAKS_LOCALLY = "redis-cli -p 6391 ping | grep PONG"
+    SPEAKS_ELSEWHERE = "timeout 3 redis-cli -h 10.99.0.1 -p 6391 ping | grep PONG"
+    GAINS_RIGHTS = "/usr/local/bin/setuid-id -u | grep -x 0"
+
+    def test_jobs_gain_nothing(self):
+        machine.run("install -m 4755 /usr/bin/id /usr/local/bin/setuid-id")
+        self.start("[worker]\nseccomp = false\n")  # it is the unit that holds them
+        for refused in (self.WRITES_CODE, self.LISTS_INTERFACES, self.PINGS, self.GAINS_RIGHTS, "unshare --user true", "mount -t tmpfs none /tmp",
+                        "kill -0 1", f"cp /usr/bin/id {STATE}/id && chmod u+s {STATE}/id", "test -e /dev/kmsg", "chrt --fifo 1 true"):
+            self.assertNotEqual(self.brood.shell(refused), 0, refused)
+
+    def test_the_examples_give_back_what_they_say(self):
+        machine.run("install -m 4755 /usr/bin/id /usr/local/bin/setuid-id; install -d -o brood /srv/images")
+        seccomp_off = "[worker]\nseccomp = false\n"
+        for example, config, allowed in (("jit", "", self.WRITES_CODE), ("writable-path", "", "touch /srv/images/cat"),
+                                         ("raw-network", "", f"{self.LISTS_INTERFACES} && {self.PINGS}"), ("sudo", seccomp_off, self.GAINS_RIGHTS)):
+            with self.subTest(example=example):
+                self.start(config)
+                self.assertNotEqual(self.brood.shell(allowed), 0)
+                self.brood.stop()
+                self.brood.drop_in((ROOT / f"packaging/systemd/{example}.conf.example").read_text())
+                self.brood.start()
+                self.assertEqual(self.brood.shell(allowed), 0, self.brood.shell_output())
+                self.brood.clear()
+
+    def test_the_example_of_a_closed_network_leaves_redis(self):
+        machine.run("ip address add 10.99.0.1/32 dev lo; systemd-run --quiet --unit=test-elsewhere redis-server --port 6391 --bind 0.0.0.0 --protected-mode no --save ''")
+        self.addCleanup(lambda: machine.run("systemctl stop test-elsewhere; ip address del 10.99.0.1/32 dev lo", check=False))
+        self.start()
+        self.assertEqual(self.brood.shell(f"{self.SPEAKS_LOCALLY} && {self.SPEAKS_ELSEWHERE}"), 0, self.brood.shell_output())
+        self.brood.stop()
+        self.brood.drop_in((ROOT / "packaging/systemd/network.conf.example").read_text())
+        self.brood.start()
+        self.assertEqual(self.brood.shell(self.SPEAKS_LOCALLY), 0, self.brood.shell_output())
+        self.assertNotEqual(self.brood.shell(self.SPEAKS_ELSEWHERE), 0)
+
+    def test_broods_own_filter_works_inside(self):
+        self.start()
+        self.assertEqual(self.brood.shell("grep -x 'NoNewPrivs:.*1' /proc/self/status && grep -x 'Seccomp:.*2' /proc/self/status"), 0)
+        self.assertNotEqual(self.brood.shell(f"kill -TERM {self.brood.main_pid}"), 0)
+        self.assertFalse(self.brood.says("supervisor_not_shielded"))
+        self.assertEqual(self.brood.state, "active")
+
+
+def main():
+    global machine
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    machines.enter_own_namespaces()
+    build = pathlib.Path(sys.argv[1]).resolve()
+    with machines.Machine() as machine:
+        install(machine, build)
+        result = unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2, exit=False, failfast=False).result
+    sys.exit(not result.wasSuccessful())
+
+
+main()

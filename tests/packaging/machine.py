@@ -59,10 +59,13 @@ def enter_own_namespaces():
     os.execvp(unshare[0], unshare + [sys.executable] + sys.argv)
 
 
-def exit_on_signals():
-    """So that what is to be cleaned up is, when the test is told to end."""
+def interrupt(*_):
+    raise KeyboardInterrupt  # which unittest lets pass, other than an exit
+
+
+def clean_up_on_signals():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(1))
+        signal.signal(number, interrupt)
 
 
 def name_of(process):
@@ -91,7 +94,7 @@ class Machine:
         self.cgroups = []
 
     def __enter__(self):
-        exit_on_signals()
+        clean_up_on_signals()
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
         try:
             self.mount()

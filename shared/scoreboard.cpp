@@ -17,17 +17,19 @@ namespace brood {
 namespace {
 
 constexpr std::uint64_t magic = 0x64726f62'64726f6f;
-constexpr std::uint32_t version = 2;
+constexpr std::uint32_t version = 3;
 constexpr int max_slots = 65'536;
 
-constexpr std::size_t header_size() {
-  return (sizeof(Scoreboard::Header) + alignof(SlotRecord) - 1) / alignof(SlotRecord) * alignof(SlotRecord);
+constexpr std::size_t aligned(std::size_t size) {
+  return (size + alignof(SlotRecord) - 1) / alignof(SlotRecord) * alignof(SlotRecord);
 }
-constexpr std::size_t usage_offset(int slots) {
-  return header_size() + static_cast<std::size_t>(slots) * sizeof(SlotRecord);
+// The records come last, so that their number can grow.
+constexpr std::size_t usage_offset() { return aligned(sizeof(Scoreboard::Header)); }
+constexpr std::size_t records_offset() { return usage_offset() + aligned(sizeof(UsageTable)); }
+constexpr std::size_t file_size(int slots) {
+  return records_offset() + static_cast<std::size_t>(slots) * sizeof(SlotRecord);
 }
-constexpr std::size_t file_size(int slots) { return usage_offset(slots) + sizeof(UsageTable); }
-static_assert(alignof(UsageTable) == alignof(SlotRecord), "the table follows the records without a gap");
+static_assert(alignof(UsageTable) <= alignof(SlotRecord));
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would lie in another process's memory");
 
@@ -42,12 +44,13 @@ std::string scoreboard_path(const std::string& directory, const std::string& ide
 
 Scoreboard Scoreboard::map(int fd, int slots, bool writable) {
   Scoreboard board;
-  board.size_ = file_size(slots);
+  board.mapping_.size = file_size(slots);
   board.slots_ = slots;
   const int sharing = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
-  board.memory_ = mmap(nullptr, board.size_, writable ? PROT_READ | PROT_WRITE : PROT_READ, sharing, fd, 0);
-  if (board.memory_ == MAP_FAILED) {
-    board.memory_ = nullptr;
+  void*& memory = board.mapping_.memory;
+  memory = mmap(nullptr, board.mapping_.size, writable ? PROT_READ | PROT_WRITE : PROT_READ, sharing, fd, 0);
+  if (memory == MAP_FAILED) {
+    memory = nullptr;
     throw std::system_error(errno, std::generic_category(), "mmap of the scoreboard");
   }
   return board;
@@ -92,8 +95,9 @@ Scoreboard Scoreboard::open(const std::string& path, bool writable) {
   Scoreboard board = map(file.get(), static_cast<int>(slots), writable);
   const Header& header = board.header();
   const std::size_t identity_length = strnlen(header.identity, sizeof header.identity);
+  // While it grows its header says so last.
   if (header.magic != magic || header.version != version || header.record_size != sizeof(SlotRecord) ||
-      header.slots != slots || identity_length == sizeof header.identity) {
+      header.slots > slots || identity_length == sizeof header.identity) {
     throw std::runtime_error(path + " is no scoreboard of this version");
   }
   board.identity_.assign(header.identity, identity_length);
@@ -105,38 +109,57 @@ Scoreboard Scoreboard::in_memory(int slots) { return map(-1, slots, true); }
 
 Scoreboard::Scoreboard(Scoreboard&& other) noexcept
     : path_(std::move(other.path_)),
-      memory_(std::exchange(other.memory_, nullptr)),
-      size_(other.size_),
+      mapping_(std::exchange(other.mapping_, {})),
+      outgrown_(std::exchange(other.outgrown_, {})),
       slots_(std::exchange(other.slots_, 0)),
       identity_(std::move(other.identity_)) {}
 
 Scoreboard& Scoreboard::operator=(Scoreboard&& other) noexcept {
   std::swap(path_, other.path_);
-  std::swap(memory_, other.memory_);
-  std::swap(size_, other.size_);
+  std::swap(mapping_, other.mapping_);
+  std::swap(outgrown_, other.outgrown_);
   std::swap(slots_, other.slots_);
   std::swap(identity_, other.identity_);
   return *this;
 }
 
 Scoreboard::~Scoreboard() {
-  if (memory_) munmap(memory_, size_);
+  outgrown_.push_back(mapping_);
+  for (const Mapping& mapping : outgrown_) {
+    if (mapping.memory) munmap(mapping.memory, mapping.size);
+  }
 }
 
-Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(memory_); }
+void Scoreboard::grow(int slots) {
+  if (slots <= slots_) return;
+  if (slots > max_slots) throw std::system_error(ENOMEM, std::generic_category(), "more slots for the scoreboard");
+  const UniqueFd file(check("open of the scoreboard", ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)));
+  const int error = posix_fallocate(file.get(), 0, static_cast<off_t>(file_size(slots)));
+  if (error != 0) {
+    [[maybe_unused]] const int restored = ftruncate(file.get(), static_cast<off_t>(mapping_.size));
+    throw std::system_error(error, std::generic_category(), "posix_fallocate of the scoreboard");
+  }
+  Scoreboard larger = map(file.get(), slots, true);
+  outgrown_.push_back(mapping_);
+  mapping_ = std::exchange(larger.mapping_, {});
+  slots_ = slots;
+  header().slots = static_cast<std::uint32_t>(slots);
+}
+
+Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(mapping_.memory); }
 int Scoreboard::slots() const { return slots_; }
 std::string Scoreboard::identity() const { return identity_; }
 std::atomic<std::int64_t>& Scoreboard::last_beat() { return header().last_beat; }
 
 SlotRecord& Scoreboard::slot(int i) {
   if (i < 0 || i >= slots_) throw std::out_of_range("slot " + std::to_string(i) + " of the scoreboard");
-  return reinterpret_cast<SlotRecord*>(static_cast<char*>(memory_) + header_size())[i];
+  return reinterpret_cast<SlotRecord*>(static_cast<char*>(mapping_.memory) + records_offset())[i];
 }
 
 const SlotRecord& Scoreboard::slot(int i) const { return const_cast<Scoreboard*>(this)->slot(i); }
 
 UsageTable& Scoreboard::usage() {
-  return *reinterpret_cast<UsageTable*>(static_cast<char*>(memory_) + usage_offset(slots_));
+  return *reinterpret_cast<UsageTable*>(static_cast<char*>(mapping_.memory) + usage_offset());
 }
 
 const UsageTable& Scoreboard::usage() const { return const_cast<Scoreboard*>(this)->usage(); }

@@ -31,17 +31,22 @@ enum class EntryState : std::uint8_t {
   condemned,    // the supervisor ends the worker for it; it is no longer the worker's to settle
 };
 
-// One worker's record in shared memory.  Every byte may have been scribbled over by a job: readers bound and check all.
-// Text lies under a sequence lock whose reader gives up after three tries.  No pointers, no mutex.
+// One worker's record in shared memory: taken for each spawn, and free for another only when its worker is dead and
+// what it held is recovered.  Its number is what Redis knows as the worker's slot.  Every byte may have been scribbled
+// over by a job: readers bound and check all. Text lies under a sequence lock whose reader gives up after three tries.
+// No pointers, no mutex.
 struct alignas(64) SlotRecord {
   // Written by the supervisor.
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint64_t> start_time;  // of the worker process, clock ticks since boot; written by the worker itself
   std::atomic<std::uint32_t> generation;
   std::atomic<std::uint64_t> incarnation;  // assigned; the worker registers it
-  std::atomic<std::uint32_t> flags;        // SlotFlag bits
-  std::atomic<std::int64_t> spawned_at;    // steady nanoseconds
-  std::atomic<std::int64_t> rests_until;   // steady nanoseconds; a vacant slot is not filled before
+  std::atomic<std::int32_t> number_in_capsule;
+  char capsule[64];                                            // its name, cut to fit
+  std::atomic<std::uint64_t> processed_before, failed_before;  // the counters below when the worker was forked
+  std::atomic<std::uint32_t> flags;                            // SlotFlag bits
+  std::atomic<std::int64_t> spawned_at;                        // steady nanoseconds
+  std::atomic<std::int64_t> rests_until;                       // steady nanoseconds; a vacant slot is not filled before
   std::atomic<std::uint32_t>
       output_read;  // 1: some of the worker's output, since the worker last asked and set it to 0
 
@@ -91,6 +96,9 @@ struct SlotSnapshot {
   std::chrono::microseconds cpu_before{};
   std::uint32_t class_flags = 0;
   std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0;
+  std::uint64_t processed_before = 0, failed_before = 0;
+  int number_in_capsule = 0;
+  std::string capsule;
   bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
   std::string queue, jid, job_class;
 };
@@ -144,6 +152,9 @@ SlotSnapshot snapshot(const SlotRecord& record);
 // assigned. The counters stay.
 void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation);
 
+// Says where the next occupant runs, before the fork.
+void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsule);
+
 // The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that
 // cannot be taken.  Returns how many entries at the front stay with the worker; `count` when none was taken.
 int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
@@ -152,7 +163,7 @@ int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
 // another job: running or failed -> condemned by compare-and-swap.  False when nothing of that entry runs any more.
 bool condemn(SlotRecord& record, std::uint64_t number, int entry);
 
-// The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.  Behind
+// The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.  Before
 // the records lies what each job class has used.
 class Scoreboard {
  public:
@@ -174,6 +185,10 @@ class Scoreboard {
   Scoreboard& operator=(Scoreboard&&) noexcept;
   ~Scoreboard();  // unmaps; the file stays
 
+  // Adds zeroed records until there are so many.  What slot() and usage() have returned stays valid.  Throws
+  // std::system_error, and then nothing has changed.
+  void grow(int slots);
+
   int slots() const;
   SlotRecord& slot(int i);
   const SlotRecord& slot(int i) const;
@@ -189,10 +204,14 @@ class Scoreboard {
   static Scoreboard map(int fd, int slots, bool writable);
   Header& header() const;
 
+  struct Mapping {
+    void* memory = nullptr;
+    std::size_t size = 0;
+  };
   std::string path_;
-  void* memory_ = nullptr;
+  Mapping mapping_;
+  std::vector<Mapping> outgrown_;  // of the same file
   // What the header said when it was opened: a worker may scribble over it later.
-  std::size_t size_ = 0;
   int slots_ = 0;
   std::string identity_;
 };

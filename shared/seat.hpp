@@ -12,8 +12,9 @@ namespace brood {
 
 // What a supervisor gives a worker that it forks.
 struct Seat {
-  int slot = 0;
+  int slot = 0;      // its record's number, by which Redis knows it
   int capsule = 0;   // index into Config::capsules
+  int number = 0;    // among the capsule's workers
   int control = -1;  // the worker's end of its control pipe
   int output = -1;   // the worker's end of the pipe that takes its standard output and error; -1: they stay as they are
   std::string output_token = {};  // of the job end marks that it writes there

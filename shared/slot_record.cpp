@@ -219,6 +219,10 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.processed = record.processed.load();
   seen.failed = record.failed.load();
   seen.fenced_outcomes = record.fenced_outcomes.load();
+  seen.processed_before = std::min(record.processed_before.load(), seen.processed);
+  seen.failed_before = std::min(record.failed_before.load(), seen.failed);
+  seen.number_in_capsule = record.number_in_capsule.load();
+  seen.capsule = read_text(record.capsule);
   read_texts(record, seen);
   return seen;
 }
@@ -269,8 +273,15 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
     write_text(record.text.jid, "");
     write_text(record.text.job_class, "");
   }
+  record.processed_before.store(record.processed.load());
+  record.failed_before.store(record.failed.load());
   record.generation.store(generation);
   record.incarnation.store(incarnation);
+}
+
+void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsule) {
+  record.number_in_capsule.store(number_in_capsule);
+  write_text(record.capsule, capsule);
 }
 
 }  // namespace brood

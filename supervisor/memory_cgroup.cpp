@@ -163,7 +163,7 @@ path MemoryCgroup::leaf(int slot) const { return base_ / (std::string(leaf_prefi
 void MemoryCgroup::enter(int slot) const {
   const path own = leaf(slot);
   std::filesystem::create_directory(own);  // or it is there, with its last worker's counters
-  write(own / "memory.max", std::to_string(limit_bytes_));
+  write(own / "memory.max", limit_bytes_ == 0 ? "max" : std::to_string(limit_bytes_));
   write_if_there(own / "memory.swap.max", "0");
   write_if_there(own / "memory.oom.group", "1");
   write(own / "cgroup.procs", "0");

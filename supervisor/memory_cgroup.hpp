@@ -22,6 +22,9 @@ class MemoryCgroup {
   // it in the supervisor before its first fork.
   static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
 
+  // What enter() sets from now on; 0: no limit.
+  void set_limit(std::uint64_t bytes) { limit_bytes_ = bytes; }
+
   // In the child that is to be the worker of `slot`, before any job's code: moves it into the slot's leaf.  Throws
   // std::system_error when it cannot, and the worker is then without a limit.
   void enter(int slot) const;

@@ -25,25 +25,28 @@ class PostMortem {
     std::optional<Casualty> casualty;  // what is to be recovered; nullopt: nothing
   };
 
-  // `workers` is how many share the host's memory.
-  PostMortem(std::string identity, std::uint64_t memory_limit_bytes, int workers);
+  explicit PostMortem(std::string identity);
 
   // Now and then: what the kernel ended before is no reason for what ends later.
   void note_host_memory() { host_kills_ = host_oom_kills(); }
 
-  // `place` is still occupied by it.  `leaf` is what the worker's own memory cgroup has counted; nullopt where it had
+  // What the worker could use: its limit, and how many shared the host's memory with it.
+  struct Share {
+    std::uint64_t memory_limit_bytes = 0;
+    int workers = 1;
+  };
+  // `taken` is still occupied by it.  `leaf` is what the worker's own memory cgroup has counted; nullopt where it had
   // none.
-  Finding examine(int slot, const ProcessTable::Slot& place, const SlotRecord& record, const ExitStatus& status,
-                  const rusage& used, const std::optional<MemoryEvents>& leaf, SteadyTime now);
+  Finding examine(int slot, const ProcessTable::Slot& taken, const SlotRecord& record, const ExitStatus& status,
+                  const rusage& used, const std::optional<MemoryEvents>& leaf, const Share& share, SteadyTime now);
 
  private:
-  MemoryVerdict judge_memory_of(const WorkerExit& exit, const rusage& used, const std::optional<MemoryEvents>& leaf);
-  Casualty casualty_of(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& place,
+  MemoryVerdict judge_memory_of(const WorkerExit& exit, const rusage& used, const std::optional<MemoryEvents>& leaf,
+                                const Share& share);
+  Casualty casualty_of(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& taken,
                        const rusage& used) const;
 
   const std::string identity_;
-  const std::uint64_t memory_limit_bytes_;
-  const int workers_;
   const std::uint64_t host_bytes_;
   std::uint64_t host_kills_;  // when they were last looked at
 };

@@ -28,7 +28,8 @@ RecoveryMode less_daring(RecoveryMode mode) {
 
 }  // namespace
 
-Recovery::Recovery(const ChildBodies& bodies) : bodies_(bodies) {}
+Recovery::Recovery(const ChildBodies& bodies, std::function<void(const Casualty&)> recovered)
+    : bodies_(bodies), recovered_(std::move(recovered)) {}
 
 void Recovery::add(Casualty casualty) {
   if (!casualty.cause) {
@@ -102,10 +103,11 @@ bool Recovery::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
   if (task == tasks_.end()) return false;
   task->pid = 0;
   if (status.exited && status.value == EX_OK) {
-    std::function<void()> done;
-    if (auto* estate = std::get_if<EstateTask>(&task->work)) done = std::move(estate->done);
+    const auto work = std::move(task->work);
     tasks_.erase(task);
-    if (done) done();
+    if (const auto* estate = std::get_if<EstateTask>(&work); estate != nullptr && estate->done) estate->done();
+    if (const auto* casualties = std::get_if<std::vector<Casualty>>(&work); casualties != nullptr && recovered_)
+      std::for_each(casualties->begin(), casualties->end(), recovered_);
     return true;
   }
   const bool lost_redis = status.exited && status.value == EX_TEMPFAIL;

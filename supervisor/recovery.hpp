@@ -21,7 +21,8 @@ namespace brood {
 // one that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
 class Recovery {
  public:
-  explicit Recovery(const ChildBodies& bodies);
+  // `recovered` is told of each casualty, once Redis has said that nothing of it is left.
+  explicit Recovery(const ChildBodies& bodies, std::function<void(const Casualty&)> recovered = {});
 
   void add(Casualty casualty);
   // `done` is called when all that the dead supervisor had in flight has been seen to.
@@ -63,6 +64,7 @@ class Recovery {
   int running() const;
 
   const ChildBodies& bodies_;
+  const std::function<void(const Casualty&)> recovered_;
   std::list<Task> tasks_;
 };
 

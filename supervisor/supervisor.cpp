@@ -52,30 +52,33 @@ ExitStatus exit_status(const siginfo_t& info) {
 Supervisor::Supervisor(Setup setup)
     : config_(std::move(setup.config)),
       identity_(std::move(setup.identity)),
-      bodies_(std::move(setup.bodies)),
+      bodies_(setup.bodies(config_)),
       signal_source_(loop_, [this](const signalfd_siginfo& signal) { signals_.push_back(signal); }),
-      pool_(loop_, {.config = config_,
-                    .bodies = bodies_,
+      pool_(loop_, {.generation = std::make_shared<Generation>(Generation{1, config_, bodies_}),
                     .identity = identity_.name,
                     .runtime_directory = setup.runtime_directory,
                     .all_ready = [this] { all_ready(); },
                     .batching = [this] { batch_watch_.look_for_a_while(); },
                     .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
       stack_log_(bodies_),
-      recovery_(bodies_),
+      recovery_(bodies_,
+                [this](const Casualty& casualty) {
+                  if (casualty.worker.identity == identity_.name)
+                    pool_.recovered(casualty.worker.slot, casualty.worker.incarnation);
+                }),
       inheritance_(recovery_, setup.runtime_directory),
       redis_(loop_, std::move(setup.redis), std::move(setup.embedded_redis),
              {.usable = [this] { redis_is_usable(); }, .unusable = [this](const std::string&) { fail(EX_CONFIG); }}),
       unblocking_(loop_, redis_.connection()),
       doorbell_(loop_, redis_.connection(),
-                {.capsules = config_.capsules,
+                {.capsules = config_->capsules,
                  .slots = [this] { return pool_.occupied_slots(); },
                  .wake = [this](int slot) { pool_.wake(slot); }}),
       batch_watch_(loop_, redis_.connection(), identity_.name, [this] { return pool_.occupied_slots(); }),
       scheduler_(loop_, redis_.connection(),
                  {.identity = identity_.name,
-                  .poll = {.average_scheduled = config_.poll_interval},
-                  .dead_limits = {config_.dead_max_jobs, config_.dead_timeout.count()}}),
+                  .poll = {.average_scheduled = config_->poll_interval},
+                  .dead_limits = {config_->dead_max_jobs, config_->dead_timeout.count()}}),
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
                  {.slots = [this] { return pool_.slots(); }, .quiet = [this] { return phase_ != Phase::running; }},
                  {.quiet = [this] { order(Order::quiet); },
@@ -122,7 +125,7 @@ int Supervisor::run() {
       "supervisor_started",
       {{"identity", identity_.name}, {"workers", pool_.size()}, {"redis", redis_.describe()}, {"version", version}});
   redis_.open();
-  pool_.fill_vacant_slots();
+  pool_.fill_vacant_places();
   while (farewell_ != Farewell::done) {
     keep_time();
     loop_.run_once();
@@ -135,7 +138,7 @@ int Supervisor::run() {
     strays_.look(steady_now());
     kill_overdue_children();
     do_what_is_due();
-    if (phase_ == Phase::running || phase_ == Phase::quiet) pool_.fill_vacant_slots();
+    if (phase_ == Phase::running || phase_ == Phase::quiet) pool_.fill_vacant_places();
     if (redis_.connected()) recovery_.spawn_due(steady_now());
     advance_farewell();
     log::flush();
@@ -199,7 +202,7 @@ void Supervisor::order(Order order) {
       pool_.tell_all(flags_in(phase_));
       break;
     case Phase::stopping:
-      stop_deadline_ = steady_now() + config_.shutdown_timeout;
+      stop_deadline_ = steady_now() + config_->shutdown_timeout;
       service_.stopping();
       pool_.tell_all(flags_in(phase_));
       break;
@@ -226,7 +229,7 @@ void Supervisor::asked_to_kill(const std::vector<std::string>& arguments, const 
       {"retry", Casualty::Fate::retry}, {"dead", Casualty::Fate::dead}, {"discard", Casualty::Fate::discard}};
   if (arguments.size() != 2 || !fates.contains(arguments[1]))
     return reply.error("kill takes the id of a job, and retry, dead or discard");
-  const auto ended = pool_.end_job(arguments[0], fates.at(arguments[1]));
+  const auto ended = pool_.endings().end_job(arguments[0], fates.at(arguments[1]));
   if (!ended) return reply.ok("null");  // no worker runs it now
   const std::string answer =
       fmt::format(R"({{"jid":{},"class":{},"queue":{},"slot":{},"pid":{},"age":{:.3f},"outcome":{}}})",
@@ -267,17 +270,17 @@ void Supervisor::note_end(WorkerPool::Reaped reaped) {
   strays_.look_soon();
   stray_deadline_ = steady_now() + time_for_strays;
   if (auto awaited = awaited_ends_.extract(reaped.pid)) awaited.mapped()();
-  if (!reaped.was_ready && !reaped.end.in_order) note_failed_start(reaped.slot);
+  if (!reaped.was_ready && !reaped.end.in_order) note_failed_start(reaped.place);
   if (!reaped.casualty) return;
   if (reaped.end.cause) heartbeat_.statistics().count_failure();
   recovery_.add(std::move(*reaped.casualty));
 }
 
-// Before the first worker is ever ready, every slot failing means that none ever will be: a library or a configuration
+// Before the first worker is ever ready, every place failing means that none ever will be: a library or a configuration
 // that an operator must mend.
-void Supervisor::note_failed_start(int slot) {
+void Supervisor::note_failed_start(int place) {
   if (pool_.was_ready() || phase_ != Phase::running || pool_.ready() > 0) return;
-  failed_starts_.insert(slot);
+  failed_starts_.insert(place);
   if (static_cast<int>(failed_starts_.size()) < pool_.size()) return;
   log::error("no_worker_became_ready",
              {{"hint", "the lines above say why; `brood run --check` tries the libraries alone"}});
@@ -292,7 +295,7 @@ void Supervisor::fail(int exit_code) {
 void Supervisor::kill_overdue_children() {
   const SteadyTime now = steady_now();
   if (phase_ == Phase::stopping && now >= stop_deadline_ && pool_.occupied() > 0) order(Order::deadline_passed);
-  pool_.end_overdue_jobs(now);
+  pool_.endings().end_overdue(now);
   recovery_.kill_overdue(now);
 }
 
@@ -360,7 +363,7 @@ void Supervisor::keep_time() {
   // Only what can be done when its time comes: anything else would keep the loop awake.
   if (phase_ == Phase::stopping && pool_.occupied() > 0) sooner(stop_deadline_);
   if (phase_ == Phase::running || phase_ == Phase::quiet) sooner(pool_.next_refill());
-  sooner(pool_.next_end());
+  sooner(pool_.endings().next_end());
   sooner(strays_.next_look());
   sooner(recovery_.next_kill());
   if (redis_.connected()) sooner(recovery_.next_start());
@@ -404,9 +407,9 @@ std::set<std::string> Supervisor::living_fields() const {
 }
 
 ProcessFacts Supervisor::process_facts() const {
-  return {.capsules = config_.capsules,
-          .tag = config_.tag,
-          .labels = config_.labels,
+  return {.capsules = config_->capsules,
+          .tag = config_->tag,
+          .labels = config_->labels,
           .version = std::string(version),
           .started_at = started_at_};
 }

@@ -12,11 +12,11 @@
 #include "shared/identity.hpp"
 #include "shared/redis/address.hpp"
 #include "supervisor/batch_watch.hpp"
-#include "supervisor/child_bodies.hpp"
 #include "supervisor/control_socket.hpp"
 #include "supervisor/doorbell.hpp"
 #include "supervisor/embedded_redis.hpp"
 #include "supervisor/event_loop.hpp"
+#include "supervisor/generation.hpp"
 #include "supervisor/heartbeat.hpp"
 #include "supervisor/inheritance.hpp"
 #include "supervisor/orphan_watch.hpp"
@@ -38,12 +38,12 @@ namespace brood {
 class Supervisor {
  public:
   struct Setup {
-    Config config;
+    std::shared_ptr<const Config> config;
     Identity identity;
     RedisAddress redis;
     std::optional<EmbeddedRedis> embedded_redis;
     std::string runtime_directory;
-    ChildBodies bodies;
+    BodiesFor bodies;
   };
   explicit Supervisor(Setup setup);
   ~Supervisor();
@@ -74,7 +74,7 @@ class Supervisor {
   void order(Order order);
   void all_ready();
   void note_end(WorkerPool::Reaped reaped);
-  void note_failed_start(int slot);
+  void note_failed_start(int place);
   void stop_embedded_redis();
   void report_status();
   void fail(int exit_code);
@@ -84,7 +84,7 @@ class Supervisor {
   bool recovered_our_own() const;
   bool belongs_to_us(pid_t pid) const;
 
-  Config config_;
+  std::shared_ptr<const Config> config_;
   Identity identity_;
   ChildBodies bodies_;
   const WallTime started_at_ = wall_now();
@@ -116,7 +116,7 @@ class Supervisor {
   pid_t stop_sender_ = 0;  // of the last TERM or INT
   SteadyTime stop_came_{};
   bool more_to_reap_ = false;
-  std::set<int> failed_starts_;  // slots whose occupants ended before any worker was ever ready
+  std::set<int> failed_starts_;  // places whose occupants ended before any worker was ever ready
   Timer alarm_;                  // the next moment at which something is due
 };
 

@@ -32,13 +32,6 @@ constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to l
 constexpr auto longest_unsettled = 50ms;  // of a success
 constexpr auto say_batching_again = 500ms;
 
-// Among the workers of its capsule.
-int number_in_capsule(const Seat& seat, const Config& config) {
-  int first = 0;
-  for (int i = 0; i < seat.capsule; ++i) first += config.capsules[static_cast<std::size_t>(i)].concurrency;
-  return seat.slot - first;
-}
-
 class Worker {
  public:
   Worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& address)
@@ -58,7 +51,6 @@ class Worker {
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
                     .wake_fd = control_.descriptor(),
                     .woken = [this] { return woken(); }}),
-        number_(number_in_capsule(seat, config)),
         batch_size_(config.worker.max_batch) {}
 
   void load_libraries() {
@@ -98,7 +90,8 @@ class Worker {
 
   void fetch(int want) {
     const std::vector<std::string> draw = draw_.next();
-    in_flight_.settle_and_fetch(take_outcomes(), draw, want, may_wait() && want > 0 ? draw_.wait_queue(number_) : "");
+    in_flight_.settle_and_fetch(take_outcomes(), draw, want,
+                                may_wait() && want > 0 ? draw_.wait_queue(seat_.number) : "");
     unsettled_ = false;
     const SteadyTime now = steady_now();
     if (in_flight_.batch().entries.size() > 1 && now - said_batching_ > say_batching_again) {
@@ -177,7 +170,6 @@ class Worker {
   Connection redis_;
   QueueDraw draw_;
   InFlight in_flight_;
-  const int number_;  // in the capsule
   BatchSize batch_size_;
   SteadyTime said_batching_{};
   std::optional<SteadyTime> refused_at_;  // when Redis last did not let us wait

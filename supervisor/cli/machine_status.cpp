@@ -30,8 +30,10 @@ WorkerStatus read_worker(const std::string& identity, int slot, const SlotSnapsh
   status.slot = slot;
   status.pid = worker.pid;
   status.state = state_of(worker, flags, now);
-  status.processed = worker.processed;
-  status.failed = worker.failed;
+  status.capsule = worker.capsule;
+  status.generation = worker.generation;
+  status.processed = worker.processed - worker.processed_before;
+  status.failed = worker.failed - worker.failed_before;
   if (status.state == "resting") status.rests_for = seconds(worker.rests_until - now);
   if (status.state != "busy") return status;
   status.job_class = worker.job_class;

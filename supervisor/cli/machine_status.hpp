@@ -13,13 +13,15 @@ namespace brood {
 struct WorkerStatus {
   std::string identity;
   int slot = 0;
+  std::string capsule;
+  std::uint64_t generation = 0;  // of the configuration that it goes by: 1 at the start, one more with each restart
   std::int64_t pid = 0;
   std::string state;                  // starting, idle, busy, quiet, stopping, gone, or resting: nobody is in the slot
   std::string job_class, jid, queue;  // of the job that it runs
   double age = 0;                     // seconds that the job has run
   std::optional<double> deadline_in;  // seconds until the job's time is over; negative: it is
   std::optional<double> rests_for;    // seconds until a resting slot is filled
-  std::uint64_t processed = 0, failed = 0;
+  std::uint64_t processed = 0, failed = 0;  // by this worker
 };
 
 // What the supervisors of this machine and user say, dead ones included while their scoreboards lie there.

@@ -160,16 +160,19 @@ int run_command(const RunOptions& options) {
   std::optional<EmbeddedRedis> embedded;
   if (uses_embedded_redis(config.redis)) embedded.emplace(state_directory(), embedded_socket_path());
 
-  const ChildBodies bodies{
-      .worker = [&](const Seat& seat) { return run_worker(seat, config, identity, redis); },
-      .autopsy = [&](const std::vector<Casualty>& casualties,
-                     RecoveryMode mode) { return run_autopsy(casualties, mode, config, redis); },
-      .estate = [&](const Estate& estate, RecoveryMode mode) { return settle_estate(estate, mode, config, redis); },
-      .sweep = [&] { return sweep_stray_lists(redis); },
-      .log_stacks = log_stacks};
+  const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
+    return ChildBodies{
+        .worker = [=, &identity, &redis](const Seat& seat) { return run_worker(seat, *config, identity, redis); },
+        .autopsy = [=, &redis](const std::vector<Casualty>& casualties,
+                               RecoveryMode mode) { return run_autopsy(casualties, mode, *config, redis); },
+        .estate = [=, &redis](const Estate& estate,
+                              RecoveryMode mode) { return settle_estate(estate, mode, *config, redis); },
+        .sweep = [&redis] { return sweep_stray_lists(redis); },
+        .log_stacks = log_stacks};
+  };
 
   set_process_title("brood: supervisor" + (config.tag.empty() ? "" : " " + config.tag));
-  Supervisor supervisor({.config = config,
+  Supervisor supervisor({.config = std::make_shared<const Config>(config),
                          .identity = identity,
                          .redis = redis,
                          .embedded_redis = std::move(embedded),

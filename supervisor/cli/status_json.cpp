@@ -43,9 +43,9 @@ std::string json_of_worker(const WorkerStatus& worker) {
                                              json_string(worker.queue), worker.age, json_seconds(worker.deadline_in))
                                : "null";
   return fmt::format(
-      R"({{"identity":{},"slot":{},"pid":{},"state":{},"rests_for":{},"job":{},"processed":{},"failed":{}}})",
-      json_string(worker.identity), worker.slot, worker.pid, json_string(worker.state), json_seconds(worker.rests_for),
-      job, worker.processed, worker.failed);
+      R"({{"identity":{},"slot":{},"capsule":{},"generation":{},"pid":{},"state":{},"rests_for":{},"job":{},"processed":{},"failed":{}}})",
+      json_string(worker.identity), worker.slot, json_string(worker.capsule), worker.generation, worker.pid,
+      json_string(worker.state), json_seconds(worker.rests_for), job, worker.processed, worker.failed);
 }
 
 std::string json_of_class(const ClassUsage& usage) {

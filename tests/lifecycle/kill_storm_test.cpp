@@ -43,7 +43,7 @@ std::map<pid_t, std::vector<Ledger::Run>> by_worker(const std::vector<Ledger::Ru
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(
-    kills_of_workers_and_supervisors_lose_no_job_and_repeat_only_what_a_killed_worker_had_not_settled) {
+    kills_of_workers_and_supervisors_lose_no_job_and_repeat_at_most_the_run_that_a_killed_worker_was_in) {
   const Storm storm = ::storm();
   RedisServer redis;
   Dice dice;
@@ -99,14 +99,13 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.overlapped.empty());
-  // Of a job's runs that came to their end, all but one belong to workers that were killed before they had settled it:
-  // one of their last batch.
-  constexpr std::size_t largest_batch = 32;
+  // Of a job's runs that came to their end, all but one are the last of a worker that was killed before it had noted
+  // that end.
   const std::vector<Ledger::Run> runs = ledger.runs();
   std::map<std::string, int> settled;
   for (const auto& [pid, own] : by_worker(runs)) {
     for (std::size_t i = 0; i < own.size(); ++i) {
-      const bool excused = killed.contains(pid) && own.size() - i <= largest_batch;
+      const bool excused = killed.contains(pid) && i + 1 == own.size();
       settled[own[i].id] += own[i].ended && !excused;
     }
   }

@@ -8,37 +8,40 @@
 
 using namespace brood;
 using namespace std::chrono_literals;
+using State = ProcessTable::Place::State;
 
 namespace {
 
 const SteadyTime noon{12h};
 
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(slots_are_numbered_through_the_capsules) {
-  const ProcessTable table({2, 1, 3});
-  BOOST_TEST(table.size() == 6);
-  const int capsules[] = {0, 0, 1, 2, 2, 2};
-  for (int i = 0; i < 6; ++i) BOOST_TEST(table[i].capsule == capsules[i]);
-  BOOST_CHECK_THROW(table[6], std::out_of_range);
-  BOOST_CHECK_THROW(table[-1], std::out_of_range);
+// A table of more slots than places, as there always are.
+ProcessTable table_of(int places, int slots = 8) {
+  ProcessTable table(slots);
+  for (int i = 0; i < places; ++i) table.add_place(1, 0, i);
+  return table;
 }
 
-BOOST_AUTO_TEST_CASE(an_occupant_is_found_by_its_pid_until_it_is_gone) {
-  ProcessTable table({3});
-  table.occupy(1, 4711, noon);
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_worker_is_found_by_its_pid_until_it_is_gone) {
+  ProcessTable table = table_of(3);
+  table.occupy(1, 2, 4711, noon);
   BOOST_TEST(table.slot_of(4711).value_or(-1) == 1);
+  BOOST_TEST(table.places().at(2).slot.value_or(-1) == 1);
+  BOOST_TEST(table[1].number == 2);
   BOOST_TEST(table.occupied() == 1);
 
   BOOST_TEST(table.vacate(4711).value_or(-1) == 1);
   BOOST_TEST(!table.slot_of(4711).has_value());
+  BOOST_TEST(!table.places().at(2).slot.has_value());
+  BOOST_TEST(table.places().at(2).last_slot == 1);
   BOOST_TEST(table.occupied() == 0);
   BOOST_TEST(!table.vacate(4711).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_was_never_ours_has_no_slot) {
-  ProcessTable table({2});
-  table.occupy(0, 4711, noon);
+  ProcessTable table = table_of(2);
+  table.occupy(0, 0, 4711, noon);
   BOOST_TEST(!table.slot_of(4712).has_value());
   // A vacant slot holds pid 0, and kill knows negative ones: neither names a worker.
   BOOST_TEST(!table.slot_of(0).has_value());
@@ -46,34 +49,57 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_never_ours_has_no_slot) {
   BOOST_TEST(!table.vacate(0).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_occupied_slot_cannot_be_occupied_again) {
-  ProcessTable table({1});
-  table.occupy(0, 4711, noon);
-  BOOST_CHECK_THROW(table.occupy(0, 4712, noon), std::logic_error);
+BOOST_AUTO_TEST_CASE(an_occupied_slot_or_place_cannot_be_occupied_again) {
+  ProcessTable table = table_of(2);
+  table.occupy(0, 0, 4711, noon);
+  BOOST_CHECK_THROW(table.occupy(0, 1, 4712, noon), std::logic_error);
+  BOOST_CHECK_THROW(table.occupy(1, 0, 4712, noon), std::logic_error);
   BOOST_TEST(table[0].pid == 4711);
+  BOOST_TEST(table.free_slot().value_or(-1) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_known_of_the_last_occupant_lasts_until_the_next) {
-  ProcessTable table({1});
-  table.occupy(0, 4711, noon);
-  table[0].ready = true;
+BOOST_AUTO_TEST_CASE(a_slot_is_free_again_only_when_nothing_of_its_worker_is_left) {
+  ProcessTable table = table_of(1, 2);
+  table.occupy(0, 0, 4711, noon);
+  table.vacate(4711);
+  BOOST_TEST(table[0].held);
+  BOOST_CHECK_THROW(table.occupy(0, 0, 4712, noon), std::logic_error);
+
+  // Its place does not wait for that.
+  BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{0}));
+  BOOST_TEST(table.free_slot().value_or(-1) == 1);
+  table.occupy(1, 0, 4712, noon);
+  table.vacate(4712);
+  BOOST_TEST(!table.free_slot().has_value());
+
+  table.release(0);
+  BOOST_TEST(table.free_slot().value_or(-1) == 0);
+  table.occupy(0, 0, 4713, noon);
+  BOOST_TEST(table[1].held);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_known_of_the_last_worker_lasts_until_the_next) {
+  ProcessTable table = table_of(1);
+  table.occupy(0, 0, 4711, noon);
+  table[0].ready_at = noon;
   table[0].ended_by = EndedBy::brood;
   BOOST_TEST(table.ready() == 1);
 
   table.vacate(4711);
-  BOOST_TEST(table[0].ready);
+  table.release(0);
+  BOOST_TEST(table[0].ready_at.has_value());
   BOOST_TEST((table[0].ended_by == EndedBy::brood));
   BOOST_TEST((table[0].occupied_since == noon));
   BOOST_TEST(table.ready() == 0);  // of living workers
 
-  table.occupy(0, 4712, noon + 1s);
-  BOOST_TEST(!table[0].ready);
+  table.occupy(0, 0, 4712, noon + 1s);
+  BOOST_TEST(!table[0].ready_at.has_value());
   BOOST_TEST((table[0].ended_by == EndedBy::itself));
   BOOST_TEST((table[0].occupied_since == noon + 1s));
 }
 
 BOOST_AUTO_TEST_CASE(no_incarnation_is_assigned_twice) {
-  ProcessTable table({2, 2});
+  ProcessTable table(4);
   std::set<std::uint64_t> seen{0};  // none
   for (int round = 0; round < 5; ++round) {
     for (int slot = 0; slot < 4; ++slot) {
@@ -84,11 +110,11 @@ BOOST_AUTO_TEST_CASE(no_incarnation_is_assigned_twice) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(vacant_slots_are_due_once_they_have_rested) {
-  ProcessTable table({3});
-  table.occupy(0, 4711, noon);
-  table[1].rests_until = noon + 100ms;
-  table[2].rests_until = noon + 200ms;
+BOOST_AUTO_TEST_CASE(vacant_places_are_due_once_they_have_rested) {
+  ProcessTable table = table_of(3);
+  table.occupy(0, 0, 4711, noon);
+  table.places().at(1).rests_until = noon + 100ms;
+  table.places().at(2).rests_until = noon + 200ms;
   BOOST_TEST(table.due_for_refill(noon).empty());
   BOOST_TEST((table.next_refill() == noon + 100ms));
   BOOST_TEST((table.due_for_refill(noon + 100ms) == std::vector<int>{1}));
@@ -96,10 +122,34 @@ BOOST_AUTO_TEST_CASE(vacant_slots_are_due_once_they_have_rested) {
 }
 
 BOOST_AUTO_TEST_CASE(a_full_table_waits_for_no_refill) {
-  ProcessTable table({2});
+  ProcessTable table = table_of(2);
   BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{0, 1}));
-  table.occupy(0, 4711, noon);
-  table.occupy(1, 4712, noon);
+  table.occupy(0, 0, 4711, noon);
+  table.occupy(1, 1, 4712, noon);
   BOOST_TEST(table.due_for_refill(noon + 1h).empty());
   BOOST_TEST(!table.next_refill().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(only_places_that_are_kept_are_filled) {
+  ProcessTable table = table_of(1);
+  const int waiting = table.add_place(2, 0, 0, State::waiting);
+  table.occupy(0, 0, 4711, noon);
+  table.places().at(0).state = State::given_up;
+  table.vacate(4711);
+  BOOST_TEST(table.due_for_refill(noon).empty());
+  BOOST_TEST(table.kept() == 0);
+
+  table.places().at(waiting).state = State::kept;
+  BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{waiting}));
+  BOOST_TEST(table.kept() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_outlives_its_place) {
+  ProcessTable table = table_of(2);
+  table.occupy(0, 0, 4711, noon);
+  table.remove_place(0);
+  BOOST_TEST(table.place_of(0) == nullptr);
+  BOOST_TEST(table.occupied() == 1);
+  BOOST_TEST(table.vacate(4711).value_or(-1) == 0);
+  BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{1}));
 }

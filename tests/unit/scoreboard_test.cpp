@@ -302,6 +302,42 @@ BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_refused) {
   BOOST_CHECK_THROW(Scoreboard::open(directory.path(), false), std::runtime_error);
 }
 
+BOOST_AUTO_TEST_CASE(a_scoreboard_grows_under_those_who_look_at_it) {
+  const Directory directory;
+  Scoreboard board = Scoreboard::create(directory.path(), identity, 2);
+  SlotRecord& first = board.slot(0);
+  UsageTable& usage = board.usage();
+  board.grow(300);
+  BOOST_TEST(board.slots() == 300);
+  BOOST_TEST(&board.usage() != &usage);
+  board.slot(299).pid.store(4711);
+  first.pid.store(42);  // a worker that began before
+
+  BOOST_TEST(board.slot(0).pid.load() == 42);
+  const Scoreboard read = Scoreboard::open(board.path(), false);
+  BOOST_TEST(read.slots() == 300);
+  BOOST_TEST(read.identity() == identity);
+  BOOST_TEST(read.slot(0).pid.load() == 42);
+  BOOST_TEST(read.slot(299).pid.load() == 4711);
+  board.grow(10);  // never smaller
+  BOOST_TEST(board.slots() == 300);
+}
+
+BOOST_AUTO_TEST_CASE(a_record_says_where_its_worker_runs_and_what_it_has_done_itself) {
+  Slot slot;
+  slot.record.processed.store(7);
+  vacate(slot.record, 3, 2);
+  set_place(slot.record, std::string(100, 'c'), 5);
+  slot.record.processed.store(9);
+  const SlotSnapshot seen = snapshot(slot.record);
+  BOOST_TEST(seen.capsule == std::string(63, 'c'));
+  BOOST_TEST(seen.number_in_capsule == 5);
+  BOOST_TEST(seen.processed_before == 7U);
+  BOOST_TEST(seen.processed == 9U);
+  slot.record.processed.store(1);  // scribbled over
+  BOOST_TEST(snapshot(slot.record).processed_before == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_condemned_entry_is_no_longer_its_worker_s) {
   Slot slot;
   slot.hold(5, 3);

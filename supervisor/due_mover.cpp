@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "shared/log.hpp"
-#include "shared/store/bury_due.hpp"
-#include "shared/store/due_jobs.hpp"
-#include "supervisor/prepared_job.hpp"
+#include "supervisor/due_batch.hpp"
 
 namespace brood {
 
@@ -20,23 +19,11 @@ using Results = std::vector<AsyncConnection::Result>;
 namespace {
 
 constexpr auto deadline = 10s;
-constexpr std::size_t first_batch = 25, largest_batch = 200;
-constexpr std::size_t bytes_per_turn = 1 << 20;
-// A larger one stays where it is: to move it would hold up the loop, and it is sent twice over, as member and as
-// payload.
-constexpr std::size_t largest_member = 16 << 20;
+constexpr std::size_t first_batch = 25, largest_batch = max_jobs_moved;
 constexpr auto between_reports = 1min;
 
-// One script of a batch, and how many jobs it speaks of.
-struct Move {
-  ScriptCall call;
-  bool buries = false;
-};
-
-std::vector<Command> by_sha(const std::vector<Move>& moves) {
-  std::vector<Command> commands;
-  for (const Move& move : moves) commands.push_back(move.call.evalsha());
-  return commands;
+bool is_unknown_script(const Command& sent, const AsyncConnection::Result& result) {
+  return sent.args.front() == "EVALSHA" && classify_error(result.reply.view().error()) == ErrorKind::no_script;
 }
 
 }  // namespace
@@ -50,10 +37,17 @@ std::string score_bound(WallTime t) {
   return fmt::format("{}.{:06}", us / 1'000'000, us % 1'000'000);
 }
 
+// While Redis moves one batch, the next is read, from behind those under way, and prepared.  What others add or take
+// meanwhile shifts it: it then leaves members out, or holds some that are under way, which the scripts find gone.  So
+// only a read with nothing under way, an exact one, tells that nothing is left.
+//
 // Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
 struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
   State(EventLoop& loop, AsyncConnection& connection, DeadLimits limits)
-      : redis(connection), dead_limits(limits), next_turn(loop, [this] { guarded([this] { prepare(); }); }) {}
+      : redis(connection), dead_limits(limits), next_turn(loop, [this] {
+          prepare();
+          go_on();
+        }) {}
 
   AsyncConnection& redis;
   const DeadLimits dead_limits;
@@ -68,169 +62,163 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
   Command companion;
   std::function<void(Done)> done;
   Done result;
+  int unanswered = 0;     // reads and moves under way
   std::size_t stuck = 0;  // members that stay at the head of the set: the next read begins behind them
 
-  // One batch: the members as read, and how far they are prepared.
-  Reply members;
-  WallTime now{};
-  std::size_t prepared = 0, bytes = 0, too_large = 0;
-  std::vector<DueJob> jobs;
-  std::vector<Move> moves;
-  std::string first_reason;
+  // What was read last.
+  std::optional<DueBatch> batch;
+  bool exact = false;  // nothing was under way
+  bool all = false;    // and nothing was left behind it
 
-  Command read_command() const {
-    return {"ZRANGEBYSCORE",      set_key, "-inf", bound, "WITHSCORES", "LIMIT", std::to_string(stuck),
-            std::to_string(limit)};
-  }
-  void read() {
-    ask({read_command(), {"TIME"}}, [](State& self, Results& results) { self.begin_batch(results[0], results[1]); });
-  }
-  void begin_batch(AsyncConnection::Result& range, AsyncConnection::Result& time);
+  // What is being moved.
+  DueBatch::Moves moves;
+  std::string reason_to_bury;
+  std::size_t batch_stuck = 0;
+  bool batch_exact = false, progress = false, raced = false;
+
+  void begin();
+  void go_on();
+  void read(std::size_t under_way);
   void prepare();
-  void prepare_one(const std::string& member, const std::string& score);
   void adapt_limit();
+  void move_batch();
   void send_moves();
-  void settle_moves(Results& results);
-  bool count(const Move& move, const AsyncConnection::Result& answer, std::size_t& batch_stuck);
+  void settle_moves(const Results& results);
+  void count(const Script& script, const MoveCounts& counts);
+  void end_moves();
   void report_stuck();
-  void finish(std::string error = "", bool connection_lost = false);
+  void fail(std::string error, bool connection_lost = false);
+  void finish();
 
   template <typename Step>
   void guarded(Step step) {
     try {
       step();
     } catch (const UnexpectedReply& error) {
-      finish(error.what());
+      fail(error.what());
     }
   }
 
   template <typename Read>
   void ask(const std::vector<Command>& commands, Read read) {
+    ++unanswered;
     redis.send_all(commands, deadline, [weak = weak_from_this(), read](Results results) {
       const std::shared_ptr<State> self = weak.lock();
       if (!self || self->stopped) return;
-      for (const AsyncConnection::Result& result : results) {
-        if (result.error.empty()) continue;
+      --self->unanswered;
+      const auto lost = std::ranges::find_if(results, [](const auto& result) { return !result.error.empty(); });
+      if (lost == results.end()) {
+        self->guarded([&] { read(*self, results); });
+      } else {
         self->limit = 1;  // perhaps it was a batch too large to be answered in time
-        return self->finish(result.error, true);
+        self->fail(lost->error, true);
       }
-      self->guarded([&] { read(*self, results); });
+      self->go_on();
     });
   }
 };
 
-void DueMover::State::begin_batch(AsyncConnection::Result& range, AsyncConnection::Result& time) {
-  if (!range.ok()) return finish(range.why());
-  if (range.reply.view().size() == 0) return finish();
-  now = redis_time(time.reply.view());
-  members = std::move(range.reply);
-  prepared = bytes = too_large = 0;
-  jobs.clear();
-  moves.clear();
-  first_reason.clear();
-  prepare();
+void DueMover::State::begin() {
+  stuck = 0;
+  raced = false;
+  read(0);
+}
+
+// The next step, once all that was asked is answered and all that was read is prepared.
+void DueMover::State::go_on() {
+  if (unanswered > 0) return;
+  if (!result.error.empty()) return finish();
+  if (batch && !batch->prepared()) return;
+  if (std::exchange(raced, false)) {
+    // Others moved, or hold, all of the batch: to go on for ever would be a race at best.
+    if (batch_exact) return finish();
+    return read(0);
+  }
+  if (batch && batch->size() > 0) return move_batch();
+  if (all) return finish();
+  read(0);
+}
+
+void DueMover::State::read(std::size_t under_way) {
+  batch.reset();
+  const std::string offset = std::to_string(stuck + under_way), count = std::to_string(limit);
+  ask({{"ZRANGEBYSCORE", set_key, "-inf", bound, "WITHSCORES", "LIMIT", offset, count}, {"TIME"}},
+      [is_exact = under_way == 0](State& self, Results& results) {
+        if (!results[0].ok()) return self.fail(results[0].why());
+        self.batch.emplace(std::move(results[0].reply), redis_time(results[1].reply.view()));
+        self.exact = is_exact;
+        self.all = is_exact && self.batch->size() < self.limit;
+        self.prepare();
+      });
 }
 
 void DueMover::State::prepare() {
-  const ReplyView view = members.view();
-  std::size_t turn_bytes = 0;
-  for (; prepared + 1 < view.size() && turn_bytes < bytes_per_turn; prepared += 2) {
-    const std::string_view member = view[prepared].text();
-    turn_bytes += member.size();
-    if (member.size() > largest_member) {
-      ++too_large;
+  guarded([this] {
+    batch->prepare(set_key, dead_limits, random);
+    if (batch->prepared()) {
+      adapt_limit();
     } else {
-      prepare_one(std::string(member), std::string(view[prepared + 1].text()));
+      next_turn.start_in(0ns);
     }
-  }
-  bytes += turn_bytes;
-  if (prepared + 1 < view.size()) return next_turn.start_in(0ns);
-  send_moves();
-}
-
-void DueMover::State::prepare_one(const std::string& member, const std::string& score) {
-  PreparedJob job = prepare_due_job(member, now, random);
-  if (job.queue.empty()) {
-    if (first_reason.empty()) first_reason = job.reason;
-    moves.push_back({bury_due(set_key, member, score, job.payload, now, dead_limits), true});
-  } else {
-    jobs.push_back({member, score, std::move(job.queue), std::move(job.payload)});
-  }
-  if (jobs.size() == max_jobs_moved) {
-    moves.push_back({move_due(set_key, jobs)});
-    jobs.clear();
-  }
+  });
 }
 
 void DueMover::State::adapt_limit() {
-  if (bytes > bytes_per_turn) {
-    limit = std::max<std::size_t>(1, limit * bytes_per_turn / bytes);
-  } else if (prepared == 2 * limit) {
+  if (batch->bytes() > DueBatch::turn_bytes) {
+    limit = std::max<std::size_t>(1, limit * DueBatch::turn_bytes / batch->bytes());
+  } else if (batch->size() == limit) {
     limit = std::min(largest_batch, 2 * limit);
   }
 }
 
-void DueMover::State::send_moves() {
-  if (!jobs.empty()) moves.push_back({move_due(set_key, jobs)});
-  jobs.clear();
-  adapt_limit();
-  // The next batch is read in the same round trip: what these scripts move is gone when it is.
-  std::vector<Command> commands = by_sha(moves);
-  commands.insert(commands.end(), {companion, read_command(), {"TIME"}});
-  ask(commands, [](State& self, Results& results) { self.settle_moves(results); });
+void DueMover::State::move_batch() {
+  const std::size_t size = batch->size();
+  moves = batch->take_moves();
+  reason_to_bury = batch->reason_to_bury();
+  batch_stuck = batch->too_large();
+  batch_exact = exact;
+  progress = false;
+  batch.reset();
+  if (!all) read(size);  // sent first, so that its answer does not wait until Redis has moved this batch
+  moves.commands.push_back(companion);
+  send_moves();
 }
 
-void DueMover::State::settle_moves(Results& results) {
-  std::vector<Move> unknown;  // to this Redis, which has restarted or failed over
-  std::size_t batch_stuck = too_large;
-  bool progress = false;
-  for (std::size_t i = 0; i < moves.size(); ++i) {
-    if (classify_error(results[i].reply.view().error()) == ErrorKind::no_script) {
-      unknown.push_back(std::move(moves[i]));
+void DueMover::State::send_moves() {
+  ask(moves.commands, [](State& self, const Results& results) { self.settle_moves(results); });
+}
+
+void DueMover::State::settle_moves(const Results& results) {
+  DueBatch::Moves unknown;  // to this Redis, which has restarted or failed over
+  for (std::size_t i = 0; i < moves.scripts.size(); ++i) {
+    if (is_unknown_script(moves.commands[i], results[i])) {
+      send_text_instead(moves.commands[i], *moves.scripts[i]);
+      unknown.commands.push_back(std::move(moves.commands[i]));
+      unknown.scripts.push_back(moves.scripts[i]);
     } else if (!results[i].ok()) {
-      return finish(results[i].why());
+      fail(results[i].why());
     } else {
-      progress |= count(moves[i], results[i], batch_stuck);
+      count(*moves.scripts[i], read_moved(results[i].reply.view()));
     }
   }
-  if (batch_stuck > 0) report_stuck();
-  if (result.buried > 0 && !first_reason.empty()) {
-    log::warn("due_jobs_buried", {{"set", set_key}, {"so_far", result.buried}, {"reason", first_reason}});
-  }
-
-  if (!unknown.empty()) {
-    std::vector<Command> commands;
-    for (const Move& move : unknown) commands.push_back(move.call.eval());
-    stuck += batch_stuck;
-    moves = std::move(unknown);
-    first_reason.clear();
-    return ask(commands, [](State& self, Results& results) {
-      std::size_t batch_stuck = 0;
-      for (std::size_t i = 0; i < self.moves.size(); ++i) {
-        if (!results[i].ok()) return self.finish(results[i].why());
-        self.count(self.moves[i], results[i], batch_stuck);
-      }
-      self.stuck += batch_stuck;
-      self.read();
-    });
-  }
-  // Others moved, or hold, all of it: to go on reading would be a race at best, and at worst never end.
-  if (!progress && batch_stuck == 0) return finish();
-  stuck += batch_stuck;
-  if (batch_stuck > 0) return read();  // what was read along begins at the wrong place
-  begin_batch(results[moves.size() + 1], results[moves.size() + 2]);
+  moves = std::move(unknown);
+  if (moves.scripts.empty() || !result.error.empty()) return end_moves();
+  send_moves();
 }
 
-// Counts what one script did; true when it moved anything.
-bool DueMover::State::count(const Move& move, const AsyncConnection::Result& answer, std::size_t& batch_stuck) {
-  bool progress = false;
-  for (const MoveResult one : read_moved(answer.reply.view())) {
-    if (one == MoveResult::bad_queue) ++batch_stuck;
-    if (one != MoveResult::moved) continue;
-    ++(move.buries ? result.buried : result.moved);
-    progress = true;
+void DueMover::State::count(const Script& script, const MoveCounts& counts) {
+  (&script == &scripts::bury_due ? result.buried : result.moved) += counts.moved;
+  batch_stuck += counts.stuck;
+  progress |= counts.moved > 0;
+}
+
+void DueMover::State::end_moves() {
+  stuck += batch_stuck;
+  raced = !progress && batch_stuck == 0;
+  if (batch_stuck > 0) report_stuck();
+  if (result.buried > 0 && !reason_to_bury.empty()) {
+    log::warn("due_jobs_buried", {{"set", set_key}, {"so_far", result.buried}, {"reason", reason_to_bury}});
   }
-  return progress;
 }
 
 void DueMover::State::report_stuck() {
@@ -242,10 +230,15 @@ void DueMover::State::report_stuck() {
       {{"set", set_key}, {"error", "its queue or the dead set is a key of another type, or it is larger than 16 MB"}});
 }
 
-void DueMover::State::finish(std::string error, bool connection_lost) {
-  members = Reply();
-  result.error = std::move(error);
-  result.connection_lost = connection_lost;
+void DueMover::State::fail(std::string error, bool connection_lost) {
+  if (result.error.empty()) result.error = std::move(error);
+  result.connection_lost |= connection_lost;
+}
+
+void DueMover::State::finish() {
+  next_turn.stop();
+  batch.reset();
+  moves = {};
   // The callback may begin the next move_all.
   const auto callback = std::exchange(done, nullptr);
   if (!callback) return;
@@ -262,8 +255,7 @@ void DueMover::move_all(std::string set_key, WallTime now, Command companion, st
   state_->bound = score_bound(now);
   state_->companion = std::move(companion);
   state_->done = std::move(done);
-  state_->stuck = 0;
-  state_->read();
+  state_->begin();
 }
 
 void DueMover::stop() {

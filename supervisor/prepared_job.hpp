@@ -2,6 +2,7 @@
 
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "shared/clock.hpp"
 
@@ -17,6 +18,6 @@ struct PreparedJob {
 // Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit; queue, jid and created_at
 // where they are missing.  Never throws for what the member holds: one that is no job keeps its bytes or, if it is a
 // JSON object, is given error members that the Web UI shows.
-PreparedJob prepare_due_job(const std::string& member, WallTime now, std::mt19937_64& random);
+PreparedJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random);
 
 }  // namespace brood

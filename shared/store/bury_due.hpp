@@ -10,7 +10,7 @@
 namespace brood {
 
 // Moves a due member that no queue can take from `set_key` to the dead set, as `kept`, guarded by its score as read.
-// Answers as move_due does for one job; bad_queue means that `dead` is no sorted set.
+// Answers as move_due does for one job; stuck means that `dead` is no sorted set.
 ScriptCall bury_due(std::string_view set_key, const std::string& member, const std::string& score_text,
                     const std::string& kept, WallTime now, const DeadLimits& limits);
 

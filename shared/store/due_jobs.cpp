@@ -1,36 +1,34 @@
 #include "shared/store/due_jobs.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 #include "shared/store/keys.hpp"
 
 namespace brood {
 
-ScriptCall move_due(std::string_view set_key, const std::vector<DueJob>& jobs) {
+ScriptCall move_due(std::string_view set_key, std::vector<DueJob> jobs) {
+  if (jobs.empty() || jobs.size() > max_jobs_moved) throw std::invalid_argument("move_due takes 1 to 250 jobs");
+  std::stable_sort(jobs.begin(), jobs.end(), [](const DueJob& a, const DueJob& b) { return a.queue < b.queue; });
+
   ScriptCall call{&scripts::move_due, {std::string(set_key), std::string(keys::queues)}, {}};
-  const std::size_t count = std::min(jobs.size(), max_jobs_moved);
-  for (std::size_t i = 0; i < count; ++i) {
-    call.keys.push_back(keys::queue(jobs[i].queue));
-    call.args.insert(call.args.end(), {jobs[i].member, jobs[i].score_text, jobs[i].payload_to_push});
+  call.args.reserve(4 * jobs.size());
+  for (auto first = jobs.begin(); first != jobs.end();) {
+    const auto last = std::find_if(first, jobs.end(), [&](const DueJob& job) { return job.queue != first->queue; });
+    call.keys.push_back(keys::queue(first->queue));
+    call.args.push_back(std::to_string(last - first));
+    first = last;
   }
+  for (const DueJob& job : jobs) call.args.emplace_back(job.member);
+  for (const DueJob& job : jobs) call.args.emplace_back(job.score_text);
+  for (DueJob& job : jobs) call.args.push_back(std::move(job.payload_to_push));
   return call;
 }
 
-std::vector<MoveResult> read_moved(ReplyView reply) {
-  std::vector<MoveResult> results;
-  for (std::size_t i = 0; i < reply.size(); ++i) {
-    switch (reply[i].integer()) {
-      case 1:
-        results.push_back(MoveResult::moved);
-        break;
-      case 0:
-        results.push_back(MoveResult::gone);
-        break;
-      default:
-        results.push_back(MoveResult::bad_queue);
-    }
-  }
-  return results;
+MoveCounts read_moved(ReplyView reply) {
+  const auto count = [&](std::size_t i) { return static_cast<std::size_t>(reply[i].integer()); };
+  return {count(0), count(1), count(2)};
 }
 
 }  // namespace brood

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,24 +12,26 @@ namespace brood {
 
 // A member of `schedule` or `retry` whose time has come, and what is to be pushed for it.
 struct DueJob {
-  std::string member;      // as read
-  std::string score_text;  // as read: a user who rescheduled it since wins
-  std::string queue;       // bare name
+  std::string_view member;      // as read
+  std::string_view score_text;  // as read: a user who rescheduled it since wins
+  std::string queue;            // bare name
   std::string payload_to_push;
 };
 
-enum class MoveResult {
-  moved,
-  gone,       // somebody else moved, deleted or rescheduled it
-  bad_queue,  // the queue's key is no list; the job stays where it is
+// What became of the jobs that one script spoke of.
+struct MoveCounts {
+  std::size_t moved = 0;
+  std::size_t gone = 0;   // somebody else moved, deleted or rescheduled it
+  std::size_t stuck = 0;  // the queue's key is no list; the job stays where it is
 };
 
-inline constexpr std::size_t max_jobs_moved = 100;  // by one script, so that it does not hold up Redis
+inline constexpr std::size_t max_jobs_moved = 250;  // by one script, which holds up Redis for half a millisecond
 
-// Moves up to max_jobs_moved jobs from `set_key` to their queues, each guarded by its score.
-ScriptCall move_due(std::string_view set_key, const std::vector<DueJob>& jobs);
+// Moves at most max_jobs_moved jobs, and at least one, from `set_key` to their queues, each guarded by its score.  Jobs
+// of one queue are pushed in the order given.
+ScriptCall move_due(std::string_view set_key, std::vector<DueJob> jobs);
 
-// One result for each job, in order.  Throws UnexpectedReply.
-std::vector<MoveResult> read_moved(ReplyView reply);
+// Throws UnexpectedReply.
+MoveCounts read_moved(ReplyView reply);
 
 }  // namespace brood

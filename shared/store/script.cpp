@@ -1,5 +1,8 @@
 #include "shared/store/script.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace brood {
 namespace {
 
@@ -12,9 +15,22 @@ Command command(std::string_view verb, std::string_view script, const ScriptCall
 
 }  // namespace
 
-Command ScriptCall::evalsha() const { return command("EVALSHA", script->sha, *this); }
+Command ScriptCall::evalsha() const& { return command("EVALSHA", script->sha, *this); }
+
+Command ScriptCall::evalsha() && {
+  Command command{"EVALSHA", script->sha, std::to_string(keys.size())};
+  command.args.reserve(command.args.size() + keys.size() + args.size());
+  std::move(keys.begin(), keys.end(), std::back_inserter(command.args));
+  std::move(args.begin(), args.end(), std::back_inserter(command.args));
+  return command;
+}
 
 Command ScriptCall::eval() const { return command("EVAL", script->text, *this); }
+
+void send_text_instead(Command& by_sha, const Script& script) {
+  by_sha.args[0] = "EVAL";
+  by_sha.args[1] = script.text;
+}
 
 Reply send(Channel& redis, const ScriptCall& call) {
   Reply reply = redis.call(call.evalsha());

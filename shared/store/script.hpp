@@ -21,9 +21,13 @@ struct ScriptCall {
   const Script* script = nullptr;
   std::vector<std::string> keys, args;
 
-  Command evalsha() const;
+  Command evalsha() const&;
+  Command evalsha() &&;
   Command eval() const;  // after NOSCRIPT: same keys, same arguments
 };
+
+// What evalsha() made of a call, made into what eval() makes of it.
+void send_text_instead(Command& by_sha, const Script& script);
 
 // Sends the script by its SHA and, where Redis does not know it, once by its text.  Error replies are returned.
 // Throws ConnectionLost.

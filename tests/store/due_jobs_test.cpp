@@ -6,6 +6,7 @@
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
+using boost::test_tools::per_element;
 using Strings = std::vector<std::string>;
 
 namespace {
@@ -18,8 +19,8 @@ struct Schedule {
   std::string score_of(const std::string& member) {
     return std::string(redis.call({"ZSCORE", "schedule", member}).view().text());
   }
-  std::vector<MoveResult> move(const std::vector<DueJob>& jobs) {
-    return read_moved(send(redis, move_due("schedule", jobs)).view());
+  MoveCounts move(std::vector<DueJob> jobs) {
+    return read_moved(send(redis, move_due("schedule", std::move(jobs))).view());
   }
 };
 
@@ -31,30 +32,59 @@ BOOST_AUTO_TEST_CASE(a_due_job_goes_to_the_back_of_its_queue) {
   schedule.add("2", "stays");
   schedule.redis.call({"LPUSH", "queue:a", "waits"});
 
-  const auto results = schedule.move({{"as it was", schedule.score_of("as it was"), "a", "as it is pushed"}});
+  const std::string score = schedule.score_of("as it was");
+  BOOST_TEST(schedule.move({{"as it was", score, "a", "as it is pushed"}}).moved == 1u);
 
-  BOOST_TEST((results == std::vector{MoveResult::moved}));
-  BOOST_TEST(schedule.server.lrange("queue:a") == (Strings{"as it is pushed", "waits"}),
-             boost::test_tools::per_element());
+  BOOST_TEST(schedule.server.lrange("queue:a") == (Strings{"as it is pushed", "waits"}), per_element());
   BOOST_TEST(schedule.server.size_of("schedule") == 1u);
-  BOOST_TEST(schedule.server.smembers("queues") == Strings{"a"}, boost::test_tools::per_element());
+  BOOST_TEST(schedule.server.smembers("queues") == Strings{"a"}, per_element());
+}
+
+BOOST_AUTO_TEST_CASE(jobs_of_one_queue_keep_their_order) {
+  Schedule schedule;
+  for (const char* member : {"1", "2", "3", "4", "5"}) schedule.add("5", member);
+
+  const MoveCounts counts = schedule.move(
+      {{"1", "5", "b", "1"}, {"2", "5", "a", "2"}, {"3", "5", "b", "3"}, {"4", "5", "a", "4"}, {"5", "5", "b", "5"}});
+
+  BOOST_TEST(counts.moved == 5u);
+  BOOST_TEST(schedule.server.lrange("queue:a") == (Strings{"4", "2"}), per_element());
+  BOOST_TEST(schedule.server.lrange("queue:b") == (Strings{"5", "3", "1"}), per_element());
+  BOOST_TEST(schedule.server.smembers("queues") == (Strings{"a", "b"}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(each_job_of_a_batch_is_judged_alone) {
   Schedule schedule;
-  for (const char* member : {"1", "2", "3", "4"}) schedule.add("5", member);
+  for (const char* member : {"1", "2", "3", "4", "5", "6"}) schedule.add("5", member);
   schedule.redis.call({"SET", "queue:bad", "x"});
   schedule.add("6", "2");                          // rescheduled since
   schedule.redis.call({"ZREM", "schedule", "4"});  // deleted since
+  schedule.redis.call({"ZREM", "schedule", "6"});
 
-  const auto results = schedule.move(
-      {{"1", "5", "bad", "1"}, {"2", "5", "a", "2"}, {"3", "5", "b", "3"}, {"4", "5", "a", "4"}, {"3", "5", "b", "3"}});
+  const MoveCounts counts = schedule.move({{"1", "5", "bad", "1"},
+                                           {"2", "5", "a", "2"},
+                                           {"3", "5", "b", "3"},
+                                           {"4", "5", "a", "4"},
+                                           {"3", "5", "b", "3"},
+                                           {"5", "5", "a", "5"},
+                                           {"6", "5", "bad", "6"}});
 
-  BOOST_TEST((results == std::vector{MoveResult::bad_queue, MoveResult::gone, MoveResult::moved, MoveResult::gone,
-                                     MoveResult::gone}));
-  BOOST_TEST(schedule.server.size_of("schedule") == 2u);
-  BOOST_TEST(schedule.server.keys("queue:*") == (Strings{"queue:b", "queue:bad"}), boost::test_tools::per_element());
-  BOOST_TEST(schedule.server.size_of("queue:b") == 1u);
+  BOOST_TEST(counts.moved == 2u);
+  BOOST_TEST(counts.gone == 4u);
+  BOOST_TEST(counts.stuck == 1u);
+  const std::vector<std::pair<std::string, double>> left{{"1", 5}, {"2", 6}};
+  BOOST_TEST((schedule.server.zrange("schedule") == left));
+  BOOST_TEST(schedule.server.keys("queue:*") == (Strings{"queue:a", "queue:b", "queue:bad"}), per_element());
+  BOOST_TEST(schedule.server.lrange("queue:a") == Strings{"5"}, per_element());
+  BOOST_TEST(schedule.server.lrange("queue:b") == Strings{"3"}, per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_of_which_nothing_is_left_to_move_is_not_named) {
+  Schedule schedule;
+  schedule.add("6", "rescheduled");
+  BOOST_TEST(schedule.move({{"rescheduled", "5", "a", "x"}, {"deleted", "5", "b", "x"}}).gone == 2u);
+  BOOST_TEST(schedule.server.smembers("queues").empty());
+  BOOST_TEST(schedule.server.size_of("schedule") == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_redis_still_moves) {
@@ -62,19 +92,23 @@ BOOST_AUTO_TEST_CASE(a_full_redis_still_moves) {
   schedule.add("5", "1");
   schedule.add("5", "2");
   schedule.redis.call({"CONFIG", "SET", "maxmemory", "1"});
-  BOOST_TEST((schedule.move({{"1", "5", "a", "1"}, {"2", "5", "b", "2"}}) ==
-              std::vector{MoveResult::moved, MoveResult::moved}));
+  BOOST_TEST(schedule.move({{"1", "5", "a", "1"}, {"2", "5", "b", "2"}}).moved == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(at_most_a_hundred_are_moved_at_once) {
+BOOST_AUTO_TEST_CASE(as_many_as_allowed_are_moved_at_once_and_no_more) {
   Schedule schedule;
+  std::vector<std::string> members;
+  for (std::size_t i = 0; i <= max_jobs_moved; ++i) members.push_back(std::to_string(i));
   std::vector<DueJob> jobs;
-  for (int i = 0; i < 150; ++i) {
-    jobs.push_back({std::to_string(i), "5", "a", std::to_string(i)});
-    schedule.add("5", std::to_string(i));
+  for (const std::string& member : members) {
+    jobs.push_back({member, "5", "q" + member, member});
+    schedule.add("5", member);
   }
-  BOOST_TEST(schedule.move(jobs).size() == max_jobs_moved);
-  BOOST_TEST(schedule.server.size_of("schedule") == 50u);
+  BOOST_CHECK_THROW(schedule.move(jobs), std::invalid_argument);
+  BOOST_CHECK_THROW(schedule.move({}), std::invalid_argument);
+  jobs.pop_back();
+  BOOST_TEST(schedule.move(jobs).moved == max_jobs_moved);
+  BOOST_TEST(schedule.server.size_of("schedule") == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_set_of_another_type_is_refused) {
@@ -87,5 +121,5 @@ BOOST_AUTO_TEST_CASE(a_bad_list_of_names_does_not_hold_up_jobs) {
   Schedule schedule;
   schedule.add("5", "1");
   schedule.redis.call({"SET", "queues", "x"});
-  BOOST_TEST((schedule.move({{"1", "5", "a", "1"}}) == std::vector{MoveResult::moved}));
+  BOOST_TEST(schedule.move({{"1", "5", "a", "1"}}).moved == 1u);
 }

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <map>
 #include <optional>
 #include <set>
 
@@ -160,6 +161,34 @@ BOOST_FIXTURE_TEST_CASE(jobs_whose_queue_is_of_the_wrong_type_hold_up_nobody, Sc
 
   BOOST_TEST(eventually_queued(1));
   BOOST_TEST(redis.size_of("schedule") == 450u);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_look_moves_all_but_what_must_stay, Scheduling) {
+  redis.command({"SET", "queue:bad", "no list"});
+  const auto queue_of = [](int i) { return i % 7 == 0 ? "bad" : i % 2 == 0 ? "even" : "odd"; };
+  const auto is_no_job = [](int i) { return i % 11 == 0; };
+  for (int i = 0; i < 3000; ++i) {
+    add("schedule", 1 + i, is_no_job(i) ? "no job " + std::to_string(i) : job(i, queue_of(i)));
+  }
+  start();
+
+  // What stays is looked for no earlier than in an hour, so that one look it was.
+  BOOST_TEST(run_until([&] { return !redis.get("brood:scheduler") && scheduler->moved() > 0; }));
+  std::map<std::string, std::vector<std::string>> expected;  // queue -> jids, as LPUSH leaves them
+  std::size_t no_jobs = 0;
+  for (int i = 2999; i >= 0; --i) {
+    if (is_no_job(i))
+      ++no_jobs;
+    else
+      expected[queue_of(i)].push_back("j" + std::to_string(i));
+  }
+  for (const std::string queue : {"even", "odd"}) {
+    std::vector<std::string> jids;
+    for (const std::string& payload : redis.lrange("queue:" + queue)) jids.push_back(Payload::parse(payload).jid());
+    BOOST_TEST((jids == expected[queue]));
+  }
+  BOOST_TEST(redis.size_of("schedule") == expected["bad"].size());
+  BOOST_TEST(redis.size_of("dead") == no_jobs);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_set_of_the_wrong_type_does_not_hold_up_the_other, Scheduling) {

@@ -49,6 +49,17 @@ BOOST_AUTO_TEST_CASE(every_other_byte_is_kept) {
              R"( "queue":"d","jid":"b", "created_at": 1795237318514, "enqueued_at" : 1795237403123 ,"retry_count":3})");
 }
 
+BOOST_AUTO_TEST_CASE(the_new_enqueued_at_stands_where_an_edit_of_the_payload_puts_it) {
+  const std::string job = R"("class":"A","args":[{"}":"}"}],"queue":"d","jid":"b","created_at":1)";
+  for (const std::string& member :
+       {"{" + job + "}", " {\n" + job + " \n}\t\n", "{" + job + R"(,"x":"}"  } )", "{" + job + R"(,"x":{} })",
+        R"({"enqueued_at":null,)" + job + "}", R"({"enqueued_at":1,)" + job + R"(,"enqueued_at": "2" ,"x":0})",
+        R"({"\u0065nqueued_at":[1.5, "}"],)" + job + "}", R"({"x":{"enqueued_at":1},)" + job + "}"}) {
+    const Payload::Edit edit{"enqueued_at", "1795237403123"};
+    BOOST_TEST(prepare(member).payload == Payload::parse(member).with({edit}).text());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_a_push_fills_in_is_filled_in) {
   const PreparedJob due = prepare(R"({"class":"A","args":[]})");
   BOOST_TEST(due.queue == "default");

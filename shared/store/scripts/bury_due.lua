@@ -2,12 +2,13 @@
 -- KEYS[1] "schedule" or "retry"    KEYS[2] "dead"
 -- ARGV[1] member as read    ARGV[2] its score as read    ARGV[3] member to keep    ARGV[4] its score, now in seconds
 -- ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
--- Returns, in a list of one: 1; 0 when somebody else moved, deleted or rescheduled it; -1 when "dead" is no sorted set.
+-- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if "dead" is no
+-- sorted set and it stays.
 local kind = redis.call("TYPE", KEYS[2]).ok
-if kind ~= "zset" and kind ~= "none" then return {-1} end
-if redis.call("ZSCORE", KEYS[1], ARGV[1]) ~= ARGV[2] then return {0} end
+if kind ~= "zset" and kind ~= "none" then return {0, 0, 1} end
+if redis.call("ZSCORE", KEYS[1], ARGV[1]) ~= ARGV[2] then return {0, 1, 0} end
 redis.call("ZREM", KEYS[1], ARGV[1])    -- first a write that frees memory: a full Redis lets the rest through
 redis.call("ZADD", KEYS[2], ARGV[4], ARGV[3])
 redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", ARGV[5])
 redis.call("ZREMRANGEBYRANK", KEYS[2], 0, "-" .. ARGV[6])
-return {1}
+return {1, 0, 0}

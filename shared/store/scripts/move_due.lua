@@ -1,24 +1,48 @@
 -- Moves due jobs to their queues, each if it is still there and still due at the time we read.
--- KEYS[1] "schedule" or "retry"    KEYS[2] "queues"    KEYS[3...] the queue of each job
--- ARGV, for each job: member as read, its score as read, payload to push
--- Returns one number for each job: 1; 0 when somebody else moved, deleted or rescheduled it; -1 when the queue is no list.
+-- KEYS[1] "schedule" or "retry"    KEYS[2] "queues"    KEYS[3...] queues
+-- ARGV: for each of these queues how many of the jobs are for it; then, in the order of the queues, the members as
+-- read, then their scores as read, then the payloads to push
+-- Returns how many were moved; how many somebody else moved, deleted or rescheduled; how many have a queue that is no
+-- list and stay.
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end
 kind = redis.call("TYPE", KEYS[2]).ok
 local names_can_be_added = kind == "set" or kind == "none"
-local moved = {}
-for i = 3, #KEYS do
-  local member, score, payload = ARGV[3 * i - 8], ARGV[3 * i - 7], ARGV[3 * i - 6]
-  kind = redis.call("TYPE", KEYS[i]).ok
-  if kind ~= "list" and kind ~= "none" then
-    moved[#moved + 1] = -1    -- one bad queue must not hold up the others
-  elseif redis.call("ZSCORE", KEYS[1], member) ~= score then
-    moved[#moved + 1] = 0
-  else
-    redis.call("ZREM", KEYS[1], member)    -- first a write that frees memory: a full Redis lets the rest through
-    if names_can_be_added then redis.call("SADD", KEYS[2], KEYS[i]:sub(7)) end
-    redis.call("LPUSH", KEYS[i], payload)
-    moved[#moved + 1] = 1
+
+local queues = #KEYS - 2
+local jobs = (#ARGV - queues) / 3
+local scores = redis.call("ZMSCORE", KEYS[1], unpack(ARGV, queues + 1, queues + jobs))
+
+local taken, members, names, pushes, stuck = {}, {}, {}, {}, 0
+local first = 1
+for queue = 1, queues do
+  local last = first + tonumber(ARGV[queue]) - 1
+  local key = KEYS[2 + queue]
+  local push = {"LPUSH", key}
+  kind = redis.call("TYPE", key).ok
+  local is_list = kind == "list" or kind == "none"
+  for job = first, last do
+    local member = ARGV[queues + job]
+    if scores[job] == ARGV[queues + jobs + job] and not taken[member] then
+      taken[member] = true
+      if is_list then
+        members[#members + 1] = member
+        push[#push + 1] = ARGV[queues + 2 * jobs + job]
+      else
+        stuck = stuck + 1    -- one bad queue must not hold up the others
+      end
+    end
   end
+  if #push > 2 then
+    pushes[#pushes + 1] = push
+    names[#names + 1] = key:sub(7)
+  end
+  first = last + 1
 end
-return moved
+
+if #members > 0 then
+  redis.call("ZREM", KEYS[1], unpack(members))    -- first a write that frees memory: a full Redis lets the rest through
+  if names_can_be_added then redis.call("SADD", KEYS[2], unpack(names)) end
+  for _, push in ipairs(pushes) do redis.call(unpack(push)) end
+end
+return {#members, jobs - stuck - #members, stuck}

@@ -283,12 +283,12 @@ void World::move_due_jobs() {
       redis_.call({"ZRANGEBYSCORE", std::string(keys::retry), "-inf", "5", "WITHSCORES", "LIMIT", "0", "4"});
   std::vector<DueJob> moves;
   for (std::size_t i = 0; i + 1 < due.view().size(); i += 2) {
-    const std::string member(due.view()[i].text());
-    moves.push_back({member, std::string(due.view()[i + 1].text()), home_[job_of(member)], member});
+    const std::string_view member = due.view()[i].text();
+    moves.push_back({member, due.view()[i + 1].text(), home_[job_of(std::string(member))], std::string(member)});
   }
   if (moves.empty()) return;
   coverage_.moved += static_cast<long>(moves.size());
-  const ScriptCall call = move_due(keys::retry, moves);
+  const ScriptCall call = move_due(keys::retry, std::move(moves));
   if (chance(0.9)) network_.post(call.eval());
   if (chance(0.1)) network_.post(call.eval());
 }

@@ -1,0 +1,61 @@
+#include "supervisor/due_batch.hpp"
+
+#include <utility>
+
+#include "shared/store/bury_due.hpp"
+#include "supervisor/prepared_job.hpp"
+
+namespace brood {
+
+namespace {
+
+// A larger one stays where it is: to move it would hold up the loop, and it is sent twice over, as member and as
+// payload.
+constexpr std::size_t largest_member = 16 << 20;
+
+}  // namespace
+
+void DueBatch::Moves::add(ScriptCall call) {
+  scripts.push_back(call.script);
+  commands.push_back(std::move(call).evalsha());
+}
+
+DueBatch::DueBatch(Reply members, WallTime now)
+    : members_(std::move(members)), now_(now), size_(members_.view().size() / 2) {}
+
+void DueBatch::prepare(std::string_view set_key, const DeadLimits& dead_limits, std::mt19937_64& random) {
+  const ReplyView view = members_.view();
+  for (std::size_t bytes = 0; !prepared() && bytes < turn_bytes; ++next_) {
+    const std::string_view member = view[2 * next_].text();
+    bytes += member.size();
+    bytes_ += member.size();
+    if (member.size() > largest_member) {
+      ++too_large_;
+    } else {
+      prepare_one(member, view[2 * next_ + 1].text(), set_key, dead_limits, random);
+    }
+  }
+  if (!prepared()) return;
+  move_jobs(set_key);
+  members_ = Reply();
+}
+
+void DueBatch::prepare_one(std::string_view member, std::string_view score, std::string_view set_key,
+                           const DeadLimits& limits, std::mt19937_64& random) {
+  PreparedJob job = prepare_due_job(member, now_, random);
+  if (job.queue.empty()) {
+    if (reason_to_bury_.empty()) reason_to_bury_ = job.reason;
+    return moves_.add(bury_due(set_key, std::string(member), std::string(score), job.payload, now_, limits));
+  }
+  jobs_.push_back({member, score, std::move(job.queue), std::move(job.payload)});
+  job_bytes_ += member.size();
+  if (jobs_.size() == max_jobs_moved || job_bytes_ >= turn_bytes) move_jobs(set_key);
+}
+
+void DueBatch::move_jobs(std::string_view set_key) {
+  if (jobs_.empty()) return;
+  moves_.add(move_due(set_key, std::exchange(jobs_, {})));
+  job_bytes_ = 0;
+}
+
+}  // namespace brood

@@ -42,6 +42,17 @@ def eventually(condition, patience=PATIENCE):
         time.sleep(0.02)
 
 
+def clean_up_on_signals():
+    def interrupt(*_):
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)  # one is enough
+        raise KeyboardInterrupt  # which unittest lets pass, other than an exit
+
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    for number in signals:
+        signal.signal(number, interrupt)
+
+
 def enter_own_namespaces():
     """Starts this program anew with mounts and processes of its own, once; skips the test where that is refused."""
     if os.geteuid() != 0:
@@ -50,6 +61,7 @@ def enter_own_namespaces():
         if shutil.which(tool) is None:
             skip(f"there is no {tool}; packaging/install-dependencies installs it")
     if os.environ.get("BROOD_TEST_NAMESPACES") == "own":
+        clean_up_on_signals()
         return
     unshare = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
     refused = subprocess.run(unshare + ["true"], capture_output=True, text=True)
@@ -57,15 +69,6 @@ def enter_own_namespaces():
         skip(f"no namespaces to be had here: {refused.stderr.strip()}")
     os.environ["BROOD_TEST_NAMESPACES"] = "own"
     os.execvp(unshare[0], unshare + [sys.executable] + sys.argv)
-
-
-def interrupt(*_):
-    raise KeyboardInterrupt  # which unittest lets pass, other than an exit
-
-
-def clean_up_on_signals():
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, interrupt)
 
 
 def name_of(process):
@@ -84,6 +87,19 @@ def remove_cgroup(cgroup):
     return not cgroup.exists()
 
 
+class Scratch:
+    """`with Scratch() as directory`: in memory, and mounted in the test's own namespace alone."""
+
+    def __enter__(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3g,mode=755", "tmpfs", self.directory], check=True)
+        return self.directory
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-R", "--lazy", self.directory], capture_output=True)
+        self.directory.rmdir()
+
+
 class Machine:
     """`with Machine() as machine`: an overlay of `base` that is running.  Leaving it powers it off and forgets it."""
 
@@ -94,8 +110,8 @@ class Machine:
         self.cgroups = []
 
     def __enter__(self):
-        clean_up_on_signals()
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
+        self.scratch = Scratch()
+        self.directory = self.scratch.__enter__()
         try:
             self.mount()
             self.boot()
@@ -105,15 +121,12 @@ class Machine:
         return self
 
     def __exit__(self, *_):
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
         if self.leader:
             os.kill(int(self.leader), signal.SIGKILL)  # the first process: the kernel ends the others
         if self.nspawn:
             self.nspawn.kill()
             self.nspawn.wait()
-        subprocess.run(["umount", "-R", "--lazy", self.directory], capture_output=True)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.scratch.__exit__()
         eventually(self.remove_cgroups, 10)
 
     @property
@@ -122,7 +135,6 @@ class Machine:
         return self.directory / "root"
 
     def mount(self):
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3g,mode=755", "tmpfs", self.directory], check=True)
         for part in ("upper", "work", "root"):
             (self.directory / part).mkdir()
         layers = f"lowerdir={self.base},upperdir={self.directory}/upper,workdir={self.directory}/work"

@@ -53,11 +53,11 @@ def clean_up_on_signals():
         signal.signal(number, interrupt)
 
 
-def enter_own_namespaces():
+def enter_own_namespaces(*tools):
     """Starts this program anew with mounts and processes of its own, once; skips the test where that is refused."""
     if os.geteuid() != 0:
-        skip("booting a machine needs root")
-    for tool in ("systemd-nspawn", "nsenter", "unshare"):
+        skip("a machine or a container needs root")
+    for tool in tools or ("systemd-nspawn", "nsenter", "unshare"):
         if shutil.which(tool) is None:
             skip(f"there is no {tool}; packaging/install-dependencies installs it")
     if os.environ.get("BROOD_TEST_NAMESPACES") == "own":

@@ -1,5 +1,7 @@
 #include "shared/store/settlement.hpp"
 
+#include <algorithm>
+
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -9,20 +11,26 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
   call.script = &scripts::settle_and_fetch;
   const std::string& held = settlement.held_queue;
   call.keys = {keys::in_flight_hash(settlement.identity),
-               keys::in_flight_list(settlement.identity, settlement.field, held),
-               keys::queue(held),
-               std::string(keys::retry),
-               std::string(keys::dead),
-               std::string(keys::schedule)};
+               keys::in_flight_list(settlement.identity, settlement.field, held), keys::queue(held)};
   for (std::size_t i = 0; i < settlement.draw.size() && i < max_queues_asked; ++i) {
     call.keys.push_back(keys::queue(settlement.draw[i]));
     call.keys.push_back(keys::in_flight_list(settlement.identity, settlement.field, settlement.draw[i]));
   }
-  call.args = {settlement.field, std::to_string(settlement.number), std::to_string(settlement.want),
-               std::to_string(max_bytes_fetched), settlement.wait_queue};
+  const auto first_other =
+      std::find_if_not(settlement.outcomes.begin(), settlement.outcomes.end(),
+                       [](const Outcome& outcome) { return outcome.kind == Outcome::Kind::acknowledge; });
+  call.args = {settlement.field,
+               std::to_string(settlement.number),
+               std::to_string(settlement.want),
+               std::to_string(max_bytes_fetched),
+               settlement.wait_queue,
+               std::to_string(first_other - settlement.outcomes.begin())};
+  if (first_other == settlement.outcomes.end()) return call;
+
+  for (const std::string_view set : {keys::retry, keys::dead, keys::schedule}) call.keys.emplace_back(set);
   for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
-  call.args.push_back(std::to_string(settlement.outcomes.size()));
-  for (const Outcome& outcome : settlement.outcomes) append_arguments(call.args, outcome);
+  for (auto outcome = first_other; outcome != settlement.outcomes.end(); ++outcome)
+    append_arguments(call.args, *outcome);
   return call;
 }
 

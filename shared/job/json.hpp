@@ -29,7 +29,14 @@ struct JsonOutline {
 
   // Throws BadJson: no JSON, more than one value, a byte order mark, no UTF-8, nested deeper than 100.
   static JsonOutline of(std::string_view text);
+
+  // The same into this outline, whose memory is used again, and without a copy of a text that has room for
+  // `json_padding` more bytes (std::string::reserve).  What it throws leaves the outline empty.
+  void read(const std::string& text);
 };
+
+// How far simdjson may read behind a text.
+inline constexpr std::size_t json_padding = 64;
 
 // True for exactly one JSON value, white space around it allowed.
 bool is_json(std::string_view text);
@@ -43,6 +50,7 @@ std::string json_string(std::string_view text);
 
 // The string that a checked JSON string, with its quotes, stands for.  Half a surrogate pair becomes U+FFFD.
 std::string json_unescape(std::string_view quoted);
+void json_unescape(std::string_view quoted, std::string& into);
 
 // True when the scalar is spelled without fraction and exponent, and so an Integer to Ruby.
 bool is_json_integer(std::string_view scalar);

@@ -10,6 +10,8 @@
 namespace brood {
 namespace {
 
+constexpr std::size_t worth_keeping = 64 * 1024;  // of one text's memory for the next
+
 // A double too large or too small for from_chars, which leaves open which of both it was.
 double rounded_to_range(const std::string& text) {
   static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
@@ -20,12 +22,18 @@ bool is_number(std::string_view raw) { return raw[0] == '-' || (raw[0] >= '0' &&
 
 }  // namespace
 
-JsonObject JsonObject::parse(std::string text) {
+JsonObject JsonObject::parse(std::string_view text) {
   JsonObject object;
-  object.outline_ = JsonOutline::of(text);
-  if (object.outline_.kind != JsonOutline::Kind::object) throw BadJson("not an object");
-  object.text_ = std::move(text);
+  object.read(text);
   return object;
+}
+
+void JsonObject::read(std::string_view text) {
+  if (text_.capacity() > worth_keeping) text_ = std::string();
+  text_.reserve(text.size() + json_padding);
+  text_ = text;
+  outline_.read(text_);
+  if (outline_.kind != JsonOutline::Kind::object) throw BadJson("not an object");
 }
 
 std::optional<std::string_view> JsonObject::raw(std::string_view key) const {
@@ -101,7 +109,7 @@ JsonObject JsonObject::with(const std::vector<Edit>& edits) const {
     out += json_string(addition->key) + ":" + *addition->raw;
   }
   out += text.substr(tail);
-  return parse(std::move(out));
+  return parse(out);
 }
 
 }  // namespace brood

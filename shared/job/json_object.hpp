@@ -15,7 +15,10 @@ namespace brood {
 class JsonObject {
  public:
   // Throws BadJson, also for JSON of another kind.
-  static JsonObject parse(std::string text);
+  static JsonObject parse(std::string_view text);
+
+  // The same into this object, whose memory is used again.
+  void read(std::string_view text);
 
   const std::string& text() const { return text_; }
 

@@ -66,9 +66,11 @@ bool is_number(std::string_view text) {
 // simdjson checks them only while it unescapes, and then refuses half a surrogate pair, which Ruby mostly lets pass.
 std::size_t string_end(std::string_view text, std::size_t begin) {
   for (std::size_t i = begin + 1; i < text.size();) {
-    i = text.find_first_of("\"\\", i);
-    if (i == std::string_view::npos) break;
     if (text[i] == '"') return i + 1;
+    if (text[i] != '\\') {
+      ++i;
+      continue;
+    }
     const char escape = i + 1 < text.size() ? text[i + 1] : '\0';
     if (escape == 'u') {
       const std::string_view digits = text.substr(i + 2, 4);
@@ -111,9 +113,10 @@ class Walk {
         walk(field.value(), depth);
         continue;
       }
-      JsonOutline::Part part{json_unescape(text_.substr(begin, end - begin)), begin, 0, 0};
+      JsonOutline::Part& part = outline_.parts.emplace_back();
+      json_unescape(text_.substr(begin, end - begin), part.key);
+      part.begin = begin;
       locate(part, field.value());
-      outline_.parts.push_back(std::move(part));
     }
   }
 
@@ -123,10 +126,9 @@ class Walk {
         walk(std::move(result).take_value(), depth);
         continue;
       }
-      JsonOutline::Part part{};
+      JsonOutline::Part& part = outline_.parts.emplace_back();
       locate(part, std::move(result).take_value());
       part.begin = part.value_begin;
-      outline_.parts.push_back(std::move(part));
     }
   }
 
@@ -211,34 +213,44 @@ void check_scalar(std::string_view text) {
 }  // namespace
 
 JsonOutline JsonOutline::of(std::string_view text) {
+  std::string padded;
+  padded.reserve(text.size() + json_padding);
+  padded = text;
+  JsonOutline outline;
+  outline.read(padded);
+  return outline;
+}
+
+void JsonOutline::read(const std::string& text) {
+  kind = Kind::scalar;
+  parts.clear();
   if (text.starts_with("\xef\xbb\xbf")) throw BadJson("it begins with a byte order mark");
   const std::string_view content = trimmed(text);
   if (content.empty()) throw BadJson("it is empty");
-
-  JsonOutline outline;
-  if (content.front() != '{' && content.front() != '[') {
-    check_scalar(text);
-    return outline;
+  if (content.front() != '{' && content.front() != '[') return check_scalar(text);
+  if (text.capacity() < text.size() + json_padding) {
+    *this = of(text);
+    return;
   }
-  outline.kind = content.front() == '{' ? Kind::object : Kind::array;
-
-  const simdjson::padded_string padded(text);
-  if (padded.size() != text.size()) throw std::bad_alloc();
-  const std::string_view copy(padded.data(), padded.size());
 
   static thread_local parser usual;
-  parser large;
+  parser large;  // costs nothing until it reads
   document doc;
+  const simdjson::padded_string_view padded(text);
   if (const auto error = (text.size() <= usual_size ? usual : large).iterate(padded).get(doc))
-    refuse(error, copy, nullptr);
+    refuse(error, text, nullptr);
   try {
-    Walk(copy, doc, outline).run();
+    kind = content.front() == '{' ? Kind::object : Kind::array;
+    Walk(text, doc, *this).run();
   } catch (const simdjson::simdjson_error& error) {
+    parts.clear();
     const char* location = nullptr;
     if (doc.current_location().get(location) != simdjson::SUCCESS) location = nullptr;
-    refuse(error.error(), copy, location);
+    refuse(error.error(), text, location);
+  } catch (const BadJson&) {
+    parts.clear();
+    throw;
   }
-  return outline;
 }
 
 bool is_json(std::string_view text) {

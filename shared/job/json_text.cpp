@@ -144,11 +144,17 @@ std::string json_string(std::string_view text) {
 }
 
 std::string json_unescape(std::string_view quoted) {
-  const std::string_view text = quoted.substr(1, quoted.size() - 2);
   std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t escape = std::min(text.find('\\', i), text.size());
+  json_unescape(quoted, out);
+  return out;
+}
+
+void json_unescape(std::string_view quoted, std::string& out) {
+  const std::string_view text = quoted.substr(1, quoted.size() - 2);
+  std::size_t escape = std::min(text.find('\\'), text.size());
+  out.assign(text, 0, escape);
+  for (std::size_t i = escape; i < text.size();) {
+    escape = std::min(text.find('\\', i), text.size());
     out += text.substr(i, escape - i);
     i = escape;
     if (i == text.size()) break;
@@ -177,7 +183,6 @@ std::string json_unescape(std::string_view quoted) {
     }
     i += 2;
   }
-  return out;
 }
 
 bool is_json_integer(std::string_view scalar) {

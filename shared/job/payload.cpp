@@ -28,39 +28,43 @@ std::string shortest(double value) {
 
 }  // namespace
 
-Payload Payload::parse(std::string text) {
-  try {
-    return checked(JsonObject::parse(std::move(text)));
-  } catch (const BadJson& error) {
-    throw BadPayload(std::string("the payload is not a JSON object: ") + error.what());
-  }
-}
-
-Payload Payload::checked(JsonObject json) {
-  const auto job_class = json.raw("class");
-  if (!job_class) throw BadPayload("the payload has no class");
-  if (job_class->front() != '"') throw BadPayload("the payload's class is not a string");
-  if (*job_class == "\"\"") throw BadPayload("the payload's class is empty");
-  const auto args = json.raw("args");
-  if (!args) throw BadPayload("the payload has no args");
-  if (args->front() != '[') throw BadPayload("the payload's args are not an array");
+Payload Payload::parse(std::string_view text) {
   Payload payload;
-  payload.json_ = std::move(json);
+  payload.read(text);
   return payload;
 }
 
-std::string Payload::job_class() const { return string("class").value_or(""); }
-
-std::string Payload::args() const { return std::string(raw("args").value_or("[]")); }
-
-std::string Payload::jid() const { return string("jid").value_or(""); }
-
-std::string Payload::display_class() const {
-  for (const char* key : {"display_class", "wrapped"}) {
-    if (auto name = string(key); name && !name->empty()) return *std::move(name);
+void Payload::read(std::string_view text) {
+  try {
+    json_.read(text);
+  } catch (const BadJson& error) {
+    throw BadPayload(std::string("the payload is not a JSON object: ") + error.what());
   }
-  return job_class();
+  check();
 }
+
+void Payload::check() {
+  const auto job_class = json_.raw("class");
+  if (!job_class) throw BadPayload("the payload has no class");
+  if (job_class->front() != '"') throw BadPayload("the payload's class is not a string");
+  if (*job_class == "\"\"") throw BadPayload("the payload's class is empty");
+  const auto args = json_.raw("args");
+  if (!args) throw BadPayload("the payload has no args");
+  if (args->front() != '[') throw BadPayload("the payload's args are not an array");
+
+  json_unescape(*job_class, job_class_);
+  jid_.clear();
+  if (const auto jid = json_.raw("jid"); jid && jid->front() == '"') json_unescape(*jid, jid_);
+  display_class_ = job_class_;
+  for (const char* key : {"display_class", "wrapped"}) {
+    const auto name = json_.raw(key);
+    if (!name || name->front() != '"' || *name == "\"\"") continue;
+    json_unescape(*name, display_class_);
+    break;
+  }
+}
+
+std::string_view Payload::args() const { return raw("args").value_or("[]"); }
 
 TimeUnit Payload::time_unit() const {
   const auto created_at = raw("created_at");
@@ -93,7 +97,10 @@ double Payload::latency_seconds(WallTime now) const {
 
 Payload Payload::with(const std::vector<Edit>& edits) const {
   try {
-    return checked(json_.with(edits));
+    Payload changed;
+    changed.json_ = json_.with(edits);
+    changed.check();
+    return changed;
   } catch (const BadJson& error) {
     throw BadPayload(std::string("the payload cannot be changed: ") + error.what());
   }

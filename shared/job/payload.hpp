@@ -28,7 +28,10 @@ class Payload {
   using Edit = JsonObject::Edit;
 
   // Throws BadPayload with a sentence that an operator understands.
-  static Payload parse(std::string text);
+  static Payload parse(std::string_view text);
+
+  // The same into this payload, whose memory is used again; after a throw it is no job.
+  void read(std::string_view text);
 
   const std::string& text() const { return json_.text(); }
 
@@ -44,10 +47,10 @@ class Payload {
   // True unless the member is absent, null or false, as Ruby judges it.
   bool truthy(std::string_view key) const { return json_.truthy(key); }
 
-  std::string job_class() const;      // "class"
-  std::string args() const;           // raw JSON array
-  std::string jid() const;            // empty when absent
-  std::string display_class() const;  // display_class, else wrapped, else class
+  const std::string& job_class() const { return job_class_; }          // "class"
+  std::string_view args() const;                                       // raw JSON array
+  const std::string& jid() const { return jid_; }                      // empty when absent
+  const std::string& display_class() const { return display_class_; }  // display_class, else wrapped, else class
 
   TimeUnit time_unit() const;  // of created_at; integer milliseconds when absent
   // A time member in either unit (>= 1e11 means milliseconds); nullopt when absent, no number, or beyond the clock.
@@ -61,9 +64,10 @@ class Payload {
   Payload with(const std::vector<Edit>& edits) const;
 
  private:
-  static Payload checked(JsonObject json);
+  void check();
 
   JsonObject json_;
+  std::string job_class_, jid_, display_class_;  // unescaped once
 };
 
 // `t` as a payload member in `unit`: 1795237318514, or 1795237318.5142 (always with a fraction).

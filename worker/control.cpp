@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 
 // Another host may take over our jobs once our supervisor's last heartbeat is 60 s old; an orphan is gone well before.
 constexpr auto longest_life_after_beat = 45s;
+constexpr auto look_for_supervisor_again = 10ms;
 
 // What the handler of TERM may touch: it runs in the middle of a job.
 volatile std::sig_atomic_t term_came = 0;
@@ -62,6 +63,9 @@ Control::Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout) :
 }
 
 bool Control::supervisor_gone() {
+  const SteadyTime now = steady_now();
+  if (now - looked_for_supervisor_ < look_for_supervisor_again) return orphaned_;
+  looked_for_supervisor_ = now;
   if (getppid() != seat_.supervisor) note_supervisor_gone();
   return orphaned_;
 }

@@ -39,6 +39,7 @@ class Control {
 
   Seat seat_;
   bool orphaned_ = false;
+  SteadyTime looked_for_supervisor_{};
 };
 
 }  // namespace brood

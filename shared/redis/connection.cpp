@@ -43,7 +43,8 @@ struct Connection::State {
   void greet(SteadyTime deadline);
   UniqueFd connect_any(SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
-  Reply next_reply(SteadyTime deadline);
+  enum class Wait { in_poll, in_read };
+  Reply next_reply(SteadyTime deadline, Wait how = Wait::in_poll);
   short wait(int fd, short events, SteadyTime deadline, const char* what_for);
 };
 
@@ -103,15 +104,20 @@ void Connection::State::connect() {
   stream = std::make_unique<Stream>(connect_any(deadline));
   ++connections;
   greet(deadline);
+  stream->set_patience(timeouts.command);
 }
 
-Reply Connection::State::next_reply(SteadyTime deadline) {
+Reply Connection::State::next_reply(SteadyTime deadline, Wait how) {
   for (bool last_chance = false;;) {
     if (Reply reply = stream->next_reply()) return reply;
     // The deadline is for the whole reply, since a server that sends byte by byte is always ready; but what already
     // lies in the socket is taken, should this process have been stopped meanwhile.
     if (last_chance) throw ConnectionLost("no whole reply within the deadline");
     last_chance = steady_now() >= deadline;
+    if (how == Wait::in_read && eof_fd < 0 && stream->unsent() == 0 && !last_chance) {
+      stream->read_patiently();
+      continue;
+    }
     const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
     const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), deadline, "reply");
     if (ready & POLLOUT) stream->write_some();
@@ -150,7 +156,7 @@ std::vector<Reply> Connection::State::exchange(std::span<const Command> commands
     const SteadyTime deadline = steady_now() + timeouts.command;
     std::vector<Reply> replies;
     replies.reserve(commands.size());
-    while (replies.size() < commands.size()) replies.push_back(next_reply(deadline));
+    while (replies.size() < commands.size()) replies.push_back(next_reply(deadline, Wait::in_read));
     return replies;
   });
 }

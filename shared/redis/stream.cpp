@@ -1,13 +1,17 @@
 #include "shared/redis/stream.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <hiredis/hiredis.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
 
+#include "shared/check.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {
@@ -82,7 +86,7 @@ void Stream::append(const Command& command) {
 
 void Stream::write_some() {
   while (unsent() > 0) {
-    const ssize_t written = send(fd(), output_.data() + sent_, unsent(), MSG_NOSIGNAL);
+    const ssize_t written = send(fd(), output_.data() + sent_, unsent(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (written >= 0) {
       sent_ += static_cast<std::size_t>(written);
     } else if (errno == EAGAIN) {
@@ -102,9 +106,22 @@ void Stream::write_some() {
   }
 }
 
-bool Stream::read_some() {
+bool Stream::read_some() { return read(MSG_DONTWAIT); }
+
+bool Stream::read_patiently() { return read(0); }
+
+void Stream::set_patience(std::chrono::milliseconds longest) {
+  // None would be for ever.
+  longest = std::max(longest, std::chrono::milliseconds(1));
+  const timeval time{.tv_sec = longest.count() / 1000, .tv_usec = longest.count() % 1000 * 1000};
+  check("SO_RCVTIMEO", setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time));
+  const int flags = check("F_GETFL", fcntl(fd(), F_GETFL));
+  check("F_SETFL", fcntl(fd(), F_SETFL, flags & ~O_NONBLOCK));
+}
+
+bool Stream::read(int flags) {
   char bytes[64 * 1024];
-  const ssize_t count = recv(fd(), bytes, sizeof bytes, MSG_DONTWAIT);
+  const ssize_t count = recv(fd(), bytes, sizeof bytes, flags);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (count < 0) throw ConnectionLost(system_message(errno));
   if (count == 0) throw ConnectionLost(write_error_ ? system_message(write_error_) : "Redis closed the connection");

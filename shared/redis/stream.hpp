@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -31,6 +32,10 @@ class Stream {
   // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionLost at the end of the stream.
   bool read_some();
 
+  // Lets read_patiently() wait for so long; it is read_some() otherwise, and needs a socket in blocking mode.
+  void set_patience(std::chrono::milliseconds longest);
+  bool read_patiently();
+
   // The next whole reply; an empty one when there is none yet.  Throws ConnectionLost when the server does not speak
   // the protocol or exceeds what a reply may be.
   Reply next_reply();
@@ -42,6 +47,8 @@ class Stream {
   struct Free {
     void operator()(redisReader*) const;
   };
+  bool read(int flags);
+
   UniqueFd socket_;
   std::unique_ptr<redisReader, Free> reader_;
   std::string output_;

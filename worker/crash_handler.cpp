@@ -18,6 +18,7 @@
 #include "shared/check.hpp"
 #include "worker/module_map.hpp"
 #include "worker/stack_capture.hpp"
+#include "worker/syscall_watch.hpp"
 
 namespace brood {
 namespace {
@@ -108,6 +109,7 @@ void wait_for_the_end() {
 }
 
 void on_crash(int, siginfo_t* info, void* context) {
+  if (watched_call(*info, *static_cast<ucontext_t*>(context))) return;
   if (!is_the_worker()) return end_by_default(info);
   end_faulty_step();
   const pid_t self = this_thread();
@@ -129,6 +131,7 @@ void on_crash(int, siginfo_t* info, void* context) {
 }
 
 void on_dump(int, siginfo_t*, void* context) {
+  end_watch();
   pid_t nobody = 0;
   if (!is_the_worker() || !dumping.compare_exchange_strong(nobody, this_thread())) return;
   const int saved = errno;

@@ -45,13 +45,15 @@ JobMeter::JobMeter() : peak_kb_(peak_kb_of(usage_of(RUSAGE_SELF))), known_peak_k
 void JobMeter::begin() {
   forget_higher_peak();
   started_ = steady_now();
-  children_cpu_before_ = cpu_of(usage_of(RUSAGE_CHILDREN));
+  if (waited_for_children_) children_cpu_ = cpu_of(usage_of(RUSAGE_CHILDREN));
   own_cpu_before_ = own_cpu();
 }
 
-JobUsage JobMeter::end() {
+JobUsage JobMeter::end(bool waited_for_children) {
   const rusage own = usage_of(RUSAGE_SELF);
-  const microseconds children = cpu_of(usage_of(RUSAGE_CHILDREN)) - children_cpu_before_;
+  waited_for_children_ = waited_for_children;
+  const microseconds children =
+      waited_for_children ? cpu_of(usage_of(RUSAGE_CHILDREN)) - children_cpu_ : microseconds(0);
   peak_kb_ = peak_kb_of(own);
   return {.cpu = cpu_of(own) - own_cpu_before_ + children,
           .wall = std::chrono::duration_cast<microseconds>(steady_now() - started_),

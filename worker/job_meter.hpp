@@ -15,7 +15,8 @@ class JobMeter {
   JobMeter();
 
   void begin();
-  JobUsage end();
+  // `waited_for_children` false: none can have been waited for since begin().
+  JobUsage end(bool waited_for_children = true);
 
   // CPU time of this process, from its birth to the beginning of the job.
   std::chrono::microseconds cpu_before() const { return own_cpu_before_; }
@@ -24,7 +25,8 @@ class JobMeter {
   void forget_higher_peak();
 
   SteadyTime started_{};
-  std::chrono::microseconds own_cpu_before_{}, children_cpu_before_{};
+  std::chrono::microseconds own_cpu_before_{}, children_cpu_{};
+  bool waited_for_children_ = true;  // since children_cpu_ was asked for, perhaps
   std::uint64_t peak_kb_ = 0;        // as the kernel last said
   std::uint64_t known_peak_kb_ = 0;  // what it was when it was last found not to be worth a reset
 };

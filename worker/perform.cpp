@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(24 * 36
 // As many characters as Sidekiq stores of an error message.
 constexpr std::size_t longest_text = 10'000;
 
-abi::Text text_of(const std::string& text) { return {text.data(), text.size()}; }
+abi::Text text_of(std::string_view text) { return {text.data(), text.size()}; }
 
 // A text from the library, whatever it is, as UTF-8.
 std::string read_text(const abi::Text& text, std::string_view otherwise) {
@@ -25,16 +25,15 @@ std::string read_text(const abi::Text& text, std::string_view otherwise) {
   return utf8_prefix(std::string_view(text.data, text.size), longest_text);
 }
 
-// One job as the library sees it; keeps alive all that the abi::Call points to.
+// One job as the library sees it; lives no longer than the job and the name of the queue.
 class CallFrame {
  public:
-  CallFrame(const Payload& job, std::string_view queue, const JobHost* host)
-      : job_class_(job.job_class()), jid_(job.jid()), queue_(queue), args_(job.args()), host_(host) {
+  CallFrame(const Payload& job, std::string_view queue, const JobHost* host) : job_(job), host_(host) {
     call_.size = sizeof call_;
-    call_.job_class = text_of(job_class_);
-    call_.jid = text_of(jid_);
-    call_.queue = text_of(queue_);
-    call_.args = text_of(args_);
+    call_.job_class = text_of(job.job_class());
+    call_.jid = text_of(job.jid());
+    call_.queue = text_of(queue);
+    call_.args = text_of(job.args());
     call_.payload = text_of(job.text());
     // retry_count is 0 after the first failure.
     const auto retry_count = job.integer("retry_count");
@@ -51,8 +50,8 @@ class CallFrame {
   CallFrame& operator=(const CallFrame&) = delete;
 
   const abi::Call* call() const { return &call_; }
-  const std::string& job_class() const { return job_class_; }
-  const std::string& jid() const { return jid_; }
+  const std::string& job_class() const { return job_.job_class(); }
+  const std::string& jid() const { return job_.jid(); }
 
  private:
   bool stopping() const { return host_ != nullptr && host_->stopping && host_->stopping(); }
@@ -69,10 +68,10 @@ class CallFrame {
   void write(std::uint32_t level, const abi::Text& message) const {
     const auto known = static_cast<log::Level>(std::min<std::uint32_t>(level, abi::log_error));
     if (!log::enabled(known)) return;
-    log::write(known, "job_says", {{"job", job_class_}, {"jid", jid_}, {"message", read_text(message, "")}});
+    log::write(known, "job_says", {{"job", job_class()}, {"jid", jid()}, {"message", read_text(message, "")}});
   }
 
-  std::string job_class_, jid_, queue_, args_;
+  const Payload& job_;
   const JobHost* host_;
   abi::Call call_{};
 };

@@ -69,7 +69,14 @@ void log_failure(const Payload& job, const std::string& queue, SteadyTime starte
 }  // namespace
 
 Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control)
-    : config_(config), seat_(seat), slot_(slot), control_(control), output_(seat.output, seat.output_token) {}
+    : config_(config),
+      seat_(seat),
+      slot_(slot),
+      control_(control),
+      output_(seat.output, seat.output_token),
+      host_{.stopping = [this] { return control_.told_to_stop() || out_of_time(); },
+            .time_left = [this] { return time_left(); },
+            .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); }} {}
 
 void Performer::load_libraries() {
   for (const std::string& path : config_.require) registry_.load(path);
@@ -79,31 +86,30 @@ void Performer::load_libraries() {
 }
 
 std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue) {
-  std::optional<Payload> job;
-  std::string unreadable;
   try {
-    job = Payload::parse(text);
+    job_.read(text);
   } catch (const BadPayload& bad) {
-    unreadable = bad.what();
+    if (!slot_.begin(entry, "", "", wall_now(), steady_now(), 0)) return std::nullopt;
+    ++age_.jobs;
+    return bury(entry, text, queue, bad.what());
   }
   const SteadyTime started = steady_now();
-  const bool begun =
-      job ? slot_.begin(entry, job->jid(), job->display_class(), wall_now(), started, class_flags(registry_, *job))
-          : slot_.begin(entry, "", "", wall_now(), started, 0);
-  if (!begun) return std::nullopt;
+  if (!slot_.begin(entry, job_.jid(), job_.display_class(), wall_now(), started, class_flags(registry_, job_)))
+    return std::nullopt;
   ++age_.jobs;
-  if (!job) return bury(entry, text, queue, unreadable);
 
-  if (const auto timeout = timeout_of(registry_, *job, config_.worker.job_timeout))
+  if (const auto timeout = timeout_of(registry_, job_, config_.worker.job_timeout))
     slot_.set_deadline(started + *timeout);
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",
-               {{"jid", job->jid()}, {"class", job->display_class()}, {"queue", queue}});
-  const Performed performed = perform_within_limits(*job, queue, started);
-  end_if_a_copy(*job);
-  count_run(job->display_class(), performed.kind == Performed::Kind::failed);
-  const Outcome outcome = settle(entry, *job, queue, performed, started);
-  clean_up();
+               {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
+  const Performed performed = perform_within_limits(job_, queue, started);
+  if (made_calls_) end_if_a_copy(job_);
+  const bool failed = performed.kind == Performed::Kind::failed;
+  batch_made_calls_ |= made_calls_ || failed;
+  count_run(job_.display_class(), failed);
+  Outcome outcome = settle(entry, job_, queue, performed, started);
+  clean_up(made_calls_ || failed);  // who failed may have hooks, which are code of the job too
   return outcome;
 }
 
@@ -112,7 +118,7 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
   Performed performed;
   try {
     const auto imposed = memory_limit_->impose();
-    performed = perform(registry_, job, queue, job_host());
+    performed = perform_watched(job, queue);
   } catch (const std::bad_alloc&) {  // nor was there any left for what surrounds the job's code
     if (!memory_limit_->in_force()) throw;
     performed.kind = Performed::Kind::failed;
@@ -124,6 +130,15 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
     performed.failure = std::move(*out_of_memory);
     age_.ran_out_of_memory = true;
   }
+  return performed;
+}
+
+Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
+  made_calls_ = true;
+  syscall_watch_.begin_job();
+  Performed performed = perform(registry_, job, queue, host_);
+  output_.flush();
+  made_calls_ = syscall_watch_.end_job();
   return performed;
 }
 
@@ -182,7 +197,7 @@ void Performer::end_batch() {
   int jobs = 0;
   for (const Runs& runs : runs_) jobs += runs.ended_well + runs.failed;
   if (jobs == 0) return;
-  const JobUsage together = meter_.end();
+  const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
   for (const Runs& runs : runs_) {
     const int share = runs.ended_well + runs.failed;
     if (seat_.usage)
@@ -193,8 +208,11 @@ void Performer::end_batch() {
 }
 
 // So that nobody pays for what an earlier job has left behind.
-void Performer::clean_up() {
-  surroundings_->restore();
+void Performer::clean_up(bool made_calls) {
+  surroundings_->restore_own();
+  if (!made_calls) return;
+  output_.flush();
+  surroundings_->restore_kernels();
   output_.end_job(slot_.record());
   adopt_orphans();
   reap_orphans();
@@ -204,12 +222,6 @@ void Performer::clean_up() {
 std::optional<RecycleReason> Performer::reason_to_recycle() {
   if (config_.worker.max_rss_bytes > 0) age_.rss_bytes = read_own_memory().resident_bytes;
   return judge_recycling(config_.worker, age_);
-}
-
-JobHost Performer::job_host() {
-  return {.stopping = [this] { return control_.told_to_stop() || out_of_time(); },
-          .time_left = [this] { return time_left(); },
-          .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); }};
 }
 
 std::optional<std::chrono::milliseconds> Performer::time_left() const {

@@ -19,6 +19,7 @@
 #include "worker/recycling.hpp"
 #include "worker/standard_output.hpp"
 #include "worker/surroundings.hpp"
+#include "worker/syscall_watch.hpp"
 
 namespace brood {
 
@@ -44,15 +45,15 @@ class Performer {
   const WorkerAge& age() const { return age_; }
 
  private:
-  void clean_up();
+  void clean_up(bool made_calls);
   void count_run(const std::string& job_class, bool failed);
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
+  Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
   Outcome bury(int entry, const std::string& text, const std::string& queue, const std::string& why);
   Outcome requeue(const Payload& job, SteadyTime started) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
-  JobHost job_host();
   std::optional<std::chrono::milliseconds> time_left() const;
   bool out_of_time() const;
   void end_entry(int entry, EntryState state);
@@ -64,6 +65,11 @@ class Performer {
   WorkerSlot& slot_;
   Control& control_;
   StandardOutput output_;
+  SyscallWatch syscall_watch_;
+  bool made_calls_ = true;  // the job that ran last, or may have
+  bool batch_made_calls_ = false;
+  const JobHost host_;
+  Payload job_;  // the one under way; its memory serves them all
   JobRegistry registry_;
   std::optional<Surroundings> surroundings_;  // once the libraries are loaded
   std::optional<MemoryLimit> memory_limit_;   // likewise

@@ -20,7 +20,7 @@ namespace brood {
 namespace {
 
 // A job may have given the stream a buffer of its own, which is gone by now, and must not be flushed.
-void flush(std::ostream& stream, std::streambuf* own_buffer) {
+void flush_stream(std::ostream& stream, std::streambuf* own_buffer) {
   if (stream.rdbuf() != own_buffer) stream.rdbuf(own_buffer);
   stream.exceptions(std::ios::goodbit);
   stream.clear();
@@ -51,11 +51,15 @@ StandardOutput::StandardOutput(int pipe, std::string token)
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe has whole blocks otherwise
 }
 
+void StandardOutput::flush() {
+  if (device_ == 0) return;
+  flush_stream(std::cout, cout_);
+  flush_stream(std::clog, clog_);
+  std::fflush(stdout);
+}
+
 void StandardOutput::end_job(SlotRecord& record) {
   if (device_ == 0) return;
-  flush(std::cout, cout_);
-  flush(std::clog, clog_);
-  std::fflush(stdout);
   mend();
   // What it printed is still in the pipe, or has been read by now: the supervisor says so before it reads.
   int unread = 0;

@@ -18,8 +18,11 @@ class StandardOutput {
   // Puts `pipe`, which becomes ours, in place of 1 and 2; with -1 they stay as they are.
   StandardOutput(int pipe, std::string token);
 
-  // After a job, the last in the record: passes on what it left in buffers, puts back what it closed or replaced, and
-  // marks where its output ends, if it printed anything.
+  // Passes on what a job left in buffers; without a system call if that is nothing.
+  void flush();
+
+  // Then, for the job that is the last in the record: puts back what it closed or replaced, and marks where its output
+  // ends, if it printed anything.
   void end_job(SlotRecord& record);
 
  private:

@@ -39,13 +39,17 @@ Surroundings::Surroundings()
   std::fegetenv(&floating_point_);
 }
 
-void Surroundings::restore() const {
+void Surroundings::restore_own() const {
+  std::set_terminate(terminate_);
+  std::fesetenv(&floating_point_);
+}
+
+void Surroundings::restore_kernels() const {
   constexpr itimerval no_alarm{};
   setitimer(ITIMER_REAL, &no_alarm, nullptr);  // before its signal can do anything
   // To look whether one was changed would cost the same system call.
   for (const Disposition& noted : dispositions_) sigaction(noted.signal, &noted.action, nullptr);
   sigaltstack(&alternative_stack_, nullptr);
-  std::set_terminate(terminate_);
   sigprocmask(SIG_SETMASK, &mask_, nullptr);
   prctl(PR_SET_PDEATHSIG, parent_death_signal_);
   umask(umask_);
@@ -54,7 +58,6 @@ void Surroundings::restore() const {
   if (elsewhere && !directory_.empty() && chdir(directory_.c_str()) != 0) {
     // It is gone: the next job has none either way.
   }
-  std::fesetenv(&floating_point_);
 }
 
 bool Surroundings::still_the_worker() const { return getpid() == worker_; }

@@ -13,12 +13,14 @@ namespace brood {
 // What a worker relies on and a job may change: signal mask, the dispositions that matter to it (those of crashes too),
 // the alternative stack, the terminate handler, pending alarms, working directory, umask, floating-point environment,
 // and who is told of the supervisor's death.  Noted once the libraries are loaded and put back after each job, so that
-// nobody pays for what an earlier job left behind.
+// nobody pays for what an earlier job left behind.  What the process itself keeps is told apart from what the kernel
+// keeps: only a system call can have changed that.
 class Surroundings {
  public:
   Surroundings();
 
-  void restore() const;
+  void restore_own() const;
+  void restore_kernels() const;
 
   // False in a copy of the worker that a job has forked and let return.
   bool still_the_worker() const;

@@ -42,6 +42,7 @@ brood_test(unit/identity LINK brood_base)
 brood_test(unit/keys LINK brood_store)
 brood_test(unit/examples LINK brood_worker brood_test_support)
 add_dependencies(unit_examples_test brood_examples)
+brood_test(unit/syscall_watch LINK brood_worker)
 brood_test(unit/crash_handler LINK brood_worker)
 add_dependencies(unit_crash_handler_test brood_examples)
 set_target_properties(unit_crash_handler_test PROPERTIES ENABLE_EXPORTS ON)  # dladdr names its functions

@@ -710,7 +710,8 @@ BOOST_AUTO_TEST_CASE(what_a_job_did_to_the_handlers_is_undone_after_it) {
       const stack_t none{nullptr, SS_DISABLE, 0};
       sigaltstack(&none, nullptr);
       std::set_terminate([] { _exit(1); });
-      surroundings.restore();
+      surroundings.restore_own();
+      surroundings.restore_kernels();
       how();
     });
     BOOST_TEST(child.ended_by() != 0);

@@ -128,6 +128,7 @@ void run_job(StandardOutput& output, WorkerSlot& slot, const std::string& jid, c
   slot.begin(0, jid, "C", wall_now(), steady_now(), 0);
   job();
   slot.end(0, EntryState::succeeded);
+  output.flush();
   output.end_job(slot.record());
 }
 

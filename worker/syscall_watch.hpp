@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <csignal>
+
+#include <ucontext.h>
+
+namespace brood {
+
+// Knows whether a job has made a system call: only then can it have changed what the kernel keeps of the worker, and
+// putting that right costs more than twenty calls.  Linux' syscall user dispatch (prctl(2), 5.11) turns the first call
+// of a watched job into a SIGSYS, whose handler ends the watch and lets the call happen.  Calls of other threads go
+// unseen; but a job that starts one has made a call.
+//
+// Where the kernel has no such thing, where a library handles signals itself (its handler may block SIGSYS, and the
+// kernel then ends the process), and for a while after a job that was caught, every job is taken to have made calls.
+class SyscallWatch {
+ public:
+  // After install_crash_handler(), which handles the signal, and before any library is loaded.
+  SyscallWatch();
+
+  // For the calling thread, which must be the one that runs the jobs.
+  void begin_job();
+  // Whether the job has made a call, or may have.
+  bool end_job();
+
+ private:
+  bool may_switch_on();
+  bool handlers_are_ours() const;
+  void switch_to(bool on);
+
+  using Handlers = std::array<void (*)(int), NSIG>;
+  static Handlers handlers();
+
+  const Handlers ours_;
+  bool on_ = false;
+  bool possible_ = true;
+  bool handlers_checked_ = false;  // since the last job that made a call
+  int unwatched_ = 0;              // jobs that go unwatched from here on
+  int next_unwatched_ = 1;         // as many, should the next watched job be caught
+};
+
+// For signal handlers, first thing: what they call is no job's doing.  True when the signal was the watch's own, which
+// is dealt with.
+bool watched_call(const siginfo_t& info, ucontext_t& interrupted);
+void end_watch();
+
+}  // namespace brood

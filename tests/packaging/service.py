@@ -83,6 +83,16 @@ class Service:
         """Whether a line of the journal has all these parts."""
         return any(all(part in str(entry.get("MESSAGE")) for part in parts) for entry in self.journal())
 
+    def begin_a_job(self, name, place=STATE):
+        """A job that writes into the ledger when it begins and ends, and ends when it may: see let_jobs_end()."""
+        gate, ledger = f"{place}/jobs-may-end", f"{place}/ledger"
+        self.enqueue("Shell", f"echo S {name} >>{ledger}; until test -e {gate}; do sleep 0.02; done; echo D {name} >>{ledger}")
+        if not eventually(lambda: name in self.ledger("S", ledger)):
+            raise AssertionError(f"{name} did not begin:\n" + "\n".join(str(entry["MESSAGE"]) for entry in self.journal()))
+
+    def let_jobs_end(self, place=STATE):
+        self.machine.write(f"{place}/jobs-may-end", "")
+
     def shell(self, command):
         """Runs a command as a job; its exit status."""
         out = f"{STATE}/shell-status"

@@ -6,8 +6,10 @@ usage: systemd_test.py BUILD_DIRECTORY [TEST]...
 Exit status 77: no machine could be booted here, and the reason was said.
 """
 
+import json
 import pathlib
 import re
+import shlex
 import sys
 import unittest
 
@@ -91,12 +93,9 @@ class Journal(Unit):
 
 
 class Recovery(Unit):
-    def begin_a_long_job(self):
-        self.brood.enqueue("Ledger", LEDGER, "long", 1500)
-        self.assertSoon(lambda: self.brood.ledger("S"), ["long"])
-
     def is_recovered_once(self):
         """It is performed again, or is to be retried; and it is in no second place."""
+        self.brood.let_jobs_end()
         self.assertSoon(lambda: self.brood.says("event=supervisor_inherited"))
         self.assertSoon(lambda: int(self.brood.cli("zcard retry")) + len(self.brood.ledger("D")), 1)
         self.assertSoon(lambda: self.brood.cli("llen queue:default"), "0")
@@ -105,7 +104,7 @@ class Recovery(Unit):
 
     def test_a_supervisor_that_is_killed_is_started_again_and_its_jobs_are_recovered_once(self):
         self.start()
-        self.begin_a_long_job()
+        self.brood.begin_a_job("long")
         before = self.brood.main_pid
 
         machine.run(f"kill -KILL {before}")
@@ -116,7 +115,7 @@ class Recovery(Unit):
 
     def test_a_supervisor_that_hangs_is_ended_by_the_watchdog_and_started_again(self):
         self.start(drop_in="[Service]\nWatchdogSec=1\n")
-        self.begin_a_long_job()
+        self.brood.begin_a_job("long")
         before = self.brood.main_pid
 
         machine.run(f"kill -STOP {before}")
@@ -130,21 +129,24 @@ class Recovery(Unit):
 class Stop(Unit):
     def test_a_stop_lets_a_job_finish(self):
         self.start()
-        self.brood.enqueue("Ledger", LEDGER, "one", 800)
-        self.assertSoon(lambda: self.brood.ledger("S"), ["one"])
-        self.brood.stop()
+        self.brood.begin_a_job("one")
+        machine.run("systemctl stop --no-block brood")
+        self.assertSoon(lambda: self.brood.state, "deactivating")
+        self.assertSoon(lambda: self.brood.says("to=stopping"))
+        self.brood.let_jobs_end()
+        self.assertSoon(lambda: self.brood.state, "inactive")
         self.assertEqual(self.brood.ledger("D"), ["one"])
         self.assertEqual((self.brood.state, self.brood.show("Result"), self.brood.show("ExecMainStatus")), ("inactive", "success", "0"))
         self.assertEqual(machine.ask("pgrep -u brood", check=False), "", "a process is left")
 
     def test_a_job_that_does_not_finish_is_returned_and_performed_after_the_next_start(self):
         self.start('shutdown_timeout = "500ms"\n')
-        self.brood.enqueue("Ledger", LEDGER, "one", 3000)
-        self.assertSoon(lambda: self.brood.ledger("S"), ["one"])
+        self.brood.begin_a_job("one")
         self.brood.stop()
         self.assertEqual((self.brood.state, self.brood.show("Result")), ("inactive", "success"))
         self.assertEqual(self.brood.ledger("D"), [])
 
+        self.brood.let_jobs_end()
         self.brood.start()
 
         self.assertSoon(lambda: self.brood.ledger("D"), ["one"])
@@ -189,16 +191,22 @@ class Instances(Unit):
     def test_one_never_takes_the_other_for_dead(self):
         # Its supervisor's /proc is not to be seen from the other's sandbox.
         self.one.start()
-        ledger = f"{STATE}/one/ledger"
-        self.one.enqueue("Ledger", ledger, "one", 4000)
-        self.assertSoon(lambda: self.one.ledger("S", ledger), ["one"])
+        place = f"{STATE}/one"
+        self.one.begin_a_job("one", place)
+        identity = self.one.cli("hkeys brood:processes")
+        # A third one that is dead indeed: who has seen that has looked at all of them.
+        about = json.loads(self.one.cli(f"hget brood:processes {identity}"))
+        about["pid"] = 4194303
+        self.one.cli(f"hset brood:processes third:4194303:0 {shlex.quote(json.dumps(about))}")
 
         self.two.start()
 
-        self.assertSoon(lambda: self.one.ledger("D", ledger), ["one"])
-        self.assertEqual(self.one.ledger("S", ledger), ["one"])
+        self.assertSoon(lambda: self.two.says("event=supervisor_dead", "third:4194303:0"))
+        self.assertFalse(self.two.says("event=supervisor_dead", identity))
+        self.one.let_jobs_end(place)
+        self.assertSoon(lambda: self.one.ledger("D", f"{place}/ledger"), ["one"])
+        self.assertEqual(self.one.ledger("S", f"{place}/ledger"), ["one"])
         self.assertEqual(self.one.cli("zcard retry"), "0")
-        self.assertFalse(self.two.says("event=supervisor_dead"))
 
 
 class Sandbox(Unit):

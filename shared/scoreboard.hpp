@@ -45,6 +45,7 @@ struct alignas(64) SlotRecord {
   char capsule[64];                                            // its name, cut to fit
   std::atomic<std::uint64_t> processed_before, failed_before;  // the counters below when the worker was forked
   std::atomic<std::uint32_t> flags;                            // SlotFlag bits
+  std::atomic<std::uint32_t> waits_outside;                    // 1: not in Redis, which would not let go of the worker
   std::atomic<std::int64_t> spawned_at;                        // steady nanoseconds
   std::atomic<std::int64_t> rests_until;                       // steady nanoseconds; a vacant slot is not filled before
   std::atomic<std::uint32_t>

@@ -12,6 +12,8 @@
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/queue_sizes.hpp"
+#include "supervisor/idle_watch.hpp"
+#include "supervisor/queue_peek.hpp"
 #include "supervisor/send_scripts.hpp"
 
 namespace brood {
@@ -26,8 +28,6 @@ constexpr auto look_interval = 100ms;
 constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
 constexpr auto a_while = 10s;
 constexpr auto rare_look_interval = 1s;  // where each worker waits on the only queue that it has
-constexpr auto peek_timeout = 20s;
-constexpr auto reply_slack = 5s;
 constexpr auto deadline = 10s;
 
 constexpr std::chrono::milliseconds shortest_pause{1};
@@ -38,8 +38,6 @@ constexpr auto peek_again_after = 10s;
 constexpr auto look_at_type_again_after = 60s;
 constexpr auto between_reports = 60s;
 constexpr auto known_queues_last = 5s;
-constexpr auto time_to_heed = 250ms;  // for a worker that was woken
-constexpr auto time_to_wait = 50ms;   // for one that finds nothing to say what it waits on
 
 // By weight, where there are any; then as listed.
 std::vector<std::string> by_priority(const QueueOrder& order) {
@@ -55,26 +53,18 @@ std::vector<std::string> by_priority(const QueueOrder& order) {
 // Callbacks on the supervisor's own connection hold it weakly: an answer that comes after the end finds nobody.  Those
 // on the doorbells' connections end with them.
 struct Doorbell::State : std::enable_shared_from_this<State> {
-  struct Peek {
-    std::unique_ptr<AsyncConnection> connection;
-    std::string queue;
-    bool under_way = false;
-    SteadyTime needed{};  // when it last was
-  };
   // How long to leave a queue alone that has rung: longer each time that the same job lies there.
   struct Rest {
     std::size_t job = 0;  // a hash of it
     std::chrono::milliseconds pause{0};
     SteadyTime until{};
   };
-  // A worker that was woken is idle no more, until it says so again.
-  struct Woken {
-    IdleSign sign;
-    SteadyTime until;
-  };
-
   State(EventLoop& event_loop, AsyncConnection& connection, Setup with)
-      : loop(event_loop), redis(connection), setup(std::move(with)), next(loop, [this] { tick(); }) {
+      : loop(event_loop),
+        redis(connection),
+        setup(std::move(with)),
+        next(loop, [this] { tick(); }),
+        watch(setup.slots) {
     for (const CapsuleSettings& capsule : setup.capsules) {
       knows_all_queues |= capsule.follows_all_queues;
       has_a_choice |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
@@ -94,15 +84,13 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   SteadyTime queues_known{};
   bool asking_for_queues = false;
 
-  std::vector<IdleSign> signs;  // of the occupied slots, when the plan was made
+  IdleWatch watch;
   DoorbellPlan plan;
   bool plan_is_carried_out = false;
   SteadyTime changed_at{};
 
-  std::vector<std::unique_ptr<Peek>> peeks;
+  std::vector<std::unique_ptr<QueuePeek>> peeks;
   std::map<std::string, Rest> rests;
-  std::map<int, Woken> woken;
-  std::map<int, SteadyTime> not_waiting_since;  // idle workers
   std::set<std::string> no_lists;
   SteadyTime no_lists_until{}, no_lists_reported{};
   SteadyTime peeks_refused_until{}, refusal_reported{};
@@ -112,18 +100,17 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
 
   void tick();
   void replan();
-  void carry_out(SteadyTime now);
+  void carry_out(const std::vector<IdleWorker>& idle, SteadyTime now);
   std::chrono::milliseconds interval(SteadyTime now) const;
   void set_timer(SteadyTime now);
-  std::vector<IdleSign> read_signs();
-  std::vector<IdleWorker> idle_workers();
   bool wake_one(const std::string& queue);
 
   void refresh_queues(const std::vector<IdleWorker>& idle, SteadyTime now);
 
-  bool keep_peeking(const std::string& queue, SteadyTime now);
-  void answered(Peek& peek, const Result& result);
-  void rang(const std::string& queue, std::string_view job, SteadyTime now);
+  bool keep_peeking(const std::string& queue, const std::vector<IdleWorker>& idle, SteadyTime now);
+  QueuePeek::Candidate candidate_for(const std::string& queue, const std::vector<IdleWorker>& idle) const;
+  void answered(QueuePeek& peek, const QueuePeek::Answer& answer);
+  void rest(const std::string& queue, std::string_view job, SteadyTime now);
   void refused(std::string queue, const std::string& why, SteadyTime now);
   void leave_out(const std::vector<std::string>& found, SteadyTime now);
   void drop_unneeded(SteadyTime now);
@@ -140,12 +127,12 @@ void Doorbell::State::tick() {
   if (!redis.connected()) {
     // Redis may come back elsewhere.
     peeks.clear();
-    signs.clear();
+    watch.forget();
     plan = {};
     return next.start_in(look_interval);
   }
   const bool queues_are_old = knows_all_queues && now - queues_known >= known_queues_last;
-  const bool changed = read_signs() != signs || !plan_is_carried_out;
+  const bool changed = watch.changed() || !plan_is_carried_out;
   if (changed) changed_at = now;
   if (changed || queues_are_old)
     replan();
@@ -153,58 +140,29 @@ void Doorbell::State::tick() {
     set_timer(now);
 }
 
-// A worker that was woken counts as busy from then on: its own queue may need a doorbell at once.
-std::vector<IdleSign> Doorbell::State::read_signs() {
-  const SteadyTime now = steady_now();
-  std::vector<IdleSign> found;
-  for (const OccupiedSlot& slot : setup.slots()) {
-    IdleSign sign = idle_sign(*slot.record);
-    if (const auto known = woken.find(slot.slot); known != woken.end()) {
-      if (known->second.sign == sign && now < known->second.until)
-        sign = {};
-      else
-        woken.erase(known);
-    }
-    // On its way from a fetch that found nothing to its wait it is no business of ours.
-    if (!sign.idle || sign.waiting_client != 0)
-      not_waiting_since.erase(slot.slot);
-    else if (now - not_waiting_since.try_emplace(slot.slot, now).first->second < time_to_wait)
-      sign = {};
-    found.push_back(sign);
-  }
-  return found;
-}
-
-std::vector<IdleWorker> Doorbell::State::idle_workers() {
-  const std::vector<OccupiedSlot> slots = setup.slots();
-  signs = read_signs();
-  std::vector<IdleWorker> idle;
-  for (std::size_t i = 0; i < std::min(slots.size(), signs.size()); ++i) {
-    if (signs[i].idle) idle.push_back(idle_worker(slots[i]));
-  }
-  return idle;
-}
-
 void Doorbell::State::replan() {
   if (!listening || !redis.connected()) return;
   const SteadyTime now = steady_now();
-  const std::vector<IdleWorker> idle = idle_workers();
+  if (setup.may_let_go()) {
+    for (const OccupiedSlot& slot : setup.slots()) slot.record->waits_outside.store(0);
+  }
+  const std::vector<IdleWorker> idle = watch.look();
   refresh_queues(idle, now);
   if (now >= no_lists_until) no_lists.clear();
   plan = plan_doorbells(queues, idle, no_lists, now < peeks_refused_until ? 0 : most_doorbells);
-  carry_out(now);
+  carry_out(idle, now);
   drop_unneeded(now);
   set_timer(now);
 }
 
-void Doorbell::State::carry_out(SteadyTime now) {
+void Doorbell::State::carry_out(const std::vector<IdleWorker>& idle, SteadyTime now) {
   std::vector<std::string> to_look_at;
   bool all_peek = true;
   for (const std::string& queue : plan.doorbells) {
     const auto rest = rests.find(queue);
     if (rest != rests.end() && now < rest->second.until)
       all_peek = false;
-    else if (!keep_peeking(queue, now))
+    else if (!keep_peeking(queue, idle, now))
       to_look_at.push_back(queue);
   }
   to_look_at.insert(to_look_at.end(), plan.looked_at.begin(), plan.looked_at.end());
@@ -230,14 +188,22 @@ void Doorbell::State::set_timer(SteadyTime now) {
 
 // False: nobody can be.
 bool Doorbell::State::wake_one(const std::string& queue) {
-  const std::vector<IdleWorker> idle = idle_workers();
+  const std::vector<IdleWorker> idle = watch.look();
   plan_is_carried_out = false;
   const auto slot = worker_to_free(queue, queues, idle);
   if (!slot) return false;
+  watch.freed(*slot);
   for (const OccupiedSlot& occupied : setup.slots()) {
-    if (occupied.slot == *slot) woken[*slot] = {idle_sign(*occupied.record), steady_now() + time_to_heed};
+    if (occupied.slot != *slot) continue;
+    const bool waits_in_redis = occupied.record->waiting_client.load() != 0;
+    if (waits_in_redis && setup.may_let_go()) {
+      setup.let_go(*occupied.record);
+    } else {
+      // It gives its wait up, which costs it a quarter of a second and an incarnation: once.
+      if (waits_in_redis) occupied.record->waits_outside.store(1);
+      setup.wake(*slot);
+    }
   }
-  setup.wake(*slot);
   return true;
 }
 
@@ -272,54 +238,72 @@ void Doorbell::State::refresh_queues(const std::vector<IdleWorker>& idle, Steady
 // ---- Peeks
 
 // False when this queue has no doorbell now and must be looked at.
-bool Doorbell::State::keep_peeking(const std::string& queue, SteadyTime now) {
-  Peek* free = nullptr;
+bool Doorbell::State::keep_peeking(const std::string& queue, const std::vector<IdleWorker>& idle, SteadyTime now) {
+  QueuePeek* free = nullptr;
   for (const auto& peek : peeks) {
-    if (peek->under_way && peek->queue == queue) {
+    if (peek->under_way() && peek->queue() == queue) {
       peek->needed = now;
       return true;
     }
-    if (!peek->under_way && (!free || !free->connection->connected())) free = peek.get();
+    if (!peek->under_way() && (!free || !free->connected())) free = peek.get();
   }
   if (!free) {
     if (peeks.size() >= most_doorbells) return false;
-    free = peeks.emplace_back(std::make_unique<Peek>()).get();
-    free->connection = std::make_unique<AsyncConnection>(
-        loop.raw(), "brood-doorbell", AsyncConnection::Events{.connected = [this] { replan(); }, .disconnected = {}});
-    free->connection->open(redis.address());
+    free = peeks
+               .emplace_back(std::make_unique<QueuePeek>(
+                   loop, redis.address(),
+                   QueuePeek::Events{.connected = [this] { replan(); },
+                                     .answered = [this](QueuePeek& peek,
+                                                        const QueuePeek::Answer& answer) { answered(peek, answer); }}))
+               .get();
   }
   free->needed = now;
-  if (!free->connection->connected()) return false;
-  free->queue = queue;
-  free->under_way = true;
-  const std::string key = keys::queue(queue);
-  // Tail to tail: what is there stays where it is, also when a worker waits on the same queue meanwhile.
-  free->connection->send({"BLMOVE", key, key, "RIGHT", "RIGHT", std::to_string(peek_timeout.count())},
-                         peek_timeout + reply_slack, [this, free](const Result& result) { answered(*free, result); });
+  if (!free->connected()) return false;
+  free->begin(queue, candidate_for(queue, idle));
   return true;
 }
 
-void Doorbell::State::answered(Peek& peek, const Result& result) {
-  peek.under_way = false;
+// Rather somebody whom no other peek is to free.
+QueuePeek::Candidate Doorbell::State::candidate_for(const std::string& queue,
+                                                    const std::vector<IdleWorker>& idle) const {
+  if (!setup.may_let_go()) return {};
+  std::vector<IdleWorker> others = idle;
+  std::erase_if(others, [&](const IdleWorker& worker) {
+    return std::any_of(peeks.begin(), peeks.end(),
+                       [&](const auto& peek) { return peek->under_way() && peek->candidate().slot == worker.slot; });
+  });
+  auto slot = worker_to_free(queue, queues, others);
+  if (!slot) slot = worker_to_free(queue, queues, idle);
+  for (const IdleWorker& worker : idle) {
+    if (slot == worker.slot) return {worker.slot, worker.client};
+  }
+  return {};
+}
+
+void Doorbell::State::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
   if (!listening) return;
   const SteadyTime now = steady_now();
-  if (result.ok() && !result.reply.view().is_nil()) {
-    rang(peek.queue, result.reply.view().text(), now);
+  if (!answer.job.empty()) {
+    rest(peek.queue(), answer.job, now);
+    if (answer.freed)
+      watch.freed(peek.candidate().slot);
+    else
+      wake_one(peek.queue());
+    plan_is_carried_out = false;
   } else {
-    rests.erase(peek.queue);
+    rests.erase(peek.queue());
     // A lost connection is opened anew by itself.
-    if (result.error.empty() && !result.ok()) refused(peek.queue, result.why(), now);
+    if (!answer.refusal.empty()) refused(peek.queue(), answer.refusal, now);
   }
   replan();
 }
 
-void Doorbell::State::rang(const std::string& queue, std::string_view job, SteadyTime now) {
+void Doorbell::State::rest(const std::string& queue, std::string_view job, SteadyTime now) {
   Rest& rest = rests[queue];
   const std::size_t hash = std::hash<std::string_view>()(job);
   rest.pause = std::exchange(rest.job, hash) == hash ? 2 * rest.pause : shortest_pause;
   rest.pause = std::clamp(rest.pause, shortest_pause, longest_pause);
   rest.until = now + rest.pause;
-  wake_one(queue);
 }
 
 void Doorbell::State::refused(std::string queue, const std::string& why, SteadyTime now) {
@@ -344,7 +328,7 @@ void Doorbell::State::leave_out(const std::vector<std::string>& found, SteadyTim
 void Doorbell::State::drop_unneeded(SteadyTime now) {
   for (const auto& peek : peeks) {
     const auto& wanted = plan.doorbells;
-    if (peek->under_way && std::find(wanted.begin(), wanted.end(), peek->queue) != wanted.end()) peek->needed = now;
+    if (peek->under_way() && std::find(wanted.begin(), wanted.end(), peek->queue()) != wanted.end()) peek->needed = now;
   }
   std::erase_if(peeks, [&](const auto& peek) { return now - peek->needed >= connection_kept; });
 }

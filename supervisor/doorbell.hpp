@@ -20,8 +20,12 @@ class Doorbell {
   struct Setup {
     std::vector<CapsuleSettings> capsules;
     OccupiedSlots slots;
-    // Sends the slot's worker a byte and has Redis let go of it (Unblocking): it then fetches from all its queues.
+    // Has Redis let go of a worker that waits there (Unblocking): its fetch lies behind its wait already.
+    std::function<void(const SlotRecord& record)> let_go;
+    // Sends the slot's worker a byte: it then fetches from all its queues.
     std::function<void(int slot)> wake;
+    // False: Redis refuses to let go of anybody.  Workers are told to wait outside then, before they are woken.
+    std::function<bool()> may_let_go;
   };
   // Peeks on connections of its own, to the address that `redis` is connected to.
   Doorbell(EventLoop& loop, AsyncConnection& redis, Setup setup);

@@ -73,7 +73,8 @@ IdleSign idle_sign(const SlotRecord& record) {
 
 IdleWorker idle_worker(const OccupiedSlot& slot) {
   SlotSnapshot seen = snapshot(*slot.record);
-  return {slot.slot, slot.capsule, seen.waiting_client != 0 ? std::move(seen.queue) : std::string()};
+  if (seen.waiting_client == 0) return {.slot = slot.slot, .capsule = slot.capsule};
+  return {slot.slot, slot.capsule, std::move(seen.queue), seen.waiting_client};
 }
 
 }  // namespace brood

@@ -15,6 +15,7 @@ struct IdleWorker {
   int slot = 0;
   int capsule = 0;
   std::string waits_on = {};  // the queue that it waits on in Redis; empty: it does not wait there
+  std::uint64_t client = 0;   // as which it waits there
 };
 
 // The queues of each capsule, in order of priority.

@@ -17,6 +17,7 @@ constexpr auto deadline = 5s;
 constexpr auto between_attempts = 5ms;
 constexpr int most_attempts = 40;  // by then the worker has given its connection up
 constexpr auto between_reports = 60s;
+constexpr auto ask_again_after = 5min;
 
 }  // namespace
 
@@ -33,7 +34,7 @@ struct Unblocking::State : std::enable_shared_from_this<State> {
   AsyncConnection& redis;
   Timer next_round;
   std::vector<Attempt> pending;
-  SteadyTime last_report{};
+  SteadyTime last_report{}, refused_until{};
 
   void send(const Attempt& attempt);
   void try_again();
@@ -47,7 +48,12 @@ void Unblocking::State::send(const Attempt& attempt) {
              [weak = weak_from_this(), attempt](AsyncConnection::Result result) {
                const auto self = weak.lock();
                if (!self || !result.error.empty()) return;  // with Redis away nobody waits there for long
-               if (!result.ok()) return self->report(result.why());
+               if (!result.ok()) {
+                 const ErrorKind kind = classify_error(result.why());
+                 if (kind == ErrorKind::unauthorized || kind == ErrorKind::other)
+                   self->refused_until = steady_now() + ask_again_after;
+                 return self->report(result.why());
+               }
                // Not blocked: a job came first, or the wait is still on its way to Redis.
                if (result.reply.view().integer() != 0 || attempt.number == most_attempts) return;
                if (attempt.record->waiting_client.load() != attempt.client) return;
@@ -76,5 +82,7 @@ Unblocking::~Unblocking() { state_->next_round.stop(); }
 void Unblocking::unblock(const SlotRecord& record) {
   if (const std::uint64_t client = record.waiting_client.load(); client != 0) state_->send({&record, client, 1});
 }
+
+bool Unblocking::allowed() const { return steady_now() >= state_->refused_until; }
 
 }  // namespace brood

@@ -20,7 +20,7 @@ constexpr auto not_worth_a_line = 1s;  // the supervisor says at once that Redis
 constexpr auto report_interval = 60s;
 
 // How long one BLMOVE waits, and how much longer its reply may take.
-constexpr auto longest_wait = 10s;
+constexpr auto longest_wait = 30s;
 constexpr auto reply_slack = 5s;
 
 }  // namespace
@@ -184,9 +184,14 @@ void InFlight::hold_arrived(std::string payload) {
   slot_.set_fetched(1);
 }
 
-InFlight::Waited InFlight::wait_for_job() {
+InFlight::Waited InFlight::wait_for_job(const std::vector<std::string>& draw, int want) {
   const std::string list = keys::in_flight_list(setup_.identity, field_, batch_.queue);
-  const Command wait{"BLMOVE", keys::queue(batch_.queue), list, "RIGHT", "LEFT", std::to_string(longest_wait.count())};
+  std::vector<Command> commands{
+      {"BLMOVE", keys::queue(batch_.queue), list, "RIGHT", "LEFT", std::to_string(longest_wait.count())}};
+  if (!draw.empty()) {
+    const ScriptCall fetch = fetch_after_wait({setup_.identity, field_, number_, batch_.queue, draw, want});
+    commands.push_back(fetch_is_known_ ? fetch.evalsha() : fetch.eval());
+  }
   bool woken = false;
   const Patience patience{.longest = longest_wait + reply_slack,
                           .wake_fd = setup_.wake_fd,
@@ -204,13 +209,10 @@ InFlight::Waited InFlight::wait_for_job() {
         slot_.set_waiting_client(0);
         return Waited::nothing;
       }
-      const Reply reply = redis_.call_patiently(wait, patience);
+      const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
       slot_.set_waiting_client(0);
-      if (!reply.view().error().empty()) return Waited::refused;
-      if (reply.view().is_string()) {
-        hold_arrived(std::string(reply.view().text()));
-        return Waited::job;
-      }
+      const std::optional<Waited> waited = hold_what_came(replies, draw.size() <= max_queues_asked);
+      if (waited) return *waited;
       if (woken) return Waited::nothing;
     }
   } catch (const ConnectionLost&) {
@@ -220,6 +222,32 @@ InFlight::Waited InFlight::wait_for_job() {
     spent_ = true;
     return Waited::nothing;
   }
+}
+
+// The fetch was made even if the wait was refused.  nullopt: there is no job in any queue, as far as `all_were_asked`.
+std::optional<InFlight::Waited> InFlight::hold_what_came(const std::vector<Reply>& replies, bool all_were_asked) {
+  const ReplyView wait = replies.front().view();
+  if (replies.size() > 1) {
+    const ReplyView fetch = replies.back().view();
+    const ErrorKind refusal = classify_error(fetch.error());
+    fetch_is_known_ = refusal != ErrorKind::no_script;
+    all_were_asked &= refusal == ErrorKind::none;
+    if (refusal == ErrorKind::none) {
+      const Settled fetched = read_settled(fetch);
+      // What the wait brought is no longer ours either.  The next settle hears of it, and registers anew.
+      if (fetched.fenced) return Waited::nothing;
+      if (!fetched.nothing) {
+        hold(fetched);
+        return Waited::job;
+      }
+    }
+  }
+  if (wait.is_string()) {
+    hold_arrived(std::string(wait.text()));
+    return Waited::job;
+  }
+  if (!wait.error().empty()) return Waited::refused;
+  return all_were_asked ? std::nullopt : std::optional(Waited::nothing);
 }
 
 void InFlight::give_back_unbegun() {

@@ -69,7 +69,9 @@ class InFlight {
   // Waits in Redis, after a settle that found nothing and named a `wait_queue`, until a job comes.  A connection that
   // is lost meanwhile leaves open whether one did: then this incarnation is given up, by the ordinary recovery,
   // repeated until it is answered, and the next settle takes a new one.
-  Waited wait_for_job();
+  // With a `draw`, whoever is let go without a job of that queue has fetched from these at that very moment: the fetch
+  // lies in Redis behind the wait.
+  Waited wait_for_job(const std::vector<std::string>& draw = {}, int want = 1);
 
   // Returns the whole held batch, of which nothing may have been begun, to the head of its queue.
   void give_back_unbegun();
@@ -87,6 +89,7 @@ class InFlight {
   Settled settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
                  const std::string& wait_queue);
   std::uint64_t client_id();
+  std::optional<Waited> hold_what_came(const std::vector<Reply>& replies, bool all_were_asked);
   void hold_arrived(std::string payload);
   void leave_incarnation();
   Reply deliver(const ScriptCall& call);
@@ -102,6 +105,7 @@ class InFlight {
   std::string field_;
   std::uint64_t number_ = 0;
   bool registered_ = false;
+  bool fetch_is_known_ = true;                      // to Redis, the script behind a wait
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
   std::uint64_t client_id_ = 0, client_id_of_ = 0;  // and of which connection
   SteadyTime skipped_reported_{};

@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto quiet_wait = 1000ms;
-constexpr auto idle_poll = 100ms;         // where Redis does not let us wait
+constexpr auto idle_poll = 2s;            // outside of Redis: the supervisor looks and wakes us
 constexpr auto ask_to_wait_again = 10s;   // it may by then
 constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to let us go
 constexpr auto longest_unsettled = 50ms;  // of a success
@@ -105,12 +105,22 @@ class Worker {
     log::flush();
     if (!may_wait() || in_flight_.batch().queue.empty()) {
       control_.wait(idle_poll);
-    } else if (in_flight_.wait_for_job() == InFlight::Waited::refused) {
+    } else if (in_flight_.wait_for_job(other_queues(), batch_size_.want()) == InFlight::Waited::refused) {
       refused_at_ = steady_now();
     }
   }
 
-  bool may_wait() const { return !refused_at_ || steady_now() - *refused_at_ > ask_to_wait_again; }
+  // None where a job can only come from the queue waited on.
+  std::vector<std::string> other_queues() {
+    std::vector<std::string> draw = draw_.next();
+    if (draw.size() == 1 && draw.front() == in_flight_.batch().queue) draw.clear();
+    return draw;
+  }
+
+  bool may_wait() {
+    if (slot_.record().waits_outside.load() != 0) return false;
+    return !refused_at_ || steady_now() - *refused_at_ > ask_to_wait_again;
+  }
 
   // Somebody wants us while we wait in Redis: whoever it is has Redis let us go as well.
   std::optional<std::chrono::milliseconds> woken() {

@@ -33,7 +33,7 @@ struct Connection::State {
   std::uint64_t connections = 0;
 
   std::vector<Reply> exchange(std::span<const Command> commands);
-  Reply await(const Command& command, const Patience& patience);
+  std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
 
  private:
   void connect();
@@ -161,14 +161,20 @@ std::vector<Reply> Connection::State::exchange(std::span<const Command> commands
   });
 }
 
-Reply Connection::State::await(const Command& command, const Patience& patience) {
+std::vector<Reply> Connection::State::await(const std::vector<Command>& commands, const Patience& patience) {
   return closing_on_failure([&] {
-    stream->append(command);
+    for (const Command& command : commands) stream->append(command);
     stream->write_some();
+    std::vector<Reply> replies;
     SteadyTime deadline = steady_now() + patience.longest;
     int wake_fd = patience.wake_fd;
     for (;;) {
-      if (Reply reply = stream->next_reply()) return reply;
+      while (replies.size() < commands.size()) {
+        Reply reply = stream->next_reply();
+        if (!reply) break;
+        replies.push_back(std::move(reply));
+      }
+      if (replies.size() == commands.size()) return replies;
       if (steady_now() >= deadline) throw ConnectionLost("no reply within the deadline");
       const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
       pollfd watched[] = {{stream->fd(), static_cast<short>(POLLIN | unsent), 0}, {wake_fd, POLLIN, 0}};
@@ -188,7 +194,11 @@ Reply Connection::State::await(const Command& command, const Patience& patience)
   });
 }
 
-Reply Channel::call_patiently(const Command& command, const Patience&) { return call(command); }
+std::vector<Reply> Channel::call_patiently(const std::vector<Command>& commands, const Patience&) {
+  std::vector<Reply> replies;
+  for (const Command& command : commands) replies.push_back(call(command));
+  return replies;
+}
 
 Connection::Connection(RedisAddress address, Timeouts timeouts, std::string client_name)
     : state_(std::make_unique<State>()) {
@@ -203,8 +213,8 @@ Connection& Connection::operator=(Connection&&) noexcept = default;
 
 Reply Connection::call(const Command& command) { return std::move(state_->exchange({&command, 1}).front()); }
 
-Reply Connection::call_patiently(const Command& command, const Patience& patience) {
-  return state_->await(command, patience);
+std::vector<Reply> Connection::call_patiently(const std::vector<Command>& commands, const Patience& patience) {
+  return state_->await(commands, patience);
 }
 
 std::uint64_t Connection::connections() const { return state_->connections; }

@@ -41,8 +41,9 @@ class Channel {
   // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.
   virtual Reply call(const Command& command) = 0;
 
-  // As call(), for a command that waits in Redis.  Throws ConnectionLost when `patience` ends before the reply.
-  virtual Reply call_patiently(const Command& command, const Patience& patience);
+  // As call(), for a command that waits in Redis, and others that Redis is to run once that wait has ended: all are
+  // sent at once.  Throws ConnectionLost when `patience` ends before the last reply.
+  virtual std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience);
 
   // How often it has connected: something else now means another connection.
   virtual std::uint64_t connections() const { return 0; }
@@ -66,7 +67,7 @@ class Connection : public Channel {
   Connection& operator=(Connection&&) noexcept;
 
   Reply call(const Command& command) override;
-  Reply call_patiently(const Command& command, const Patience& patience) override;
+  std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override;
   std::uint64_t connections() const override;
   // Sends all commands at once and returns as many replies.  One deadline for all of them.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);

@@ -34,11 +34,26 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
   return call;
 }
 
+ScriptCall fetch_after_wait(const FetchAfterWait& fetch) {
+  ScriptCall call;
+  call.script = &scripts::fetch_after_wait;
+  call.keys = {keys::in_flight_hash(fetch.identity),
+               keys::in_flight_list(fetch.identity, fetch.field, fetch.wait_queue)};
+  for (std::size_t i = 0; i < fetch.draw.size() && i < max_queues_asked; ++i) {
+    call.keys.push_back(keys::queue(fetch.draw[i]));
+    call.keys.push_back(keys::in_flight_list(fetch.identity, fetch.field, fetch.draw[i]));
+  }
+  call.args = {fetch.field, std::to_string(fetch.number), fetch.wait_queue, std::to_string(fetch.want),
+               std::to_string(max_bytes_fetched)};
+  return call;
+}
+
 Settled read_settled(ReplyView reply) {
   Settled settled;
   const std::string_view status = reply[0].text();
   settled.fenced = status == "FENCED";
   settled.applied_before = status == "AGAIN";
+  settled.nothing = status == "NOTHING";
   settled.number = static_cast<std::uint64_t>(reply[1].integer());
   settled.queue = reply[2].text();
   for (std::size_t i = 0; i < reply[3].size(); ++i) settled.skipped.emplace_back(reply[3][i].text());

@@ -28,10 +28,23 @@ inline constexpr int max_bytes_fetched = 1 << 20;  // of one batch; a single lar
 
 ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now);
 
-// What the script answered.
+// A fetch without a settlement, for a worker that holds nothing: to be sent right behind the BLMOVE with which it waits
+// on `wait_queue`, and never again.
+struct FetchAfterWait {
+  std::string identity;
+  std::string field;
+  std::uint64_t number = 0;  // of the settle that named the queue waited on
+  std::string wait_queue;
+  std::vector<std::string> draw;  // at least one
+  int want = 1;
+};
+ScriptCall fetch_after_wait(const FetchAfterWait& fetch);
+
+// What the scripts answered.
 struct Settled {
   bool fenced = false;          // nothing was written: somebody else has recovered this incarnation
   bool applied_before = false;  // this very settle had been applied; nothing was written now
+  bool nothing = false;         // a fetch after a wait found nothing to do; nothing was written
   std::uint64_t number = 0;
   std::string queue;                  // of the list, or waited for; empty: none
   std::vector<std::string> skipped;   // queues that are no lists

@@ -145,8 +145,11 @@ BOOST_FIXTURE_TEST_CASE(a_user_without_client_unblock_is_served, Waiting) {
   const Names queues = queue_names(4);
   BroodProcess brood(redis, {.workers = 2, .queues = queues});
   BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
-  begin_one_by_one(queues, 3);
-  BOOST_TEST(eventually([&] { return ledger.done().size() == 12; }));
+  begin_one_by_one(queues, 6);
+  BOOST_TEST(eventually([&] { return ledger.done().size() == 24; }));
+  // To give up a wait costs a worker its incarnation: once, from then on it waits where it can be woken.
+  for (const auto& [field, value] : redis.hgetall(redis.keys("brood:inflight:*").front()))
+    BOOST_TEST(std::stoi(field.substr(field.find('.') + 1)) <= 4);
   brood.term();
   BOOST_TEST(brood.wait_exit(5s).value_or(-1) == 0, brood.log_tail());
   BOOST_TEST(jobs_in_flight(redis) == 0U);

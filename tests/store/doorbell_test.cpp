@@ -4,7 +4,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
+#include <thread>
 
 #include "tests/store/loop_with_redis.hpp"
 
@@ -36,6 +38,7 @@ struct Listening : LoopWithRedis {
   Scoreboard board = Scoreboard::in_memory(most_workers);
   int workers = 0;
   std::vector<int> woken;
+  bool may_let_go = true;
   bool search_in_vain = false;  // who is woken finds nothing and waits again
   std::optional<Doorbell> doorbell;
 
@@ -58,12 +61,23 @@ struct Listening : LoopWithRedis {
     doorbell.emplace(loop, connection,
                      Doorbell::Setup{.capsules = {std::move(capsule)},
                                      .slots = [this] { return slots(); },
+                                     .let_go = [this](const SlotRecord& record) { ring(slot_of(record)); },
                                      .wake =
                                          [this](int slot) {
-                                           woken.push_back(slot);
-                                           if (search_in_vain) wait_on(slot, "elsewhere");
-                                         }});
+                                           BOOST_TEST((board.slot(slot).waiting_client == 0U || !may_let_go));
+                                           ring(slot);
+                                         },
+                                     .may_let_go = [this] { return may_let_go; }});
     doorbell->listen();
+  }
+  void ring(int slot) {
+    woken.push_back(slot);
+    if (search_in_vain) wait_on(slot, "elsewhere");
+  }
+  int slot_of(const SlotRecord& record) {
+    int slot = 0;
+    while (&board.slot(slot) != &record) ++slot;
+    return slot;
   }
   std::vector<OccupiedSlot> slots() {
     std::vector<OccupiedSlot> found;
@@ -103,6 +117,37 @@ BOOST_FIXTURE_TEST_CASE(a_job_in_a_queue_that_nobody_waits_on_wakes_an_idle_work
   BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
   BOOST_TEST(woken.front() == 0);
   BOOST_TEST(!says("evalsha"));
+}
+
+BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listening) {
+  add_idle_worker("a");
+  Connection waiter(redis.address());
+  board.slot(0).waiting_client = static_cast<std::uint64_t>(waiter.call({"CLIENT", "ID"}).view().integer());
+  std::atomic<bool> let_go = false;
+  std::thread worker([&] {
+    let_go = waiter.call({"BLMOVE", "queue:a", "brood:inflight:me:0.1:a", "RIGHT", "LEFT", "8"}).view().is_nil();
+  });
+  const auto blocked = [&] {
+    return redis.command({"INFO", "clients"}).view().text().find("blocked_clients:2") != std::string_view::npos;
+  };
+  listen(capsule_of({"a", "b"}));
+  BOOST_CHECK(run_until(blocked));
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return let_go.load(); }, 2s));
+  worker.join();
+  run_for(50ms);
+  BOOST_TEST(woken.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(where_redis_lets_nobody_go_workers_are_told_to_wait_outside, Listening) {
+  add_idle_worker("a");
+  may_let_go = false;
+  listen(capsule_of({"a", "b"}));
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  BOOST_TEST(board.slot(0).waits_outside == 1U);
+  may_let_go = true;
+  BOOST_TEST(run_until([&] { return board.slot(0).waits_outside == 0U; }));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_job_that_is_there_already_wakes_one_too, Listening) {

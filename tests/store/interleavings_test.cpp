@@ -72,19 +72,20 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
     if (bad >= 10) break;
   }
 
-  BOOST_TEST_MESSAGE(
-      "commands " << coverage.commands << ", kills " << coverage.kills << ", host deaths " << coverage.host_deaths
-                  << ", lost replies " << coverage.lost_replies << ", fenced " << coverage.fenced << ", acknowledged "
-                  << coverage.acknowledged << ", charged " << coverage.charged << ", given back " << coverage.given_back
-                  << ", orphaned " << coverage.orphaned << ", taken back " << coverage.taken_back << ", retired "
-                  << coverage.retired << ", moved " << coverage.moved << ", waits " << coverage.waits << ", arrived "
-                  << coverage.arrived << ", refused " << coverage.waits_refused << ", given up " << coverage.waits_lost
-                  << ", given back while quieting " << coverage.quieted);
+  BOOST_TEST_MESSAGE("commands " << coverage.commands << ", kills " << coverage.kills << ", host deaths "
+                                 << coverage.host_deaths << ", lost replies " << coverage.lost_replies << ", fenced "
+                                 << coverage.fenced << ", acknowledged " << coverage.acknowledged << ", charged "
+                                 << coverage.charged << ", given back " << coverage.given_back << ", orphaned "
+                                 << coverage.orphaned << ", taken back " << coverage.taken_back << ", retired "
+                                 << coverage.retired << ", moved " << coverage.moved << ", waits " << coverage.waits
+                                 << ", arrived " << coverage.arrived << ", fetched behind a wait "
+                                 << coverage.fetched_behind << ", refused " << coverage.waits_refused << ", given up "
+                                 << coverage.waits_lost << ", given back while quieting " << coverage.quieted);
   if (seeds < 100) return;
   for (const long happened :
        {coverage.kills, coverage.host_deaths, coverage.lost_replies, coverage.fenced, coverage.acknowledged,
         coverage.charged, coverage.given_back, coverage.orphaned, coverage.taken_back, coverage.retired, coverage.moved,
-        coverage.arrived, coverage.waits_refused, coverage.waits_lost, coverage.quieted}) {
+        coverage.arrived, coverage.fetched_behind, coverage.waits_refused, coverage.waits_lost, coverage.quieted}) {
     BOOST_TEST(happened > 0);
   }
 }

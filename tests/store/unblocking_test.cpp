@@ -87,6 +87,7 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_is_survived, Waiting) {
   wait();
   unblocking->unblock(board.slot(0));
   run_for(50ms);
+  BOOST_TEST(!unblocking->allowed());
   BOOST_TEST(!ended);
   BOOST_TEST(connection.connected());
   redis.command({"LPUSH", "queue:a", "x"});

@@ -81,26 +81,13 @@ class UnreliableChannel : public Channel {
 
   void belong_to(Actor& actor) { actor_ = &actor; }
 
-  Reply call(const Command& command) override {
-    auto sent = std::make_shared<Sent>(Sent{command, {}, false, false});
-    if (rewrite_) rewrite_(sent->command, std::exchange(last_was_lost_, false));
-    wire_->push_back(sent);
-    waiting_ = sent;
-    while (!sent->answered && !sent->lost) actor_->yield();
-    actor_->yield();  // the reply has come, and can still be lost
-    waiting_.reset();
-    if (!sent->lost) return std::move(sent->reply);
-    last_was_lost_ = true;
-    ++losses_;
-    disconnect();
-    throw ConnectionLost("the test broke the connection");
-  }
+  Reply call(const Command& command) override { return std::move(call_all({command}).front()); }
 
   // A wait that ends without a job was ended by somebody who wants the worker.
-  Reply call_patiently(const Command& command, const Patience& patience) override {
-    Reply reply = call(command);
-    if (reply.view().is_nil()) patience.woken();
-    return reply;
+  std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override {
+    std::vector<Reply> replies = call_all(commands);
+    if (replies.front().view().is_nil()) patience.woken();
+    return replies;
   }
 
   void disconnect() override { wire_ = network_.connect(); }
@@ -116,6 +103,29 @@ class UnreliableChannel : public Channel {
   }
 
  private:
+  // All of them are on their way at once; Redis reads them one by one, and who knows how far it came.
+  std::vector<Reply> call_all(const std::vector<Command>& commands) {
+    std::vector<std::shared_ptr<Sent>> all;
+    for (const Command& command : commands) {
+      all.push_back(std::make_shared<Sent>(Sent{command, {}, false, false}));
+      if (rewrite_) rewrite_(all.back()->command, std::exchange(last_was_lost_, false));
+      wire_->push_back(all.back());
+    }
+    const std::shared_ptr<Sent> last = waiting_ = all.back();
+    while (!last->answered && !last->lost) actor_->yield();
+    actor_->yield();  // the reply has come, and can still be lost
+    waiting_.reset();
+    if (!last->lost) {
+      std::vector<Reply> replies;
+      for (const auto& sent : all) replies.push_back(std::move(sent->reply));
+      return replies;
+    }
+    last_was_lost_ = true;
+    ++losses_;
+    disconnect();
+    throw ConnectionLost("the test broke the connection");
+  }
+
   Network& network_;
   Rewrite rewrite_;
   std::shared_ptr<Wire> wire_;

@@ -337,7 +337,7 @@ void World::work(Worker& worker, Actor& actor) {
     const std::string wait_queue = want > 0 && chance(0.6) ? queues[random_() % queues.size()] : "";
     const InFlight::Batch& batch = in_flight.settle_and_fetch(std::exchange(outcomes, {}), draw, want, wait_queue);
     if (!wait_queue.empty() && batch.entries.empty()) {
-      wait(worker, in_flight);
+      wait(worker, in_flight, chance(0.5) ? std::vector<std::string>() : draw, want);
       if (!calm_ && !batch.entries.empty() && chance(0.1)) {  // it arrived while the worker quieted
         ++coverage_.quieted;
         in_flight.give_back_unbegun();
@@ -358,12 +358,13 @@ void World::work(Worker& worker, Actor& actor) {
   worker.in_flight = nullptr;
 }
 
-void World::wait(Worker& worker, InFlight& in_flight) {
+void World::wait(Worker& worker, InFlight& in_flight, const std::vector<std::string>& draw, int want) {
   ++coverage_.waits;
   const int losses = worker.channel->losses();
-  switch (in_flight.wait_for_job()) {
+  const std::string waited_on = in_flight.batch().queue;
+  switch (in_flight.wait_for_job(draw, want)) {
     case InFlight::Waited::job:
-      ++coverage_.arrived;
+      ++(in_flight.batch().queue == waited_on ? coverage_.arrived : coverage_.fetched_behind);
       break;
     case InFlight::Waited::refused:
       ++coverage_.waits_refused;

@@ -36,8 +36,8 @@ struct Broken {
 // How often things happened, over any number of runs: a rule is tested only if it was needed.
 struct Coverage {
   long commands = 0, kills = 0, host_deaths = 0, lost_replies = 0, fenced = 0, acknowledged = 0, charged = 0,
-       given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0, waits = 0, arrived = 0, waits_lost = 0,
-       waits_refused = 0, quieted = 0;
+       given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0, waits = 0, arrived = 0, fetched_behind = 0,
+       waits_lost = 0, waits_refused = 0, quieted = 0;
 };
 
 // One seed: three slots, three queues, 36 jobs, the product's own worker and recovery code, a real Redis, and
@@ -89,7 +89,7 @@ class World {
 
   // A worker's life, on its own thread.
   void work(Worker& worker, Actor& actor);
-  void wait(Worker& worker, InFlight& in_flight);
+  void wait(Worker& worker, InFlight& in_flight, const std::vector<std::string>& draw, int want);
   Outcome perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload);
   void wrote(Worker& worker);
   void rewrite(Command& command, bool last_was_lost) const;

@@ -1,0 +1,31 @@
+-- Fetches for a worker that was let go: sent right behind its BLMOVE, so that Redis runs it the moment that the wait
+-- ends, however it ends, and the worker need not come back to ask.
+-- KEYS[1] in-flight hash    KEYS[2] list of the queue waited on    KEYS[3...] queue and list for each queue asked, in order
+-- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle    ARGV[3] queue waited on
+-- ARGV[4] jobs wanted    ARGV[5] bytes wanted
+-- Returns {status, number, queue, {}, {fetched payloads, oldest first}}; status is OK, NOTHING (the wait itself brought a job,
+-- or no queue has one: nothing was written) or FENCED (somebody has recovered this incarnation).
+if redis.call("HGET", KEYS[1], ARGV[1]) ~= ARGV[2] .. " " .. ARGV[3] then return {"FENCED", "0", "", {}, {}} end
+local nothing = {"NOTHING", ARGV[2], ARGV[3], {}, {}}
+if redis.call("EXISTS", KEYS[2]) == 1 then return nothing end
+local queues = {}
+for i = 3, #KEYS, 2 do queues[#queues + 1] = KEYS[i] end
+if redis.call("EXISTS", unpack(queues)) == 0 then return nothing end
+for i, key in ipairs(queues) do
+  local list = KEYS[2 * i + 2]
+  if redis.call("TYPE", key).ok == "list" and redis.call("EXISTS", list) == 0 then
+    local jobs, bytes = {}, 0
+    local job = redis.call("RPOP", key)    -- first a write that frees memory: a full Redis lets the rest through
+    while job do
+      jobs[#jobs + 1] = job
+      bytes = bytes + #job
+      local following = #jobs < math.min(tonumber(ARGV[4]), 1000) and redis.call("LINDEX", key, -1)
+      job = following and bytes + #following <= tonumber(ARGV[5]) and redis.call("RPOP", key)
+    end
+    redis.call("LPUSH", list, unpack(jobs))
+    local number, queue = string.format("%.0f", tonumber(ARGV[2]) + 1), key:sub(7)
+    redis.call("HSET", KEYS[1], ARGV[1], number .. " " .. queue)
+    return {"OK", number, queue, {}, jobs}
+  end
+end
+return nothing

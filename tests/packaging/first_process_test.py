@@ -59,14 +59,18 @@ class FirstProcess(unittest.TestCase):
         self.assertTrue(eventually(done.exists), self.log_text())
 
     def children(self):
-        """What each child of brood is: {pid: state}."""
-        states = {}
+        """The children of brood by name, those that are to be reaped as "zombie"."""
+        names = []
         for child in pathlib.Path(f"/proc/{self.brood}/task/{self.brood}/children").read_text().split():
             try:
-                states[child] = pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+                state = pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+                names.append("zombie" if state == "Z" else machines.name_of(child))
             except OSError:
                 pass  # it has been reaped
-        return states
+        return sorted(names)
+
+    def is_left_with_its_own_children(self):
+        self.assertTrue(eventually(lambda: self.children() == ["brood: worker 0", "brood: worker 1", "redis-server"], 30), self.children())
 
     def stops_by(self, number):
         os.kill(self.brood, number)
@@ -89,16 +93,14 @@ class FirstProcess(unittest.TestCase):
         self.assertEqual(self.stops_by(signal.SIGTERM), 0, self.log_text())
 
     def test_it_reaps_what_is_left_to_it(self):
-        before = len(self.children())
         # Daemons that end by themselves, and one that does not.
         self.shell("for i in 1 2 3 4 5 6 7 8; do setsid sh -c 'sleep 0.0$$ & exit 3' & done; setsid sleep 1000 & wait %1")
-        self.assertTrue(eventually(lambda: len(self.children()) == before and "Z" not in self.children().values(), 30), self.children())
+        self.is_left_with_its_own_children()
         self.shell("true")  # it is well
 
     def test_it_reaps_what_somebody_who_came_in_from_outside_leaves(self):
-        before = len(self.children())
         subprocess.run(["nsenter", "--target", str(self.brood), "--pid", "sh", "-c", "for i in 1 2 3; do setsid sleep 0.0$i & done"], check=True)
-        self.assertTrue(eventually(lambda: len(self.children()) == before and "Z" not in self.children().values(), 30), self.children())
+        self.is_left_with_its_own_children()
 
     def test_a_crash_of_a_worker_is_no_end(self):
         self.enqueue("Segfault")

@@ -154,6 +154,45 @@ class Stop(Unit):
         self.assertEqual(self.brood.cli("zcard retry"), "0", "the job was charged for a stop")
 
 
+class Reload(Unit):
+    """A reload of the unit replaces the workers, one after the other, below a supervisor that goes on."""
+
+    def setUp(self):
+        super().setUp()
+        if machine.run("brood restart --help", check=False).returncode != 0:
+            self.skipTest("this brood knows no rolling restart")
+
+    def workers(self):
+        status = json.loads(machine.ask("brood status --json"))
+        return {worker["pid"] for worker in status["workers"] if worker["state"] in ("idle", "busy", "ready")}
+
+    def test_workers_are_replaced_with_the_new_configuration_and_no_job_is_disturbed(self):
+        self.start(workers=2)
+        self.assertSoon(lambda: len(self.workers()), 2)
+        supervisor, before = self.brood.main_pid, self.workers()
+        self.brood.begin_a_job("long")
+        self.brood.configure(workers=3)
+
+        machine.run("systemctl reload --no-block brood")
+
+        self.assertSoon(lambda: bool(self.workers() - before))
+        self.brood.let_jobs_end()
+        self.assertSoon(lambda: (len(self.workers()), self.workers() & before), (3, set()))
+        self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", supervisor, "0"))
+        self.assertEqual((self.brood.ledger("S"), self.brood.ledger("D")), (["long"], ["long"]))
+
+    def test_a_wrong_configuration_changes_nothing_and_is_said(self):
+        self.start()
+        supervisor, before = self.brood.main_pid, self.workers()
+        self.brood.configure("concurency = 3\n")
+
+        machine.run("systemctl reload brood", check=False)
+
+        self.assertSoon(lambda: self.brood.says('did you mean \\"concurrency\\"?') or self.brood.says('did you mean "concurrency"?'))
+        self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.workers()), ("active", supervisor, before))
+        self.assertEqual(self.brood.shell("true"), 0)
+
+
 class Instances(Unit):
     """brood@one and brood@two, on a Redis that wants a password, which they have as a credential."""
 

@@ -47,6 +47,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   bool beating = false;
   SteadyTime last_beat{};  // that was answered
   std::vector<RunningJob> shown;
+  bool shows_nothing = false;  // for certain: nothing need be cleared
   int slow_rtts = 0;
   bool failing = false;
   std::int64_t counters_refused = 0;  // said once
@@ -64,7 +65,8 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   void look_for_signals();
   void beat();
   void send(std::int64_t rtt_us);
-  void settle(SteadyTime sent, std::vector<RunningJob> running, Statistics::Counts counts, Results& results);
+  void settle(SteadyTime sent, bool shows_work, std::vector<RunningJob> running, Statistics::Counts counts,
+              Results& results);
   void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
   void end_beat();
   void heed(const std::vector<std::string>& signals);
@@ -135,32 +137,35 @@ void Heartbeat::State::beat() {
 void Heartbeat::State::send(std::int64_t rtt_us) {
   const std::vector<SeenSlot> slots = observe_slots();
   std::vector<RunningJob> running = what_runs(slots);
-  std::vector<ScriptCall> calls{work_entries(identity.name, busy_workers(slots)),
-                                send_beat(identity.name, describe(slots, running.size(), rtt_us))};
+  std::vector<ScriptCall> calls{send_beat(identity.name, describe(slots, running.size(), rtt_us))};
+  const bool shows_work = !running.empty() || !shows_nothing;
+  shows_nothing = false;
+  if (shows_work) calls.push_back(work_entries(identity.name, busy_workers(slots)));
   const Statistics::Counts counts = statistics.unflushed();
   if (!counts.empty()) calls.push_back(count_jobs(counts.processed, counts.failed, statistics_day(wall_now())));
 
   const SteadyTime sent = steady_now();
   send_scripts(redis, std::move(calls), deadline,
-               when_answered([sent, running = std::move(running), counts](State& self, Results& results) {
-                 self.settle(sent, std::move(running), counts, results);
+               when_answered([sent, shows_work, running = std::move(running), counts](State& self, Results& results) {
+                 self.settle(sent, shows_work, std::move(running), counts, results);
                }));
 }
 
-void Heartbeat::State::settle(SteadyTime sent, std::vector<RunningJob> running, Statistics::Counts counts,
-                              Results& results) {
-  if (!counts.empty()) settle_counts(counts, results[2]);
-  if (!results[1].ok()) {
-    say_failing(results[1].why());
+void Heartbeat::State::settle(SteadyTime sent, bool shows_work, std::vector<RunningJob> running,
+                              Statistics::Counts counts, Results& results) {
+  if (!counts.empty()) settle_counts(counts, results.back());
+  if (!results[0].ok()) {
+    say_failing(results[0].why());
     return end_beat();
   }
-  const BeatAnswer answer = read_beat(results[1].reply.view());
+  const BeatAnswer answer = read_beat(results[0].reply.view());
   last_beat = sent;
-  if (results[0].ok()) {
+  if (!shows_work || results[1].ok()) {
     shown = std::move(running);
+    shows_nothing = shown.empty();
     if (std::exchange(failing, false)) log::info("heartbeat_works_again");
   } else {
-    say_failing(results[0].why());
+    say_failing(results[1].why());
   }
   if (events.beaten) events.beaten(sent);
   end_beat();

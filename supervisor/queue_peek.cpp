@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto longest_peek = 60s;  // a candidate is freed in vain when it ends
+constexpr auto longest_peek = 240s;  // a candidate is freed in vain when it ends
 constexpr auto reply_slack = 5s;
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -26,12 +27,26 @@ constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
 
 std::string lock_lifetime_ms() { return std::to_string(std::chrono::milliseconds(lock_lifetime).count()); }
 
-// Until a score is due, rounded up to the timer's milliseconds; `most` when that is later than anybody would wait.
+// Until a score is due, rounded up by the timer to its milliseconds, and only there; `most` when that is later than
+// anybody would wait.
 nanoseconds until(double score, WallTime now, nanoseconds most) {
   const double seconds = score - epoch_seconds(now);
   if (!(seconds < std::chrono::duration<double>(most).count())) return most;
   if (seconds <= 0) return 0ns;
-  return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
+  return std::chrono::microseconds(static_cast<std::int64_t>(std::ceil(seconds * 1e6)));
+}
+
+// The number of processes, and the first member of each set from a score on.
+std::vector<Command> next_scores(const std::string& from) {
+  std::vector<Command> commands{{"SCARD", keys::processes}};
+  for (const std::string_view set : sets) {
+    commands.push_back({"ZRANGEBYSCORE", set, from, "+inf", "WITHSCORES", "LIMIT", "0", "1"});
+  }
+  return commands;
+}
+
+bool is_due(ReplyView first, WallTime now) {
+  return first.size() >= 2 && std::strtod(std::string(first[1].text()).c_str(), nullptr) <= epoch_seconds(now);
 }
 
 }  // namespace
@@ -57,14 +72,18 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
   WallTime now{};  // by Redis, when the look began, and by our own clock:
   SteadyTime began{};
   std::string set_error;
+  std::optional<std::size_t> expected;  // the set for whose known score the next look comes
+  std::size_t first_set = 0;            // that this look moves from
 
   // One streak of failures is said once.
   bool failing = false;
   nanoseconds error_pause = first_error_pause;
 
   void look();
+  void see_whether_due();
+  void take_lock();
   void begin(Results& results);
-  void move_set(std::size_t set);
+  void move_set(std::size_t moved_before);
   void ask_for_next();
   void plan(Results& results);
   void back_off(const std::string& error);
@@ -92,6 +111,33 @@ void Scheduler::State::look() {
   if (looking || stopped) return;
   looking = true;
   next_look.stop();
+  first_set = expected.value_or(0);
+  if (std::exchange(expected, std::nullopt))
+    take_lock();
+  else
+    see_whether_due();
+}
+
+// Nearly every poll finds nothing new: it shall cost Redis little.
+void Scheduler::State::see_whether_due() {
+  std::vector<Command> commands = next_scores("-inf");
+  commands.insert(commands.begin(), {"TIME"});
+  ask(commands, [](State& self, Results& results) {
+    self.now = redis_time(results[0].reply.view());
+    self.began = steady_now();
+    self.lock = Lock::none;
+    self.set_error.clear();
+    results.erase(results.begin());
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+      const AsyncConnection::Result& first = results[set + 1];
+      // A refusal is met again, and said, on the way to moving.
+      if (!first.ok() || is_due(first.reply.view(), self.now)) return self.take_lock();
+    }
+    self.plan(results);
+  });
+}
+
+void Scheduler::State::take_lock() {
   ask({{"TIME"},
        {"SET", keys::brood_scheduler, settings.identity, "NX", "PX", lock_lifetime_ms()},
        {"GET", keys::brood_scheduler}},
@@ -112,11 +158,12 @@ void Scheduler::State::begin(Results& results) {
   move_set(0);
 }
 
-void Scheduler::State::move_set(std::size_t set) {
-  if (set == sets.size()) return ask_for_next();
+void Scheduler::State::move_set(std::size_t moved_before) {
+  if (moved_before == sets.size()) return ask_for_next();
+  const std::size_t set = (first_set + moved_before) % sets.size();
   // A long row of batches keeps the lock; without one this expires nothing that matters.
   const Command keep_lock{"PEXPIRE", keys::brood_scheduler, lock_lifetime_ms()};
-  mover.move_all(std::string(sets[set]), now, keep_lock, [this, set](const DueMover::Done& done) {
+  mover.move_all(std::string(sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
     moved += done.moved;
     buried += done.buried;
     if (done.moved + done.buried > 0) {
@@ -127,17 +174,14 @@ void Scheduler::State::move_set(std::size_t set) {
       if (classify_error(done.error) != ErrorKind::other) return back_off(done.error);
       set_error = done.error;  // this set alone is at fault: a key of another type
     }
-    move_set(set + 1);
+    move_set(moved_before + 1);
   });
 }
 
 void Scheduler::State::ask_for_next() {
   // What is due but was left where it is waits for the next poll; while another holds the lock it waits for that.
   const std::string from = lock == Lock::of_another ? "-inf" : "(" + score_bound(now);
-  std::vector<Command> commands{{"SCARD", keys::processes}};
-  for (const std::string_view set : sets) {
-    commands.push_back({"ZRANGEBYSCORE", set, from, "+inf", "WITHSCORES", "LIMIT", "0", "1"});
-  }
+  std::vector<Command> commands = next_scores(from);
   if (lock == Lock::ours) commands.push_back({"DEL", keys::brood_scheduler});
   ask(commands, [](State& self, Results& results) { self.plan(results); });
 }
@@ -156,6 +200,7 @@ void Scheduler::State::plan(Results& results) {
     nanoseconds due_in = std::max<nanoseconds>(after_beginning - passed, 0ns);
     // The holder of the lock is moving it, or has crashed and its lock expires.
     if (lock == Lock::of_another) due_in = std::max<nanoseconds>(due_in, lock_lifetime);
+    if (due_in < pause) expected = set;
     pause = std::min(pause, due_in);
   }
   looking = false;

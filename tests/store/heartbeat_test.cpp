@@ -111,6 +111,25 @@ BOOST_FIXTURE_TEST_CASE(a_running_job_is_shown_with_its_own_bytes, Beating) {
   BOOST_TEST(redis.hget(name, "busy").value() == "0");
 }
 
+BOOST_FIXTURE_TEST_CASE(the_table_of_running_jobs_is_cleared_once, Beating) {
+  const auto cleared = [&] {
+    return redis.command({"INFO", "commandstats"}).view().text().find("cmdstat_del:") != std::string_view::npos;
+  };
+  redis.command({"HSET", name + ":work", "left", "by nobody"});
+  BOOST_TEST(beat());
+  BOOST_TEST(work().empty());
+  redis.command({"CONFIG", "RESETSTAT"});
+  BOOST_TEST(beat());
+  BOOST_TEST(!cleared());
+
+  run_a_job();
+  BOOST_TEST(beat());
+  slots[0].seen.entries[0] = EntryState::succeeded;
+  BOOST_TEST(beat());
+  BOOST_TEST(cleared());
+  BOOST_TEST(work().empty());
+}
+
 BOOST_FIXTURE_TEST_CASE(markup_in_a_running_job_is_neutralised, Beating) {
   SlotSnapshot& seen = run_a_job().seen;
   seen.class_flags = class_is_unsafe_html;

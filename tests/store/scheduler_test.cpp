@@ -88,6 +88,23 @@ BOOST_FIXTURE_TEST_CASE(what_was_pushed_since_is_found_by_polling, Scheduling) {
   BOOST_TEST(eventually_queued(1));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_poll_that_finds_nothing_due_takes_no_lock, Scheduling) {
+  add("schedule", redis_seconds() + 3600, job(1));
+  redis.command({"CONFIG", "RESETSTAT"});
+  start(20ms);
+  const auto stats = [&] { return std::string(redis.command({"INFO", "commandstats"}).view().text()); };
+  const auto polls = [&] {
+    const std::string text = stats(), before = "cmdstat_time:calls=";
+    const auto at = text.find(before);
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + before.size()));
+  };
+  BOOST_TEST(run_until([&] { return polls() >= 5; }));
+  BOOST_TEST(stats().find("cmdstat_set:") == std::string::npos);
+  BOOST_TEST(stats().find("cmdstat_del:") == std::string::npos);
+  add("schedule", 1, job(2));
+  BOOST_TEST(eventually_queued(1));
+}
+
 BOOST_FIXTURE_TEST_CASE(thousands_are_moved_in_order_and_each_once, Scheduling) {
   add_many("schedule", 3000);
   start();

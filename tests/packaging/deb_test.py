@@ -116,7 +116,8 @@ class Life(unittest.TestCase):
         self.assertEqual(machine.ask("ldd /usr/bin/brood | grep 'not found'", check=False), "")
 
         config = machine.root / "etc/brood/brood.toml"
-        config.write_text(f'require = ["{JOBS}/libexamples.so", "{JOBS}/libshell_jobs.so"]\n' + config.read_text().replace('\n#concurrency = 8', '\nconcurrency = 2'))
+        required = f'require = ["{JOBS}/libexamples.so", "{JOBS}/libshell_jobs.so"]\n'
+        config.write_text(required + config.read_text())
         machine.run("systemctl enable --quiet brood")
         self.brood.start()
         self.perform_a_job("first")

@@ -158,7 +158,8 @@ class Machine:
         self.console = open(self.directory / "console.log", "wb")
         self.nspawn = subprocess.Popen(command + ["systemd.unit=box.target"], stdin=subprocess.DEVNULL, stdout=self.console,
                                        stderr=subprocess.STDOUT, preexec_fn=self.enter_cgroups)
-        if not eventually(self.is_running, 30):
+        eventually(lambda: self.is_running() or self.nspawn.poll() is not None, 30)
+        if self.nspawn.poll() is not None or not self.is_running():
             console = (self.directory / "console.log").read_text(errors="replace")
             skip(f"systemd-nspawn boots no machine here:\n{console[-2000:]}")
 
@@ -186,8 +187,6 @@ class Machine:
         return all([remove_cgroup(cgroup) for cgroup in self.cgroups])
 
     def is_running(self):
-        if self.nspawn.poll() is not None:
-            return True  # at its end, which is_running's caller sees by the missing leader
         if not self.leader:
             children = pathlib.Path(f"/proc/{self.nspawn.pid}/task/{self.nspawn.pid}/children")
             self.leader = next((child for child in children.read_text().split() if name_of(child) == "systemd"), None)

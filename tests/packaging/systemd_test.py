@@ -15,7 +15,7 @@ import unittest
 
 import machine as machines
 from machine import eventually
-from service import JOBS, STATE, Service, install
+from service import STATE, Service, install
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = [ROOT / "packaging/systemd" / unit for unit in ("brood.service", "brood@.service")]
@@ -199,7 +199,7 @@ class Instances(Unit):
     def setUp(self):
         super().setUp()
         self.redis = "-p 6390 -a hush"
-        machine.run("systemctl reset-failed test-redis; systemd-run --quiet --unit=test-redis redis-server --port 6390 --save '' --requirepass hush", check=False)
+        machine.run("systemd-run --quiet --collect --unit=test-redis redis-server --port 6390 --save '' --requirepass hush")
         self.addCleanup(lambda: machine.run("systemctl stop test-redis", check=False))
         self.one, self.two = (Service(machine, f"brood@{name}", self.redis) for name in ("one", "two"))
         machine.write("/etc/brood/redis.password", "hush\n", mode=0o600)
@@ -260,7 +260,13 @@ class Sandbox(Unit):
         return float(re.search(r"Overall exposure level for \S+: ([\d.]+)", report)[1])
 
     def test_the_units_are_right(self):
-        self.assertEqual(machine.ask("systemd-analyze verify brood.service brood@one.service 2>&1"), "")
+        verify = "systemd-analyze verify brood.service brood@one.service 2>&1"
+        self.assertEqual(machine.ask(verify), "")
+        for example in sorted((ROOT / "packaging/systemd").glob("*.conf.example")):
+            with self.subTest(example=example.name):
+                self.brood.drop_in(example.read_text())
+                self.assertEqual(machine.ask(verify), "")
+                self.assertNotEqual(self.brood.show("DropInPaths"), "")
 
     def test_jobs_write_where_they_may_and_nowhere_else(self):
         self.start()
@@ -299,7 +305,8 @@ class Sandbox(Unit):
                 self.brood.clear()
 
     def test_the_example_of_a_closed_network_leaves_redis(self):
-        machine.run("ip address add 10.99.0.1/32 dev lo; systemd-run --quiet --unit=test-elsewhere redis-server --port 6391 --bind 0.0.0.0 --protected-mode no --save ''")
+        machine.run("ip address add 10.99.0.1/32 dev lo")
+        machine.run("systemd-run --quiet --collect --unit=test-elsewhere redis-server --port 6391 --bind 0.0.0.0 --protected-mode no --save ''")
         self.addCleanup(lambda: machine.run("systemctl stop test-elsewhere; ip address del 10.99.0.1/32 dev lo", check=False))
         self.start()
         self.assertEqual(self.brood.shell(f"{self.SPEAKS_LOCALLY} && {self.SPEAKS_ELSEWHERE}"), 0, self.brood.shell_output())

@@ -14,10 +14,12 @@ JOBS = "/usr/lib/brood/jobs"
 
 def install(machine, build):
     """What `cmake --install` brings, the user and directories that packages make of it, and libraries of jobs."""
+    # Whatever this machine has of its own.
+    machine.run("rm -rf /etc/brood /var/lib/brood /var/log/brood /usr/lib/brood /etc/systemd/system/brood*")
     subprocess.run(["cmake", "--install", build, "--prefix", "/usr"], check=True, stdout=subprocess.DEVNULL,
                    env={"DESTDIR": str(machine.root), "PATH": "/usr/bin:/bin"})
     jobs = machine.root / JOBS.lstrip("/")
-    jobs.mkdir(parents=True)
+    jobs.mkdir(parents=True, exist_ok=True)
     for library in ("worker/examples/libexamples.so", "tests/job_libraries/libunruly_jobs.so", "tests/job_libraries/libshell_jobs.so"):
         shutil.copy(build / library, jobs)
     machine.run("systemd-sysusers && systemd-tmpfiles --create brood.conf && systemctl daemon-reload")

@@ -30,6 +30,7 @@ enum class ControlByte : char {
   look_at_flags = '!',     // supervisor: your slot's flags, or its incarnation, have changed
   ready = 'R',             // worker: my libraries are loaded
   batching = 'B',          // worker: I begin to fetch more than one job at a time
+  left_wait = 'L',         // worker: a job came out of the queue that I waited on, where now perhaps nobody waits
   need_incarnation = 'I',  // worker: mine was recovered by somebody else
 };
 

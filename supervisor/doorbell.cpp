@@ -380,6 +380,11 @@ void Doorbell::listen() {
   state_->tick();
 }
 
+void Doorbell::look() {
+  state_->changed_at = steady_now();
+  state_->tick();
+}
+
 void Doorbell::stop() {
   state_->listening = false;
   state_->next.stop();

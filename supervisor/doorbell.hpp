@@ -36,6 +36,9 @@ class Doorbell {
   // Begins; and again whenever Redis is there again.  From then on it goes by itself.
   void listen();
 
+  // Looks now who waits where, and more often for a while: a worker has said ControlByte::left_wait.
+  void look();
+
   // Rings nobody any more, and closes its connections.
   void stop();
 

@@ -59,6 +59,7 @@ Supervisor::Supervisor(Setup setup)
                     .runtime_directory = setup.runtime_directory,
                     .all_ready = [this] { all_ready(); },
                     .batching = [this] { batch_watch_.look_for_a_while(); },
+                    .left_wait = [this] { doorbell_.look(); },
                     .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
       stack_log_(bodies_),
       recovery_(bodies_,

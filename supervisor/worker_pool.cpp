@@ -167,6 +167,9 @@ void WorkerPool::heard(int slot) {
       case ControlByte::batching:
         setup_.batching();
         break;
+      case ControlByte::left_wait:
+        setup_.left_wait();
+        break;
       default:
         log::error("worker_broke_protocol", {{"slot", slot}, {"worker_pid", table_[slot].pid}});
         lines(slot).control_watch.reset();

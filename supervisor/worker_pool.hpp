@@ -36,6 +36,7 @@ class WorkerPool {
     std::string runtime_directory;
     std::function<void()> all_ready;                // called once, when every worker has been ready at the same time
     std::function<void()> batching;                 // a worker holds more than one job
+    std::function<void()> left_wait;                // a worker waits on its queue no more
     std::function<void(const SlotRecord&)> let_go;  // has Redis let go of a worker that waits there
   };
   WorkerPool(EventLoop& loop, Setup setup);

@@ -31,6 +31,7 @@ constexpr auto ask_to_wait_again = 10s;   // it may by then
 constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to let us go
 constexpr auto longest_unsettled = 50ms;  // of a success
 constexpr auto say_batching_again = 500ms;
+constexpr auto say_left_wait_again = 5s;  // the doorbell looks often for longer than that
 
 class Worker {
  public:
@@ -93,11 +94,19 @@ class Worker {
     in_flight_.settle_and_fetch(take_outcomes(), draw, want,
                                 may_wait() && want > 0 ? draw_.wait_queue(seat_.number) : "");
     unsettled_ = false;
+    say_whether_batching();
+  }
+
+  void say_whether_batching() {
+    if (in_flight_.batch().entries.size() > 1)
+      say_now_and_then(ControlByte::batching, said_batching_, say_batching_again);
+  }
+
+  void say_now_and_then(ControlByte byte, SteadyTime& said, std::chrono::nanoseconds again) {
     const SteadyTime now = steady_now();
-    if (in_flight_.batch().entries.size() > 1 && now - said_batching_ > say_batching_again) {
-      control_.say(ControlByte::batching);
-      said_batching_ = now;
-    }
+    if (now - said <= again) return;
+    control_.say(byte);
+    said = now;
   }
 
   // In Redis, so that a job begins one hop after its push.
@@ -105,9 +114,15 @@ class Worker {
     log::flush();
     if (!may_wait() || in_flight_.batch().queue.empty()) {
       control_.wait(idle_poll);
-    } else if (in_flight_.wait_for_job(other_queues(), batch_size_.want()) == InFlight::Waited::refused) {
-      refused_at_ = steady_now();
+      return;
     }
+    const std::vector<std::string> draw = other_queues();
+    const InFlight::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want());
+    if (waited == InFlight::Waited::refused) refused_at_ = steady_now();
+    say_whether_batching();
+    // Otherwise everybody waits on the same queue.
+    if (waited == InFlight::Waited::job && !draw.empty())
+      say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   }
 
   // None where a job can only come from the queue waited on.
@@ -181,7 +196,7 @@ class Worker {
   QueueDraw draw_;
   InFlight in_flight_;
   BatchSize batch_size_;
-  SteadyTime said_batching_{};
+  SteadyTime said_batching_{}, said_left_wait_{};
   std::optional<SteadyTime> refused_at_;  // when Redis last did not let us wait
   std::vector<Outcome> outcomes_;
   std::optional<RecycleReason> recycling_;

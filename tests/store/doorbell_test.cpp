@@ -239,6 +239,18 @@ BOOST_FIXTURE_TEST_CASE(the_queue_of_a_worker_that_was_woken_gets_a_doorbell_at_
   BOOST_TEST(run_until([&] { return woken.size() == 2; }, 1s));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_queue_that_its_worker_says_it_has_left_gets_a_doorbell_at_once, Listening) {
+  add_idle_worker("a");
+  add_idle_worker("b");
+  listen(capsule_of({"a", "b"}));
+  BOOST_TEST(doorbell->connections() == 0);
+  begin_a_job(1);
+  doorbell->look();
+  BOOST_TEST(doorbell->connections() == 1);
+  push("b", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+}
+
 BOOST_FIXTURE_TEST_CASE(queues_beyond_the_doorbells_are_looked_at, Listening) {
   const Names queues = many_queues(420);
   add_idle_worker(queues[0]);

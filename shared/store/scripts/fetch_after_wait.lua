@@ -11,8 +11,14 @@ if redis.call("EXISTS", KEYS[2]) == 1 then return nothing end
 local queues = {}
 for i = 3, #KEYS, 2 do queues[#queues + 1] = KEYS[i] end
 if redis.call("EXISTS", unpack(queues)) == 0 then return nothing end
-for i, key in ipairs(queues) do
-  local list = KEYS[2 * i + 2]
+-- The first that exists is found by halves: a job waits for each call here.
+local first, last = 1, #queues
+while first < last do
+  local middle = math.floor((first + last) / 2)
+  if redis.call("EXISTS", unpack(queues, first, middle)) > 0 then last = middle else first = middle + 1 end
+end
+for i = first, #queues do
+  local key, list = queues[i], KEYS[2 * i + 2]
   if redis.call("TYPE", key).ok == "list" and redis.call("EXISTS", list) == 0 then
     local jobs, bytes = {}, 0
     local job = redis.call("RPOP", key)    -- first a write that frees memory: a full Redis lets the rest through

@@ -211,7 +211,7 @@ InFlight::Waited InFlight::wait_for_job(const std::vector<std::string>& draw, in
       }
       const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
       slot_.set_waiting_client(0);
-      const std::optional<Waited> waited = hold_what_came(replies, draw.size() <= max_queues_asked);
+      const std::optional<Waited> waited = hold_what_came(replies, draw.size() <= max_queues_asked_after_wait);
       if (waited) return *waited;
       if (woken) return Waited::nothing;
     }

@@ -39,7 +39,7 @@ ScriptCall fetch_after_wait(const FetchAfterWait& fetch) {
   call.script = &scripts::fetch_after_wait;
   call.keys = {keys::in_flight_hash(fetch.identity),
                keys::in_flight_list(fetch.identity, fetch.field, fetch.wait_queue)};
-  for (std::size_t i = 0; i < fetch.draw.size() && i < max_queues_asked; ++i) {
+  for (std::size_t i = 0; i < fetch.draw.size() && i < max_queues_asked_after_wait; ++i) {
     call.keys.push_back(keys::queue(fetch.draw[i]));
     call.keys.push_back(keys::in_flight_list(fetch.identity, fetch.field, fetch.draw[i]));
   }

@@ -35,9 +35,10 @@ struct FetchAfterWait {
   std::string field;
   std::uint64_t number = 0;  // of the settle that named the queue waited on
   std::string wait_queue;
-  std::vector<std::string> draw;  // at least one
+  std::vector<std::string> draw;  // at least one; at most max_queues_asked_after_wait are sent
   int want = 1;
 };
+inline constexpr std::size_t max_queues_asked_after_wait = 64;  // sent once a wait, not once a fetch
 ScriptCall fetch_after_wait(const FetchAfterWait& fetch);
 
 // What the scripts answered.

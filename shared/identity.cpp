@@ -178,13 +178,22 @@ std::uint64_t process_start_time(pid_t pid) {
   return start_time;
 }
 
+namespace {
+
+// Where /proc hides processes (hidepid, ProtectProc=), those of other users and of our own that cannot be dumped, as
+// supervisors cannot, one that is there but not to be seen may well be it: only what is known to be gone is gone.
+bool is_hidden(pid_t pid) {
+  const bool unseen = access(fmt::format("/proc/{}/stat", pid).c_str(), R_OK) != 0;
+  return unseen && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+}  // namespace
+
 bool process_lives(pid_t pid, std::uint64_t start_time) {
   if (start_time == 0 || pid <= 0) return false;
-  if (process_start_time(pid) == start_time) return true;
-  // Where /proc hides processes (hidepid, ProtectProc=), those of other users and of our own that cannot be dumped, as
-  // supervisors cannot, one that is there but not to be seen may well be it: only what is known to be gone is gone.
-  const bool hidden = access(fmt::format("/proc/{}/stat", pid).c_str(), R_OK) != 0;
-  return hidden && (kill(pid, 0) == 0 || errno == EPERM);
+  return process_start_time(pid) == start_time || is_hidden(pid);
 }
+
+bool pid_is_taken(pid_t pid) { return pid > 0 && (process_start_time(pid) != 0 || is_hidden(pid)); }
 
 }  // namespace brood

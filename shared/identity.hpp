@@ -31,4 +31,7 @@ std::uint64_t process_start_time(pid_t pid);
 // True while the very process (pid, start_time) lives.
 bool process_lives(pid_t pid, std::uint64_t start_time);
 
+// True while any process has this pid.
+bool pid_is_taken(pid_t pid);
+
 }  // namespace brood

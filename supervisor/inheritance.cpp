@@ -36,7 +36,7 @@ bool is_in_use(const Scoreboard& board) {
   const std::string name = board.identity();
   const std::size_t nonce = name.rfind(':');
   const std::size_t pid = nonce == name.npos || nonce == 0 ? name.npos : name.rfind(':', nonce - 1);
-  if (pid == name.npos || process_start_time(std::atoi(name.c_str() + pid + 1)) != 0) return true;
+  if (pid == name.npos || pid_is_taken(std::atoi(name.c_str() + pid + 1))) return true;
   for (int i = 0; i < board.slots(); ++i) {
     const SlotSnapshot seen = snapshot(board.slot(i));
     if (seen.pid > 0 && process_lives(seen.pid, seen.start_time)) return true;

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -36,11 +35,6 @@ pid_t pid_in(const std::string& identity) {
   pid_t pid = 0;
   std::from_chars(identity.data() + colon + 1, identity.data() + nonce, pid);
   return pid;
-}
-
-bool lives(pid_t pid) {
-  // Where /proc hides the processes of other users, one that is there but not to be seen may well be it.
-  return process_start_time(pid) != 0 || (kill(pid, 0) != 0 && errno == EPERM);
 }
 
 int milliseconds_until(SteadyTime deadline) {
@@ -120,7 +114,7 @@ std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
     try {
       const std::string identity = Scoreboard::open(path, false).identity();
       const pid_t pid = pid_in(identity);
-      if (pid > 0 && lives(pid)) found.push_back({identity, pid, control_socket_path(directory, identity)});
+      if (pid_is_taken(pid)) found.push_back({identity, pid, control_socket_path(directory, identity)});
     } catch (const std::exception&) {  // of another version, another user's, or gone this moment
     }
   }

@@ -317,6 +317,13 @@ class Sandbox(Unit):
         self.assertEqual(self.brood.shell(self.SPEAKS_LOCALLY), 0, self.brood.shell_output())
         self.assertNotEqual(self.brood.shell(self.SPEAKS_ELSEWHERE), 0)
 
+    def test_commands_find_the_supervisor_from_inside(self):
+        # Where its entry in /proc is not to be seen: so does ExecReload= ask it.
+        self.start()
+        inside = "-p User=brood -p ProtectProc=invisible -p PrivateUsers=yes -E RUNTIME_DIRECTORY=/run/brood"
+        asked = machine.run(f"systemd-run --quiet --pipe --wait {inside} brood kill 0123", check=False)
+        self.assertEqual(asked.returncode, 75, asked.stderr)
+
     def test_broods_own_filter_works_inside(self):
         self.start()
         self.assertEqual(self.brood.shell("grep -x 'NoNewPrivs:.*1' /proc/self/status && grep -x 'Seccomp:.*2' /proc/self/status"), 0)

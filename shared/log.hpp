@@ -34,6 +34,7 @@ struct Options {
   std::string file = {};  // empty: standard error
   bool journald = false;  // prefix each line with its <priority>, as systemd reads it from standard error
   bool colour = false;    // standard error is a terminal
+  bool operator==(const Options&) const = default;
 };
 
 // Opens the destination.  Call once per process before the first event; a forked child inherits it.

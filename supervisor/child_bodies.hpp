@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "shared/dump_request.hpp"
@@ -17,6 +18,8 @@ struct ChildBodies {
   std::function<int(const Estate&, RecoveryMode)> estate = {};
   std::function<int()> sweep = {};
   std::function<int(const std::vector<DumpRequest>&)> log_stacks = {};
+  // Tries what a worker would load; why it cannot be used, in a sentence, or nothing.
+  std::function<std::string()> check = {};
 };
 
 }  // namespace brood

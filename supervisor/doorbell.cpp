@@ -65,16 +65,12 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
         setup(std::move(with)),
         next(loop, [this] { tick(); }),
         watch(setup.slots) {
-    for (const CapsuleSettings& capsule : setup.capsules) {
-      knows_all_queues |= capsule.follows_all_queues;
-      has_a_choice |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
-      queues.push_back(capsule.follows_all_queues ? std::vector<std::string>() : by_priority(capsule.queues));
-    }
+    read_capsules();
   }
 
   EventLoop& loop;
   AsyncConnection& redis;
-  const Setup setup;
+  Setup setup;
   Timer next;
   bool listening = false;
 
@@ -98,6 +94,7 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   bool looking = false;
   SteadyTime next_look{};
 
+  void read_capsules();
   void tick();
   void replan();
   void carry_out(const std::vector<IdleWorker>& idle, SteadyTime now);
@@ -118,6 +115,17 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   void look_at(const std::vector<std::string>& wanted);
   void read_look(const std::vector<std::vector<std::string>>& asked, const std::vector<Result>& results);
 };
+
+void Doorbell::State::read_capsules() {
+  queues.clear();
+  knows_all_queues = has_a_choice = false;
+  for (const CapsuleSettings& capsule : setup.capsules) {
+    knows_all_queues |= capsule.follows_all_queues;
+    has_a_choice |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
+    queues.push_back(capsule.follows_all_queues ? std::vector<std::string>() : by_priority(capsule.queues));
+  }
+  queues_known = {};
+}
 
 // ---- The rhythm
 
@@ -383,6 +391,13 @@ void Doorbell::listen() {
 void Doorbell::look() {
   state_->changed_at = steady_now();
   state_->tick();
+}
+
+void Doorbell::set_capsules(std::vector<CapsuleSettings> capsules) {
+  state_->setup.capsules = std::move(capsules);
+  state_->read_capsules();
+  state_->watch.forget();
+  state_->replan();
 }
 
 void Doorbell::stop() {

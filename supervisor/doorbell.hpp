@@ -39,6 +39,9 @@ class Doorbell {
   // Looks now who waits where, and more often for a while: a worker has said ControlByte::left_wait.
   void look();
 
+  // From now on the slots' capsules are these.
+  void set_capsules(std::vector<CapsuleSettings> capsules);
+
   // Rings nobody any more, and closes its connections.
   void stop();
 

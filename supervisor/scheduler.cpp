@@ -53,12 +53,14 @@ bool is_due(ReplyView first, WallTime now) {
 
 // Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
 struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
-  State(EventLoop& loop, AsyncConnection& connection, Settings given)
-      : redis(connection),
+  State(EventLoop& event_loop, AsyncConnection& connection, Settings given)
+      : loop(event_loop),
+        redis(connection),
         settings(std::move(given)),
         mover(loop, connection, settings.dead_limits),
         next_look(loop, [this] { look(); }) {}
 
+  EventLoop& loop;
   AsyncConnection& redis;
   const Settings settings;
   DueMover mover;
@@ -231,6 +233,17 @@ Scheduler::Scheduler(EventLoop& loop, AsyncConnection& redis, Settings settings)
 Scheduler::~Scheduler() { stop(); }
 
 void Scheduler::look() { state_->look(); }
+
+// What was asked before finds nobody when it is answered; a batch that was sent may still be applied.
+void Scheduler::set(Settings settings) {
+  if (state_->stopped) return;
+  const std::shared_ptr<State> old = state_;
+  stop();
+  state_ = std::make_shared<State>(old->loop, old->redis, std::move(settings));
+  state_->moved = old->moved;
+  state_->buried = old->buried;
+  if (state_->redis.connected()) look();
+}
 
 void Scheduler::stop() {
   state_->stopped = true;

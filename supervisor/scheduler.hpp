@@ -30,6 +30,9 @@ class Scheduler {
   // Looks now, unless a look is under way, and from then on by itself: at the start, and when Redis came back.
   void look();
 
+  // Goes by these from now on, if it is not stopped, and looks at once.
+  void set(Settings settings);
+
   // Moves nothing more: Sidekiq's scheduler ends when a process quiets.  A batch under way may still be applied.
   void stop();
 

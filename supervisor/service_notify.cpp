@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "shared/clock.hpp"
 #include "shared/unique_fd.hpp"
 
 namespace brood {
@@ -24,6 +25,11 @@ ServiceNotify::ServiceNotify() {
 }
 
 void ServiceNotify::ready() { send("READY=1"); }
+// systemd takes the one that it waits for by its time.
+void ServiceNotify::reloading() {
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(steady_now().time_since_epoch());
+  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now.count()));
+}
 void ServiceNotify::stopping() { send("STOPPING=1"); }
 void ServiceNotify::watchdog() { send("WATCHDOG=1"); }
 

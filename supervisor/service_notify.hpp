@@ -12,6 +12,7 @@ class ServiceNotify {
   ServiceNotify();
 
   void ready();
+  void reloading();  // until ready() is called again
   void stopping();
   void status(const std::string& line);  // sent when it differs from the last one
   void watchdog();

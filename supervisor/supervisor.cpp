@@ -53,6 +53,7 @@ Supervisor::Supervisor(Setup setup)
     : config_(std::move(setup.config)),
       identity_(std::move(setup.identity)),
       bodies_(setup.bodies(config_)),
+      follow_(std::move(setup.follow)),
       signal_source_(loop_, [this](const signalfd_siginfo& signal) { signals_.push_back(signal); }),
       pool_(loop_, {.generation = std::make_shared<Generation>(Generation{1, config_, bodies_}),
                     .identity = identity_.name,
@@ -73,15 +74,12 @@ Supervisor::Supervisor(Setup setup)
       unblocking_(loop_, redis_.connection()),
       doorbell_(loop_, redis_.connection(),
                 {.capsules = config_->capsules,
-                 .slots = [this] { return pool_.occupied_slots(); },
+                 .slots = [this] { return pool_.fetching_slots(); },
                  .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); },
                  .wake = [this](int slot) { pool_.wake(slot); },
                  .may_let_go = [this] { return unblocking_.allowed(); }}),
       batch_watch_(loop_, redis_.connection(), identity_.name, [this] { return pool_.occupied_slots(); }),
-      scheduler_(loop_, redis_.connection(),
-                 {.identity = identity_.name,
-                  .poll = {.average_scheduled = config_->poll_interval},
-                  .dead_limits = {config_->dead_max_jobs, config_->dead_timeout.count()}}),
+      scheduler_(loop_, redis_.connection(), scheduler_settings()),
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
                  {.slots = [this] { return pool_.slots(); }, .quiet = [this] { return phase_ != Phase::running; }},
                  {.quiet = [this] { order(Order::quiet); },
@@ -108,14 +106,35 @@ Supervisor::Supervisor(Setup setup)
                          },
                      .looked = [this] { inheritance_.end_look(); }}),
       strays_([this](pid_t pid) { return belongs_to_us(pid); }),
+      restart_(loop_, pool_,
+               {.read_config = std::move(setup.read_config),
+                .bodies = std::move(setup.bodies),
+                .begun =
+                    [this] {
+                      if (pool_.was_ready()) service_.reloading();
+                    },
+                .capsules_changed = [this] { doorbell_.set_capsules(pool_.capsules()); },
+                .adopted = [this](const Generation& generation) { adopt(generation); },
+                .ended =
+                    [this] {
+                      if (pool_.was_ready()) service_.ready();
+                      report_status();
+                    }}),
+      verbs_(pool_, restart_,
+             {.identity = identity_.name,
+              .is_ours = [this](pid_t pid) { return belongs_to_us(pid); },
+              .phase = [this] { return phase_; },
+              .order = [this](Order wish) { order(wish); },
+              .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); }}),
       alarm_(loop_, [] {}) {
   // What dead workers leave behind becomes ours to end.
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));
   try {
-    control_socket_ =
-        std::make_unique<ControlSocket>(loop_, control_socket_path(setup.runtime_directory, identity_.name),
-                                        [this](const std::string& verb, const std::vector<std::string>& arguments,
-                                               const ControlSocket::Reply& reply) { asked(verb, arguments, reply); });
+    control_socket_ = std::make_unique<ControlSocket>(
+        loop_, control_socket_path(setup.runtime_directory, identity_.name),
+        [this](const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply) {
+          verbs_.heed(verb, arguments, reply);
+        });
   } catch (const std::runtime_error& error) {
     log::warn("no_control_socket", {{"reason", error.what()}});
   }
@@ -141,6 +160,8 @@ int Supervisor::run() {
     strays_.look(steady_now());
     kill_overdue_children();
     do_what_is_due();
+    restart_.advance(steady_now());
+    verbs_.advance();
     if (phase_ == Phase::running || phase_ == Phase::quiet) pool_.fill_vacant_places();
     if (redis_.connected()) recovery_.spawn_due(steady_now());
     advance_farewell();
@@ -149,6 +170,7 @@ int Supervisor::run() {
   // What is left in flight is recovered by what this file says of it.
   if (recovered_our_own()) pool_.remove_scoreboard();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
+  verbs_.stopped();
   return exit_code_;
 }
 
@@ -171,6 +193,10 @@ void Supervisor::heed(const signalfd_siginfo& signal) {
       break;
     case SIGTSTP:
       order(Order::quiet);
+      break;
+    case SIGHUP:
+    case SIGUSR1:
+      restart_workers();
       break;
     case SIGTTIN:
       stack_log_.write(pool_.ask_for_stacks());
@@ -196,6 +222,7 @@ void Supervisor::order(Order order) {
   phase_ = next_phase(phase_, order);
   if (phase_ == before) return;
   log::info("phase", {{"from", name_of(before)}, {"to", name_of(phase_)}});
+  restart_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   scheduler_.stop();
   doorbell_.stop();
   switch (phase_) {
@@ -218,27 +245,18 @@ void Supervisor::order(Order order) {
   report_status();
 }
 
-void Supervisor::asked(const std::string& verb, const std::vector<std::string>& arguments,
-                       const ControlSocket::Reply& reply) {
-  // Jobs run as our user, but they are not our operator.
-  if (belongs_to_us(reply.from_pid())) return reply.error("a worker has no say in this");
-  log::info("asked", {{"verb", verb}, {"from_pid", reply.from_pid()}});
-  if (verb == "kill") return asked_to_kill(arguments, reply);
-  reply.error("this version of brood knows no \"" + verb + "\"");
+void Supervisor::restart_workers() {
+  if (phase_ == Phase::running) return restart_.restart(std::nullopt);
+  log::warn("restart_refused", {{"reason", fmt::format("the supervisor is {}", name_of(phase_))}});
 }
 
-void Supervisor::asked_to_kill(const std::vector<std::string>& arguments, const ControlSocket::Reply& reply) {
-  static const std::map<std::string, Casualty::Fate> fates{
-      {"retry", Casualty::Fate::retry}, {"dead", Casualty::Fate::dead}, {"discard", Casualty::Fate::discard}};
-  if (arguments.size() != 2 || !fates.contains(arguments[1]))
-    return reply.error("kill takes the id of a job, and retry, dead or discard");
-  const auto ended = pool_.endings().end_job(arguments[0], fates.at(arguments[1]));
-  if (!ended) return reply.ok("null");  // no worker runs it now
-  const std::string answer =
-      fmt::format(R"({{"jid":{},"class":{},"queue":{},"slot":{},"pid":{},"age":{:.3f},"outcome":{}}})",
-                  json_string(arguments[0]), json_string(ended->job_class), json_string(ended->queue), ended->slot,
-                  ended->pid, std::chrono::duration<double>(ended->ran_for).count(), json_string(arguments[1]));
-  awaited_ends_[ended->pid] = [reply, answer] { reply.ok(answer); };
+void Supervisor::adopt(const Generation& generation) {
+  config_ = generation.config;
+  bodies_ = generation.bodies;
+  follow_(*config_);
+  scheduler_.set(scheduler_settings());
+  heartbeat_.set_facts(process_facts());
+  heartbeat_.beat();
 }
 
 void Supervisor::all_ready() {
@@ -262,7 +280,7 @@ void Supervisor::reap_children() {
     const SteadyTime now = steady_now();
     if (auto reaped = pool_.reap(pid, status, used, now)) {
       note_end(std::move(*reaped));
-    } else if (!recovery_.reaped(pid, status, now) && !stack_log_.reaped(pid)) {
+    } else if (!recovery_.reaped(pid, status, now) && !stack_log_.reaped(pid) && !restart_.reaped(pid, status)) {
       redis_.reaped(pid, status, now);  // or a job's orphan, of which nobody needs to know
     }
   }
@@ -272,8 +290,9 @@ void Supervisor::reap_children() {
 void Supervisor::note_end(WorkerPool::Reaped reaped) {
   strays_.look_soon();
   stray_deadline_ = steady_now() + time_for_strays;
-  if (auto awaited = awaited_ends_.extract(reaped.pid)) awaited.mapped()();
-  if (!reaped.was_ready && !reaped.end.in_order) note_failed_start(reaped.place);
+  verbs_.reaped(reaped.pid);
+  restart_.note_end(reaped, steady_now());
+  if (!reaped.ready_at && !reaped.end.in_order) note_failed_start(reaped.place);
   if (!reaped.casualty) return;
   if (reaped.end.cause) heartbeat_.statistics().count_failure();
   recovery_.add(std::move(*reaped.casualty));
@@ -282,7 +301,7 @@ void Supervisor::note_end(WorkerPool::Reaped reaped) {
 // Before the first worker is ever ready, every place failing means that none ever will be: a library or a configuration
 // that an operator must mend.
 void Supervisor::note_failed_start(int place) {
-  if (pool_.was_ready() || phase_ != Phase::running || pool_.ready() > 0) return;
+  if (pool_.was_ready() || phase_ != Phase::running || pool_.ready() > 0 || restart_.under_way()) return;
   failed_starts_.insert(place);
   if (static_cast<int>(failed_starts_.size()) < pool_.size()) return;
   log::error("no_worker_became_ready",
@@ -368,6 +387,7 @@ void Supervisor::keep_time() {
   if (phase_ == Phase::running || phase_ == Phase::quiet) sooner(pool_.next_refill());
   sooner(pool_.endings().next_end());
   sooner(strays_.next_look());
+  sooner(restart_.next_look());
   sooner(recovery_.next_kill());
   if (redis_.connected()) sooner(recovery_.next_start());
   if (farewell_ == Farewell::recovering || farewell_ == Farewell::stopping_redis) sooner(farewell_deadline_);
@@ -397,8 +417,11 @@ void Supervisor::redis_is_usable() {
 
 void Supervisor::report_status() {
   if (!service_.listening()) return;
-  std::string line =
-      fmt::format("{}: {} of {} workers, {} busy", name_of(phase_), pool_.ready(), pool_.size(), pool_.busy());
+  std::string line = fmt::format("{}: {} of {} workers, {} busy", name_of(phase_), pool_.ready(),
+                                 config_->concurrency(), pool_.busy());
+  if (const int finishing = pool_.finishing(); finishing > 0 && phase_ == Phase::running)
+    line += fmt::format(", {} finishing", finishing);
+  if (const std::string restart = restart_.status(); !restart.empty()) line += "; " + restart;
   if (redis_.is_away()) line += ", Redis is away";
   service_.status(line);
 }
@@ -417,12 +440,18 @@ ProcessFacts Supervisor::process_facts() const {
           .started_at = started_at_};
 }
 
+Scheduler::Settings Supervisor::scheduler_settings() const {
+  return {.identity = identity_.name,
+          .poll = {.average_scheduled = config_->poll_interval},
+          .dead_limits = {config_->dead_max_jobs, config_->dead_timeout.count()}};
+}
+
 // A sweep or another supervisor's estate that is still under way is begun anew by whoever starts next.
 bool Supervisor::recovered_our_own() const { return recovery_.fields_of(identity_.name).empty(); }
 
 bool Supervisor::belongs_to_us(pid_t pid) const {
-  return pid > 0 &&
-         (pool_.is_worker(pid) || recovery_.is_child(pid) || stack_log_.is_child(pid) || redis_.is_child(pid));
+  return pid > 0 && (pool_.is_worker(pid) || recovery_.is_child(pid) || stack_log_.is_child(pid) ||
+                     restart_.is_child(pid) || redis_.is_child(pid));
 }
 
 }  // namespace brood

@@ -13,6 +13,7 @@
 #include "shared/redis/address.hpp"
 #include "supervisor/batch_watch.hpp"
 #include "supervisor/control_socket.hpp"
+#include "supervisor/control_verbs.hpp"
 #include "supervisor/doorbell.hpp"
 #include "supervisor/embedded_redis.hpp"
 #include "supervisor/event_loop.hpp"
@@ -24,6 +25,7 @@
 #include "supervisor/process_pruning.hpp"
 #include "supervisor/recovery.hpp"
 #include "supervisor/redis_link.hpp"
+#include "supervisor/rolling_restart.hpp"
 #include "supervisor/scheduler.hpp"
 #include "supervisor/service_notify.hpp"
 #include "supervisor/stack_log.hpp"
@@ -44,6 +46,10 @@ class Supervisor {
     std::optional<EmbeddedRedis> embedded_redis;
     std::string runtime_directory;
     BodiesFor bodies;
+    // Reads the configuration anew, as it would be read at a start.  Throws ConfigError.
+    std::function<std::shared_ptr<const Config>()> read_config;
+    // The supervisor goes by this one from now on: for the log, and what the process is called.
+    std::function<void(const Config&)> follow;
   };
   explicit Supervisor(Setup setup);
   ~Supervisor();
@@ -61,8 +67,8 @@ class Supervisor {
   bool repeats_the_stop(pid_t sender);
   void redis_is_usable();
 
-  void asked(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
-  void asked_to_kill(const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
+  void restart_workers();
+  void adopt(const Generation& generation);
 
   // What is to be done, each turn.
   void reap_children();
@@ -81,12 +87,14 @@ class Supervisor {
 
   std::set<std::string> living_fields() const;
   ProcessFacts process_facts() const;
+  Scheduler::Settings scheduler_settings() const;
   bool recovered_our_own() const;
   bool belongs_to_us(pid_t pid) const;
 
   std::shared_ptr<const Config> config_;
   Identity identity_;
   ChildBodies bodies_;
+  const std::function<void(const Config&)> follow_;
   const WallTime started_at_ = wall_now();
 
   EventLoop loop_;
@@ -94,8 +102,6 @@ class Supervisor {
   SignalSource signal_source_;
   WorkerPool pool_;
   StackLog stack_log_;
-  std::unique_ptr<ControlSocket> control_socket_;        // none where it could not be made
-  std::map<pid_t, std::function<void()>> awaited_ends_;  // told when these workers are reaped
   ServiceNotify service_;
   Recovery recovery_;
   Inheritance inheritance_;
@@ -108,6 +114,9 @@ class Supervisor {
   ProcessPruning pruning_;
   OrphanWatch orphan_watch_;
   Strays strays_;
+  RollingRestart restart_;
+  ControlVerbs verbs_;
+  std::unique_ptr<ControlSocket> control_socket_;  // none where it could not be made
 
   Phase phase_ = Phase::running;
   Farewell farewell_ = Farewell::not_yet;

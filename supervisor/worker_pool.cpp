@@ -22,9 +22,6 @@ using namespace std::chrono_literals;
 constexpr int oom_score_of_workers = 300;
 constexpr auto slow_start = 10s;
 
-// In a rolling restart the old and the new worker hold a slot each, and some dead ones' wait for their recovery.
-int scoreboard_slots(const Config& config) { return 2 * config.concurrency() + 16; }
-
 // Both the worker and its supervisor say it: should the supervisor be killed right after the fork, its successor must
 // not take the worker for dead.  The pid last: who sees it may read the rest.
 void say_who_runs(SlotRecord& record, pid_t pid) {
@@ -37,9 +34,9 @@ void say_who_runs(SlotRecord& record, pid_t pid) {
 WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
     : loop_(loop),
       setup_(std::move(setup)),
+      generation_(setup_.generation->number),
       generations_{{setup_.generation->number, setup_.generation}},
-      scoreboard_(
-          Scoreboard::create(setup_.runtime_directory, setup_.identity, scoreboard_slots(*setup_.generation->config))),
+      scoreboard_(Scoreboard::create(setup_.runtime_directory, setup_.identity, slots_for(*setup_.generation->config))),
       table_(scoreboard_.slots()),
       lines_(static_cast<std::size_t>(scoreboard_.slots())),
       endings_(table_, scoreboard_, [this](int slot) { return config_of(slot).worker.timeout_grace; }),
@@ -155,10 +152,7 @@ void WorkerPool::heard(int slot) {
     switch (static_cast<ControlByte>(bytes[i])) {
       case ControlByte::ready:
         if (!table_[slot].ready_at) table_[slot].ready_at = steady_now();
-        if (!was_ready_ && table_.ready() == table_.kept()) {
-          was_ready_ = true;
-          setup_.all_ready();
-        }
+        say_when_all_are_ready();
         break;
       case ControlByte::need_incarnation:
         scoreboard_.slot(slot).incarnation.store(table_.assign_incarnation(slot));
@@ -178,6 +172,12 @@ void WorkerPool::heard(int slot) {
         return;
     }
   }
+}
+
+void WorkerPool::say_when_all_are_ready() {
+  if (was_ready_ || table_.ready() < table_.kept()) return;
+  was_ready_ = true;
+  setup_.all_ready();
 }
 
 void WorkerPool::tell_all(std::uint32_t flags) {
@@ -269,10 +269,10 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   record.pid.store(0);
   if (!found.casualty) recovered(*slot, taken.incarnation);
 
-  if (const ProcessTable::Place* const place = table_.place_of(*slot)) {
+  ProcessTable::Place* const place = table_.place_of(*slot);
+  if (place != nullptr) {
     const auto rest_before = place->rest;
-    const auto rest = table_.place_of(*slot)->policy.rest_after(now - taken.occupied_since, found.end.began_a_job,
-                                                                found.end.in_order);
+    const auto rest = place->policy.rest_after(now - taken.occupied_since, found.end.began_a_job, found.end.in_order);
     // One that dies again and again in the same way is said of once: when its rest has become longer.
     report(found.exit, found.end, taken, pid, rest, rest > 0ms && rest == rest_before);
     let_rest(taken.place, rest, now);
@@ -283,7 +283,9 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
                 .place = taken.place,
                 .pid = pid,
                 .end = std::move(found.end),
-                .was_ready = taken.ready_at.has_value(),
+                .status = status,
+                .fresh = place != nullptr && place->fresh,
+                .ready_at = taken.ready_at,
                 .casualty = std::move(found.casualty)};
 }
 

@@ -21,10 +21,14 @@
 #include "supervisor/occupied_slot.hpp"
 #include "supervisor/post_mortem.hpp"
 #include "supervisor/process_table.hpp"
+#include "supervisor/roll.hpp"
 #include "supervisor/running_jobs.hpp"
 #include "supervisor/worker_end.hpp"
 
 namespace brood {
+
+// In a rolling restart the old and the new worker have a slot each, and some dead ones' wait for their recovery.
+inline int slots_for(const Config& config) { return 2 * config.concurrency() + 16; }
 
 // The workers of one supervisor and all that it shares with them: their places, their slots in the scoreboard, their
 // pipes, and how each is filled, told, ended and reaped.  What becomes of a dead one's jobs is decided elsewhere.
@@ -68,11 +72,35 @@ class WorkerPool {
     int place;
     pid_t pid;
     WorkerEnd end;
-    bool was_ready;
-    std::optional<Casualty> casualty;  // what is to be recovered; nullopt: nothing
+    ExitStatus status;
+    bool fresh;                          // see bring()
+    std::optional<SteadyTime> ready_at;  // nullopt: it never was
+    std::optional<Casualty> casualty;    // what is to be recovered; nullopt: nothing
   };
   std::optional<Reaped> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
   void recovered(int slot, std::uint64_t incarnation);
+
+  // One generation after the other, or more or fewer of the same; see RollingRestart.  Between bring() or resize() and
+  // what ends it, adopt_fresh() or drop_fresh(), fresh places are there beside the old ones.
+  //
+  // Adds the places of a new generation, which nobody fills yet.  Throws std::system_error when there is no room for
+  // their records, and then nothing has changed.
+  void bring(std::shared_ptr<const Generation> generation);
+  // Adds places to one capsule of the present generation, or gives some of them up.  `generation` has its number, and
+  // the changed size in its configuration.  Throws as bring() does.
+  void resize(std::shared_ptr<const Generation> generation, int capsule);
+  const std::shared_ptr<const Generation>& present() const { return generations_.at(generation_); }
+  std::vector<RollPlace> roll_places() const;
+  void start(int place) { table_.places().at(place).state = ProcessTable::Place::State::kept; }
+  // Tells its worker, if there is one, to finish the job in hand and exit.
+  void give_up(int place);
+  void adopt_fresh();
+  // The workers of fresh places are told to finish, or, before they are ready, killed; those given up are taken back
+  // as far as they are still there, and replaced otherwise.
+  void drop_fresh();
+
+  // After drop_fresh(): the generation is as it was before resize().
+  void put_back(std::shared_ptr<const Generation> generation) { generations_[generation_] = std::move(generation); }
 
   // When a place is to be filled next; nullopt while none is vacant.
   std::optional<SteadyTime> next_refill() const;
@@ -88,6 +116,12 @@ class WorkerPool {
   std::vector<SeenSlot> slots() const;
   // Those with a worker that is ready.
   std::vector<OccupiedSlot> occupied_slots();
+  // Those of them that fetch; their capsule is an index into capsules().
+  std::vector<OccupiedSlot> fetching_slots();
+  // Of the present generation, and behind them those of the next one while it comes.
+  std::vector<CapsuleSettings> capsules() const;
+  // Workers that are told to finish and run a job still.
+  int finishing() const;
   // "<slot>.<incarnation>" of everything that may still hold jobs.
   std::set<std::string> living_fields() const;
   std::atomic<std::int64_t>& last_beat() { return scoreboard_.last_beat(); }
@@ -106,6 +140,10 @@ class WorkerPool {
   void heard(int slot);
   void tell(int slot, std::uint32_t flags);
   void mend_flags();
+  void finish(int slot);
+  void make_room(const Config& config);
+  void forget_generations();
+  void say_when_all_are_ready();
   void let_rest(int place, std::chrono::milliseconds rest, SteadyTime now);
   void report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
               std::chrono::milliseconds rest, bool said_before);
@@ -115,6 +153,8 @@ class WorkerPool {
 
   EventLoop& loop_;
   const Setup setup_;
+  std::uint32_t generation_;             // the present one's number
+  std::optional<std::uint32_t> coming_;  // the next one's, while it comes
   std::map<std::uint32_t, std::shared_ptr<const Generation>> generations_;
   Scoreboard scoreboard_;
   ProcessTable table_;

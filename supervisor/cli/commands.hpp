@@ -9,6 +9,10 @@ namespace brood {
 int enqueue_command(const std::vector<std::string>& args);
 int status_command(const std::vector<std::string>& args);
 int dump_command(const std::vector<std::string>& args);
+int quiet_command(const std::vector<std::string>& args);
+int stop_command(const std::vector<std::string>& args);
+int restart_command(const std::vector<std::string>& args);
+int scale_command(const std::vector<std::string>& args);
 int kill_command(const std::vector<std::string>& args);
 int bench_command(const std::vector<std::string>& args);
 

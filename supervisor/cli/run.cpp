@@ -36,9 +36,19 @@ std::vector<std::string> settings_without_effect(const Config& config) {
   const auto note = [&](bool is_set, const char* key) {
     if (is_set) keys.emplace_back(key);
   };
-  note(config.max_unavailable != Config{}.max_unavailable, "max_unavailable");
   note(!config.commands.empty(), "commands");
   return keys;
+}
+
+// In a child; empty: all of them can be loaded.
+std::string why_not_loadable(const Config& config) {
+  try {
+    JobRegistry registry;
+    for (const std::string& path : config.require) registry.load(path);
+    return "";
+  } catch (const LibraryError& error) {
+    return error.what();
+  }
 }
 
 // In a child: the supervisor's process loads no job library, not even to look at it.
@@ -122,6 +132,22 @@ void make_private_directory(const std::string& path) {
     throw std::runtime_error("the runtime directory " + path + " belongs to another user; set RUNTIME_DIRECTORY");
 }
 
+log::Options log_options(const Config& config) {
+  log::Options log = config.log;
+  log.journald = log.file.empty() && log::standard_error_is_the_journal();
+  log.colour = log.file.empty() && log::standard_error_takes_colour();
+  return log;
+}
+
+void warn_of(const Config& config) {
+  for (const std::string& warning : config.warnings) log::warn("configuration", {{"warning", warning}});
+  for (const std::string& key : settings_without_effect(config)) {
+    log::warn("setting_without_effect", {{"key", key}, {"reason", "this version of brood does not heed it"}});
+  }
+  if (config.require.empty())
+    log::warn("no_job_library", {{"hint", "name one with -r; every job will fail as an unknown class"}});
+}
+
 // Any process of the same user may read and write the memory of one that can be dumped; jobs are the same user.
 void shield_from_jobs(const Config& config) {
   check("prctl", prctl(PR_SET_DUMPABLE, 0));
@@ -138,19 +164,17 @@ int run_command(const RunOptions& options) {
   const RedisAddress redis = locate_redis(config.redis);
   if (options.check) return check_everything(config, redis);
 
-  log::Options log = config.log;
-  log.journald = log.file.empty() && log::standard_error_is_the_journal();
-  log.colour = log.file.empty() && log::standard_error_takes_colour();
+  log::Options log = log_options(config);
   log::open(log);
+  const auto follow_log = [&log](const Config& wanted) {
+    if (log_options(wanted) == log) return;
+    log::open(log_options(wanted));
+    log = log_options(wanted);
+  };
   shield_from_jobs(config);
-  for (const std::string& warning : config.warnings) log::warn("configuration", {{"warning", warning}});
-  for (const std::string& key : settings_without_effect(config)) {
-    log::warn("setting_without_effect", {{"key", key}, {"reason", "this version of brood does not heed it"}});
-  }
+  warn_of(config);
   if (geteuid() == 0)
     log::warn("running_as_root", {{"hint", "jobs run with all rights; a user of their own is safer"}});
-  if (config.require.empty())
-    log::warn("no_job_library", {{"hint", "name one with -r; every job will fail as an unknown class"}});
   if (config.capsules.empty()) throw ConfigError("no workers are configured");
 
   const std::string runtime = runtime_directory();
@@ -162,22 +186,43 @@ int run_command(const RunOptions& options) {
 
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
     return ChildBodies{
-        .worker = [=, &identity, &redis](const Seat& seat) { return run_worker(seat, *config, identity, redis); },
+        .worker =
+            [=, &identity, &redis](const Seat& seat) {
+              follow_log(*config);
+              return run_worker(seat, *config, identity, redis);
+            },
         .autopsy = [=, &redis](const std::vector<Casualty>& casualties,
                                RecoveryMode mode) { return run_autopsy(casualties, mode, *config, redis); },
         .estate = [=, &redis](const Estate& estate,
                               RecoveryMode mode) { return settle_estate(estate, mode, *config, redis); },
         .sweep = [&redis] { return sweep_stray_lists(redis); },
-        .log_stacks = log_stacks};
+        .log_stacks = log_stacks,
+        .check =
+            [=] {
+              follow_log(*config);
+              return why_not_loadable(*config);
+            }};
   };
 
-  set_process_title("brood: supervisor" + (config.tag.empty() ? "" : " " + config.tag));
-  Supervisor supervisor({.config = std::make_shared<const Config>(config),
-                         .identity = identity,
-                         .redis = redis,
-                         .embedded_redis = std::move(embedded),
-                         .runtime_directory = runtime,
-                         .bodies = bodies});
+  const auto name_process = [](const Config& named) {
+    set_process_title("brood: supervisor" + (named.tag.empty() ? "" : " " + named.tag));
+  };
+  name_process(config);
+  Supervisor supervisor(
+      {.config = std::make_shared<const Config>(config),
+       .identity = identity,
+       .redis = redis,
+       .embedded_redis = std::move(embedded),
+       .runtime_directory = runtime,
+       .bodies = bodies,
+       .read_config =
+           [&options] { return std::make_shared<const Config>(load_config(options.config_path, options.overrides)); },
+       .follow =
+           [&](const Config& adopted) {
+             follow_log(adopted);
+             warn_of(adopted);
+             name_process(adopted);
+           }});
   return supervisor.run();
 }
 

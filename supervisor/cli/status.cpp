@@ -7,6 +7,7 @@
 #include "shared/paths.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/control_client.hpp"
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/status_report.hpp"
 #include "supervisor/cli/terminal.hpp"
@@ -16,13 +17,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr auto longest_silence = 1s;
+
 constexpr const char* footer =
     R"(Processes, queues, totals and crashes come from Redis; workers and classes are those of this machine and user.
 With Redis away the latter are still shown, and the exit status is 69.)";
 
+// One that does not answer at once is left out: what its workers do is known without it.
+std::vector<JsonObject> ask_supervisors() {
+  std::vector<JsonObject> answers;
+  for (const LocalSupervisor& supervisor : local_supervisors(runtime_directory())) {
+    try {
+      const ControlAnswer answer = ask(supervisor, "status", {}, longest_silence);
+      if (answer.ok) answers.push_back(JsonObject::parse(answer.text));
+    } catch (const NoAnswer&) {
+    } catch (const BadJson&) {
+    }
+  }
+  return answers;
+}
+
 StatusReport look(const RedisAccess& access) {
   StatusReport report;
   report.machine = read_scoreboards(runtime_directory());
+  report.supervisors = ask_supervisors();
   try {
     const RedisAddress address = access.locate();
     report.address = address.without_password();

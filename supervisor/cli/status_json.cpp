@@ -73,14 +73,16 @@ std::string status_json(const StatusReport& report) {
   const auto total = [&](std::int64_t RedisStatus::*member) { return redis ? std::to_string(redis->*member) : "null"; };
   return fmt::format(
       R"({{"redis":{},"error":{},"processed":{},"failed":{},"enqueued":{},"scheduled":{},"retries":{},"dead":{},)"
-      R"("processes":{},"queues":{},"workers":{},"classes":{},"crashes":{}}})"
+      R"("processes":{},"queues":{},"supervisors":{},"workers":{},"classes":{},"crashes":{}}})"
       "\n",
       report.address.empty() ? "null" : json_string(report.address), redis ? "null" : json_string(report.error),
       total(&RedisStatus::processed), total(&RedisStatus::failed), total(&RedisStatus::enqueued),
       total(&RedisStatus::scheduled), total(&RedisStatus::retries), total(&RedisStatus::dead),
       redis ? json_list(redis->processes, json_of_process) : "null",
-      redis ? json_list(redis->queues, json_of_queue) : "null", json_list(report.machine.workers, json_of_worker),
-      json_list(report.machine.classes, json_of_class), redis ? json_list(redis->crashes, json_of_crash) : "null");
+      redis ? json_list(redis->queues, json_of_queue) : "null",
+      json_list(report.supervisors, [](const JsonObject& supervisor) { return supervisor.text(); }),
+      json_list(report.machine.workers, json_of_worker), json_list(report.machine.classes, json_of_class),
+      redis ? json_list(redis->crashes, json_of_crash) : "null");
 }
 
 }  // namespace brood

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "shared/job/json_object.hpp"
 #include "supervisor/cli/machine_status.hpp"
 #include "supervisor/cli/redis_status.hpp"
 #include "supervisor/cli/terminal.hpp"
@@ -15,6 +16,7 @@ struct StatusReport {
   std::optional<RedisStatus> redis;  // nullopt: it did not answer, and `error` says why
   std::string error;
   MachineStatus machine;
+  std::vector<JsonObject> supervisors = {};  // of this machine, as each says of itself
 };
 
 // For people.

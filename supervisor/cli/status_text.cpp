@@ -17,6 +17,8 @@ std::string age_text(double seconds) {
   return duration_text(std::chrono::milliseconds(static_cast<std::int64_t>(seconds) * 1000));
 }
 
+std::string ago(double at) { return age_text(std::max(0.0, epoch_seconds(wall_now()) - at)) + " ago"; }
+
 std::string latency_text(double seconds) {
   return seconds < 1 ? fmt::format("{}ms", static_cast<int>(seconds * 1000)) : age_text(seconds);
 }
@@ -71,6 +73,36 @@ std::string time_left(const WorkerStatus& worker) {
   return *worker.deadline_in > 0 ? latency_text(*worker.deadline_in) : "over";
 }
 
+std::string restart_text(const JsonObject& supervisor) {
+  const auto restart = JsonObject::parse(std::string(supervisor.raw("restart").value_or("{}")));
+  if (restart.truthy("under_way")) return restart.string("step").value_or("");
+  if (!restart.truthy("last")) return "";
+  const auto last = JsonObject::parse(std::string(*restart.raw("last")));
+  const std::string what = last.truthy("scale") ? "scale" : "restart", when = ago(last.number("at").value_or(0));
+  const std::string outcome = last.string("outcome").value_or("");
+  if (outcome == "done") return fmt::format("{} done {}", what, when);
+  const std::string how = outcome == "refused" ? "refused" : outcome == "rolled_back" ? "rolled back" : "given up";
+  return fmt::format("{} {} {}: {}", what, how, when, last.string("reason").value_or(""));
+}
+
+// A table cuts what is long, and why a restart failed is to be read whole.
+std::string supervisors_text(const std::vector<JsonObject>& supervisors, const Style& style) {
+  if (supervisors.empty()) return "";
+  std::string text = "\n" + style.bold("Supervisors of this machine") + "\n";
+  for (const JsonObject& supervisor : supervisors) {
+    text += fmt::format("  pid {}  {}  generation {}  {} of {} workers ready", supervisor.integer("pid").value_or(0),
+                        log::printable(supervisor.string("phase").value_or("")),
+                        supervisor.integer("generation").value_or(0), supervisor.integer("ready").value_or(0),
+                        supervisor.integer("concurrency").value_or(0));
+    if (const auto finishing = supervisor.integer("finishing").value_or(0); finishing > 0)
+      text += fmt::format("  {} finishing", finishing);
+    text += "\n";
+    if (const std::string restart = restart_text(supervisor); !restart.empty())
+      text += "    " + log::printable(restart) + "\n";
+  }
+  return text;
+}
+
 std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& style) {
   Table table({{"SLOT", Table::Align::right},
                {"PID", Table::Align::right},
@@ -116,8 +148,6 @@ std::string top_frame(const Crash& crash) {
   return frame.starts_with("#0 ") ? frame.substr(3) : frame;
 }
 
-std::string ago(double at) { return age_text(std::max(0.0, epoch_seconds(wall_now()) - at)) + " ago"; }
-
 std::string crashes_text(const std::vector<Crash>& crashes, const Style& style) {
   Table table({{"COUNT", Table::Align::right}, {"CLASS"}, {"ERROR"}, {"TOP FRAME"}, {"LAST"}, {"FINGERPRINT"}});
   for (std::size_t i = 0; i < std::min(crashes.size(), most_crashes); ++i) {
@@ -150,7 +180,8 @@ std::string last_crash_text(const Crash& crash, const Style& style) {
 }  // namespace
 
 std::string status_text(const StatusReport& report, const Style& style) {
-  const std::string machine = workers_text(report.machine.workers, style) + classes_text(report.machine.classes, style);
+  const std::string machine = supervisors_text(report.supervisors, style) +
+                              workers_text(report.machine.workers, style) + classes_text(report.machine.classes, style);
   if (!report.redis) return style.red("Redis is not available: ") + report.error + "\n" + machine;
   const RedisStatus& redis = *report.redis;
   std::string text = style.bold("Redis ") + report.address + "\n" + totals(redis, style) +

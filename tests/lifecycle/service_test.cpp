@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 
 #include "shared/check.hpp"
@@ -108,6 +109,32 @@ BOOST_AUTO_TEST_CASE(the_status_says_quiet) {
   brood.quiet();
   BOOST_TEST(systemd.status_says("quiet: 1 of 1 workers"));
   BOOST_TEST(systemd.count("STOPPING=1") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_is_told_from_its_beginning_to_its_end_and_the_status_says_why_it_was_refused) {
+  RedisServer redis;
+  ServiceManager systemd;
+  const TemporaryDirectory directory;
+  const std::string config = directory / "brood.toml";
+  std::ofstream(config) << "tag = \"one\"\n";
+  BroodProcess brood(redis, {.workers = 1, .arguments = {"-C", config}, .environment = systemd.environment()});
+  BOOST_REQUIRE(systemd.hears("READY=1"));
+  const auto reloadings = [&] {
+    const std::vector<std::string>& heard = systemd.heard();
+    return std::count_if(heard.begin(), heard.end(),
+                         [](const std::string& state) { return state.starts_with("RELOADING=1\nMONOTONIC_USEC="); });
+  };
+
+  brood.signal(SIGHUP);
+  BOOST_TEST(eventually([&] { return reloadings() == 1; }, 20s));
+  BOOST_TEST(eventually([&] { return systemd.count("READY=1") == 2; }, 20s), brood.log_tail());
+
+  std::ofstream(config) << "tga = \"two\"\n";
+  brood.signal(SIGHUP);
+  BOOST_TEST(systemd.status_says("the last restart was refused"), systemd.status());
+  BOOST_TEST(systemd.status_says("did you mean"), systemd.status());
+  BOOST_TEST(eventually([&] { return systemd.count("READY=1") == 3; }, 20s));
+  BOOST_TEST(reloadings() == 2);
 }
 
 BOOST_AUTO_TEST_CASE(the_status_says_that_redis_is_away_and_that_it_is_back) {

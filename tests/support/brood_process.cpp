@@ -100,7 +100,8 @@ BroodProcess::~BroodProcess() {
 
 void BroodProcess::start() {
   std::vector<std::string> arguments = options_.prefix;
-  arguments.insert(arguments.end(), {program, "run", "-c", std::to_string(options_.workers)});
+  arguments.insert(arguments.end(), {program, "run"});
+  if (options_.says_workers) arguments.insert(arguments.end(), {"-c", std::to_string(options_.workers)});
   for (const std::string& library : options_.libraries) arguments.insert(arguments.end(), {"-r", library});
   for (const std::string& queue : options_.queues) arguments.insert(arguments.end(), {"-q", queue});
   if (!options_.shutdown_timeout.empty()) arguments.insert(arguments.end(), {"-t", options_.shutdown_timeout});

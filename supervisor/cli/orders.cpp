@@ -1,0 +1,182 @@
+// quiet, stop, restart, scale: what the supervisor of this machine is told, and waited for.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/identity.hpp"
+#include "shared/job/json_object.hpp"
+#include "shared/log_line.hpp"
+#include "shared/paths.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_silence = 60s;  // it says every ten seconds what it waits for
+constexpr auto longest_exit = 10s;     // after its last word
+
+constexpr const char* footer =
+    R"(Exit status: 0 it is done; 69 no supervisor of this user runs here, or it does not answer; 75 not now: it is being
+stopped, or another restart is under way.)";
+constexpr const char* restart_footer =
+    R"(Exit status: 0 all workers are new; 69 no supervisor of this user runs here, or it does not answer; 70 the new workers
+failed and the old ones go on; 75 not now: it is quiet or being stopped; 78 the configuration or a job library was
+refused and nothing has changed.)";
+
+struct Order {
+  std::string verb;
+  std::vector<std::string> arguments = {};
+  bool json = false;
+  pid_t pid = 0;  // of the one that is meant; 0: the only one
+};
+
+void add_options(CLI::App& app, Order& order) {
+  app.add_option("--pid", order.pid, "The supervisor that is meant, where several run")->type_name("PID");
+  app.add_flag("--json", order.json, "Answer in JSON, for programs");
+}
+
+std::optional<LocalSupervisor> find_supervisor(const Order& order) {
+  std::vector<LocalSupervisor> found = local_supervisors(runtime_directory());
+  if (order.pid != 0) std::erase_if(found, [&](const LocalSupervisor& one) { return one.pid != order.pid; });
+  if (found.empty()) return std::nullopt;
+  if (found.size() == 1) return found.front();
+  std::vector<pid_t> pids;
+  for (const LocalSupervisor& one : found) pids.push_back(one.pid);
+  throw UsageError(fmt::format("several supervisors run here: say which one, --pid {}", fmt::join(pids, " or ")));
+}
+
+int status_of(const JsonObject& answer) {
+  const std::string outcome = answer.string("outcome").value_or("");
+  if (outcome == "done") return exit_status::ok;
+  if (outcome == "refused") return exit_status::configuration;
+  return outcome == "rolled_back" ? exit_status::internal : exit_status::try_again;
+}
+
+std::string failure_text(const JsonObject& answer) {
+  const std::string outcome = answer.string("outcome").value_or(""), reason = answer.string("reason").value_or("");
+  if (outcome == "refused") return "refused, and nothing has changed: " + reason;
+  if (outcome == "rolled_back") return "rolled back, and the old workers go on: " + reason;
+  return "not now: " + reason;
+}
+
+void wait_until_gone(pid_t pid, std::uint64_t start_time) {
+  const SteadyTime deadline = steady_now() + longest_exit;
+  while (process_lives(pid, start_time) && steady_now() < deadline) std::this_thread::sleep_for(5ms);
+}
+
+// `done` makes a sentence of the answer.
+int give(const Order& order, const std::function<std::string(const JsonObject&)>& done) {
+  const auto complain = [&](const std::string& sentence, int status) {
+    fmt::print(stderr, "brood {}: {}\n", order.verb, log::printable(sentence));
+    return status;
+  };
+  const auto supervisor = find_supervisor(order);
+  if (!supervisor) {
+    if (order.json) print("null\n");
+    return complain("no supervisor of this user runs on this machine", exit_status::unavailable);
+  }
+  const std::uint64_t start_time = process_start_time(supervisor->pid);
+  const auto progress = [&](const std::string& sentence) {
+    if (!order.json) fmt::print(stderr, "{}\n", log::printable(sentence));
+  };
+  try {
+    const ControlAnswer answer = ask(*supervisor, order.verb, order.arguments, longest_silence, progress);
+    if (!answer.ok) return complain(answer.text, exit_status::unavailable);
+    const JsonObject result = JsonObject::parse(answer.text);
+    const int status = status_of(result);
+    if (order.verb == "stop" && status == exit_status::ok) wait_until_gone(supervisor->pid, start_time);
+    if (order.json) print(result.text() + "\n");
+    if (status != exit_status::ok) return complain(failure_text(result), status);
+    if (!order.json) print(done(result) + "\n");
+    return status;
+  } catch (const NoAnswer& none) {
+    return complain(fmt::format("supervisor {}: {}", supervisor->pid, none.what()), exit_status::unavailable);
+  } catch (const BadJson& bad) {
+    return complain(fmt::format("supervisor {}: {}", supervisor->pid, bad.what()), exit_status::unavailable);
+  }
+}
+
+std::string took(const JsonObject& answer) { return fmt::format("{:.1f}s", answer.number("took").value_or(0)); }
+
+std::string still_finishing(const JsonObject& answer) {
+  const std::int64_t finishing = answer.integer("finishing").value_or(0);
+  if (finishing == 0) return "";
+  return finishing == 1 ? "; 1 that was there before finishes its job"
+                        : fmt::format("; {} that were there before finish their jobs", finishing);
+}
+
+std::string workers_text(const JsonObject& answer) {
+  const std::int64_t workers = answer.integer("workers").value_or(0);
+  return fmt::format("{} {}", workers, workers == 1 ? "worker" : "workers");
+}
+
+}  // namespace
+
+int quiet_command(const std::vector<std::string>& args) {
+  Order order{.verb = "quiet"};
+  CLI::App app("Has the supervisor of this machine fetch no more jobs, and waits until none runs.", "brood quiet");
+  add_options(app, order);
+  app.footer(footer);
+  refuse_arguments(parse_arguments(app, args));
+  return give(order, [](const JsonObject& answer) { return "quiet: no job runs any more, after " + took(answer); });
+}
+
+int stop_command(const std::vector<std::string>& args) {
+  Order order{.verb = "stop"};
+  bool now = false;
+  CLI::App app("Stops the supervisor of this machine, and waits until it is gone.", "brood stop");
+  app.add_flag("--now", now, "Wait for no running job: all go back to their queues");
+  add_options(app, order);
+  app.footer(footer);
+  refuse_arguments(parse_arguments(app, args));
+  if (now) order.arguments = {"now"};
+  return give(order, [](const JsonObject& answer) { return "stopped, after " + took(answer); });
+}
+
+int restart_command(const std::vector<std::string>& args) {
+  Order order{.verb = "restart"};
+  CLI::App app("Reads configuration and job libraries anew and replaces the workers one after the other.",
+               "brood restart");
+  add_options(app, order);
+  app.footer(restart_footer);
+  refuse_arguments(parse_arguments(app, args));
+  return give(order, [](const JsonObject& answer) {
+    return fmt::format("restarted: {} of generation {}, after {}{}", workers_text(answer),
+                       answer.integer("generation").value_or(0), took(answer), still_finishing(answer));
+  });
+}
+
+int scale_command(const std::vector<std::string>& args) {
+  Order order{.verb = "scale"};
+  std::string capsule = "default";
+  CLI::App app("Changes the number of workers until the next restart: brood scale N [OPTIONS]", "brood scale");
+  app.add_option("--capsule", capsule, "The capsule that is meant (default: default)")->type_name("NAME");
+  add_options(app, order);
+  app.footer(restart_footer);
+  const std::vector<std::string> words = parse_arguments(app, args);
+  if (words.empty()) throw UsageError("the number of workers is missing");
+  if (words.size() > 1) refuse_arguments({words[1]});
+  int workers = 0;
+  const auto [end, error] = std::from_chars(words[0].data(), words[0].data() + words[0].size(), workers);
+  if (error != std::errc{} || end != words[0].data() + words[0].size() || workers < 1)
+    throw UsageError(fmt::format("N must be a number of workers, not \"{}\"", log::printable(words[0])));
+  order.arguments = {words[0], capsule};
+  return give(order, [](const JsonObject& answer) {
+    return fmt::format("scaled: {}, after {}{}", workers_text(answer), took(answer), still_finishing(answer));
+  });
+}
+
+}  // namespace brood

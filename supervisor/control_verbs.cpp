@@ -1,0 +1,138 @@
+#include "supervisor/control_verbs.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <utility>
+
+#include "shared/job/json.hpp"
+#include "shared/log.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_silence = 10s;  // towards a client that waits
+constexpr int most_workers = 1'000;
+
+double seconds_since(SteadyTime then) { return std::chrono::duration<double>(steady_now() - then).count(); }
+
+std::string not_now(std::string_view why) {
+  return fmt::format(R"({{"outcome":"not_now","reason":{}}})", json_string(why));
+}
+
+}  // namespace
+
+ControlVerbs::ControlVerbs(WorkerPool& pool, RollingRestart& restart, Supervisor supervisor)
+    : pool_(pool), restart_(restart), supervisor_(std::move(supervisor)) {}
+
+void ControlVerbs::heed(const std::string& verb, const Arguments& arguments, const Reply& reply) {
+  if (verb == "status") return reply.ok(status());
+  // Jobs run as our user, but they are not our operator.
+  if (supervisor_.is_ours(reply.from_pid())) return reply.error("a worker has no say in this");
+  log::info("asked", {{"verb", verb}, {"from_pid", reply.from_pid()}});
+  if (verb == "quiet") return quiet(reply);
+  if (verb == "stop") return stop(arguments, reply);
+  if (verb == "restart") return restart(reply);
+  if (verb == "scale") return scale(arguments, reply);
+  if (verb == "kill") return kill(arguments, reply);
+  if (verb == "dump") {
+    supervisor_.log_stacks();
+    return reply.ok(fmt::format(R"({{"workers":{}}})", pool_.ready()));
+  }
+  reply.error("this version of brood knows no \"" + verb + "\"");
+}
+
+void ControlVerbs::quiet(const Reply& reply) {
+  if (await_quiet_.empty()) quiet_since_ = steady_now();
+  supervisor_.order(Order::quiet);
+  await_quiet_.push_back(reply);
+}
+
+void ControlVerbs::stop(const Arguments& arguments, const Reply& reply) {
+  const bool now = !arguments.empty() && arguments[0] == "now";
+  if (await_stop_.empty()) stop_since_ = steady_now();
+  await_stop_.push_back(reply);
+  const auto is_stopping = [&] { return supervisor_.phase() == Phase::stopping; };
+  // A second signal kills; a second one who asks waits with the first.
+  if (supervisor_.phase() == Phase::running || supervisor_.phase() == Phase::quiet) supervisor_.order(Order::stop);
+  if (now && is_stopping()) supervisor_.order(Order::stop);
+}
+
+void ControlVerbs::restart(const Reply& reply) {
+  if (supervisor_.phase() != Phase::running)
+    return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(supervisor_.phase()))));
+  restart_.restart(reply);
+}
+
+void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {
+  int workers = 0;
+  const auto read_number = [&](const std::string& text) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
+    return error == std::errc{} && end == text.data() + text.size() && workers >= 1 && workers <= most_workers;
+  };
+  if (arguments.size() != 2 || !read_number(arguments[0]))
+    return reply.error(fmt::format("scale takes a number from 1 to {} and the name of a capsule", most_workers));
+  if (supervisor_.phase() != Phase::running)
+    return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(supervisor_.phase()))));
+  restart_.scale(workers, arguments[1], reply);
+}
+
+void ControlVerbs::kill(const Arguments& arguments, const Reply& reply) {
+  static const std::map<std::string, Casualty::Fate> fates{
+      {"retry", Casualty::Fate::retry}, {"dead", Casualty::Fate::dead}, {"discard", Casualty::Fate::discard}};
+  if (arguments.size() != 2 || !fates.contains(arguments[1]))
+    return reply.error("kill takes the id of a job, and retry, dead or discard");
+  const auto ended = pool_.endings().end_job(arguments[0], fates.at(arguments[1]));
+  if (!ended) return reply.ok("null");  // no worker runs it now
+  const std::string answer =
+      fmt::format(R"({{"jid":{},"class":{},"queue":{},"slot":{},"pid":{},"age":{:.3f},"outcome":{}}})",
+                  json_string(arguments[0]), json_string(ended->job_class), json_string(ended->queue), ended->slot,
+                  ended->pid, std::chrono::duration<double>(ended->ran_for).count(), json_string(arguments[1]));
+  awaited_ends_[ended->pid] = [reply, answer] { reply.ok(answer); };
+}
+
+void ControlVerbs::reaped(pid_t worker) {
+  if (auto awaited = awaited_ends_.extract(worker)) awaited.mapped()();
+}
+
+void ControlVerbs::advance() {
+  if (await_quiet_.empty() && await_stop_.empty()) return;
+  if (pool_.busy() == 0) {
+    const std::string answer = fmt::format(R"({{"outcome":"done","took":{:.3f}}})", seconds_since(quiet_since_));
+    for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(answer);
+  }
+  const std::string sentence = busy_sentence();
+  if (sentence == told_ && steady_now() - told_at_ < longest_silence) return;
+  told_ = sentence;
+  told_at_ = steady_now();
+  for (const auto* clients : {&await_quiet_, &await_stop_}) {
+    for (const Reply& client : *clients) client.progress(sentence);
+  }
+}
+
+void ControlVerbs::stopped() {
+  const std::string answer = fmt::format(R"({{"outcome":"done","took":{:.3f}}})", seconds_since(stop_since_));
+  for (const Reply& client : std::exchange(await_stop_, {})) client.ok(answer);
+  for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(not_now("it has stopped"));
+}
+
+std::string ControlVerbs::busy_sentence() const {
+  const int busy = pool_.busy();
+  if (busy > 0)
+    return fmt::format("{}: {} {} still", name_of(supervisor_.phase()), busy, busy == 1 ? "job runs" : "jobs run");
+  return fmt::format("{}: no job runs", name_of(supervisor_.phase()));
+}
+
+std::string ControlVerbs::status() const {
+  return fmt::format(
+      R"({{"identity":{},"pid":{},"phase":{},"generation":{},"concurrency":{},"ready":{},"busy":{},"finishing":{},)"
+      R"("restart":{}}})",
+      json_string(supervisor_.identity), getpid(), json_string(name_of(supervisor_.phase())),
+      restart_.present()->number, restart_.present()->config->concurrency(), pool_.ready(), pool_.busy(),
+      pool_.finishing(), restart_.json());
+}
+
+}  // namespace brood

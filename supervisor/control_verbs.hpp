@@ -1,0 +1,67 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "supervisor/control_socket.hpp"
+#include "supervisor/phase.hpp"
+#include "supervisor/rolling_restart.hpp"
+#include "supervisor/worker_pool.hpp"
+
+namespace brood {
+
+// What a supervisor does for its command line, and whom it still owes an answer:
+//
+//   status                   an object: phase, generation, workers, restart
+//   quiet                    answered when no worker runs a job any more
+//   stop [now]               answered when everything is in order; `now` ends running jobs
+//   restart                  answered when it is done, refused or rolled back
+//   scale N CAPSULE          the same
+//   dump                     the stacks go to the log
+//   kill JID OUTCOME         answered when the worker is gone
+class ControlVerbs {
+ public:
+  struct Supervisor {
+    std::string identity;
+    std::function<bool(pid_t)> is_ours;  // a child, or a child's
+    std::function<Phase()> phase;
+    std::function<void(Order)> order;
+    std::function<void()> log_stacks;
+  };
+  ControlVerbs(WorkerPool& pool, RollingRestart& restart, Supervisor supervisor);
+
+  void heed(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
+
+  // A worker is gone.
+  void reaped(pid_t worker);
+  // Now and then: tells those who wait what they wait for.
+  void advance();
+  // The very end.
+  void stopped();
+
+ private:
+  using Reply = ControlSocket::Reply;
+  using Arguments = std::vector<std::string>;
+  void quiet(const Reply& reply);
+  void stop(const Arguments& arguments, const Reply& reply);
+  void restart(const Reply& reply);
+  void scale(const Arguments& arguments, const Reply& reply);
+  void kill(const Arguments& arguments, const Reply& reply);
+  std::string status() const;
+  std::string busy_sentence() const;
+
+  WorkerPool& pool_;
+  RollingRestart& restart_;
+  const Supervisor supervisor_;
+  std::map<pid_t, std::function<void()>> awaited_ends_;
+  std::vector<Reply> await_quiet_, await_stop_;
+  std::string told_;
+  SteadyTime told_at_{}, quiet_since_{}, stop_since_{};
+};
+
+}  // namespace brood

@@ -1,0 +1,51 @@
+// The same jobs as several libraries: ROLL_VERSION says which, and DIES one that passes a check and fails in a worker.
+#include <fcntl.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <brood/job.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace {
+
+void append(const std::string& path, const std::string& line) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (fd < 0 || write(fd, line.data(), line.size()) < 0) throw std::runtime_error("cannot write " + path);
+  close(fd);
+}
+
+std::string line(const char* word) {
+  return std::string(word) + " " + std::to_string(ROLL_VERSION) + " " + std::to_string(getpid()) + "\n";
+}
+
+}  // namespace
+
+// Writes down which code ran it.
+struct Versioned {
+  std::string path;
+  void perform() { append(path, line("ran")); }
+};
+
+// Runs until a file is there.
+struct UntilFile {
+  std::string path, file;
+  void perform() {
+    append(path, line("began"));
+    while (access(file.c_str(), F_OK) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    append(path, line("ended"));
+  }
+};
+
+#ifdef DIES
+// Shortly after the libraries are loaded, while no job runs: a check has ended by then.
+void brood_setup(brood::Setup&) {
+  itimerval soon{};
+  soon.it_value.tv_usec = 100'000;
+  setitimer(ITIMER_REAL, &soon, nullptr);
+}
+#endif
+
+BROOD_JOBS(Versioned, UntilFile)

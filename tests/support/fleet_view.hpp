@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shared/scoreboard.hpp"
+#include "tests/support/brood_process.hpp"
+
+namespace brood {
+
+// The living workers of a `brood run`, as its scoreboard has them.
+std::vector<SlotSnapshot> living_workers(const BroodProcess& brood);
+
+// Those of them that are ready and have not been told to quiet or stop.
+int fetching_workers(const BroodProcess& brood);
+
+}  // namespace brood

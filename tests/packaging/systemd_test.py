@@ -160,11 +160,12 @@ class Reload(Unit):
 
     def setUp(self):
         super().setUp()
+        machine.write("/root/empty.toml", "")  # for commands, while brood.toml is wrong
         if machine.run("brood restart --help", check=False).returncode != 0:
             self.skipTest("this brood knows no rolling restart")
 
     def workers(self):
-        status = json.loads(machine.ask("brood status --json"))
+        status = json.loads(machine.ask("brood status --json -C /root/empty.toml"))
         return {worker["pid"] for worker in status["workers"] if worker["state"] in ("idle", "busy", "ready")}
 
     def test_workers_are_replaced_with_the_new_configuration_and_no_job_is_disturbed(self):
@@ -174,9 +175,9 @@ class Reload(Unit):
         self.brood.begin_a_job("long")
         self.brood.configure(workers=3)
 
-        machine.run("systemctl reload --no-block brood")
+        machine.run("systemctl reload brood")
 
-        self.assertSoon(lambda: bool(self.workers() - before))
+        self.assertEqual(len(self.workers() - before), 3, "the reload did not wait for the new workers")
         self.brood.let_jobs_end()
         self.assertSoon(lambda: (len(self.workers()), self.workers() & before), (3, set()))
         self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", supervisor, "0"))
@@ -187,10 +188,11 @@ class Reload(Unit):
         supervisor, before = self.brood.main_pid, self.workers()
         self.brood.configure("concurency = 3\n")
 
-        machine.run("systemctl reload brood", check=False)
+        self.assertNotEqual(machine.run("systemctl reload brood", check=False).returncode, 0)
 
-        self.assertSoon(lambda: self.brood.says('did you mean \\"concurrency\\"?') or self.brood.says('did you mean "concurrency"?'))
+        self.assertSoon(lambda: self.brood.says('did you mean "concurrency"?'))
         self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.workers()), ("active", supervisor, before))
+        self.brood.configure()
         self.assertEqual(self.brood.shell("true"), 0)
 
 

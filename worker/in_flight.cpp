@@ -184,7 +184,7 @@ void InFlight::hold_arrived(std::string payload) {
   slot_.set_fetched(1);
 }
 
-InFlight::Waited InFlight::wait_for_job(const std::vector<std::string>& draw, int want) {
+InFlight::Waited InFlight::wait_for_job(const std::vector<std::string>& draw, int want, bool may_be_more_queues) {
   const std::string list = keys::in_flight_list(setup_.identity, field_, batch_.queue);
   std::vector<Command> commands{
       {"BLMOVE", keys::queue(batch_.queue), list, "RIGHT", "LEFT", std::to_string(longest_wait.count())}};
@@ -211,7 +211,8 @@ InFlight::Waited InFlight::wait_for_job(const std::vector<std::string>& draw, in
       }
       const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
       slot_.set_waiting_client(0);
-      const std::optional<Waited> waited = hold_what_came(replies, draw.size() <= max_queues_asked_after_wait);
+      const std::optional<Waited> waited =
+          hold_what_came(replies, !may_be_more_queues && draw.size() <= max_queues_asked_after_wait);
       if (waited) return *waited;
       if (woken) return Waited::nothing;
     }

@@ -70,8 +70,8 @@ class InFlight {
   // is lost meanwhile leaves open whether one did: then this incarnation is given up, by the ordinary recovery,
   // repeated until it is answered, and the next settle takes a new one.
   // With a `draw`, whoever is let go without a job of that queue has fetched from these at that very moment: the fetch
-  // lies in Redis behind the wait.
-  Waited wait_for_job(const std::vector<std::string>& draw = {}, int want = 1);
+  // lies in Redis behind the wait.  Where there may be queues beside these, one that is let go without any job returns.
+  Waited wait_for_job(const std::vector<std::string>& draw = {}, int want = 1, bool may_be_more_queues = false);
 
   // Returns the whole held batch, of which nothing may have been begun, to the head of its queue.
   void give_back_unbegun();

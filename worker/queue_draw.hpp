@@ -16,6 +16,7 @@ class QueueDraw {
  public:
   QueueDraw(const CapsuleSettings& capsule, Channel& redis);
   std::vector<std::string> next();
+  bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
 
   // The queue that the capsule's worker `number` (0: the first) waits on when it is idle: they spread over all of them,
   // the first on the first.  Empty: no queue is known.

@@ -117,7 +117,7 @@ class Worker {
       return;
     }
     const std::vector<std::string> draw = other_queues();
-    const InFlight::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want());
+    const InFlight::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want(), draw_.may_grow());
     if (waited == InFlight::Waited::refused) refused_at_ = steady_now();
     say_whether_batching();
     // Otherwise everybody waits on the same queue.

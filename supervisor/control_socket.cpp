@@ -189,11 +189,11 @@ bool ControlSocket::Reply::client_gone() const {
   return !asker || asker->gone();
 }
 
-ControlSocket::ControlSocket(EventLoop& loop, std::string path, Handler handler)
+ControlSocket::ControlSocket(EventLoop& loop, std::string path, Handler handler, UniqueFd listener)
     : loop_(loop),
       path_(std::move(path)),
       handler_(std::move(handler)),
-      listener_(listen_at(path_, static_cast<int>(2 * most_clients))),
+      listener_(listener ? std::move(listener) : listen_at(path_, static_cast<int>(2 * most_clients))),
       pause_(loop, [this] { watch(); }) {
   watch();
 }

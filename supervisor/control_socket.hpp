@@ -46,14 +46,15 @@ class ControlSocket {
   // Called for every well-formed request; an exception is an error for the client.
   using Handler = std::function<void(const std::string& verb, const std::vector<std::string>& arguments, Reply reply)>;
 
-  // Listens at `path`; throws as listen_at() does.
-  ControlSocket(EventLoop& loop, std::string path, Handler handler);
+  // Listens at `path`, by `listener` if that is somebody's who did so before; throws as listen_at() does.
+  ControlSocket(EventLoop& loop, std::string path, Handler handler, UniqueFd listener = {});
   ~ControlSocket();  // closes all clients and removes the file
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
 
   const std::string& path() const { return path_; }
   std::size_t clients() const { return clients_.size(); }
+  int listener() const { return listener_.get(); }
 
  private:
   void watch();

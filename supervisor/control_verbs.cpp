@@ -25,8 +25,8 @@ std::string not_now(std::string_view why) {
 
 }  // namespace
 
-ControlVerbs::ControlVerbs(WorkerPool& pool, RollingRestart& restart, Supervisor supervisor)
-    : pool_(pool), restart_(restart), supervisor_(std::move(supervisor)) {}
+ControlVerbs::ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& upgrade, Supervisor supervisor)
+    : pool_(pool), restart_(restart), upgrade_(upgrade), supervisor_(std::move(supervisor)) {}
 
 void ControlVerbs::heed(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "status") return reply.ok(status());
@@ -36,6 +36,8 @@ void ControlVerbs::heed(const std::string& verb, const Arguments& arguments, con
   if (verb == "quiet") return quiet(reply);
   if (verb == "stop") return stop(arguments, reply);
   if (verb == "restart") return restart(reply);
+  if (verb == "upgrade") return upgrade(reply);
+  if (verb == "await_restart") return restart_.await(reply);
   if (verb == "scale") return scale(arguments, reply);
   if (verb == "kill") return kill(arguments, reply);
   if (verb == "dump") {
@@ -65,6 +67,13 @@ void ControlVerbs::restart(const Reply& reply) {
   if (supervisor_.phase() != Phase::running)
     return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(supervisor_.phase()))));
   restart_.restart(reply);
+}
+
+void ControlVerbs::upgrade(const Reply& reply) {
+  const Phase phase = supervisor_.phase();
+  if (phase != Phase::running && phase != Phase::quiet)
+    return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(phase))));
+  upgrade_.begin(reply);
 }
 
 void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {

@@ -11,6 +11,7 @@
 #include "supervisor/control_socket.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/rolling_restart.hpp"
+#include "supervisor/upgrade.hpp"
 #include "supervisor/worker_pool.hpp"
 
 namespace brood {
@@ -22,6 +23,9 @@ namespace brood {
 //   stop [now]               answered when everything is in order; `now` ends running jobs
 //   restart                  answered when it is done, refused or rolled back
 //   scale N CAPSULE          the same
+//   upgrade                  answered when it comes to nothing; else the connection ends after the word "handing over",
+//                            and the successor restarts its workers
+//   await_restart            answered when no restart is under way any more
 //   dump                     the stacks go to the log
 //   kill JID OUTCOME         answered when the worker is gone
 class ControlVerbs {
@@ -33,7 +37,7 @@ class ControlVerbs {
     std::function<void(Order)> order;
     std::function<void()> log_stacks;
   };
-  ControlVerbs(WorkerPool& pool, RollingRestart& restart, Supervisor supervisor);
+  ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& upgrade, Supervisor supervisor);
 
   void heed(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
 
@@ -50,6 +54,7 @@ class ControlVerbs {
   void quiet(const Reply& reply);
   void stop(const Arguments& arguments, const Reply& reply);
   void restart(const Reply& reply);
+  void upgrade(const Reply& reply);
   void scale(const Arguments& arguments, const Reply& reply);
   void kill(const Arguments& arguments, const Reply& reply);
   std::string status() const;
@@ -57,6 +62,7 @@ class ControlVerbs {
 
   WorkerPool& pool_;
   RollingRestart& restart_;
+  Upgrade& upgrade_;
   const Supervisor supervisor_;
   std::map<pid_t, std::function<void()>> awaited_ends_;
   std::vector<Reply> await_quiet_, await_stop_;

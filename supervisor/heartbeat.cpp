@@ -248,6 +248,8 @@ void Heartbeat::beat() { state_->beat(); }
 
 void Heartbeat::set_facts(ProcessFacts facts) { state_->set_facts(std::move(facts)); }
 
+bool Heartbeat::beating() const { return state_->beating; }
+
 Statistics& Heartbeat::statistics() { return state_->statistics; }
 
 void Heartbeat::finish(std::function<void()> done) { state_->finish(std::move(done)); }

@@ -43,6 +43,9 @@ class Heartbeat {
   // After a reload; shown with the next beat.
   void set_facts(ProcessFacts facts);
 
+  // A beat is under way, and with it perhaps counts.
+  bool beating() const;
+
   // What has been and is to be counted.  Counts wait here while Redis is away.
   Statistics& statistics();
 

@@ -82,6 +82,13 @@ void JobEndings::end_overdue(SteadyTime now) {
   }
 }
 
+bool JobEndings::under_way() const {
+  for (int slot = 0; slot < table_.used_slots(); ++slot) {
+    if (table_.is_living(slot) && table_[slot].ended_by != EndedBy::itself) return true;
+  }
+  return false;
+}
+
 std::optional<SteadyTime> JobEndings::next_end() const {
   if (table_.occupied() == 0) return std::nullopt;
   SteadyTime next = next_look_;

@@ -29,6 +29,8 @@ class JobEndings {
   // Aborts, then kills, workers whose jobs run on after their deadlines.
   void end_overdue(SteadyTime now);
   std::optional<SteadyTime> next_end() const;
+  // A worker is being ended, and not gone yet.
+  bool under_way() const;
 
  private:
   bool abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, SteadyTime now);

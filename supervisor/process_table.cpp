@@ -14,6 +14,11 @@ bool is_to_be_filled(const ProcessTable::Place& place) {
 
 ProcessTable::ProcessTable(int slots) : slots_(static_cast<std::size_t>(slots)) {}
 
+void ProcessTable::resume(std::uint64_t last_incarnation, int used_slots) {
+  last_incarnation_ = last_incarnation;
+  used_ = std::clamp(used_slots, used_, this->slots());
+}
+
 void ProcessTable::grow(int slots) { slots_.resize(std::max(slots_.size(), static_cast<std::size_t>(slots))); }
 
 int ProcessTable::add_place(std::uint32_t generation, int capsule, int number, Place::State state) {

@@ -55,6 +55,9 @@ class ProcessTable {
   };
 
   explicit ProcessTable(int slots);
+  // Goes on where another left off: its last incarnation, and how many slots it has used.
+  void resume(std::uint64_t last_incarnation, int used_slots);
+  std::uint64_t last_incarnation() const { return last_incarnation_; }
   void grow(int slots);
 
   // Returns the key of the new place.

@@ -31,6 +31,7 @@ class RedisLink {
   AsyncConnection& connection() { return connection_; }
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
+  std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
 
   bool is_child(pid_t pid) const { return resolver_.is_child(pid) || (server_ && server_->is_child(pid)); }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
@@ -35,6 +36,13 @@ std::string json_of(const RollingRestart::Result& result) {
   return fmt::format(R"({{"outcome":{},"reason":{},"scale":{},"took":{:.3f},"at":{:.3f})",
                      json_string(name_of(result.outcome)), result.reason.empty() ? "null" : json_string(result.reason),
                      result.is_scale, std::chrono::duration<double>(result.took).count(), epoch_seconds(result.at));
+}
+
+// In a child.
+int write_refusal(const ChildBodies& bodies, int to) {
+  const std::string refusal = bodies.check();
+  if (refusal.empty()) return EX_OK;
+  return write(to, refusal.data(), refusal.size()) < 0 ? EX_OSERR : EX_CONFIG;
 }
 
 }  // namespace
@@ -71,7 +79,10 @@ void RollingRestart::begin() {
     if (changes_redis(*config))
       return fail(Outcome::refused, "where Redis is cannot change while brood runs: stop it and start it again");
     next_ = std::make_shared<Generation>(Generation{++last_number_, config, events_.bodies(config)});
-    check_.begin(next_->bodies, [this](const std::string& refusal) { checked(refusal); });
+    check_.begin(
+        {.title = "brood: check", .what = "loading the job libraries"},
+        [this](int answer) { return write_refusal(next_->bodies, answer); },
+        [this](const std::string& refusal) { checked(refusal); });
   } catch (const ConfigError& error) {
     fail(Outcome::refused, error.what());
   } catch (const std::system_error& error) {
@@ -180,12 +191,24 @@ void RollingRestart::end(Outcome outcome, const std::string& why) {
     log::info(event, {{"outcome", name_of(outcome)}, {"took", took}, {"generation", present_->number}});
   else
     log::error(event, {{"outcome", name_of(outcome)}, {"reason", why}, {"generation", present_->number}});
-  const std::string answer = fmt::format(R"({},"workers":{},"finishing":{},"generation":{}}})", json_of(*last_),
-                                         present_->config->concurrency(), pool_.finishing(), present_->number);
-  for (const ControlSocket::Reply& client : std::exchange(clients_, {})) client.ok(answer);
+  for (const ControlSocket::Reply& client : std::exchange(clients_, {})) client.ok(answer());
   if (!waiting_) return events_.ended();
   clients_ = std::move(*std::exchange(waiting_, std::nullopt));
   begin();
+}
+
+std::string RollingRestart::answer() const {
+  return fmt::format(R"({},"workers":{},"finishing":{},"generation":{}}})", json_of(*last_),
+                     present_->config->concurrency(), pool_.finishing(), present_->number);
+}
+
+void RollingRestart::await(const ControlSocket::Reply& reply) {
+  if (under_way())
+    clients_.push_back(reply);
+  else if (last_)
+    reply.ok(answer());
+  else
+    reply.ok(R"({"outcome":"not_now","reason":"no restart is under way"})");
 }
 
 void RollingRestart::abandon(const std::string& why) {

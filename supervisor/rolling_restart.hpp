@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/child_check.hpp"
 #include "supervisor/control_socket.hpp"
 #include "supervisor/generation.hpp"
-#include "supervisor/library_check.hpp"
 #include "supervisor/roll.hpp"
 #include "supervisor/worker_pool.hpp"
 
@@ -48,6 +48,9 @@ class RollingRestart {
   void restart(std::optional<ControlSocket::Reply> asked_by);
   void scale(int workers, const std::string& capsule, const ControlSocket::Reply& asked_by);
 
+  // Answered as one that is under way, or as the last one was; "not_now" when there was none.
+  void await(const ControlSocket::Reply& reply);
+
   // Each turn.
   void advance(SteadyTime now);
   void note_end(const WorkerPool::Reaped& reaped, SteadyTime now);
@@ -73,12 +76,13 @@ class RollingRestart {
   void succeed();
   void fail(Outcome outcome, const std::string& why);
   void end(Outcome outcome, const std::string& why);
+  std::string answer() const;
   void tell_progress(SteadyTime now);
   bool changes_redis(const Config& config) const;
 
   WorkerPool& pool_;
   const Events events_;
-  LibraryCheck check_;
+  ChildCheck check_;
 
   std::shared_ptr<const Generation> present_, next_;
   std::uint32_t last_number_;  // of a generation

@@ -40,6 +40,17 @@ void Statistics::flushed(Counts counts) {
   unflushed_.failed -= std::min(counts.failed, unflushed_.failed);
 }
 
+void Statistics::add_unflushed(Counts counts) {
+  unflushed_.processed += counts.processed;
+  unflushed_.failed += counts.failed;
+}
+
+std::map<int, Statistics::Counts> Statistics::observed() const {
+  std::map<int, Counts> counters;
+  for (const auto& [slot, base] : bases_) counters[slot] = base.counters;
+  return counters;
+}
+
 std::string statistics_day(WallTime now) {
   const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(now));
   return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()), static_cast<unsigned>(day.month()),

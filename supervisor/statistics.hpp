@@ -29,6 +29,11 @@ class Statistics {
   void count_failure() { ++unflushed_.failed; }
 
   Counts unflushed() const { return unflushed_; }
+  // For a scoreboard that was adopted: what its slots have gained and nobody has been told of.
+  void add_unflushed(Counts counts);
+
+  // The counters of each slot as they were observed last.
+  std::map<int, Counts> observed() const;
 
   // These were applied, or may have been: a count whose fate is unknown is not repeated.
   void flushed(Counts counts);

@@ -1,5 +1,6 @@
 #include "supervisor/supervisor.hpp"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -47,6 +48,25 @@ ExitStatus exit_status(const siginfo_t& info) {
   return {info.si_code == CLD_EXITED, info.si_status, info.si_code == CLD_DUMPED};
 }
 
+std::shared_ptr<const Generation> first_generation(std::shared_ptr<const Config> config, const BodiesFor& bodies) {
+  return std::make_shared<Generation>(Generation{1, config, bodies(config)});
+}
+
+// What the workers go by that were left; what is not told of their configuration is as in the present one.
+std::optional<WorkerPool::Estate> estate_of(const std::optional<Handover>& handover, const Config& present,
+                                            const BodiesFor& bodies) {
+  if (!handover) return std::nullopt;
+  WorkerPool::Estate estate{*handover, {}};
+  for (const Handover::Generation& known : handover->generations) {
+    Config config = present;
+    config.capsules = known.capsules;
+    config.worker = known.worker;
+    const auto shared = std::make_shared<const Config>(std::move(config));
+    estate.generations[known.number] = std::make_shared<Generation>(Generation{known.number, shared, bodies(shared)});
+  }
+  return estate;
+}
+
 }  // namespace
 
 Supervisor::Supervisor(Setup setup)
@@ -54,8 +74,10 @@ Supervisor::Supervisor(Setup setup)
       identity_(std::move(setup.identity)),
       bodies_(setup.bodies(config_)),
       follow_(std::move(setup.follow)),
+      started_at_(setup.handover ? setup.handover->started_at : wall_now()),
       signal_source_(loop_, [this](const signalfd_siginfo& signal) { signals_.push_back(signal); }),
-      pool_(loop_, {.generation = std::make_shared<Generation>(Generation{1, config_, bodies_}),
+      pool_(loop_, {.generation = first_generation(config_, setup.bodies),
+                    .estate = estate_of(setup.handover, *config_, setup.bodies),
                     .identity = identity_.name,
                     .runtime_directory = setup.runtime_directory,
                     .all_ready = [this] { all_ready(); },
@@ -120,7 +142,12 @@ Supervisor::Supervisor(Setup setup)
                       if (pool_.was_ready()) service_.ready();
                       report_status();
                     }}),
-      verbs_(pool_, restart_,
+      upgrade_(loop_, setup.successor,
+               {.hand_over = [this] { return hand_over(); },
+                .half_done = [this] { return half_done(); },
+                .begun = [this] { report_status(); },
+                .given_up = [this] { report_status(); }}),
+      verbs_(pool_, restart_, upgrade_,
              {.identity = identity_.name,
               .is_ours = [this](pid_t pid) { return belongs_to_us(pid); },
               .phase = [this] { return phase_; },
@@ -129,12 +156,23 @@ Supervisor::Supervisor(Setup setup)
       alarm_(loop_, [] {}) {
   // What dead workers leave behind becomes ours to end.
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));
+  UniqueFd listener;
+  if (setup.handover) {
+    listener.reset(setup.handover->control_listener);
+    if (listener) fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
+    for (const auto& [slot, counts] : setup.handover->counted)
+      heartbeat_.statistics().start_from(slot, counts, steady_now());
+    heartbeat_.statistics().add_unflushed(setup.handover->uncounted);
+    took_over_ = true;
+    if (setup.handover->quiet) order(Order::quiet);
+  }
   try {
     control_socket_ = std::make_unique<ControlSocket>(
         loop_, control_socket_path(setup.runtime_directory, identity_.name),
         [this](const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply) {
           verbs_.heed(verb, arguments, reply);
-        });
+        },
+        std::move(listener));
   } catch (const std::runtime_error& error) {
     log::warn("no_control_socket", {{"reason", error.what()}});
   }
@@ -144,9 +182,10 @@ Supervisor::~Supervisor() = default;
 
 int Supervisor::run() {
   log::info(
-      "supervisor_started",
+      took_over_ ? "supervisor_took_over" : "supervisor_started",
       {{"identity", identity_.name}, {"workers", pool_.size()}, {"redis", redis_.describe()}, {"version", version}});
   redis_.open();
+  if (took_over_ && phase_ == Phase::running) restart_.restart(std::nullopt);
   pool_.fill_vacant_places();
   while (farewell_ != Farewell::done) {
     keep_time();
@@ -162,6 +201,7 @@ int Supervisor::run() {
     do_what_is_due();
     restart_.advance(steady_now());
     verbs_.advance();
+    upgrade_.advance(steady_now());
     if (phase_ == Phase::running || phase_ == Phase::quiet) pool_.fill_vacant_places();
     if (redis_.connected()) recovery_.spawn_due(steady_now());
     advance_farewell();
@@ -198,6 +238,9 @@ void Supervisor::heed(const signalfd_siginfo& signal) {
     case SIGUSR1:
       restart_workers();
       break;
+    case SIGUSR2:
+      upgrade();
+      break;
     case SIGTTIN:
       stack_log_.write(pool_.ask_for_stacks());
       break;
@@ -223,6 +266,7 @@ void Supervisor::order(Order order) {
   if (phase_ == before) return;
   log::info("phase", {{"from", name_of(before)}, {"to", name_of(phase_)}});
   restart_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
+  if (phase_ != Phase::quiet) upgrade_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   scheduler_.stop();
   doorbell_.stop();
   switch (phase_) {
@@ -248,6 +292,36 @@ void Supervisor::order(Order order) {
 void Supervisor::restart_workers() {
   if (phase_ == Phase::running) return restart_.restart(std::nullopt);
   log::warn("restart_refused", {{"reason", fmt::format("the supervisor is {}", name_of(phase_))}});
+}
+
+void Supervisor::upgrade() {
+  if (phase_ == Phase::running || phase_ == Phase::quiet) return upgrade_.begin(std::nullopt);
+  log::warn("upgrade_refused", {{"reason", fmt::format("the supervisor is {}", name_of(phase_))}});
+}
+
+Handover Supervisor::hand_over() {
+  Handover handover;
+  handover.version = version;
+  handover.identity = identity_;
+  handover.redis = redis_.address();
+  handover.started_at = started_at_;
+  handover.quiet = phase_ == Phase::quiet;
+  handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
+  handover.counted = heartbeat_.statistics().observed();
+  handover.uncounted = heartbeat_.statistics().unflushed();
+  pool_.hand_over(handover);
+  return handover;
+}
+
+// What the next program could not go on with.
+std::string Supervisor::half_done() {
+  if (restart_.under_way()) return "a restart is under way";
+  if (!recovery_.is_idle())
+    return redis_.connected() ? "jobs of workers that died are being recovered"
+                              : "jobs of workers that died are to be recovered, and Redis is away";
+  if (pool_.endings().under_way()) return "a job is being ended";
+  if (heartbeat_.beating()) return "a heartbeat is under way";
+  return "";
 }
 
 void Supervisor::adopt(const Generation& generation) {
@@ -280,7 +354,8 @@ void Supervisor::reap_children() {
     const SteadyTime now = steady_now();
     if (auto reaped = pool_.reap(pid, status, used, now)) {
       note_end(std::move(*reaped));
-    } else if (!recovery_.reaped(pid, status, now) && !stack_log_.reaped(pid) && !restart_.reaped(pid, status)) {
+    } else if (!recovery_.reaped(pid, status, now) && !stack_log_.reaped(pid) && !restart_.reaped(pid, status) &&
+               !upgrade_.reaped(pid, status)) {
       redis_.reaped(pid, status, now);  // or a job's orphan, of which nobody needs to know
     }
   }
@@ -421,7 +496,9 @@ void Supervisor::report_status() {
                                  config_->concurrency(), pool_.busy());
   if (const int finishing = pool_.finishing(); finishing > 0 && phase_ == Phase::running)
     line += fmt::format(", {} finishing", finishing);
-  if (const std::string restart = restart_.status(); !restart.empty()) line += "; " + restart;
+  for (const std::string& more : {restart_.status(), upgrade_.status()}) {
+    if (!more.empty()) line += "; " + more;
+  }
   if (redis_.is_away()) line += ", Redis is away";
   service_.status(line);
 }
@@ -451,7 +528,7 @@ bool Supervisor::recovered_our_own() const { return recovery_.fields_of(identity
 
 bool Supervisor::belongs_to_us(pid_t pid) const {
   return pid > 0 && (pool_.is_worker(pid) || recovery_.is_child(pid) || stack_log_.is_child(pid) ||
-                     restart_.is_child(pid) || redis_.is_child(pid));
+                     restart_.is_child(pid) || upgrade_.is_child(pid) || redis_.is_child(pid));
 }
 
 }  // namespace brood

@@ -18,6 +18,7 @@
 #include "supervisor/embedded_redis.hpp"
 #include "supervisor/event_loop.hpp"
 #include "supervisor/generation.hpp"
+#include "supervisor/handover.hpp"
 #include "supervisor/heartbeat.hpp"
 #include "supervisor/inheritance.hpp"
 #include "supervisor/orphan_watch.hpp"
@@ -31,6 +32,7 @@
 #include "supervisor/stack_log.hpp"
 #include "supervisor/strays.hpp"
 #include "supervisor/unblocking.hpp"
+#include "supervisor/upgrade.hpp"
 #include "supervisor/worker_pool.hpp"
 
 namespace brood {
@@ -46,6 +48,8 @@ class Supervisor {
     std::optional<EmbeddedRedis> embedded_redis;
     std::string runtime_directory;
     BodiesFor bodies;
+    const Successor& successor;
+    std::optional<Handover> handover = {};  // what the program before this one has left
     // Reads the configuration anew, as it would be read at a start.  Throws ConfigError.
     std::function<std::shared_ptr<const Config>()> read_config;
     // The supervisor goes by this one from now on: for the log, and what the process is called.
@@ -68,6 +72,7 @@ class Supervisor {
   void redis_is_usable();
 
   void restart_workers();
+  void upgrade();
   void adopt(const Generation& generation);
 
   // What is to be done, each turn.
@@ -85,6 +90,9 @@ class Supervisor {
   void report_status();
   void fail(int exit_code);
 
+  Handover hand_over();
+  std::string half_done();
+
   std::set<std::string> living_fields() const;
   ProcessFacts process_facts() const;
   Scheduler::Settings scheduler_settings() const;
@@ -95,7 +103,7 @@ class Supervisor {
   Identity identity_;
   ChildBodies bodies_;
   const std::function<void(const Config&)> follow_;
-  const WallTime started_at_ = wall_now();
+  const WallTime started_at_;
 
   EventLoop loop_;
   std::deque<signalfd_siginfo> signals_;
@@ -115,12 +123,14 @@ class Supervisor {
   OrphanWatch orphan_watch_;
   Strays strays_;
   RollingRestart restart_;
+  Upgrade upgrade_;
   ControlVerbs verbs_;
   std::unique_ptr<ControlSocket> control_socket_;  // none where it could not be made
 
   Phase phase_ = Phase::running;
   Farewell farewell_ = Farewell::not_yet;
   int exit_code_ = 0;
+  bool took_over_ = false;  // from another program in this process
   SteadyTime stop_deadline_{}, stray_deadline_{}, farewell_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
   pid_t stop_sender_ = 0;  // of the last TERM or INT
   SteadyTime stop_came_{};

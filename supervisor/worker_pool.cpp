@@ -36,18 +36,20 @@ WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
       setup_(std::move(setup)),
       generation_(setup_.generation->number),
       generations_{{setup_.generation->number, setup_.generation}},
-      scoreboard_(Scoreboard::create(setup_.runtime_directory, setup_.identity, slots_for(*setup_.generation->config))),
+      scoreboard_(take_scoreboard()),
       table_(scoreboard_.slots()),
       lines_(static_cast<std::size_t>(scoreboard_.slots())),
       endings_(table_, scoreboard_, [this](int slot) { return config_of(slot).worker.timeout_grace; }),
       post_mortem_(setup_.identity),
       memory_cgroup_(MemoryCgroup::create(*setup_.generation->config)) {
   scoreboard_.last_beat().store(steady_now().time_since_epoch().count());
-  const std::vector<CapsuleSettings>& capsules = setup_.generation->config->capsules;
-  for (std::size_t capsule = 0; capsule < capsules.size(); ++capsule) {
-    for (int number = 0; number < capsules[capsule].concurrency; ++number)
-      table_.add_place(setup_.generation->number, static_cast<int>(capsule), number);
+  if (setup_.estate) {
+    if (board_is_readable_)
+      adopt(setup_.estate->handover);
+    else
+      let_finish(setup_.estate->handover);
   }
+  fill_capsules();
 }
 
 WorkerPool::~WorkerPool() = default;
@@ -101,12 +103,7 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
                             [&] { return run_worker(seat, generation); });
     say_who_runs(record, pid);
     table_.occupy(slot, key, pid, now);
-    lines(slot).control_watch.reset();
-    lines(slot).control = std::move(pipe.supervisor_end);
-    lines(slot).control_watch = std::make_unique<FdWatch>(loop_, lines(slot).control.get(), FdWatch::readable,
-                                                          [this, slot](int) { heard(slot); });
-    lines(slot).output = std::make_unique<JobOutput>(loop_, std::move(output.supervisor_end), std::move(output.token),
-                                                     JobOutput::Source{.slot = slot, .worker = pid, .record = &record});
+    connect(slot, std::move(pipe.supervisor_end), std::move(output.supervisor_end), std::move(output.token));
     log::debug("worker_spawned", {{"slot", slot},
                                   {"worker_pid", pid},
                                   {"incarnation", table_[slot].incarnation},
@@ -119,6 +116,15 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
     place.last_slot = slot;
     let_rest(key, rest, now);
   }
+}
+
+void WorkerPool::connect(int slot, UniqueFd control, UniqueFd output, std::string token) {
+  lines(slot).control_watch.reset();
+  lines(slot).control = std::move(control);
+  lines(slot).control_watch = std::make_unique<FdWatch>(loop_, lines(slot).control.get(), FdWatch::readable,
+                                                        [this, slot](int) { heard(slot); });
+  const JobOutput::Source source{.slot = slot, .worker = table_[slot].pid, .record = &scoreboard_.slot(slot)};
+  lines(slot).output = std::make_unique<JobOutput>(loop_, std::move(output), std::move(token), source);
 }
 
 // In the child.
@@ -197,6 +203,7 @@ void WorkerPool::tell(int slot, std::uint32_t flags) {
 }
 
 void WorkerPool::kill_all() {
+  predecessors_.kill_all();
   for (int slot = 0; slot < table_.used_slots(); ++slot) {
     if (table_[slot].pid == 0) continue;
     log::warn("worker_killed", {{"slot", slot},
@@ -248,6 +255,7 @@ void WorkerPool::mend_flags() {
 
 std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& status, const rusage& used,
                                                    SteadyTime now) {
+  if (predecessors_.reaped(pid)) return std::nullopt;
   const auto slot = table_.slot_of(pid);
   if (!slot) return std::nullopt;
   const ProcessTable::Slot& taken = table_[*slot];
@@ -358,7 +366,7 @@ std::vector<OccupiedSlot> WorkerPool::occupied_slots() {
 }
 
 std::set<std::string> WorkerPool::living_fields() const {
-  std::set<std::string> fields;
+  std::set<std::string> fields = predecessors_.fields();
   for (int i = 0; i < table_.used_slots(); ++i) {
     if (!table_.is_living(i) && !table_[i].held) continue;
     fields.insert(keys::worker_field(i, table_[i].incarnation));

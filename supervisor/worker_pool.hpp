@@ -15,11 +15,13 @@
 #include "shared/unique_fd.hpp"
 #include "supervisor/event_loop.hpp"
 #include "supervisor/generation.hpp"
+#include "supervisor/handover.hpp"
 #include "supervisor/job_endings.hpp"
 #include "supervisor/job_output.hpp"
 #include "supervisor/memory_cgroup.hpp"
 #include "supervisor/occupied_slot.hpp"
 #include "supervisor/post_mortem.hpp"
+#include "supervisor/predecessors.hpp"
 #include "supervisor/process_table.hpp"
 #include "supervisor/roll.hpp"
 #include "supervisor/running_jobs.hpp"
@@ -34,8 +36,14 @@ inline int slots_for(const Config& config) { return 2 * config.concurrency() + 1
 // pipes, and how each is filled, told, ended and reaped.  What becomes of a dead one's jobs is decided elsewhere.
 class WorkerPool {
  public:
+  // What another program has left in this process, and the generations that its workers go by.
+  struct Estate {
+    Handover handover;
+    std::map<std::uint32_t, std::shared_ptr<const Generation>> generations;
+  };
   struct Setup {
-    std::shared_ptr<const Generation> generation;
+    std::shared_ptr<const Generation> generation;  // without an estate, or where that cannot be read
+    std::optional<Estate> estate = {};
     std::string identity;
     std::string runtime_directory;
     std::function<void()> all_ready;                // called once, when every worker has been ready at the same time
@@ -45,6 +53,10 @@ class WorkerPool {
   };
   WorkerPool(EventLoop& loop, Setup setup);
   ~WorkerPool();
+
+  // For the next program in this process: the workers and generations, into `handover`.  Not while a generation comes,
+  // or a worker is being ended, or a dead one's jobs are not recovered.
+  void hand_over(Handover& handover) const;
 
   // Fills the vacant places that have rested enough.
   void fill_vacant_places();
@@ -106,11 +118,11 @@ class WorkerPool {
   std::optional<SteadyTime> next_refill() const;
 
   int size() const { return table_.kept(); }
-  int occupied() const { return table_.occupied(); }
+  int occupied() const { return table_.occupied() + predecessors_.size(); }
   int ready() const { return table_.ready(); }
   int busy() const;
   bool was_ready() const { return was_ready_; }
-  bool is_worker(pid_t pid) const { return table_.slot_of(pid).has_value(); }
+  bool is_worker(pid_t pid) const { return table_.slot_of(pid).has_value() || predecessors_.is_one(pid); }
 
   // Every record that was ever used.
   std::vector<SeenSlot> slots() const;
@@ -147,12 +159,21 @@ class WorkerPool {
   void let_rest(int place, std::chrono::milliseconds rest, SteadyTime now);
   void report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
               std::chrono::milliseconds rest, bool said_before);
+  Scoreboard take_scoreboard();
+  void fill_capsules();
+  void adopt(const Handover& handover);
+  void adopt(const Handover::Worker& worker);
+  void let_finish(const Handover& handover);
+  void connect(int slot, UniqueFd control, UniqueFd output, std::string token);
+
   Lines& lines(int slot) { return lines_.at(static_cast<std::size_t>(slot)); }
   // Of the worker that has or last had the slot.
   const Config& config_of(int slot) const { return *generations_.at(table_[slot].generation)->config; }
 
   EventLoop& loop_;
   const Setup setup_;
+  bool board_is_readable_ = true;        // the one that was left
+  Predecessors predecessors_;            // where it was not
   std::uint32_t generation_;             // the present one's number
   std::optional<std::uint32_t> coming_;  // the next one's, while it comes
   std::map<std::uint32_t, std::shared_ptr<const Generation>> generations_;

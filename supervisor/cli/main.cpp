@@ -36,6 +36,7 @@ const std::vector<NamedCommand>& commands() {
        [](const std::vector<std::string>& args) { return run_command(parse_run_options(args)); }},
       {"enqueue", "put jobs on a queue, now or later", enqueue_command},
       {"status", "show processes, workers, crashes, queues and totals", status_command},
+      {"upgrade", "let the installed program take over from the running supervisor", upgrade_command},
       {"restart", "replace the workers one after the other by those of a configuration read anew", restart_command},
       {"scale", "change the number of workers", scale_command},
       {"quiet", "fetch no more jobs", quiet_command},

@@ -77,8 +77,16 @@ void wait_until_gone(pid_t pid, std::uint64_t start_time) {
   while (process_lives(pid, start_time) && steady_now() < deadline) std::this_thread::sleep_for(5ms);
 }
 
+using Ask = std::function<ControlAnswer(const LocalSupervisor&, const Order&,
+                                        const std::function<void(const std::string&)>& progress)>;
+
+ControlAnswer ask_once(const LocalSupervisor& supervisor, const Order& order,
+                       const std::function<void(const std::string&)>& progress) {
+  return ask(supervisor, order.verb, order.arguments, longest_silence, progress);
+}
+
 // `done` makes a sentence of the answer.
-int give(const Order& order, const std::function<std::string(const JsonObject&)>& done) {
+int give(const Order& order, const std::function<std::string(const JsonObject&)>& done, const Ask& ask = ask_once) {
   const auto complain = [&](const std::string& sentence, int status) {
     fmt::print(stderr, "brood {}: {}\n", order.verb, log::printable(sentence));
     return status;
@@ -93,7 +101,7 @@ int give(const Order& order, const std::function<std::string(const JsonObject&)>
     if (!order.json) fmt::print(stderr, "{}\n", log::printable(sentence));
   };
   try {
-    const ControlAnswer answer = ask(*supervisor, order.verb, order.arguments, longest_silence, progress);
+    const ControlAnswer answer = ask(*supervisor, order, progress);
     if (!answer.ok) return complain(answer.text, exit_status::unavailable);
     const JsonObject result = JsonObject::parse(answer.text);
     const int status = status_of(result);
@@ -157,6 +165,54 @@ int restart_command(const std::vector<std::string>& args) {
     return fmt::format("restarted: {} of generation {}, after {}{}", workers_text(answer),
                        answer.integer("generation").value_or(0), took(answer), still_finishing(answer));
   });
+}
+
+// The supervisor's words when its successor is about to begin, and then its connections end.
+constexpr std::string_view last_words = "handing over";
+
+ControlAnswer ask_the_successor(const Order& order, const std::function<void(const std::string&)>& progress) {
+  const SteadyTime deadline = steady_now() + longest_exit;
+  for (;;) {
+    try {
+      const auto successor = find_supervisor(order);
+      if (successor) return ask(*successor, "await_restart", {}, longest_silence, progress);
+      if (steady_now() >= deadline) throw NoAnswer("its successor is not there");
+    } catch (const NoAnswer&) {
+      if (steady_now() >= deadline) throw;
+    }
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
+int upgrade_command(const std::vector<std::string>& args) {
+  Order order{.verb = "upgrade"};
+  CLI::App app(
+      "Lets the installed program take over from the running supervisor, in the same process, and then replaces the "
+      "workers one after the other.",
+      "brood upgrade");
+  add_options(app, order);
+  app.footer(restart_footer);
+  refuse_arguments(parse_arguments(app, args));
+  const Ask ask_both = [](const LocalSupervisor& supervisor, const Order& wish,
+                          const std::function<void(const std::string&)>& progress) {
+    bool handed_over = false;
+    try {
+      return ask(supervisor, wish.verb, wish.arguments, longest_silence, [&](const std::string& sentence) {
+        handed_over = sentence == last_words;
+        progress(sentence);
+      });
+    } catch (const NoAnswer&) {
+      if (!handed_over) throw;
+    }
+    return ask_the_successor(wish, progress);
+  };
+  return give(
+      order,
+      [](const JsonObject& answer) {
+        return fmt::format("upgraded: {} of generation {}, after {}{}", workers_text(answer),
+                           answer.integer("generation").value_or(0), took(answer), still_finishing(answer));
+      },
+      ask_both);
 }
 
 int scale_command(const std::vector<std::string>& args) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "supervisor/redis_requirements.hpp"
 #include "supervisor/spawn.hpp"
 #include "supervisor/supervisor.hpp"
+#include "supervisor/version.hpp"
 #include "worker/autopsy.hpp"
 #include "worker/dump_report.hpp"
 #include "worker/job_registry.hpp"
@@ -157,12 +159,35 @@ void shield_from_jobs(const Config& config) {
                {"hint", "jobs can signal their supervisor; [worker] seccomp = false silences this"}});
 }
 
+// As this program was started: before the title of the process takes its place.
+std::vector<std::string> own_arguments() {
+  std::ifstream file("/proc/self/cmdline");
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+// What another program has left in this process.  Its jobs are in one Redis, and are not to be looked for in another.
+Handover take_handover(int descriptor, const RedisAddress& redis) {
+  Handover handover = read_handover(descriptor);
+  if (handover.format != Handover::current_format)
+    throw BadHandover(fmt::format("brood {} hands over in format {}, and this is {}, which reads {}", handover.version,
+                                  handover.format, version, Handover::current_format));
+  if (handover.redis != redis.without_password())
+    throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
+  return handover;
+}
+
 }  // namespace
 
 int run_command(const RunOptions& options) {
   const Config config = load_config(options.config_path, options.overrides);
   const RedisAddress redis = locate_redis(config.redis);
+  std::optional<Handover> handover;
+  if (options.adopt) handover = take_handover(*options.adopt, redis);
   if (options.check) return check_everything(config, redis);
+  const Successor successor(own_arguments());
+  if (options.adopt) close(*options.adopt);
 
   log::Options log = log_options(config);
   log::open(log);
@@ -179,7 +204,7 @@ int run_command(const RunOptions& options) {
 
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
-  Identity identity = Identity::of_this_process();
+  Identity identity = handover ? handover->identity : Identity::of_this_process();
   identity.runtime_directory = std::filesystem::absolute(runtime);
   std::optional<EmbeddedRedis> embedded;
   if (uses_embedded_redis(config.redis)) embedded.emplace(state_directory(), embedded_socket_path());
@@ -215,6 +240,8 @@ int run_command(const RunOptions& options) {
        .embedded_redis = std::move(embedded),
        .runtime_directory = runtime,
        .bodies = bodies,
+       .successor = successor,
+       .handover = std::move(handover),
        .read_config =
            [&options] { return std::make_shared<const Config>(load_config(options.config_path, options.overrides)); },
        .follow =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "shared/config.hpp"
@@ -10,7 +11,8 @@ namespace brood {
 struct RunOptions {
   std::string config_path;  // empty: built-in defaults
   ConfigOverrides overrides;
-  bool check = false;  // say whether everything could run, and exit
+  std::optional<int> adopt = {};  // a descriptor: what another program has left in this process
+  bool check = false;             // say whether everything could run, and exit
 };
 
 // Supervises until told to stop, and returns the exit status.  Throws ConfigError.

@@ -56,6 +56,7 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   app.add_option("--log-format", overrides.log_format, "text or json (default: text)")->type_name("FORMAT");
   app.add_flag("-v,--verbose", overrides.verbose, "Log at level debug");
   app.add_flag("--check", options.check, "Check the configuration and the job libraries, and exit");
+  app.add_option("--adopt", options.adopt)->group("");  // from one program to the next, not for people
   app.footer(examples);
 
   refuse_arguments(parse_arguments(app, args));

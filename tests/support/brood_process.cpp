@@ -100,7 +100,7 @@ BroodProcess::~BroodProcess() {
 
 void BroodProcess::start() {
   std::vector<std::string> arguments = options_.prefix;
-  arguments.insert(arguments.end(), {program, "run"});
+  arguments.insert(arguments.end(), {options_.program.empty() ? program : options_.program, "run"});
   if (options_.says_workers) arguments.insert(arguments.end(), {"-c", std::to_string(options_.workers)});
   for (const std::string& library : options_.libraries) arguments.insert(arguments.end(), {"-r", library});
   for (const std::string& queue : options_.queues) arguments.insert(arguments.end(), {"-q", queue});

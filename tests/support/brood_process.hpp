@@ -24,6 +24,7 @@ struct BroodOptions {
   std::string config{};                  // TOML, written to a file and given by -C
   std::vector<std::string> arguments{};  // further ones
   std::map<std::string, std::string> environment{};
+  std::string program{};              // none: the one that was built
   std::vector<std::string> prefix{};  // a command that executes it, such as setpriv with its arguments
   // Where runtime and state directories lie.  Give two processes the same one to make the second recover what the first
   // left; none: a directory of its own.

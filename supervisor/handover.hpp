@@ -1,0 +1,79 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/config.hpp"
+#include "shared/identity.hpp"
+#include "shared/unique_fd.hpp"
+#include "supervisor/statistics.hpp"
+
+namespace brood {
+
+// A handover that cannot be read: what() is a sentence.
+class BadHandover : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What a supervisor leaves to the program that takes its place in the same process.  It travels as JSON in a memfd, so
+// that another version can read it: members that it does not know it passes over, and those that are missing have the
+// values that stand here.  `format` changes when that is not enough.
+struct Handover {
+  static constexpr int current_format = 1;
+
+  int format = current_format;
+  std::string version;  // of brood that wrote it
+  Identity identity;
+  std::string redis;  // its address, without a password
+  WallTime started_at{};
+  bool quiet = false;
+
+  std::uint64_t last_incarnation = 0;
+  int used_slots = 0;
+
+  // What is needed of a configuration until its last worker has gone.
+  struct Generation {
+    std::uint32_t number = 1;
+    std::vector<CapsuleSettings> capsules;
+    WorkerSettings worker;
+  };
+  std::vector<Generation> generations;
+  std::uint32_t present = 1;  // the one that vacant places are filled from
+
+  struct Worker {
+    pid_t pid = 0;
+    int slot = 0;
+    std::uint32_t generation = 1;
+    int capsule = 0, number = 0;
+    std::uint64_t incarnation = 0;
+    bool finishing = false;  // nobody takes its place
+    std::uint32_t flags = 0;
+    std::uint64_t processed_before = 0;
+    SteadyTime occupied_since{}, ready_at{};  // ready_at zero: it is not
+    int control = -1, output = -1;            // descriptors
+    std::string output_token = {};
+  };
+  std::vector<Worker> workers;
+
+  int control_listener = -1;
+  std::map<int, Statistics::Counts> counted;  // by slot: what Redis has been told of, or may have been
+  Statistics::Counts uncounted;               // and what it has not
+};
+
+std::string to_json(const Handover& handover);
+// Throws BadHandover.
+Handover parse_handover(const std::string& json);
+
+// A memfd that holds the text, closed by an exec unless it is told otherwise; and back, without moving where it is
+// read.
+UniqueFd write_handover(const Handover& handover);
+Handover read_handover(int descriptor);
+
+}  // namespace brood

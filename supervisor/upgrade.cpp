@@ -1,0 +1,102 @@
+#include "supervisor/upgrade.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <system_error>
+#include <utility>
+
+#include "shared/job/json.hpp"
+#include "shared/log.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_wait = 60s;  // for what is half done
+
+// The last line is the reason; before it a library may have printed anything.
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of("\r\n ");
+  if (end == std::string::npos) return "";
+  const std::size_t newline = text.rfind('\n', end);
+  return text.substr(newline == std::string::npos ? 0 : newline + 1,
+                     end - (newline == std::string::npos ? 0 : newline + 1) + 1);
+}
+
+}  // namespace
+
+Upgrade::Upgrade(EventLoop& loop, const Successor& successor, Events events)
+    : successor_(successor), events_(std::move(events)), check_(loop) {}
+
+void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
+  if (under_way()) {
+    if (asked_by) asked_by->ok(R"({"outcome":"not_now","reason":"an upgrade is under way"})");
+    return;
+  }
+  client_ = std::move(asked_by);
+  step_ = Step::checking;
+  events_.begun();
+  log::info("upgrade_begins", {{"program", successor_.path()}});
+  if (client_) client_->progress("checking " + successor_.path());
+  try {
+    copy_ = write_handover(events_.hand_over());
+    check_.begin(
+        {.title = "brood: check", .keep = {copy_.get()}, .what = "the new program's check"},
+        [this](int answer) {
+          dup2(answer, STDERR_FILENO);
+          return successor_.execute_check(copy_.get());
+        },
+        [this](const std::string& refusal) { checked(refusal); });
+  } catch (const std::system_error& error) {
+    fail(Outcome::not_now, error.what());
+  }
+}
+
+void Upgrade::checked(const std::string& refusal) {
+  copy_.reset();
+  if (!refusal.empty()) return fail(Outcome::refused, last_line(refusal));
+  step_ = Step::waiting;
+  give_up_at_ = steady_now() + longest_wait;
+}
+
+void Upgrade::advance(SteadyTime now) {
+  if (step_ != Step::waiting) return;
+  const std::string half_done = events_.half_done();
+  if (!half_done.empty()) {
+    if (client_ && half_done != waits_for_) client_->progress("waiting: " + half_done);
+    waits_for_ = half_done;
+    if (now >= give_up_at_) fail(Outcome::not_now, "this did not end within a minute: " + half_done);
+    return;
+  }
+  if (client_) client_->progress("handing over");
+  log::info("upgrade_takes_over", {{"program", successor_.path()}});
+  fail(Outcome::refused, successor_.take_over(events_.hand_over()));
+}
+
+void Upgrade::fail(Outcome outcome, const std::string& why) {
+  step_ = Step::none;
+  waits_for_.clear();
+  copy_.reset();
+  const char* const name = outcome == Outcome::refused ? "refused" : "not_now";
+  last_failure_ = outcome == Outcome::refused ? why : "";
+  log::error("upgrade_ended", {{"outcome", name}, {"reason", why}});
+  if (const auto client = std::exchange(client_, std::nullopt))
+    client->ok(fmt::format(R"({{"outcome":"{}","reason":{}}})", name, json_string(why)));
+  events_.given_up();
+}
+
+void Upgrade::abandon(const std::string& why) {
+  if (!under_way()) return;
+  check_.abandon();
+  fail(Outcome::not_now, why);
+}
+
+std::string Upgrade::status() const {
+  if (step_ == Step::checking) return "upgrading: " + successor_.path() + " is checked";
+  if (step_ == Step::waiting) return "upgrading: waiting: " + waits_for_;
+  return last_failure_.empty() ? "" : "the last upgrade was refused: " + last_failure_;
+}
+
+}  // namespace brood

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "shared/unique_fd.hpp"
+#include "supervisor/child_check.hpp"
+#include "supervisor/control_socket.hpp"
+#include "supervisor/handover.hpp"
+#include "supervisor/successor.hpp"
+
+namespace brood {
+
+// Lets the program's file, as it is now, take over this process: first it has a look at a copy of what it would get, in
+// a child, and only if it finds nothing wrong, and as soon as nothing is half done, this program gives way.  On
+// success nothing here returns.
+class Upgrade {
+ public:
+  struct Events {
+    std::function<Handover()> hand_over;     // what there is now
+    std::function<std::string()> half_done;  // what must end first, for people; empty: nothing
+    std::function<void()> begun, given_up;   // given_up: everything is as it was
+  };
+  Upgrade(EventLoop& loop, const Successor& successor, Events events);
+
+  // Answered with a JSON object when it comes to nothing; a client whose connection ends otherwise asks the successor.
+  void begin(std::optional<ControlSocket::Reply> asked_by);
+  // Each turn.
+  void advance(SteadyTime now);
+  bool reaped(pid_t pid, const ExitStatus& status) { return check_.reaped(pid, status); }
+  bool is_child(pid_t pid) const { return check_.is_child(pid); }
+  // Ends what is under way.
+  void abandon(const std::string& why);
+
+  bool under_way() const { return step_ != Step::none; }
+  std::string status() const;  // half a sentence for people; empty: there is nothing to say
+
+ private:
+  enum class Step { none, checking, waiting };
+  enum class Outcome { refused, not_now };
+
+  void checked(const std::string& refusal);
+  void fail(Outcome outcome, const std::string& why);
+
+  const Successor& successor_;
+  const Events events_;
+  ChildCheck check_;
+  Step step_ = Step::none;
+  UniqueFd copy_;  // of the handover, for the check
+  SteadyTime give_up_at_{};
+  std::string waits_for_, last_failure_;
+  std::optional<ControlSocket::Reply> client_;
+};
+
+}  // namespace brood

@@ -1,0 +1,134 @@
+#define BOOST_TEST_MODULE upgrade_storm
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/census.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/fleet_view.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int workers = 4;
+constexpr int jobs_at_a_time = 2'000;
+
+// BROOD_STORM=5 for a hundred.
+std::size_t upgrades() {
+  const char* wanted = std::getenv("BROOD_STORM");
+  return static_cast<std::size_t>(20 * (wanted == nullptr ? 1 : std::max(std::atoi(wanted), 1)));
+}
+
+// Jobs without end, as long as somebody asks.
+struct Load {
+  RedisServer& redis;
+  const TemporaryDirectory directory{};
+  const Ledger ledger{directory / "ledger"};
+  int jobs = 0;
+
+  void keep_up() {
+    if (redis.size_of("queue:default") >= static_cast<std::size_t>(jobs_at_a_time) / 2) return;
+    std::vector<std::string> payloads;
+    for (int i = 0; i < jobs_at_a_time; ++i, ++jobs)
+      payloads.push_back(
+          payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(jobs) + "\",1]", jobs + 1));
+    enqueue(redis, payloads);
+  }
+  bool drained() {
+    return eventually(
+        [&] {
+          make_retries_due(redis);
+          return redis.size_of("queue:default") == 0 && redis.size_of("retry") == 0 && jobs_in_flight(redis) == 0;
+        },
+        120s);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(upgrades_under_load_lose_no_job_and_repeat_none_and_workers_fetch_all_the_while) {
+  RedisServer redis;
+  Load load{redis};
+  BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return fetching_workers(brood) == workers; }, 30s), brood.log_tail());
+  const pid_t pid = brood.pid();
+
+  int fewest = workers;
+  for (std::size_t upgrade = 1; upgrade <= upgrades(); ++upgrade) {
+    brood.signal(SIGUSR2);
+    const auto ended = [&] {
+      load.keep_up();
+      fewest = std::min(fewest, fetching_workers(brood));
+      return times_logged(brood, "restart_ended") >= upgrade;
+    };
+    BOOST_TEST_REQUIRE(eventually(ended, 60s), brood.log_tail());
+  }
+  BOOST_TEST(load.drained(), brood.log_tail());
+  BOOST_TEST(process_exists(pid));
+  BOOST_TEST(times_logged(brood, "supervisor_took_over") == upgrades());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+
+  BOOST_TEST(fewest >= workers - 1);
+  BOOST_TEST(redis.size_of("dead") == 0U);
+  BOOST_TEST(Census(redis).misplaced(load.ledger, load.jobs) == "");
+  const Ledger::Verdict verdict = load.ledger.judge(load.jobs);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.unexpected.empty());
+  BOOST_TEST(verdict.doubled.empty());
+  BOOST_TEST(redis.get("stat:processed").value_or("0") == std::to_string(load.jobs));
+  BOOST_TEST_MESSAGE(upgrades() << " upgrades, " << load.jobs << " jobs, at least " << fewest << " of " << workers
+                                << " workers fetching");
+}
+
+BOOST_AUTO_TEST_CASE(nor_do_they_when_whoever_takes_part_is_killed) {
+  RedisServer redis({.append_only = true});
+  Load load{redis};
+  BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});
+  Dice dice;
+  for (std::size_t upgrade = 1; upgrade <= upgrades(); ++upgrade) {
+    BOOST_TEST_REQUIRE(eventually([&] { return fetching_workers(brood) > 0; }, 60s), brood.log_tail());
+    load.keep_up();
+    brood.signal(dice.roll(0, 1) == 0 ? SIGUSR2 : SIGHUP);
+    // In whatever moment of it.
+    const int moment = dice.roll(0, 3);
+    const auto seen = [&](const char* event) {
+      const std::size_t before = times_logged(brood, event);
+      eventually([&] { return times_logged(brood, event) > before; }, 300ms);
+    };
+    if (moment == 1) seen("upgrade_takes_over");
+    if (moment == 2) seen("supervisor_took_over");
+    if (moment == 3) seen("restart_begins");
+    switch (dice.roll(0, 3)) {
+      case 0:
+        brood.kill9();
+        brood.start();
+        break;
+      case 1:
+        redis.kill9();
+        redis.restart();
+        break;
+      default:
+        if (const std::vector<pid_t> running = brood.workers(); !running.empty())
+          kill(running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))], SIGKILL);
+    }
+  }
+  BOOST_TEST(load.drained(), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit(60s).value_or(-1) == 0, brood.log_tail());
+
+  BOOST_TEST(Census(redis).misplaced(load.ledger, load.jobs) == "");
+  const Ledger::Verdict verdict = load.ledger.judge(load.jobs);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.unexpected.empty());
+  BOOST_TEST_MESSAGE(load.jobs << " jobs, " << verdict.doubled.size() << " done twice, seed " << dice.seed());
+}

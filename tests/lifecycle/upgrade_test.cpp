@@ -1,0 +1,311 @@
+#define BOOST_TEST_MODULE upgrade
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <optional>
+#include <sstream>
+
+#include "shared/redis/connection.hpp"
+#include "shared/scoreboard.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/fleet_view.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* built = BROOD_BINARY_DIR "/bin/brood";
+constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
+constexpr const char* roll_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libroll_jobs_1.so";
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+ino_t file_of(const std::string& path) {
+  struct stat about {};
+  return stat(path.c_str(), &about) == 0 ? about.st_ino : 0;
+}
+
+std::string scoreboard_of(const BroodProcess& brood) {
+  for (const auto& entry : std::filesystem::directory_iterator(brood.home() / "run")) {
+    if (entry.path().extension() == ".scoreboard") return entry.path();
+  }
+  return "";
+}
+
+// A brood whose program can be replaced.
+struct Installed {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  const std::string program = directory / "brood", ran = directory / "ran";
+  Ledger ledger{directory / "ledger"};
+  std::optional<BroodProcess> brood;
+
+  explicit Installed(int workers = 2, const std::string& config = "") {
+    install();
+    brood.emplace(redis, BroodOptions{.workers = workers,
+                                      .libraries = {examples, roll_jobs},
+                                      .config = config + "\n[log]\nlog_jobs = true\n",
+                                      .program = program});
+    BOOST_REQUIRE_MESSAGE(fetches(workers), brood->log_tail());
+  }
+  // As a package does it: under another name, and then by rename.
+  void install() const {
+    std::filesystem::copy_file(built, program + ".new", std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(program + ".new", program);
+  }
+  void install_text(const std::string& text) const {
+    std::ofstream(program + ".new") << text;
+    chmod((program + ".new").c_str(), 0755);
+    std::filesystem::rename(program + ".new", program);
+  }
+  CommandResult command(std::vector<std::string> words) const { return run_brood(words, brood->environment()); }
+  bool fetches(int workers) const {
+    return eventually([&] { return fetching_workers(*brood) == workers; }, 30s);
+  }
+  bool logs(const std::string& text) const {
+    return eventually([&] { return contains(brood->log(), text); }, 30s);
+  }
+  bool upgrades(std::size_t times) const {
+    return eventually([&] { return times_logged(*brood, "restart_ended") >= times; }, 60s);
+  }
+  void run_until(const std::string& file) {
+    enqueue(redis, {payload_text("UntilFile", "[\"" + ran + "\",\"" + file + "\"]", 1)});
+  }
+  std::string written() const {
+    std::ostringstream text;
+    text << std::ifstream(ran).rdbuf();
+    return text.str();
+  }
+  bool writes(const std::string& part) const {
+    return eventually([&] { return contains(written(), part); }, 20s);
+  }
+  void run_jobs(int from, int to) {
+    for (int job = from; job < to; ++job)
+      enqueue(redis,
+              {payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(job) + "\",0]", job + 10)});
+  }
+  bool done(std::size_t jobs) const {
+    return eventually([&] { return ledger.done().size() == jobs; }, 30s);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_new_program_takes_over_the_process_and_its_workers) {
+  Installed site;
+  const pid_t pid = site.brood->pid();
+  const std::vector<pid_t> before = site.brood->workers();
+  const std::string executed = "/proc/" + std::to_string(pid) + "/exe";
+  site.install();
+  BOOST_REQUIRE(file_of(executed) != file_of(site.program));
+
+  const CommandResult result = site.command({"upgrade"});
+
+  BOOST_TEST(result.status == 0, result.errors << site.brood->log_tail());
+  BOOST_TEST(contains(result.output, "upgraded: 2 workers of generation 2"), result.output);
+  BOOST_TEST(process_exists(pid));
+  BOOST_TEST(file_of(executed) == file_of(site.program));
+  BOOST_TEST(contains(site.brood->log(), "event=workers_adopted workers=2 ready=2"));
+  for (const pid_t worker : before) BOOST_TEST(eventually([&] { return !process_exists(worker); }));
+  BOOST_TEST(site.fetches(2));
+  site.run_jobs(0, 20);
+  BOOST_TEST(site.done(20));
+  site.brood->term();
+  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_job_runs_through_ten_of_them_and_a_signal_is_enough) {
+  Installed site;
+  const std::string go = site.directory / "go";
+  site.run_until(go);
+  BOOST_REQUIRE(site.writes("began"));
+  for (std::size_t upgrade = 1; upgrade <= 10; ++upgrade) {
+    site.brood->signal(SIGUSR2);
+    BOOST_TEST_REQUIRE(site.upgrades(upgrade), site.brood->log_tail());
+  }
+  BOOST_TEST(times_logged(*site.brood, "supervisor_took_over") == 10U);
+  BOOST_TEST(!contains(site.written(), "ended"));
+  std::ofstream(go) << "x";
+  BOOST_TEST(site.writes("ended"));
+  BOOST_TEST(eventually([&] { return site.brood->workers().size() == 2; }));
+  BOOST_TEST(site.written().find("began") == site.written().rfind("began"));
+  BOOST_TEST(site.redis.size_of("retry") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_cannot_take_over_is_found_out_and_changes_nothing) {
+  Installed site;
+  const std::vector<pid_t> before = site.brood->workers();
+  const auto refused = [&](const std::string& why) {
+    const CommandResult result = site.command({"upgrade"});
+    BOOST_TEST(result.status == 78, result.errors);
+    BOOST_TEST(contains(result.errors, why), result.errors);
+    BOOST_TEST((site.brood->workers() == before));
+  };
+  site.install_text("#!/bin/sh\necho 'this machine is too old' >&2\nexit 1\n");
+  refused("this machine is too old");
+  site.install_text("no program at all");
+  refused("cannot be executed");
+  site.install_text("#!/bin/sh\nkill -SEGV $$\n");
+  refused("killed by SIGSEGV");
+  std::filesystem::remove(site.program);
+  refused("cannot be executed");
+
+  site.run_jobs(0, 5);
+  BOOST_TEST(site.done(5));
+  site.install();
+  BOOST_TEST(site.command({"upgrade"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_configuration_that_the_new_program_refuses_changes_nothing) {
+  Installed site;
+  const std::vector<pid_t> before = site.brood->workers();
+  std::ofstream(site.brood->home() / "brood.toml") << "concurency = 3\n";
+  const CommandResult result = site.command({"upgrade"});
+  BOOST_TEST(result.status == 78);
+  BOOST_TEST(contains(result.errors, "did you mean"), result.errors);
+  BOOST_TEST((site.brood->workers() == before));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_last_moment_leaves_the_old_one_in_charge) {
+  Installed site;
+  // It passes the check, and is gone when it is to be executed.
+  site.install_text("#!/bin/sh\nrm -- \"$0\"\nexit 0\n");
+  const CommandResult result = site.command({"upgrade"});
+  BOOST_TEST(result.status == 78, result.errors);
+  BOOST_TEST(contains(result.errors, "cannot be executed"), result.errors);
+  site.run_jobs(0, 5);
+  BOOST_TEST(site.done(5));
+  site.install();
+  BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
+  BOOST_TEST(site.fetches(2));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_counted_twice_or_forgotten) {
+  Installed site;
+  for (int round = 0; round < 4; ++round) {
+    site.run_jobs(25 * round, 25 * (round + 1));
+    BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
+  }
+  BOOST_TEST(site.done(100));
+  site.brood->term();
+  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST(Connection(site.redis.address()).call({"GET", "stat:processed"}).view().integer() == 100);
+}
+
+BOOST_AUTO_TEST_CASE(who_is_quiet_stays_so) {
+  Installed site;
+  BOOST_TEST(site.command({"quiet"}).status == 0);
+  site.brood->signal(SIGUSR2);
+  BOOST_REQUIRE(site.logs("event=supervisor_took_over"));
+  site.run_jobs(0, 1);
+  BOOST_TEST(fetching_workers(*site.brood) == 0);
+  BOOST_TEST(contains(site.command({"status", "--redis", site.redis.url()}).output, "quiet"));
+  site.brood->term();
+  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST(site.redis.size_of("queue:default") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_job_prints_afterwards_is_still_told_to_be_its) {
+  Installed site(1);
+  const std::string go = site.directory / "go";
+  site.run_until(go);
+  BOOST_REQUIRE(site.writes("began"));
+  BOOST_TEST(site.command({"upgrade"}).status == 0);
+  std::ofstream(go) << "x";
+  BOOST_TEST(site.writes("ended"));
+  BOOST_TEST(site.logs("event=job_done"));
+}
+
+// Another version's scoreboard: what its workers do cannot be read, so they are let finish, and nothing runs twice.
+BOOST_AUTO_TEST_CASE(workers_whose_records_cannot_be_read_finish_and_are_replaced) {
+  Installed site;
+  const std::string go = site.directory / "go";
+  site.run_until(go);
+  BOOST_REQUIRE(site.writes("began"));
+  const std::vector<pid_t> before = site.brood->workers();
+  const std::string board = scoreboard_of(*site.brood);
+  const int file = open(board.c_str(), O_WRONLY);
+  const std::uint32_t version = 0xffff;
+  BOOST_REQUIRE(pwrite(file, &version, sizeof version, offsetof(Scoreboard::Header, version)) ==
+                static_cast<ssize_t>(sizeof version));
+  close(file);
+
+  site.brood->signal(SIGUSR2);
+
+  BOOST_REQUIRE(site.logs("event=workers_replaced workers=2"));
+  BOOST_TEST(site.fetches(2));
+  site.run_jobs(0, 10);
+  BOOST_TEST(site.done(10));
+  BOOST_TEST(!contains(site.written(), "ended"));
+  std::ofstream(go) << "x";
+  BOOST_TEST(site.writes("ended"));
+  for (const pid_t worker : before) BOOST_TEST(eventually([&] { return !process_exists(worker); }));
+  BOOST_TEST(site.written().find("began") == site.written().rfind("began"));
+  site.brood->term();
+  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST(site.redis.size_of("queue:default") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_killed_meanwhile_costs_its_job_an_attempt_and_nothing_else) {
+  Installed site(3);
+  Dice dice;
+  site.run_jobs(0, 300);
+  for (std::size_t upgrade = 1; upgrade <= 5; ++upgrade) {
+    const std::vector<pid_t> workers = site.brood->workers();
+    site.brood->signal(SIGUSR2);
+    if (!workers.empty())
+      kill(workers[static_cast<std::size_t>(dice.roll(0, static_cast<int>(workers.size()) - 1))], SIGKILL);
+    BOOST_TEST_REQUIRE(site.upgrades(upgrade), site.brood->log_tail());
+  }
+  BOOST_TEST(eventually(
+                 [&] {
+                   make_retries_due(site.redis);
+                   return site.ledger.done().size() == 300;
+                 },
+                 60s),
+             site.brood->log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(no_descriptor_is_left_behind) {
+  Installed site;
+  const auto descriptors = [&] {
+    const std::filesystem::directory_iterator files("/proc/" + std::to_string(site.brood->pid()) + "/fd");
+    return std::distance(begin(files), end(files));
+  };
+  BOOST_TEST(site.command({"upgrade"}).status == 0);
+  BOOST_TEST(eventually([&] { return site.brood->workers().size() == 2; }));
+  const auto after_one = descriptors();
+  for (int upgrade = 0; upgrade < 3; ++upgrade) BOOST_TEST(site.command({"upgrade"}).status == 0);
+  BOOST_TEST(eventually([&] { return descriptors() <= after_one; }, 20s), descriptors() << " > " << after_one);
+}
+
+BOOST_AUTO_TEST_CASE(an_embedded_redis_serves_on_and_is_looked_after_and_stopped) {
+  BroodProcess brood(BroodOptions{.workers = 1, .libraries = {examples}});
+  BOOST_REQUIRE(eventually([&] { return fetching_workers(brood) == 1; }, 30s));
+  const auto enqueues = [&] { return run_brood({"enqueue", "Hello", "world"}, brood.environment()).status == 0; };
+  BOOST_TEST(eventually(enqueues, 20s), brood.log_tail());
+  const CommandResult result = run_brood({"upgrade"}, brood.environment());
+  BOOST_TEST(result.status == 0, result.errors << brood.log_tail());
+  BOOST_TEST(enqueues());
+  BOOST_TEST(contains(brood.log(), "event=embedded_redis_adopted"));
+  std::vector<pid_t> servers = children_of(brood.pid());
+  for (const pid_t worker : brood.workers()) std::erase(servers, worker);
+  BOOST_REQUIRE(servers.size() == 1U);
+  kill(servers[0], SIGKILL);
+  BOOST_TEST(eventually(enqueues, 30s), brood.log_tail());
+  servers = children_of(brood.pid());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  for (const pid_t server : servers) BOOST_TEST(!process_exists(server));
+}

@@ -1,0 +1,113 @@
+#define BOOST_TEST_MODULE handover
+#include "supervisor/handover.hpp"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+Handover example() {
+  Handover handover;
+  handover.version = "1.2.3";
+  handover.identity = {.name = "host:42:0123456789ab",
+                       .hostname = "host",
+                       .boot_id = "b",
+                       .pid_namespace = "pid:[1]",
+                       .pid = 42,
+                       .start_time = 99,
+                       .runtime_directory = "/run/\"brood\""};
+  handover.redis = "redis://localhost";
+  handover.started_at = WallTime(1'795'237'318'514'000'001ns);
+  handover.quiet = true;
+  handover.last_incarnation = 1'000'000'000'000;
+  handover.used_slots = 9;
+  CapsuleSettings images{.name = "images", .concurrency = 4, .queues = QueueOrder({{"a", 5}, {"b", 1}})};
+  CapsuleSettings all{.name = "all", .concurrency = 1, .queues = QueueOrder({{"*", 0}}), .follows_all_queues = true};
+  handover.generations = {
+      {.number = 1, .capsules = {{}}, .worker = {}},
+      {.number = 2, .capsules = {images, all}, .worker = {.timeout_grace = 70ms, .seccomp = false}}};
+  handover.present = 2;
+  handover.workers = {{.pid = 43,
+                       .slot = 8,
+                       .generation = 2,
+                       .capsule = 1,
+                       .number = 3,
+                       .incarnation = 12,
+                       .finishing = true,
+                       .flags = 3,
+                       .processed_before = 7,
+                       .occupied_since = SteadyTime(5ns),
+                       .ready_at = SteadyTime(6ns),
+                       .control = 10,
+                       .output = 11,
+                       .output_token = "0a1b"}};
+  handover.control_listener = 12;
+  handover.counted = {{8, {.processed = 100, .failed = 3}}};
+  handover.uncounted = {.processed = 2, .failed = 1};
+  return handover;
+}
+
+void check_same(const Handover& found, const Handover& expected) {
+  BOOST_TEST(to_json(found) == to_json(expected));
+  BOOST_REQUIRE(found.workers.size() == 1U);
+  BOOST_TEST(found.workers[0].output_token == "0a1b");
+  BOOST_TEST((found.workers[0].ready_at == SteadyTime(6ns)));
+  BOOST_TEST((found.started_at == expected.started_at));
+  BOOST_TEST(found.identity.record() == expected.identity.record());
+  BOOST_REQUIRE(found.generations.size() == 2U);
+  BOOST_TEST((found.generations[0].capsules.at(0).queues.mode() == QueueOrder::Mode::strict));
+  BOOST_TEST((found.generations[1].capsules.at(0).queues.mode() == QueueOrder::Mode::weighted));
+  BOOST_TEST(found.generations[1].capsules.at(1).follows_all_queues);
+  BOOST_TEST((found.generations[1].worker.timeout_grace == 70ms));
+  BOOST_TEST(!found.generations[1].worker.seccomp);
+  BOOST_TEST(found.counted.at(8).processed == 100U);
+}
+
+std::string refusal(const std::string& json) {
+  try {
+    parse_handover(json);
+  } catch (const BadHandover& bad) {
+    return bad.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_is_written_is_read_again) { check_same(parse_handover(to_json(example())), example()); }
+
+BOOST_AUTO_TEST_CASE(it_can_be_read_twice_from_its_descriptor) {
+  const UniqueFd file = write_handover(example());
+  check_same(read_handover(file.get()), example());
+  check_same(read_handover(file.get()), example());
+}
+
+BOOST_AUTO_TEST_CASE(members_of_another_version_are_passed_over_and_missing_ones_have_their_usual_values) {
+  const Handover read = parse_handover(
+      R"({"format":7,"identity":{"name":"h:1:0","pid":1,"new":[1]},"later":{"x":1},"workers":[{"pid":5,"slot":0}]})");
+  BOOST_TEST(read.format == 7);
+  BOOST_TEST(read.present == 1U);
+  BOOST_TEST(read.workers.at(0).control == -1);
+  BOOST_TEST(read.control_listener == -1);
+}
+
+BOOST_AUTO_TEST_CASE(what_no_supervisor_writes_is_refused) {
+  const std::string whole = to_json(example());
+  for (std::size_t length = 0; length < whole.size(); length += 7)
+    BOOST_TEST(refusal(whole.substr(0, length)) != "none", length);
+  for (const char* bad :
+       {"", "[]", "{}", "null", R"({"identity":{"name":"h:1:0"}})",
+        R"({"identity":{"name":"h:1:0","pid":1},"workers":[{"pid":0,"slot":1}]})",
+        R"({"identity":{"name":"h:1:0","pid":1},"workers":[{"pid":7,"slot":-1}]})",
+        R"({"identity":{"name":"h:1:0","pid":1},"workers":[7]})", R"({"identity":{"name":"h:1:0","pid":99999999999}})",
+        R"({"identity":{"name":"h:1:0","pid":1},"generations":[{"capsules":[{"queues":["a b"]}]}]})"})
+    BOOST_TEST(refusal(bad) != "none", bad);
+  int ends[2];
+  BOOST_REQUIRE(pipe(ends) == 0);
+  for (const int fd : {ends[0], -1, 12345}) BOOST_CHECK_THROW(read_handover(fd), BadHandover);
+}

@@ -56,7 +56,8 @@ if others > 0 then
 end
 
 if outcomes > 0 then
-  redis.call("RPOP", KEYS[2], outcomes)    -- first a write that frees memory: a full Redis lets the rest through
+  -- First a write that frees memory: a full Redis lets the rest through.
+  redis.call("LTRIM", KEYS[2], 0, -1 - outcomes)
 else
   -- An idle poll writes nothing and keeps its number, but only while no queue is waited on: a BLMOVE fills the list
   -- without touching the number, and a late copy of this very poll must not be taken for the settle of that job.

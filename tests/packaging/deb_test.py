@@ -80,7 +80,7 @@ class Packages(unittest.TestCase):
         def files(package):
             return said("dpkg-deb", "--contents", packages[package])
 
-        self.assertRegex(files("libbrood0"), r"/libbrood\.so\.0 -> libbrood\.so\.0\.")
+        self.assertRegex(files("libbrood1"), r"/libbrood\.so\.1 -> libbrood\.so\.1\.")
         for file in ("/include/brood/job.hpp", "/cmake/brood/brood-config.cmake", "/pkgconfig/brood.pc", "/libbrood.so -> "):
             self.assertIn(file, files("libbrood-dev"))
         for file in ("/usr/bin/brood", "/lib/systemd/system/brood.service", "/lib/systemd/system/brood@.service", "/man1/brood.1.gz", "/etc/brood/brood.toml"):
@@ -147,7 +147,7 @@ class Life(unittest.TestCase):
         self.assertTrue((machine.root / STATE.lstrip("/") / "redis").is_dir())
 
     def test_4_a_purge_removes_configuration_and_data(self):
-        self.dpkg("--purge", "brood", "libbrood-dev", "libbrood0")
+        self.dpkg("--purge", "brood", "libbrood-dev", "libbrood1")
 
         left = [path for path in ("/etc/brood", STATE, "/var/log/brood", "/run/brood", "/usr/share/doc/brood") if (machine.root / path.lstrip("/")).exists()]
         self.assertEqual(left, [])

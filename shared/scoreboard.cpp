@@ -17,7 +17,7 @@ namespace brood {
 namespace {
 
 constexpr std::uint64_t magic = 0x64726f62'64726f6f;
-constexpr std::uint32_t version = 3;
+constexpr std::uint32_t version = 4;
 constexpr int max_slots = 65'536;
 
 constexpr std::size_t aligned(std::size_t size) {
@@ -101,8 +101,15 @@ Scoreboard Scoreboard::open(const std::string& path, bool writable) {
     throw std::runtime_error(path + " is no scoreboard of this version");
   }
   board.identity_.assign(header.identity, identity_length);
+  board.instance_.assign(header.instance, strnlen(header.instance, sizeof header.instance));
   board.path_ = path;
   return board;
+}
+
+void Scoreboard::name_instance(const std::string& instance) {
+  if (instance.size() >= sizeof(Header::instance)) throw std::invalid_argument("the instance's name is too long");
+  instance_ = instance;
+  instance.copy(header().instance, sizeof(Header::instance) - 1);
 }
 
 Scoreboard Scoreboard::in_memory(int slots) { return map(-1, slots, true); }
@@ -112,7 +119,8 @@ Scoreboard::Scoreboard(Scoreboard&& other) noexcept
       mapping_(std::exchange(other.mapping_, {})),
       outgrown_(std::exchange(other.outgrown_, {})),
       slots_(std::exchange(other.slots_, 0)),
-      identity_(std::move(other.identity_)) {}
+      identity_(std::move(other.identity_)),
+      instance_(std::move(other.instance_)) {}
 
 Scoreboard& Scoreboard::operator=(Scoreboard&& other) noexcept {
   std::swap(path_, other.path_);
@@ -120,6 +128,7 @@ Scoreboard& Scoreboard::operator=(Scoreboard&& other) noexcept {
   std::swap(outgrown_, other.outgrown_);
   std::swap(slots_, other.slots_);
   std::swap(identity_, other.identity_);
+  std::swap(instance_, other.instance_);
   return *this;
 }
 

@@ -172,6 +172,7 @@ class Scoreboard {
     std::uint64_t magic;
     std::uint32_t version, record_size, slots, pad;
     char identity[192];
+    char instance[64];                    // what its operator calls the supervisor, where several run; empty: nothing
     std::atomic<std::int64_t> last_beat;  // steady nanoseconds of the supervisor's last heartbeat
   };
 
@@ -196,6 +197,8 @@ class Scoreboard {
   UsageTable& usage();
   const UsageTable& usage() const;
   std::string identity() const;
+  std::string instance() const { return instance_; }
+  void name_instance(const std::string& instance);
   std::atomic<std::int64_t>& last_beat();
   const std::string& path() const { return path_; }
   void remove_file();
@@ -214,7 +217,7 @@ class Scoreboard {
   std::vector<Mapping> outgrown_;  // of the same file
   // What the header said when it was opened: a worker may scribble over it later.
   int slots_ = 0;
-  std::string identity_;
+  std::string identity_, instance_;
 };
 
 // `<directory>/<identity with ':' and '/' as '_'>.scoreboard`

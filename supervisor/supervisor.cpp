@@ -80,6 +80,7 @@ Supervisor::Supervisor(Setup setup)
                     .estate = estate_of(setup.handover, *config_, setup.bodies),
                     .identity = identity_.name,
                     .runtime_directory = setup.runtime_directory,
+                    .instance = setup.instance,
                     .all_ready = [this] { all_ready(); },
                     .batching = [this] { batch_watch_.look_for_a_while(); },
                     .left_wait = [this] { doorbell_.look(); },

@@ -47,6 +47,7 @@ class Supervisor {
     RedisAddress redis;
     std::optional<EmbeddedRedis> embedded_redis;
     std::string runtime_directory;
+    std::string instance = {};  // what the operator calls it, where several run
     BodiesFor bodies;
     const Successor& successor;
     std::optional<Handover> handover = {};  // what the program before this one has left

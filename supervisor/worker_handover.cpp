@@ -64,7 +64,9 @@ Scoreboard WorkerPool::take_scoreboard() {
       board_is_readable_ = false;
     }
   }
-  return Scoreboard::create(setup_.runtime_directory, setup_.identity, slots_for(config));
+  Scoreboard board = Scoreboard::create(setup_.runtime_directory, setup_.identity, slots_for(config));
+  board.name_instance(setup_.instance);
+  return board;
 }
 
 void WorkerPool::adopt(const Handover& handover) {

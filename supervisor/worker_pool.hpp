@@ -46,6 +46,7 @@ class WorkerPool {
     std::optional<Estate> estate = {};
     std::string identity;
     std::string runtime_directory;
+    std::string instance = {};                      // what the operator calls this supervisor
     std::function<void()> all_ready;                // called once, when every worker has been ready at the same time
     std::function<void()> batching;                 // a worker holds more than one job
     std::function<void()> left_wait;                // a worker waits on its queue no more

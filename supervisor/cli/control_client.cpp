@@ -112,9 +112,11 @@ std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
   std::vector<LocalSupervisor> found;
   for (const std::string& path : scoreboard_paths(directory)) {
     try {
-      const std::string identity = Scoreboard::open(path, false).identity();
+      const Scoreboard board = Scoreboard::open(path, false);
+      const std::string identity = board.identity();
       const pid_t pid = pid_in(identity);
-      if (pid_is_taken(pid)) found.push_back({identity, pid, control_socket_path(directory, identity)});
+      if (pid_is_taken(pid))
+        found.push_back({identity, pid, control_socket_path(directory, identity), board.instance()});
     } catch (const std::exception&) {  // of another version, another user's, or gone this moment
     }
   }

@@ -15,6 +15,7 @@ struct LocalSupervisor {
   std::string identity;
   pid_t pid = 0;
   std::string control;  // the path of its control socket
+  std::string instance;
 };
 
 // Those whose scoreboards lie in `directory`, by identity.

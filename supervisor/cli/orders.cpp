@@ -41,21 +41,26 @@ struct Order {
   std::vector<std::string> arguments = {};
   bool json = false;
   pid_t pid = 0;  // of the one that is meant; 0: the only one
+  std::string instance = {};
 };
 
 void add_options(CLI::App& app, Order& order) {
   app.add_option("--pid", order.pid, "The supervisor that is meant, where several run")->type_name("PID");
+  app.add_option("--instance", order.instance, "The same, by the name that it was given")->type_name("NAME");
   app.add_flag("--json", order.json, "Answer in JSON, for programs");
 }
 
 std::optional<LocalSupervisor> find_supervisor(const Order& order) {
   std::vector<LocalSupervisor> found = local_supervisors(runtime_directory());
   if (order.pid != 0) std::erase_if(found, [&](const LocalSupervisor& one) { return one.pid != order.pid; });
+  if (!order.instance.empty())
+    std::erase_if(found, [&](const LocalSupervisor& one) { return one.instance != order.instance; });
   if (found.empty()) return std::nullopt;
   if (found.size() == 1) return found.front();
-  std::vector<pid_t> pids;
-  for (const LocalSupervisor& one : found) pids.push_back(one.pid);
-  throw UsageError(fmt::format("several supervisors run here: say which one, --pid {}", fmt::join(pids, " or ")));
+  std::vector<std::string> names;
+  for (const LocalSupervisor& one : found)
+    names.push_back(one.instance.empty() ? fmt::format("--pid {}", one.pid) : "--instance " + one.instance);
+  throw UsageError(fmt::format("several supervisors run here: say which one, {}", fmt::join(names, " or ")));
 }
 
 int status_of(const JsonObject& answer) {

@@ -239,6 +239,7 @@ int run_command(const RunOptions& options) {
        .redis = redis,
        .embedded_redis = std::move(embedded),
        .runtime_directory = runtime,
+       .instance = options.instance,
        .bodies = bodies,
        .successor = successor,
        .handover = std::move(handover),

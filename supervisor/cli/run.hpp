@@ -12,6 +12,7 @@ struct RunOptions {
   std::string config_path;  // empty: built-in defaults
   ConfigOverrides overrides;
   std::optional<int> adopt = {};  // a descriptor: what another program has left in this process
+  std::string instance = {};      // a name for this supervisor, where several run
   bool check = false;             // say whether everything could run, and exit
 };
 

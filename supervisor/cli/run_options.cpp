@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "shared/log_line.hpp"
+#include "shared/queue_order.hpp"
 #include "supervisor/cli/command_line.hpp"
 
 namespace brood {
@@ -56,10 +57,15 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   app.add_option("--log-format", overrides.log_format, "text or json (default: text)")->type_name("FORMAT");
   app.add_flag("-v,--verbose", overrides.verbose, "Log at level debug");
   app.add_flag("--check", options.check, "Check the configuration and the job libraries, and exit");
+  app.add_option("--instance", options.instance, "Name of this supervisor, where several of one user run")
+      ->type_name("NAME");
   app.add_option("--adopt", options.adopt)->group("");  // from one program to the next, not for people
   app.footer(examples);
 
   refuse_arguments(parse_arguments(app, args));
+  constexpr std::size_t longest_instance = 63;
+  if (!options.instance.empty() && (!is_safe_name(options.instance) || options.instance.size() > longest_instance))
+    throw UsageError("--instance takes up to 63 letters, digits and _ . : @ / -");
   options.config_path = config_path_or_default(config);
   if (!concurrency.empty()) overrides.concurrency = whole_number("--concurrency", concurrency);
   return options;

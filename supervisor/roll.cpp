@@ -18,6 +18,10 @@ bool is_coming(const RollPlace& place) {
 
 bool is_old(const RollPlace& place) { return !place.fresh && place.state != State::given_up; }
 
+bool has_stood_its_trial(const RollPlace& place, SteadyTime now) {
+  return place.state == State::ready && (place.began_a_job || now - place.since >= Roll::trial);
+}
+
 // Whom to lose first: nobody, then one that is not ready, one without a job, and one that will finish its job.
 int loss(const RollPlace& place) {
   if (place.state == State::vacant || place.state == State::waiting) return 0;
@@ -65,10 +69,11 @@ RollStep Roll::next(const std::vector<RollPlace>& places, SteadyTime now) {
   }
   judge_trial(places, now);
   start_some(places, step);
-  const bool all_fresh_are_ready = std::all_of(
-      places.begin(), places.end(), [](const RollPlace& place) { return !place.fresh || place.state == State::ready; });
+  const bool all_are_proven = std::all_of(places.begin(), places.end(), [&](const RollPlace& place) {
+    return !place.fresh || has_stood_its_trial(place, now);
+  });
   if (!proven_) return step;
-  if (!all_fresh_are_ready) {
+  if (!all_are_proven) {
     give_up_some(places, step);
     return step;
   }
@@ -94,14 +99,12 @@ bool Roll::overstayed(const std::vector<RollPlace>& places, SteadyTime now) {
 
 void Roll::judge_trial(const std::vector<RollPlace>& places, SteadyTime now) {
   proven_ |= std::none_of(places.begin(), places.end(), [](const RollPlace& place) { return place.fresh; });
-  if (proven_) return;
   for (const RollPlace& place : places) {
     if (!place.fresh || place.state != State::ready) continue;
-    if (place.began_a_job || now - place.since >= trial) {
+    if (has_stood_its_trial(place, now))
       proven_ = true;
-      return;
-    }
-    next_look_ = now + between_looks;  // nobody tells when a job begins
+    else
+      next_look_ = now + between_looks;  // nobody tells when a job begins
   }
 }
 

@@ -37,7 +37,7 @@ struct RollStep {
 
 // Brings fresh workers in and the old ones out: at most `max_unavailable` fresh ones start at a time, and an old one is
 // told to finish only when a fresh one of its capsule is ready.  The first fresh ones are on trial: until one of them
-// has begun a job or lived for a while nobody is told anything.  Pure: tests drive it with invented places and clocks.
+// has begun a job or lived for a while nobody is told anything, and it is done when all of them have.  Pure.
 class Roll {
  public:
   static constexpr std::chrono::seconds trial{1};

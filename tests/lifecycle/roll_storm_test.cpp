@@ -5,6 +5,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "tests/support/brood_process.hpp"
@@ -29,6 +31,14 @@ int restarts() {
   return 20 * (wanted == nullptr ? 1 : std::max(std::atoi(wanted), 1));
 }
 
+// `count` Ledger jobs of a millisecond, the first of them with the id `first`.
+void enqueue_more(RedisServer& redis, const Ledger& ledger, int first, int count) {
+  std::vector<std::string> payloads;
+  for (int id = first; id < first + count; ++id)
+    payloads.push_back(payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(id) + "\",1]", id + 1));
+  enqueue(redis, payloads);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and_workers_fetch_all_the_while) {
@@ -45,11 +55,8 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
     brood.signal(restart % 2 == 0 ? SIGHUP : SIGUSR1);
     const auto ended = [&] {
       if (redis.size_of("queue:default") < static_cast<std::size_t>(jobs_at_a_time) / 2) {
-        std::vector<std::string> payloads;
-        for (int i = 0; i < jobs_at_a_time; ++i, ++jobs)
-          payloads.push_back(
-              payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(jobs) + "\",1]", jobs + 1));
-        enqueue(redis, payloads);
+        enqueue_more(redis, ledger, jobs, jobs_at_a_time);
+        jobs += jobs_at_a_time;
       }
       fewest = std::min(fewest, fetching_workers(brood));
       return times_logged(brood, "restart_ended") >= restart;
@@ -78,4 +85,59 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
   BOOST_TEST_MESSAGE(restarts() << " restarts, " << jobs << " jobs in "
                                 << std::chrono::duration_cast<std::chrono::milliseconds>(took).count()
                                 << " ms, at least " << fewest << " of " << workers << " workers fetching");
+}
+
+// Whatever is killed when, a supervisor in the middle of a roll too: of a job's runs that ended, all but one are the
+// last of a worker that was killed before it had noted that end.
+BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_most_the_run_that_a_killed_worker_was_in) {
+  RedisServer redis;
+  Dice dice;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});
+  std::set<pid_t> killed;
+  int jobs = 0;
+  for (int round = 0; round < restarts(); ++round) {
+    BOOST_TEST_REQUIRE(eventually([&] { return fetching_workers(brood) > 0; }, 30s), brood.log_tail());
+    if (redis.size_of("queue:default") < static_cast<std::size_t>(jobs_at_a_time) / 2) {
+      enqueue_more(redis, ledger, jobs, jobs_at_a_time);
+      jobs += jobs_at_a_time;
+    }
+    brood.signal(SIGHUP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(dice.roll(0, 40)));  // where in the roll is chance
+    for (const pid_t worker : brood.workers()) {
+      if (dice.roll(0, 3) == 0 && kill(worker, SIGKILL) == 0) killed.insert(worker);
+    }
+    if (round % 4 == 3) {
+      brood.kill9();
+      brood.start();
+    }
+  }
+  BOOST_TEST(eventually(
+                 [&] {
+                   make_retries_due(redis);
+                   return redis.size_of("queue:default") == 0 && redis.size_of("retry") == 0 &&
+                          jobs_in_flight(redis) == 0;
+                 },
+                 120s),
+             brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+
+  BOOST_TEST(redis.size_of("dead") == 0U);
+  BOOST_TEST(Census(redis).misplaced(ledger, jobs) == "");
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.unexpected.empty());
+  BOOST_TEST(verdict.overlapped.empty());
+  std::map<pid_t, std::vector<Ledger::Run>> by_worker;
+  for (const Ledger::Run& run : ledger.runs()) by_worker[run.pid].push_back(run);
+  std::map<std::string, int> settled;
+  for (const auto& [pid, own] : by_worker) {
+    for (std::size_t i = 0; i < own.size(); ++i)
+      settled[own[i].id] += own[i].ended && !(killed.contains(pid) && i + 1 == own.size());
+  }
+  for (const auto& [id, times] : settled) BOOST_TEST(times <= 1, "job " << id << " was settled " << times << " times");
+  BOOST_TEST_MESSAGE(restarts() << " restarts, " << jobs << " jobs, " << killed.size()
+                                << " workers killed: " << verdict.doubled.size() << " done twice");
 }

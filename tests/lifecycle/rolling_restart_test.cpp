@@ -31,13 +31,17 @@ struct Deployed {
   Ledger ledger{directory / "ledger"};
   std::optional<BroodProcess> brood;
 
+  // Of the library that dies so many workers live, after its check.
+  void let_live(int workers) const { std::ofstream(directory / "loads") << (workers == 0 ? "xx" : ""); }
+
   explicit Deployed(int workers = 2, const std::string& more = "") {
     install("roll_jobs_1");
     configure("concurrency = " + std::to_string(workers) + "\n" + more);
-    brood.emplace(
-        redis,
-        BroodOptions{
-            .workers = workers, .says_workers = false, .libraries = {examples, library}, .arguments = {"-C", config}});
+    brood.emplace(redis, BroodOptions{.workers = workers,
+                                      .says_workers = false,
+                                      .libraries = {examples, library},
+                                      .arguments = {"-C", config},
+                                      .environment = {{"ROLL_LOADS", directory / "loads"}}});
     BOOST_REQUIRE_MESSAGE(logs("event=ready"), brood->log_tail());
   }
   // As a deploy does it: under another name, and then by rename.
@@ -206,6 +210,7 @@ BOOST_AUTO_TEST_CASE(a_library_that_does_not_load_is_refused_and_nothing_changes
 BOOST_AUTO_TEST_CASE(a_generation_that_dies_is_rolled_back_and_the_old_one_goes_on) {
   Deployed site(3);
   const std::vector<pid_t> before = site.brood->workers();
+  site.let_live(0);
   site.install("roll_jobs_that_die");
 
   const CommandResult result = site.command({"restart"});
@@ -216,6 +221,35 @@ BOOST_AUTO_TEST_CASE(a_generation_that_dies_is_rolled_back_and_the_old_one_goes_
   BOOST_TEST(fetching_workers(*site.brood) == 3);
   site.run_versioned();
   BOOST_TEST(site.writes("ran 1"));
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_was_told_to_finish_and_is_in_its_job_still_goes_on_after_a_rollback) {
+  Deployed site(3, "[log]\nlevel = \"debug\"\n");
+  const std::vector<pid_t> before = site.brood->workers();
+  const std::string go = site.directory / "go";
+  for (long job = 1; job <= 3; ++job) site.run_until(go, job);
+  const auto begun = [&] {
+    std::istringstream lines(site.written());
+    int count = 0;
+    for (std::string line; std::getline(lines, line);) count += line.starts_with("began 1");
+    return count;
+  };
+  BOOST_REQUIRE(eventually([&] { return begun() == 3; }, 20s));
+  site.let_live(1);
+  site.install("roll_jobs_that_die");
+
+  const CommandResult result = site.command({"restart"});
+
+  BOOST_TEST(result.status == 70, result.output << result.errors);
+  BOOST_TEST(site.logs("event=worker_told_to_finish", 0ms), site.brood->log_tail());
+  BOOST_TEST(eventually([&] { return site.brood->workers() == before; }, 20s));
+  BOOST_TEST(fetching_workers(*site.brood) == 3);
+  site.install("roll_jobs_1");
+  site.touch(go);
+  BOOST_TEST(site.writes("ended 1"));
+  for (int i = 0; i < 20; ++i) site.run_versioned();
+  BOOST_TEST(site.writes("ran 1"));
+  BOOST_TEST((site.brood->workers() == before));
 }
 
 BOOST_AUTO_TEST_CASE(the_command_line_stands_above_the_file_at_a_restart_too) {
@@ -300,6 +334,7 @@ BOOST_AUTO_TEST_CASE(a_scale_lasts_until_the_next_restart) {
 
 BOOST_AUTO_TEST_CASE(workers_that_a_scale_adds_and_that_die_are_taken_back) {
   Deployed site(2);
+  site.let_live(0);
   site.install("roll_jobs_that_die");
   const std::vector<pid_t> before = site.brood->workers();
   const CommandResult result = site.command({"scale", "4"});

@@ -127,6 +127,22 @@ BOOST_AUTO_TEST_CASE(a_job_begun_ends_the_trial) {
   BOOST_TEST((step.give_up == std::vector<int>{0}));
 }
 
+BOOST_AUTO_TEST_CASE(it_is_done_when_every_new_worker_has_stood_its_trial) {
+  Fleet fleet;
+  fleet.add(2, false);
+  fleet.add(2, true);
+  fleet.step();
+  fleet.ready(2);
+  fleet.at(2).began_a_job = true;
+  BOOST_TEST((fleet.step().start == std::vector<int>{3}));
+  fleet.ready(3);
+  RollStep step = fleet.step();
+  BOOST_TEST((step.give_up == std::vector<int>{1}));
+  BOOST_TEST((step.verdict == Verdict::goes_on));
+  for (int death = 0; death < Roll::most_deaths; ++death) fleet.roll.note_death(young_death);
+  BOOST_TEST((fleet.step().verdict == Verdict::failed));
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_makes_up_for_one_of_its_own_capsule_alone) {
   Fleet fleet;
   fleet.add(1, false, "images");

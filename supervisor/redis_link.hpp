@@ -29,6 +29,8 @@ class RedisLink {
   void open();
 
   AsyncConnection& connection() { return connection_; }
+  bool is_embedded() const { return server_.has_value(); }
+  bool was_usable() const { return was_usable_; }
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
   std::string address() const { return address_.without_password(); }

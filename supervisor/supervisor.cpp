@@ -81,7 +81,7 @@ Supervisor::Supervisor(Setup setup)
                     .identity = identity_.name,
                     .runtime_directory = setup.runtime_directory,
                     .instance = setup.instance,
-                    .all_ready = [this] { all_ready(); },
+                    .all_ready = [this] { look_whether_all_is_ready(); },
                     .batching = [this] { batch_watch_.look_for_a_while(); },
                     .left_wait = [this] { doorbell_.look(); },
                     .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
@@ -140,7 +140,7 @@ Supervisor::Supervisor(Setup setup)
                 .adopted = [this](const Generation& generation) { adopt(generation); },
                 .ended =
                     [this] {
-                      if (pool_.was_ready()) service_.ready();
+                      if (said_ready_) service_.ready();
                       report_status();
                     }}),
       upgrade_(loop_, setup.successor,
@@ -165,6 +165,7 @@ Supervisor::Supervisor(Setup setup)
       heartbeat_.statistics().start_from(slot, counts, steady_now());
     heartbeat_.statistics().add_unflushed(setup.handover->uncounted);
     took_over_ = true;
+    said_ready_ = pool_.was_ready();
     if (setup.handover->quiet) order(Order::quiet);
   }
   try {
@@ -334,7 +335,10 @@ void Supervisor::adopt(const Generation& generation) {
   heartbeat_.beat();
 }
 
-void Supervisor::all_ready() {
+// Somebody else's Redis may come when it likes; our own is part of what is to be ready.
+void Supervisor::look_whether_all_is_ready() {
+  if (said_ready_ || !pool_.was_ready() || (redis_.is_embedded() && !redis_.was_usable())) return;
+  said_ready_ = true;
   service_.ready();
   log::info("ready", {{"workers", pool_.size()}});
 }
@@ -489,6 +493,7 @@ void Supervisor::redis_is_usable() {
   }
   pruning_.start();
   orphan_watch_.look();
+  look_whether_all_is_ready();
 }
 
 void Supervisor::report_status() {

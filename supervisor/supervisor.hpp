@@ -84,7 +84,7 @@ class Supervisor {
   void keep_time();
 
   void order(Order order);
-  void all_ready();
+  void look_whether_all_is_ready();
   void note_end(WorkerPool::Reaped reaped);
   void note_failed_start(int place);
   void stop_embedded_redis();
@@ -131,6 +131,7 @@ class Supervisor {
   Phase phase_ = Phase::running;
   Farewell farewell_ = Farewell::not_yet;
   int exit_code_ = 0;
+  bool said_ready_ = false;
   bool took_over_ = false;  // from another program in this process
   SteadyTime stop_deadline_{}, stray_deadline_{}, farewell_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
   pid_t stop_sender_ = 0;  // of the last TERM or INT

@@ -166,14 +166,14 @@ BOOST_AUTO_TEST_CASE(the_status_shows_a_living_supervisor_with_its_capsules_and_
         },
         20s);
   };
-  const auto busy = [&] {
+  const auto in_state = [&](const std::string& state) {
     int found = 0;
-    for (const simdjson::dom::element worker : status["workers"]) found += std::string(worker["state"]) == "busy";
+    for (const simdjson::dom::element worker : status["workers"]) found += std::string(worker["state"]) == state;
     return found;
   };
   BOOST_REQUIRE_MESSAGE(asked_when([&] {
-                          return status["processes"].get_array().size() == 1 && busy() == 1 &&
-                                 status["processes"].at(0)["busy"].get_int64().value() == 1;
+                          return status["processes"].get_array().size() == 1 && in_state("busy") == 1 &&
+                                 in_state("idle") == 2 && status["processes"].at(0)["busy"].get_int64().value() == 1;
                         }),
                         brood.log_tail());
 

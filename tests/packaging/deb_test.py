@@ -130,7 +130,9 @@ class Life(unittest.TestCase):
 
         self.assertEqual(machine.ask("dpkg-query --show --showformat='${Version}' brood"), NEXT_VERSION)
         self.assertEqual((self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", before, "0"))
-        self.assertTrue(eventually(lambda: self.brood.says("USR2")), "the supervisor was not asked to go over to the new program")
+        self.assertTrue(eventually(lambda: self.brood.says("supervisor_took_over")), "the new program has not taken over")
+        self.assertTrue(eventually(lambda: self.brood.says("restart_ended", "outcome=done")), "the workers are the old ones")
+        self.assertEqual((self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", before, "0"))
         self.brood.let_jobs_end()
         self.assertTrue(eventually(lambda: "long" in self.brood.ledger("D")))
         self.perform_a_job("after")

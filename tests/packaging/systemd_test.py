@@ -183,6 +183,25 @@ class Reload(Unit):
         self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", supervisor, "0"))
         self.assertEqual((self.brood.ledger("S"), self.brood.ledger("D")), (["long"], ["long"]))
 
+    def test_an_upgrade_keeps_the_process_and_disturbs_no_job(self):
+        self.start(workers=2)
+        self.assertSoon(lambda: len(self.workers()), 2)
+        supervisor, before = self.brood.main_pid, self.workers()
+        self.brood.begin_a_job("long")
+        machine.run("cp -p /usr/bin/brood /usr/bin/brood.new && mv /usr/bin/brood.new /usr/bin/brood")
+
+        machine.run(f"brood upgrade --pid {supervisor}")
+
+        self.assertEqual(len(self.workers() - before), 2, "the upgrade did not wait for the new workers")
+        executed, installed = (machine.ask(f"stat -L -c %i {file}") for file in (f"/proc/{supervisor}/exe", "/usr/bin/brood"))
+        self.assertEqual(executed, installed)
+        self.brood.let_jobs_end()
+        self.assertSoon(lambda: (len(self.workers()), self.workers() & before), (2, set()))
+        self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", supervisor, "0"))
+        self.assertEqual((self.brood.ledger("S"), self.brood.ledger("D")), (["long"], ["long"]))
+        self.brood.stop()
+        self.assertEqual((self.brood.state, self.brood.show("Result")), ("inactive", "success"))
+
     def test_a_wrong_configuration_changes_nothing_and_is_said(self):
         self.start()
         supervisor, before = self.brood.main_pid, self.workers()

@@ -51,7 +51,6 @@ Roll::Roll(int max_unavailable) : max_unavailable_(std::max(1, max_unavailable))
 void Roll::note_death(const Death& death) {
   if (!reason_.empty()) return;
   if (death.refused) {
-    refused_ = true;
     reason_ = "a new worker refused to start; the log says why";
   } else if (death.in_order || death.began_a_job || (death.was_ready && death.ready_for >= trial)) {
     deaths_ = 0;

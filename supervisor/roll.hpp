@@ -61,7 +61,6 @@ class Roll {
   RollStep next(const std::vector<RollPlace>& places, SteadyTime now);
 
   const std::string& reason() const { return reason_; }
-  bool was_refused() const { return refused_; }  // by what the fresh workers load
 
   // When next() may say something new though nothing else happens; nullopt: never.
   std::optional<SteadyTime> next_look() const { return next_look_; }
@@ -72,7 +71,7 @@ class Roll {
   void start_some(const std::vector<RollPlace>& places, RollStep& step) const;
 
   const int max_unavailable_;
-  bool proven_ = false, refused_ = false;
+  bool proven_ = false;
   int deaths_ = 0;
   std::string reason_;
   std::optional<SteadyTime> next_look_;

@@ -146,8 +146,7 @@ void RollingRestart::advance(SteadyTime now) {
     for (const int place : step.start) pool_.start(place);
     for (const int place : step.give_up) pool_.give_up(place);
     if (step.verdict == RollStep::Verdict::done) return succeed();
-    if (step.verdict == RollStep::Verdict::failed)
-      return fail(roll_->was_refused() ? Outcome::refused : Outcome::rolled_back, roll_->reason());
+    if (step.verdict == RollStep::Verdict::failed) return fail(Outcome::rolled_back, roll_->reason());
   }
   tell_progress(now);
 }

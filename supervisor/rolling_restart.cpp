@@ -169,16 +169,16 @@ void RollingRestart::succeed() {
   end(Outcome::done, "");
 }
 
-void RollingRestart::fail(Outcome outcome, const std::string& why) {
+void RollingRestart::fail(Outcome outcome, std::string why) {
   if (step_ == Step::rolling) {
     pool_.drop_fresh();
     if (is_scale_) pool_.put_back(present_);
     events_.capsules_changed();
   }
-  end(outcome, why);
+  end(outcome, std::move(why));
 }
 
-void RollingRestart::end(Outcome outcome, const std::string& why) {
+void RollingRestart::end(Outcome outcome, std::string why) {
   const SteadyTime now = steady_now();
   step_ = Step::none;
   roll_.reset();

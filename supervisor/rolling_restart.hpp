@@ -74,8 +74,9 @@ class RollingRestart {
   void checked(const std::string& refusal);
   void roll();
   void succeed();
-  void fail(Outcome outcome, const std::string& why);
-  void end(Outcome outcome, const std::string& why);
+  // `why` by value: it may belong to what ends here.
+  void fail(Outcome outcome, std::string why);
+  void end(Outcome outcome, std::string why);
   std::string answer() const;
   void tell_progress(SteadyTime now);
   bool changes_redis(const Config& config) const;

@@ -34,8 +34,8 @@ void send_text_instead(Command& by_sha, const Script& script);
 Reply send(Channel& redis, const ScriptCall& call);
 
 namespace scripts {
-extern const Script settle_and_fetch, fetch_after_wait, register_incarnation, recover, give_back, move_due, work, recover_orphans,
-    bury_due, heartbeat, count;
+extern const Script settle_and_fetch, fetch_after_wait, register_incarnation, recover, give_back, move_due, work,
+    recover_orphans, bury_due, heartbeat, count;
 }
 
 }  // namespace brood

@@ -442,9 +442,8 @@ void World::rewrite(Command& command, bool last_was_lost) const {
   if (broken_.waits_unannounced) command.args[3 + std::stoul(command.args[2]) + 4].clear();
   if (broken_.numbers_unchecked) {
     command.args[0] = "EVAL";
-    command.args[1] =
-        replaced(replaced(script.text, "(number ~= expected and number ~= expected + 1)", "false"),
-                 R"(if number == expected + 1 then return answer("AGAIN") end)", "");
+    command.args[1] = replaced(replaced(script.text, "(number ~= expected and number ~= expected + 1)", "false"),
+                               R"(if number == expected + 1 then return answer("AGAIN") end)", "");
   }
   if (broken_.resends_renumbered && last_was_lost) {
     std::string& number = command.args[3 + std::stoul(command.args[2]) + 1];

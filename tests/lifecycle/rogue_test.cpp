@@ -197,7 +197,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_of_fork_bombs) {
   BOOST_TEST(eventually([&] { return redis.size_of("retry") == 2; }, 20s), brood.log_tail());
   BOOST_TEST(eventually([&] { return children_of_any_state(brood.pid()) == 2; }, 20s), brood.log_tail());
   BOOST_TEST(eventually([&] { return brood.workers().size() == 2; }));
-  BOOST_TEST(eventually([&] { return descriptors_of(brood.pid()) == descriptors; }));
+  // Some connections to Redis are opened when they are first needed.
+  BOOST_TEST(eventually([&] { return descriptors_of(brood.pid()) <= descriptors + 3; }));
   require_stop(brood);
 }
 

@@ -1,0 +1,254 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <brood/client.hpp>
+
+namespace brood {
+
+// What lies in Redis, read and changed as Sidekiq's own API does it: a Ruby process sees no difference.  Section
+// numbers are those of Sidekiq's wire specification, which the tests hold every command against.
+//
+//   brood::Api api;
+//   api.retries().scan("ResizeImage", [&](const brood::SetEntry& entry) { ...; return true; });
+//   api.dead().run(*api.dead().find("0123456789abcdef01234567"));
+//
+// Times are the clock of the wall; durations are seconds; texts are bytes as they lie in Redis, and may hold anything.
+// Whatever asks Redis throws RedisError.  Every object may be used by several threads, one call at a time: those of one
+// Api share its connection and lock it for each conversation, but never while a function that was passed in runs.
+
+using Time = std::chrono::system_clock::time_point;
+
+// A job as it lies in Redis.  A text that is no job has its payload, and nothing else.
+struct BROOD_API JobRecord {
+  std::string payload;        // the bytes: a delete goes by them
+  bool is_job = false;        // a JSON object with `class` and `args`
+  std::string jid, queue;     // empty where the payload has none
+  std::string job_class;      // as in the payload
+  std::string display_class;  // display_class, else wrapped, else class: what people know it by
+  std::string args;           // JSON array, as written
+  std::vector<std::string> tags;
+  std::optional<Time> created_at, enqueued_at, failed_at, retried_at;
+  std::optional<std::int64_t> retry_count;  // 0 after the first failure
+  std::string error_class, error_message;
+
+  // Never throws for what the text holds.
+  static JobRecord read(std::string payload);
+
+  // The JSON text of a top-level member, as written; nullopt: there is none.
+  std::optional<std::string> member(std::string_view name) const;
+
+  // The lines of error_backtrace, decoded; none where it is missing or cannot be read.
+  std::vector<std::string> backtrace() const;
+};
+
+// An entry of `schedule`, `retry` or `dead`.
+struct BROOD_API SetEntry : JobRecord {
+  double score = 0;        // epoch seconds: when it is to run, or when it died
+  std::string score_text;  // the same as Redis spells it
+
+  Time time() const;
+};
+
+// Called with how much of how much is done; false: stop after this.  `total` is what was there at the beginning.
+using Progress = std::function<bool(std::size_t done, std::size_t total)>;
+
+// What became of the entries that an operation on many has looked at.
+struct BROOD_API BulkResult {
+  std::size_t looked_at = 0;
+  std::size_t wanted = 0;  // met the condition
+  std::size_t done = 0;    // of these
+  std::size_t gone = 0;    // somebody else took them meanwhile
+  std::size_t stuck = 0;   // could not be moved, and stay: no job, or the key of the queue is no list
+  bool stopped = false;    // by `progress`
+};
+
+namespace detail {
+struct ApiState;
+}
+
+// One queue: a list whose oldest job is the next to run.
+class BROOD_API Queue {
+ public:
+  const std::string& name() const { return name_; }
+  std::size_t size() const;
+  double latency() const;  // seconds that the next job has waited since it was enqueued; 0: none waits
+
+  // From the newest to the oldest, as Sidekiq lists them, in pages; `visit` returns false to stop.  Jobs that leave
+  // meanwhile shift the others: none that stays is passed over.
+  void each(const std::function<bool(const JobRecord&)>& visit) const;
+  std::vector<JobRecord> page(std::size_t number, std::size_t per_page = 25) const;  // number 0: the newest
+  std::optional<JobRecord> find(std::string_view jid) const;
+
+  bool remove(const JobRecord& job);  // false: it is not there any more, or not with these bytes
+  BulkResult remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress = {});
+  void clear();  // all jobs, and the name
+
+  // The set `paused`, which brood's workers heed within seconds, as Sidekiq Pro's do.  Running jobs go on.
+  bool paused() const;
+  void pause();
+  void unpause();
+
+ private:
+  friend class Api;
+  Queue(std::shared_ptr<detail::ApiState> state, std::string name);
+  std::shared_ptr<detail::ApiState> state_;
+  std::string name_;
+};
+
+// `schedule`, `retry` or `dead`.  Every move of a job is one atomic script, guarded by the entry as it was read: no job
+// is lost or doubled when this process dies, and whoever changed the entry meanwhile wins.
+class BROOD_API JobSet {
+ public:
+  const std::string& name() const { return name_; }
+  std::size_t size() const;
+
+  enum class Order { lowest_first, highest_first };  // by score
+  std::vector<SetEntry> page(std::size_t number, std::size_t per_page = 25, Order order = Order::lowest_first) const;
+  // All entries, in pages: those of the highest score first, as Sidekiq lists them.
+  void each(const std::function<bool(const SetEntry&)>& visit) const;
+  // Those whose text holds `match`, or fits it where it holds a "*"; searched within Redis, unordered, and perhaps one
+  // twice.  An empty match takes all.
+  void scan(std::string_view match, const std::function<bool(const SetEntry&)>& visit) const;
+  std::optional<SetEntry> find(std::string_view jid) const;
+  std::vector<SetEntry> fetch(double score) const;  // all of one score
+  std::vector<SetEntry> fetch(double lowest, double highest) const;
+
+  // One entry; false: it is not there any more as it was read.
+  bool remove(const SetEntry& entry);
+  bool run(const SetEntry& entry);   // onto its queue now; in `retry` and `dead` one less in retry_count
+  bool kill(const SetEntry& entry);  // into `dead`; no death handlers run
+  bool reschedule(const SetEntry& entry, Time time);
+
+  // Many, in batches that hold up Redis for a millisecond or two each; no condition: all, the lowest score first.
+  using Condition = std::function<bool(const SetEntry&)>;
+  BulkResult remove_if(const Condition& wanted, const Progress& progress = {});
+  BulkResult run_all(const Condition& wanted = {}, const Progress& progress = {});
+  BulkResult kill_all(const Condition& wanted = {}, const Progress& progress = {});
+  void clear();
+
+ private:
+  friend class Api;
+  JobSet(std::shared_ptr<detail::ApiState> state, std::string name);
+  std::shared_ptr<detail::ApiState> state_;
+  std::string name_;
+};
+
+// One entry of the process list: a supervisor of brood, or a Ruby Sidekiq (section 7.2).
+struct BROOD_API Process {
+  struct Capsule {
+    std::string name;
+    std::int64_t concurrency = 0;
+    std::string mode;  // strict, random, weighted
+    std::map<std::string, std::int64_t> weights;
+  };
+  std::string identity, hostname, tag, version;
+  std::int64_t pid = 0;
+  std::vector<std::string> queues, labels;
+  std::vector<Capsule> capsules;  // none from releases before 8.0.9
+  std::int64_t concurrency = 0, busy = 0;
+  std::int64_t rss_kb = 0, rtt_us = 0;
+  bool quiet = false, embedded = false;
+  Time started_at{}, beat{};
+};
+
+// A job that runs, as of the last heartbeat of its process (section 7.3).
+struct BROOD_API Work {
+  std::string identity, tid, queue;
+  JobRecord job;
+  Time run_at{};
+};
+
+struct BROOD_API QueueSummary {
+  std::string name;
+  std::size_t size = 0;
+  double latency = 0;  // seconds
+  bool paused = false;
+};
+
+struct BROOD_API Stats {
+  std::uint64_t processed = 0, failed = 0;  // since the counters were last reset; failures are among the processed
+  std::uint64_t scheduled = 0, retries = 0, dead = 0, enqueued = 0, processes = 0, busy = 0;
+  double default_latency = 0;  // seconds, of the queue "default"
+};
+
+struct BROOD_API DayStats {
+  std::string day;  // YYYY-MM-DD, UTC
+  std::uint64_t processed = 0, failed = 0;
+};
+
+// How often a class ran, and for how long (section 5.7).
+struct BROOD_API ClassMetrics {
+  std::string job_class;
+  std::uint64_t processed = 0, failed = 0, milliseconds = 0;  // the time of those that ended well
+  double average_seconds() const;                             // of these; 0: none
+};
+
+// One minute of one class.
+struct BROOD_API MinuteMetrics {
+  Time minute{};
+  std::uint64_t processed = 0, failed = 0, milliseconds = 0;
+  std::vector<std::uint32_t> histogram;  // runs that ended well, by duration; bounds: histogram_bounds_ms()
+};
+
+// The upper bounds of the histogram's buckets, in milliseconds; the last has none and is not listed (section 5.7).
+BROOD_API const std::vector<std::uint32_t>& histogram_bounds_ms();
+
+struct BROOD_API DeployMark {
+  Time at{};  // a whole minute
+  std::string label;
+};
+
+class BROOD_API Api {
+ public:
+  // Finds Redis as `brood run` does: the machine's configuration, REDIS_PROVIDER or REDIS_URL, else the embedded one.
+  Api();
+  explicit Api(const std::string& redis_url);
+  ~Api();
+  Api(Api&&) noexcept;
+  Api& operator=(Api&&) noexcept;
+
+  std::vector<Queue> queues();  // all that are known, by name
+  Queue queue(std::string name);
+  std::vector<QueueSummary> queue_summaries();  // by name, in two round trips
+
+  JobSet scheduled();  // `schedule`
+  JobSet retries();    // `retry`
+  JobSet dead();       // `dead`
+  // To what `dead` is cut when something is added (section 5.6): Sidekiq's 10,000 and 180 days unless said otherwise.
+  void limit_dead(std::int64_t max_jobs, std::chrono::seconds timeout);
+
+  std::vector<Process> processes();  // by identity; forgets those without a heartbeat, as Sidekiq does
+  std::optional<Process> process(std::string_view identity);
+  std::string leader();  // of Sidekiq Enterprise; empty: none
+  // Asks a process, which heeds it with its next heartbeat; false: no such process, or it is embedded in a program.
+  bool quiet(std::string_view identity);
+  bool stop(std::string_view identity);
+  bool dump(std::string_view identity);  // stacks of what runs, into its log
+  std::vector<Work> work();              // the longest-running first
+
+  Stats stats();
+  void reset_stats();
+  std::vector<DayStats> history(int days = 30);  // today first; 1 to 1825
+
+  std::vector<ClassMetrics> top_classes(std::chrono::minutes length = std::chrono::hours(1));  // at most 72 hours
+  std::vector<MinuteMetrics> metrics_of(std::string_view job_class,
+                                        std::chrono::minutes length = std::chrono::hours(1));  // at most 8 hours
+  // Says that something was deployed; once a minute for each label.  False: that was said already.
+  bool mark_deploy(std::string_view label, Time at = std::chrono::system_clock::now());
+  std::vector<DeployMark> deploy_marks(Time day = std::chrono::system_clock::now());
+
+ private:
+  std::shared_ptr<detail::ApiState> state_;
+};
+
+}  // namespace brood

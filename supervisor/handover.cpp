@@ -18,43 +18,74 @@ namespace {
 
 constexpr off_t largest = 64 << 20;
 
-std::int64_t ticks(auto time) { return time.time_since_epoch().count(); }
+// The writer takes what the reader fills.
+class Writer;
+template <typename Io, typename Record>
+using Of = std::conditional_t<std::is_same_v<Io, Writer>, const Record, Record>;
 
 class Writer {
  public:
-  Writer& text(const char* key, std::string_view value) { return raw(key, json_string(value)); }
-  template <typename Integer>
-  Writer& number(const char* key, Integer value) {
-    return raw(key, fmt::format("{}", value));
+  void text(const char* key, const std::string& value) { raw(key, json_string(value)); }
+  template <typename Number>
+  void number(const char* key, Number value) {
+    raw(key, fmt::format("{}", value));
   }
-  Writer& truth(const char* key, bool value) { return raw(key, value ? "true" : "false"); }
-  Writer& list(const char* key, const std::vector<std::string>& raws) {
-    return raw(key, fmt::format("[{}]", fmt::join(raws, ",")));
+  template <typename Duration>
+  void duration(const char* key, Duration value) {
+    number(key, value.count());
   }
-  Writer& raw(const char* key, const std::string& value) {
-    out_ += fmt::format("{}\"{}\":{}", out_.empty() ? "" : ",", key, value);
-    return *this;
+  template <typename Time>
+  void time(const char* key, Time value) {
+    number(key, value.time_since_epoch().count());
   }
-  std::string object() const { return "{" + out_ + "}"; }
+  void truth(const char* key, bool value) { raw(key, value ? "true" : "false"); }
+  template <typename Record>
+  void record(const char* key, const Record& value) {
+    raw(key, object_of(value));
+  }
+  template <typename Record>
+  void records(const char* key, const std::vector<Record>& values) {
+    std::vector<std::string> objects;
+    for (const Record& value : values) objects.push_back(object_of(value));
+    raw(key, fmt::format("[{}]", fmt::join(objects, ",")));
+  }
+  void queues(const char* key, const QueueOrder& order) {
+    const std::map<std::string, int> weights = order.weights();
+    std::vector<std::string> entries;
+    for (const std::string& name : order.names())
+      entries.push_back(json_string(fmt::format("{},{}", name, weights.at(name))));
+    raw(key, fmt::format("[{}]", fmt::join(entries, ",")));
+  }
+
+  template <typename Record>
+  static std::string object_of(const Record& value) {
+    Writer writer;
+    members(writer, value);
+    return "{" + writer.out_ + "}";
+  }
 
  private:
+  void raw(const char* key, const std::string& json) {
+    out_ += fmt::format("{}\"{}\":{}", out_.empty() ? "" : ",", key, json);
+  }
+
   std::string out_;
 };
 
+// What is absent leaves its member as it is.
 class Reader {
  public:
   explicit Reader(std::string_view json) : object_(JsonObject::parse(json)) {}
 
-  // Absent: `into` stays as it is.
   void text(const char* key, std::string& into) const {
     if (auto value = object_.string(key)) into = std::move(*value);
   }
-  template <typename Integer>
-  void number(const char* key, Integer& into) const {
+  template <typename Number>
+  void number(const char* key, Number& into) const {
     const auto value = object_.integer(key);
     if (!value) return;
-    if (!std::in_range<Integer>(*value)) throw BadHandover(std::string("the handover's ") + key + " is out of range");
-    into = static_cast<Integer>(*value);
+    if (!std::in_range<Number>(*value)) throw BadHandover(std::string("the handover's ") + key + " is out of range");
+    into = static_cast<Number>(*value);
   }
   template <typename Duration>
   void duration(const char* key, Duration& into) const {
@@ -64,217 +95,150 @@ class Reader {
   }
   template <typename Time>
   void time(const char* key, Time& into) const {
-    std::int64_t count = ticks(into);
+    std::int64_t count = into.time_since_epoch().count();
     number(key, count);
     into = Time(std::chrono::nanoseconds(count));
   }
   void truth(const char* key, bool& into) const {
     if (object_.raw(key)) into = object_.truthy(key);
   }
-  std::vector<std::string> list(const char* key) const {
+  template <typename Record>
+  void record(const char* key, Record& into) const {
+    if (const auto raw = object_.raw(key)) read(*raw, into);
+  }
+  template <typename Record>
+  void records(const char* key, std::vector<Record>& into) const {
+    for (const std::string& one : elements(key)) read(one, into.emplace_back());
+  }
+  void queues(const char* key, QueueOrder& into) const {
+    std::vector<QueueOrder::Entry> entries;
+    for (const std::string& entry : elements(key)) {
+      if (!entry.starts_with('"')) throw BadHandover("a queue of the handover is no string");
+      entries.push_back(QueueOrder::parse(json_unescape(entry)));
+    }
+    into = QueueOrder(std::move(entries));
+  }
+
+  template <typename Record>
+  static void read(std::string_view json, Record& into) {
+    const Reader reader(json);
+    members(reader, into);
+  }
+
+ private:
+  std::vector<std::string> elements(const char* key) const {
     const auto raw = object_.raw(key);
     return raw ? json_elements(*raw) : std::vector<std::string>();
   }
-  Reader object(const char* key) const { return Reader(object_.raw(key).value_or("{}")); }
 
- private:
   JsonObject object_;
 };
 
-std::string to_json(const Statistics::Counts& counts) {
-  return Writer().number("processed", counts.processed).number("failed", counts.failed).object();
+// Each member once, for both directions.
+template <typename Io>
+void members(Io& io, Of<Io, Statistics::Counts>& counts) {
+  io.number("processed", counts.processed);
+  io.number("failed", counts.failed);
 }
 
-Statistics::Counts read_counts(const Reader& from) {
-  Statistics::Counts counts;
-  from.number("processed", counts.processed);
-  from.number("failed", counts.failed);
-  return counts;
+template <typename Io>
+void members(Io& io, Of<Io, Identity>& identity) {
+  io.text("name", identity.name);
+  io.text("hostname", identity.hostname);
+  io.text("boot_id", identity.boot_id);
+  io.text("pid_namespace", identity.pid_namespace);
+  io.number("pid", identity.pid);
+  io.number("start_time", identity.start_time);
+  io.text("runtime_directory", identity.runtime_directory);
 }
 
-std::string to_json(const Identity& identity) {
-  return Writer()
-      .text("name", identity.name)
-      .text("hostname", identity.hostname)
-      .text("boot_id", identity.boot_id)
-      .text("pid_namespace", identity.pid_namespace)
-      .number("pid", identity.pid)
-      .number("start_time", identity.start_time)
-      .text("runtime_directory", identity.runtime_directory)
-      .object();
+template <typename Io>
+void members(Io& io, Of<Io, CapsuleSettings>& capsule) {
+  io.text("name", capsule.name);
+  io.number("concurrency", capsule.concurrency);
+  io.queues("queues", capsule.queues);
+  io.truth("follows_all_queues", capsule.follows_all_queues);
 }
 
-Identity read_identity(const Reader& from) {
-  Identity identity;
-  from.text("name", identity.name);
-  from.text("hostname", identity.hostname);
-  from.text("boot_id", identity.boot_id);
-  from.text("pid_namespace", identity.pid_namespace);
-  from.number("pid", identity.pid);
-  from.number("start_time", identity.start_time);
-  from.text("runtime_directory", identity.runtime_directory);
-  if (identity.name.empty() || identity.pid <= 0) throw BadHandover("the handover does not say whose it is");
-  return identity;
+template <typename Io>
+void members(Io& io, Of<Io, WorkerSettings>& worker) {
+  io.number("max_jobs", worker.max_jobs);
+  io.number("max_rss_bytes", worker.max_rss_bytes);
+  io.number("memory_limit_bytes", worker.memory_limit_bytes);
+  io.duration("job_timeout_ms", worker.job_timeout);
+  io.duration("timeout_grace_ms", worker.timeout_grace);
+  io.number("max_crashes", worker.max_crashes);
+  io.number("max_batch", worker.max_batch);
+  io.truth("seccomp", worker.seccomp);
 }
 
-std::string to_json(const CapsuleSettings& capsule) {
-  const std::map<std::string, int> weights = capsule.queues.weights();
-  std::vector<std::string> queues;
-  for (const std::string& name : capsule.queues.names())
-    queues.push_back(json_string(fmt::format("{},{}", name, weights.at(name))));
-  return Writer()
-      .text("name", capsule.name)
-      .number("concurrency", capsule.concurrency)
-      .list("queues", queues)
-      .truth("follows_all_queues", capsule.follows_all_queues)
-      .object();
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Generation>& generation) {
+  io.number("number", generation.number);
+  io.records("capsules", generation.capsules);
+  io.record("worker", generation.worker);
 }
 
-CapsuleSettings read_capsule(const Reader& from) {
-  CapsuleSettings capsule;
-  from.text("name", capsule.name);
-  from.number("concurrency", capsule.concurrency);
-  from.truth("follows_all_queues", capsule.follows_all_queues);
-  std::vector<QueueOrder::Entry> queues;
-  for (const std::string& queue : from.list("queues")) queues.push_back(QueueOrder::parse(json_unescape(queue)));
-  capsule.queues = QueueOrder(std::move(queues));
-  return capsule;
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Worker>& worker) {
+  io.number("pid", worker.pid);
+  io.number("slot", worker.slot);
+  io.number("generation", worker.generation);
+  io.number("capsule", worker.capsule);
+  io.number("number", worker.number);
+  io.number("incarnation", worker.incarnation);
+  io.truth("finishing", worker.finishing);
+  io.number("flags", worker.flags);
+  io.number("processed_before", worker.processed_before);
+  io.time("occupied_since", worker.occupied_since);
+  io.time("ready_at", worker.ready_at);
+  io.number("control", worker.control);
+  io.number("output", worker.output);
+  io.text("output_token", worker.output_token);
 }
 
-std::string to_json(const WorkerSettings& worker) {
-  return Writer()
-      .number("max_jobs", worker.max_jobs)
-      .number("max_rss_bytes", worker.max_rss_bytes)
-      .number("memory_limit_bytes", worker.memory_limit_bytes)
-      .number("job_timeout_ms", worker.job_timeout.count())
-      .number("timeout_grace_ms", worker.timeout_grace.count())
-      .number("max_crashes", worker.max_crashes)
-      .number("max_batch", worker.max_batch)
-      .truth("seccomp", worker.seccomp)
-      .object();
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Counted>& counted) {
+  io.number("slot", counted.slot);
+  io.record("counts", counted.counts);
 }
 
-WorkerSettings read_worker_settings(const Reader& from) {
-  WorkerSettings worker;
-  from.number("max_jobs", worker.max_jobs);
-  from.number("max_rss_bytes", worker.max_rss_bytes);
-  from.number("memory_limit_bytes", worker.memory_limit_bytes);
-  from.duration("job_timeout_ms", worker.job_timeout);
-  from.duration("timeout_grace_ms", worker.timeout_grace);
-  from.number("max_crashes", worker.max_crashes);
-  from.number("max_batch", worker.max_batch);
-  from.truth("seccomp", worker.seccomp);
-  return worker;
+template <typename Io>
+void members(Io& io, Of<Io, Handover>& handover) {
+  io.number("format", handover.format);
+  io.text("version", handover.version);
+  io.record("identity", handover.identity);
+  io.text("redis", handover.redis);
+  io.time("started_at", handover.started_at);
+  io.truth("quiet", handover.quiet);
+  io.number("last_incarnation", handover.last_incarnation);
+  io.number("used_slots", handover.used_slots);
+  io.records("generations", handover.generations);
+  io.number("present", handover.present);
+  io.records("workers", handover.workers);
+  io.number("control_listener", handover.control_listener);
+  io.records("counted", handover.counted);
+  io.record("uncounted", handover.uncounted);
 }
 
-std::string to_json(const Handover::Generation& generation) {
-  std::vector<std::string> capsules;
-  for (const CapsuleSettings& capsule : generation.capsules) capsules.push_back(to_json(capsule));
-  return Writer()
-      .number("number", generation.number)
-      .list("capsules", capsules)
-      .raw("worker", to_json(generation.worker))
-      .object();
-}
-
-Handover::Generation read_generation(const Reader& from) {
-  Handover::Generation generation;
-  from.number("number", generation.number);
-  for (const std::string& capsule : from.list("capsules")) generation.capsules.push_back(read_capsule(Reader(capsule)));
-  generation.worker = read_worker_settings(from.object("worker"));
-  return generation;
-}
-
-std::string to_json(const Handover::Worker& worker) {
-  return Writer()
-      .number("pid", worker.pid)
-      .number("slot", worker.slot)
-      .number("generation", worker.generation)
-      .number("capsule", worker.capsule)
-      .number("number", worker.number)
-      .number("incarnation", worker.incarnation)
-      .truth("finishing", worker.finishing)
-      .number("flags", worker.flags)
-      .number("processed_before", worker.processed_before)
-      .number("occupied_since", ticks(worker.occupied_since))
-      .number("ready_at", ticks(worker.ready_at))
-      .number("control", worker.control)
-      .number("output", worker.output)
-      .text("output_token", worker.output_token)
-      .object();
-}
-
-Handover::Worker read_worker(const Reader& from) {
-  Handover::Worker worker;
-  from.number("pid", worker.pid);
-  from.number("slot", worker.slot);
-  from.number("generation", worker.generation);
-  from.number("capsule", worker.capsule);
-  from.number("number", worker.number);
-  from.number("incarnation", worker.incarnation);
-  from.truth("finishing", worker.finishing);
-  from.number("flags", worker.flags);
-  from.number("processed_before", worker.processed_before);
-  from.time("occupied_since", worker.occupied_since);
-  from.time("ready_at", worker.ready_at);
-  from.number("control", worker.control);
-  from.number("output", worker.output);
-  from.text("output_token", worker.output_token);
-  if (worker.pid <= 0 || worker.slot < 0) throw BadHandover("the handover names a worker without process or slot");
-  return worker;
+void refuse_nonsense(const Handover& handover) {
+  if (handover.identity.name.empty() || handover.identity.pid <= 0)
+    throw BadHandover("the handover does not say whose it is");
+  for (const Handover::Worker& worker : handover.workers) {
+    if (worker.pid <= 0 || worker.slot < 0) throw BadHandover("the handover names a worker without process or slot");
+  }
 }
 
 }  // namespace
 
-std::string to_json(const Handover& handover) {
-  std::vector<std::string> generations, workers, counted;
-  for (const Handover::Generation& generation : handover.generations) generations.push_back(to_json(generation));
-  for (const Handover::Worker& worker : handover.workers) workers.push_back(to_json(worker));
-  for (const auto& [slot, counts] : handover.counted)
-    counted.push_back(Writer().number("slot", slot).raw("counts", to_json(counts)).object());
-  return Writer()
-      .number("format", handover.format)
-      .text("version", handover.version)
-      .raw("identity", to_json(handover.identity))
-      .text("redis", handover.redis)
-      .number("started_at", ticks(handover.started_at))
-      .truth("quiet", handover.quiet)
-      .number("last_incarnation", handover.last_incarnation)
-      .number("used_slots", handover.used_slots)
-      .list("generations", generations)
-      .number("present", handover.present)
-      .list("workers", workers)
-      .number("control_listener", handover.control_listener)
-      .list("counted", counted)
-      .raw("uncounted", to_json(handover.uncounted))
-      .object();
-}
+std::string to_json(const Handover& handover) { return Writer::object_of(handover); }
 
 Handover parse_handover(const std::string& json) {
   try {
-    const Reader from(json);
     Handover handover;
     handover.format = 0;
-    from.number("format", handover.format);
-    from.text("version", handover.version);
-    handover.identity = read_identity(from.object("identity"));
-    from.text("redis", handover.redis);
-    from.time("started_at", handover.started_at);
-    from.truth("quiet", handover.quiet);
-    from.number("last_incarnation", handover.last_incarnation);
-    from.number("used_slots", handover.used_slots);
-    for (const std::string& one : from.list("generations"))
-      handover.generations.push_back(read_generation(Reader(one)));
-    from.number("present", handover.present);
-    for (const std::string& one : from.list("workers")) handover.workers.push_back(read_worker(Reader(one)));
-    from.number("control_listener", handover.control_listener);
-    for (const std::string& one : from.list("counted")) {
-      const Reader counts(one);
-      int slot = -1;
-      counts.number("slot", slot);
-      handover.counted[slot] = read_counts(counts.object("counts"));
-    }
-    handover.uncounted = read_counts(from.object("uncounted"));
+    Reader::read(json, handover);
+    refuse_nonsense(handover);
     return handover;
   } catch (const BadJson& error) {
     throw BadHandover(std::string("the handover is not what a supervisor writes: ") + error.what());

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -63,8 +62,12 @@ struct Handover {
   std::vector<Worker> workers;
 
   int control_listener = -1;
-  std::map<int, Statistics::Counts> counted;  // by slot: what Redis has been told of, or may have been
-  Statistics::Counts uncounted;               // and what it has not
+  struct Counted {
+    int slot = -1;
+    Statistics::Counts counts = {};
+  };
+  std::vector<Counted> counted;  // what Redis has been told of, or may have been
+  Statistics::Counts uncounted;  // and what it has not
 };
 
 std::string to_json(const Handover& handover);

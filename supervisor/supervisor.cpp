@@ -309,7 +309,7 @@ Handover Supervisor::hand_over() {
   handover.started_at = started_at_;
   handover.quiet = phase_ == Phase::quiet;
   handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
-  handover.counted = heartbeat_.statistics().observed();
+  for (const auto& [slot, counts] : heartbeat_.statistics().observed()) handover.counted.push_back({slot, counts});
   handover.uncounted = heartbeat_.statistics().unflushed();
   pool_.hand_over(handover);
   return handover;

@@ -21,8 +21,8 @@ std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of("\r\n ");
   if (end == std::string::npos) return "";
   const std::size_t newline = text.rfind('\n', end);
-  return text.substr(newline == std::string::npos ? 0 : newline + 1,
-                     end - (newline == std::string::npos ? 0 : newline + 1) + 1);
+  const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
+  return text.substr(begin, end + 1 - begin);
 }
 
 }  // namespace

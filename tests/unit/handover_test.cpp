@@ -47,7 +47,7 @@ Handover example() {
                        .output = 11,
                        .output_token = "0a1b"}};
   handover.control_listener = 12;
-  handover.counted = {{8, {.processed = 100, .failed = 3}}};
+  handover.counted = {{.slot = 8, .counts = {.processed = 100, .failed = 3}}};
   handover.uncounted = {.processed = 2, .failed = 1};
   return handover;
 }
@@ -65,7 +65,7 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_TEST(found.generations[1].capsules.at(1).follows_all_queues);
   BOOST_TEST((found.generations[1].worker.timeout_grace == 70ms));
   BOOST_TEST(!found.generations[1].worker.seccomp);
-  BOOST_TEST(found.counted.at(8).processed == 100U);
+  BOOST_TEST(found.counted.at(0).counts.processed == 100U);
 }
 
 std::string refusal(const std::string& json) {

@@ -58,7 +58,7 @@ class ClientTest < CompatibilityTest
     File.write(bulk, (1..50).map { |i| JSON.generate("class" => "Ledger", "args" => [jobs.path, "bulk#{i}", 0], "queue" => "ruby") + "\n" }.join)
     brood(redis, "enqueue", "--bulk", bulk)
 
-    sidekiq = RubySidekiq.new(redis, "ruby")
+    sidekiq = RubySidekiq.new(redis, %w[-q ruby])
     eventually("Ruby did all") { jobs.done.size >= 53 }
     assert_equal (["one", "two", "three"] + (1..50).map { |i| "bulk#{i}" }).sort, jobs.done.sort
   ensure
@@ -68,7 +68,7 @@ class ClientTest < CompatibilityTest
   def test_a_retry_that_ruby_wrote_is_performed_by_brood
     only_brood
     brood(redis, "enqueue", "Fail", "in Ruby", "-q", "ruby")
-    sidekiq = RubySidekiq.new(redis, "ruby")
+    sidekiq = RubySidekiq.new(redis, %w[-q ruby])
     entry = eventually("Ruby's retry") { Sidekiq::RetrySet.new.find { |job| job.item["error_message"] == "in Ruby" } }
     sidekiq.stop
     assert_equal 0, entry.item["retry_count"]

@@ -83,18 +83,20 @@ end
 
 # The server under test: two workers with the example jobs.
 class Server < Child
+  attr_reader :environment # of every `brood` command that is to see it
+
   def initialize(redis, name: "brood", workers: 2, queues: ["default"])
     directory = File.join(redis.directory, name)
     FileUtils.mkdir_p(["#{directory}/run", "#{directory}/state"])
-    environment = { "RUNTIME_DIRECTORY" => "#{directory}/run", "STATE_DIRECTORY" => "#{directory}/state",
-                    "REDIS_PROVIDER" => nil, "REDIS_URL" => redis.url }
+    @environment = { "RUNTIME_DIRECTORY" => "#{directory}/run", "STATE_DIRECTORY" => "#{directory}/state",
+                     "REDIS_PROVIDER" => nil, "REDIS_URL" => redis.url }
     settings = ["-c", workers.to_s, *queues.flat_map { |queue| ["-q", queue] }, "-t", "5"]
     command = if self.class.ruby?
                 ["sidekiq", "-r", RUBY_JOBS, "-e", "production", *settings]
               else
                 [BROOD, "run", "--redis", redis.url, "-r", EXAMPLES, *settings]
               end
-    super("#{directory}/log", environment, *command)
+    super("#{directory}/log", @environment, *command)
     eventually("a heartbeat of #{name}") { running? or flunk_with_log; identity }
   end
 
@@ -112,9 +114,9 @@ end
 
 # Ruby's own Sidekiq, for jobs that brood enqueues.
 class RubySidekiq < Child
-  def initialize(redis, queue)
+  def initialize(redis, queues)
     super(File.join(redis.directory, "sidekiq.log"), { "REDIS_URL" => redis.url },
-          "sidekiq", "-r", RUBY_JOBS, "-e", "production", "-c", "2", "-q", queue, "-t", "5")
+          "sidekiq", "-r", RUBY_JOBS, "-e", "production", "-c", "2", *queues, "-t", "5")
   end
 end
 
@@ -126,6 +128,7 @@ class Ledger
 
   def done = lines.filter_map { |line| line[/\AD (\S+)/, 1] }
   def begun = lines.filter_map { |line| line[/\AS (\S+)/, 1] }
+  def writers = lines.filter_map { |line| line[/\AD \S+ (\d+)/, 1] }.uniq
 
   private
 
@@ -133,8 +136,7 @@ class Ledger
 end
 
 # `brood ...` against that Redis; its standard output.
-def brood(redis, *arguments)
-  environment = { "REDIS_URL" => redis.url, "REDIS_PROVIDER" => nil }
+def brood(redis, *arguments, environment: { "REDIS_URL" => redis.url, "REDIS_PROVIDER" => nil })
   output, errors, status = Open3.capture3(environment, BROOD, *arguments)
   raise Minitest::Assertion, "brood #{arguments.join(' ')} ended with #{status}:\n#{output}#{errors}" unless status.success?
   output

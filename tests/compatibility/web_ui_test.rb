@@ -1,49 +1,15 @@
 # Sidekiq's stock Web UI shows and controls brood.  No network: the Rack application is called in this process.
 require_relative "support"
-require "rack"
-require "rack/session/cookie"
-require "sidekiq/web"
-
-# A browser with one cookie, for one Rack application.
-class Browser
-  def initialize(application) = @application = Rack::MockRequest.new(application)
-
-  def get(path) = remember(@application.get(path, headers))
-
-  # Sends the form on page `path` as its button would.
-  def press(path, **fields)
-    token = get(path).body[/name=["']authenticity_token["'] value=["']([^"']+)/, 1]
-    remember(@application.post(path, headers.merge(params: fields.transform_keys(&:to_s).merge("authenticity_token" => token))))
-  end
-
-  private
-
-  def headers = @cookie ? { "HTTP_COOKIE" => @cookie } : {}
-
-  def remember(response)
-    cookie = response["Set-Cookie"]
-    @cookie = cookie.split(";").first if cookie
-    response
-  end
-end
+require_relative "browser"
 
 class WebUiTest < CompatibilityTest
   start workers: 4
 
-  UI = Rack::Builder.new do
-    use Rack::Session::Cookie, secret: "a secret of the tests alone, long enough for everybody's taste and 64 bytes"
-    run Sidekiq::Web
-  end.to_app
-
   def self.test_order = :alpha # the one that stops the server is the last
 
-  def browser = @browser ||= Browser.new(UI)
+  def browser = @browser ||= Browser.new
 
-  def page(path)
-    response = browser.get(path)
-    assert_equal 200, response.status, response.body
-    response.body.dup.force_encoding(Encoding::UTF_8)
-  end
+  def page(path) = browser.page(path)
 
   def busy?(jid) = Sidekiq::WorkSet.new.any? { |_, _, work| work["payload"].to_s.include?(jid) }
 

@@ -33,6 +33,14 @@ using namespace std::chrono_literals;
 constexpr std::size_t largest_file = 1 << 20;
 constexpr milliseconds year = 365 * 24h;
 
+const std::vector<std::string> keys_of_workers = {"max_jobs",      "max_rss",     "memory_limit", "job_timeout",
+                                                  "timeout_grace", "max_crashes", "max_batch",    "seccomp"};
+
+std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
+  keys.insert(keys.end(), keys_of_workers.begin(), keys_of_workers.end());
+  return keys;
+}
+
 // Every section and its keys.  A section that names its entries itself has the name "*".
 const std::map<std::string, std::vector<std::string>> known_keys = {
     {"",
@@ -40,9 +48,8 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
       "max_unavailable", "labels", "dead_max_jobs", "dead_timeout", "redis", "log", "worker", "capsules", "commands"}},
     {"redis", {"url", "user", "password_file"}},
     {"log", {"level", "format", "file", "log_jobs"}},
-    {"worker",
-     {"max_jobs", "max_rss", "memory_limit", "job_timeout", "timeout_grace", "max_crashes", "max_batch", "seccomp"}},
-    {"capsules.*", {"concurrency", "queues"}},
+    {"worker", keys_of_workers},
+    {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"commands.*", {"run", "timeout"}},
 };
 
@@ -89,6 +96,8 @@ class Section {
   }
 
   Place place(const std::string& key, const toml::node& node) const { return place(key, node.source()); }
+
+  bool has(const std::string& key) const { return table_.contains(key); }
 
   void count(const std::string& key, auto& out, std::int64_t least, std::int64_t most) const {
     read(key, [&](const Place& at, const toml::node& node) {
@@ -211,7 +220,9 @@ class Section {
     std::optional<std::string> meant = nearest(key, known);
     const auto sidekiq = names_of_sidekiq.find(key);
     if (!meant && sidekiq != names_of_sidekiq.end()) meant = sidekiq->second;
-    for (const auto& [section, keys] : known_keys) {
+    // Backwards, so that the general section comes before the capsules.
+    for (auto known_one = known_keys.rbegin(); known_one != known_keys.rend(); ++known_one) {
+      const auto& [section, keys] = *known_one;
       if (!meant && !section.empty() && std::find(keys.begin(), keys.end(), key) != keys.end())
         meant = section + "." + key;
     }
@@ -260,20 +271,29 @@ void read_command(const Place& at, const Section& section, CommandSettings& comm
   section.duration("timeout", command.timeout, 0ms, year);
 }
 
+int cpus_allowed_to_us() {
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return CPU_COUNT(&cpus);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));  // more CPUs than the set has bits
+}
+
 void read_capsules(const Section& root, Config& config) {
   root.named_sections("capsules", [&](const std::string& name, const Place& at, const Section& section) {
     if (name == "default") at.refuse("the default capsule is set by the top-level concurrency and queues");
-    CapsuleSettings capsule{.name = name, .concurrency = config.capsules[0].concurrency};
+    const int usual = config.capsules[0].concurrency;
+    CapsuleSettings capsule{.name = name, .concurrency = usual > 0 ? usual : cpus_allowed_to_us()};
     section.count("concurrency", capsule.concurrency, 1, most_workers);
     section.queues(capsule);
+    capsule.worker = config.worker;
+    read_worker(section, *capsule.worker);
     config.capsules.push_back(std::move(capsule));
   });
 }
 
 void read_sections(const Section& root, Config& config) {
-  CapsuleSettings& default_capsule = config.capsules[0];
-  root.count("concurrency", default_capsule.concurrency, 1, most_workers);
-  root.queues(default_capsule);
+  // Only beside others may the default capsule be without workers.
+  root.count("concurrency", config.capsules[0].concurrency, root.has("capsules") ? 0 : 1, most_workers);
+  root.queues(config.capsules[0]);
   root.texts("require",
              [&](const Place& at, const std::string& path) { config.require.push_back(read_job_library(at, path)); });
   root.duration("shutdown_timeout", config.shutdown_timeout, 1ms, year);
@@ -294,6 +314,7 @@ void read_sections(const Section& root, Config& config) {
     read_command(at, section, config.commands[name]);
   });
   read_capsules(root, config);
+  if (config.capsules.size() == 1) root.count("concurrency", config.capsules[0].concurrency, 1, most_workers);
 }
 
 struct File {
@@ -344,9 +365,11 @@ void read_config_file(const std::string& path, Config& config) {
 
 void apply(const ConfigOverrides& overrides, Config& config) {
   CapsuleSettings& default_capsule = config.capsules[0];
-  if (overrides.concurrency)
+  if (overrides.concurrency) {
+    const int least = config.capsules.size() > 1 ? 0 : 1;
     default_capsule.concurrency =
-        static_cast<int>(check_count({"--concurrency"}, *overrides.concurrency, 1, most_workers));
+        static_cast<int>(check_count({"--concurrency"}, *overrides.concurrency, least, most_workers));
+  }
   if (!overrides.queues.empty()) {
     std::vector<QueueOrder::Entry> entries;
     for (const std::string& queue : overrides.queues) entries.push_back(read_queue({"--queue"}, queue));
@@ -365,12 +388,6 @@ void apply(const ConfigOverrides& overrides, Config& config) {
   if (overrides.verbose) config.log.level = log::Level::debug;
 }
 
-int cpus_allowed_to_us() {
-  cpu_set_t cpus;
-  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return CPU_COUNT(&cpus);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));  // more CPUs than the set has bits
-}
-
 std::string environment_of_sidekiq() {
   for (const char* const variable : {"APP_ENV", "RAILS_ENV", "RACK_ENV"}) {
     const char* const value = std::getenv(variable);
@@ -385,6 +402,11 @@ int Config::concurrency() const {
   int workers = 0;
   for (const CapsuleSettings& capsule : capsules) workers += capsule.concurrency;
   return workers;
+}
+
+const WorkerSettings& Config::worker_of(int capsule) const {
+  const std::optional<WorkerSettings>& own = capsules.at(static_cast<std::size_t>(capsule)).worker;
+  return own ? *own : worker;
 }
 
 Config load_config(const std::string& path, const ConfigOverrides& overrides) {

@@ -37,6 +37,7 @@ struct CapsuleSettings {
   int concurrency = 1;
   QueueOrder queues = {};
   bool follows_all_queues = false;  // queues is "*" alone: every queue that Redis knows, looked up while running
+  std::optional<WorkerSettings> worker = {};  // its workers'; nullopt: as Config::worker
 };
 
 // A job class that is a program.
@@ -61,11 +62,12 @@ struct Config {
   RedisSettings redis;
   log::Options log;
   bool log_jobs = false;
-  WorkerSettings worker;
+  WorkerSettings worker;  // of the default capsule, and of what no capsule says otherwise
   std::map<std::string, CommandSettings> commands;
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 
   int concurrency() const;  // workers of all capsules together
+  const WorkerSettings& worker_of(int capsule) const;
 };
 
 // A setting that cannot be used.  what() is one sentence: `etc/brood.toml:3: concurency: unknown key; did you mean

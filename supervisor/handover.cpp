@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -42,6 +43,10 @@ class Writer {
   template <typename Record>
   void record(const char* key, const Record& value) {
     raw(key, object_of(value));
+  }
+  template <typename Record>
+  void record(const char* key, const std::optional<Record>& value) {
+    if (value) record(key, *value);
   }
   template <typename Record>
   void records(const char* key, const std::vector<Record>& values) {
@@ -107,6 +112,10 @@ class Reader {
     if (const auto raw = object_.raw(key)) read(*raw, into);
   }
   template <typename Record>
+  void record(const char* key, std::optional<Record>& into) const {
+    if (const auto raw = object_.raw(key)) read(*raw, into.emplace());
+  }
+  template <typename Record>
   void records(const char* key, std::vector<Record>& into) const {
     for (const std::string& one : elements(key)) read(one, into.emplace_back());
   }
@@ -153,14 +162,6 @@ void members(Io& io, Of<Io, Identity>& identity) {
 }
 
 template <typename Io>
-void members(Io& io, Of<Io, CapsuleSettings>& capsule) {
-  io.text("name", capsule.name);
-  io.number("concurrency", capsule.concurrency);
-  io.queues("queues", capsule.queues);
-  io.truth("follows_all_queues", capsule.follows_all_queues);
-}
-
-template <typename Io>
 void members(Io& io, Of<Io, WorkerSettings>& worker) {
   io.number("max_jobs", worker.max_jobs);
   io.number("max_rss_bytes", worker.max_rss_bytes);
@@ -170,6 +171,15 @@ void members(Io& io, Of<Io, WorkerSettings>& worker) {
   io.number("max_crashes", worker.max_crashes);
   io.number("max_batch", worker.max_batch);
   io.truth("seccomp", worker.seccomp);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, CapsuleSettings>& capsule) {
+  io.text("name", capsule.name);
+  io.number("concurrency", capsule.concurrency);
+  io.queues("queues", capsule.queues);
+  io.truth("follows_all_queues", capsule.follows_all_queues);
+  io.record("worker", capsule.worker);
 }
 
 template <typename Io>

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -114,7 +115,9 @@ std::uint64_t growth(std::uint64_t before, std::uint64_t now) { return now >= be
 MemoryCgroup::MemoryCgroup(path base, std::uint64_t limit_bytes) : base_(std::move(base)), limit_bytes_(limit_bytes) {}
 
 std::optional<MemoryCgroup> MemoryCgroup::create(const Config& config, const CgroupPlaces& places) {
-  const std::uint64_t limit = config.worker.memory_limit_bytes;
+  std::uint64_t limit = config.worker.memory_limit_bytes;  // of the capsule that has the largest
+  for (const CapsuleSettings& capsule : config.capsules)
+    limit = std::max(limit, capsule.worker.value_or(config.worker).memory_limit_bytes);
   if (limit == 0) return std::nullopt;
   std::string why_not;
   try {

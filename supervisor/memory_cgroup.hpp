@@ -18,8 +18,8 @@ namespace brood {
 // cgroupfs, which wait for nobody.
 class MemoryCgroup {
  public:
-  // Nullopt when no memory_limit is set or nothing is delegated; logs once which of the two ways limits memory.  Call
-  // it in the supervisor before its first fork.
+  // Nullopt when no capsule has a memory_limit or nothing is delegated; logs once which of the two ways limits memory.
+  // Call it in the supervisor before its first fork.
   static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
 
   // What enter() sets from now on; 0: no limit.

@@ -516,7 +516,9 @@ std::set<std::string> Supervisor::living_fields() const {
 }
 
 ProcessFacts Supervisor::process_facts() const {
-  return {.capsules = config_->capsules,
+  std::vector<CapsuleSettings> capsules = config_->capsules;
+  std::erase_if(capsules, [](const CapsuleSettings& capsule) { return capsule.concurrency == 0; });
+  return {.capsules = std::move(capsules),
           .tag = config_->tag,
           .labels = config_->labels,
           .version = std::string(version),

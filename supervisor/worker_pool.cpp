@@ -39,7 +39,7 @@ WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
       scoreboard_(take_scoreboard()),
       table_(scoreboard_.slots()),
       lines_(static_cast<std::size_t>(scoreboard_.slots())),
-      endings_(table_, scoreboard_, [this](int slot) { return config_of(slot).worker.timeout_grace; }),
+      endings_(table_, scoreboard_, [this](int slot) { return settings_of(slot).timeout_grace; }),
       post_mortem_(setup_.identity),
       memory_cgroup_(MemoryCgroup::create(*setup_.generation->config)) {
   scoreboard_.last_beat().store(steady_now().time_since_epoch().count());
@@ -93,7 +93,7 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
                     .supervisor = getpid(),
                     .usage = &scoreboard_.usage(),
                     .in_memory_cgroup = memory_cgroup_.has_value()};
-    if (memory_cgroup_) memory_cgroup_->set_limit(generation.config->worker.memory_limit_bytes);
+    if (memory_cgroup_) memory_cgroup_->set_limit(generation.config->worker_of(place.capsule).memory_limit_bytes);
     const std::string title = "brood: worker " + std::to_string(slot) + " " + capsule.name;
     table_[slot].processed_before = record.processed.load();
     const pid_t pid = spawn({.title = title,
@@ -267,7 +267,8 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   }
   PostMortem::Finding found =
       post_mortem_.examine(*slot, taken, record, status, used, leaf,
-                           {config_of(*slot).worker.memory_limit_bytes, std::max(1, table_.kept())}, now);
+                           {settings_of(*slot).memory_limit_bytes, std::max(1, table_.kept())}, now);
+  if (found.casualty) found.casualty->max_crashes = settings_of(*slot).max_crashes;
   if (found.end.cause)
     add_crash(scoreboard_.usage(), found.exit.last.job_class, usage_of_last_job(found.exit, record, used));
   table_.vacate(pid);

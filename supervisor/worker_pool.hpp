@@ -169,7 +169,9 @@ class WorkerPool {
 
   Lines& lines(int slot) { return lines_.at(static_cast<std::size_t>(slot)); }
   // Of the worker that has or last had the slot.
-  const Config& config_of(int slot) const { return *generations_.at(table_[slot].generation)->config; }
+  const WorkerSettings& settings_of(int slot) const {
+    return generations_.at(table_[slot].generation)->config->worker_of(table_[slot].capsule);
+  }
 
   EventLoop& loop_;
   const Setup setup_;

@@ -107,7 +107,8 @@ class Autopsy {
       const bool ask_hooks =
           mode_ == RecoveryMode::full && (casualty.class_flags & (class_has_hooks | library_has_death_handlers)) != 0;
       if (ask_hooks) load_libraries();
-      const Outcome outcome = settle_failure(registry_, job, queue, report.failure, config_, ask_hooks);
+      const RetryPolicy policy{config_.max_retries, casualty.max_crashes.value_or(config_.worker.max_crashes)};
+      const Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
       if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
       return outcome;
     } catch (const BadPayload& bad) {

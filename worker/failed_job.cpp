@@ -16,9 +16,8 @@ double random_fraction() {
 }  // namespace
 
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
-                       const Config& config, bool ask_hooks) {
+                       const RetryPolicy& policy, bool ask_hooks) {
   const HookAnswer hook = ask_hooks ? ask_retry_in(registry, job, queue, failure) : HookAnswer{};
-  const RetryPolicy policy{config.max_retries, config.worker.max_crashes};
   const WallTime now = wall_now();
   Verdict verdict =
       judge_failure(job, failure, hook, class_retry(registry, job), queue, now, random_fraction(), policy);

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "shared/config.hpp"
 #include "shared/job/failure.hpp"
 #include "shared/store/casualty.hpp"
 #include "shared/store/outcome.hpp"
@@ -13,7 +12,7 @@ namespace brood {
 // How a job that failed is settled, by the ordinary retry policy: the class's hooks are asked, and death handlers run
 // for a job that is not to be tried again.  With `ask_hooks` false no code of a library runs.
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
-                       const Config& config, bool ask_hooks = true);
+                       const RetryPolicy& policy, bool ask_hooks = true);
 
 // How a job is settled that somebody ended by hand: no attempt is charged, and no code of a library runs.
 Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, Casualty::Fate fate);

@@ -71,6 +71,7 @@ void log_failure(const Payload& job, const std::string& queue, SteadyTime starte
 Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control)
     : config_(config),
       seat_(seat),
+      settings_(config.worker_of(seat.capsule)),
       slot_(slot),
       control_(control),
       output_(seat.output, seat.output_token),
@@ -82,7 +83,7 @@ void Performer::load_libraries() {
   for (const std::string& path : config_.require) registry_.load(path);
   note_libraries();
   surroundings_.emplace();
-  memory_limit_.emplace(seat_.in_memory_cgroup ? 0 : config_.worker.memory_limit_bytes);
+  memory_limit_.emplace(seat_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
 }
 
 std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue) {
@@ -98,8 +99,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return std::nullopt;
   ++age_.jobs;
 
-  if (const auto timeout = timeout_of(registry_, job_, config_.worker.job_timeout))
-    slot_.set_deadline(started + *timeout);
+  if (const auto timeout = timeout_of(registry_, job_, settings_.job_timeout)) slot_.set_deadline(started + *timeout);
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
@@ -159,7 +159,8 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   }
   // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
   end_entry(entry, EntryState::failed);
-  Outcome outcome = settle_failure(registry_, job, queue, performed.failure, config_);
+  Outcome outcome =
+      settle_failure(registry_, job, queue, performed.failure, {config_.max_retries, settings_.max_crashes});
   end_if_a_copy(job);
   if (!slot_.let_go(entry)) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
@@ -220,8 +221,8 @@ void Performer::clean_up(bool made_calls) {
 }
 
 std::optional<RecycleReason> Performer::reason_to_recycle() {
-  if (config_.worker.max_rss_bytes > 0) age_.rss_bytes = read_own_memory().resident_bytes;
-  return judge_recycling(config_.worker, age_);
+  if (settings_.max_rss_bytes > 0) age_.rss_bytes = read_own_memory().resident_bytes;
+  return judge_recycling(settings_, age_);
 }
 
 std::optional<std::chrono::milliseconds> Performer::time_left() const {

@@ -62,6 +62,7 @@ class Performer {
 
   const Config& config_;
   const Seat& seat_;
+  const WorkerSettings& settings_;
   WorkerSlot& slot_;
   Control& control_;
   StandardOutput output_;

@@ -52,10 +52,10 @@ class Worker {
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
                     .wake_fd = control_.descriptor(),
                     .woken = [this] { return woken(); }}),
-        batch_size_(config.worker.max_batch) {}
+        batch_size_(config.worker_of(seat.capsule).max_batch) {}
 
   void load_libraries() {
-    if (config_.worker.seccomp) shield_parent();
+    if (config_.worker_of(seat_.capsule).seccomp) shield_parent();
     performer_.load_libraries();
     slot_.record().ready.store(1);
     control_.say(ControlByte::ready);

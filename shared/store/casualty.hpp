@@ -45,7 +45,8 @@ struct Casualty {
   // The supervisor died, and with it the knowledge of how this worker ended: a job that was running goes back to its
   // queue, and to `dead` when that happens to it for the third time.
   bool cause_unknown = false;
-  std::uint32_t class_flags = 0;  // ClassFlag bits of the class that ran
+  std::uint32_t class_flags = 0;        // ClassFlag bits of the class that ran
+  std::optional<int> max_crashes = {};  // where it ran; nullopt: as configured in general
 };
 
 // Everything a dead supervisor's workers may have left: the records found in its scoreboard, and whatever else its

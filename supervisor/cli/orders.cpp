@@ -223,18 +223,23 @@ int upgrade_command(const std::vector<std::string>& args) {
 int scale_command(const std::vector<std::string>& args) {
   Order order{.verb = "scale"};
   std::string capsule = "default";
-  CLI::App app("Changes the number of workers until the next restart: brood scale N [OPTIONS]", "brood scale");
+  CLI::App app("Changes the number of workers until the next restart: brood scale [CAPSULE=]N [OPTIONS]",
+               "brood scale");
   app.add_option("--capsule", capsule, "The capsule that is meant (default: default)")->type_name("NAME");
   add_options(app, order);
   app.footer(restart_footer);
   const std::vector<std::string> words = parse_arguments(app, args);
   if (words.empty()) throw UsageError("the number of workers is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
+  // A name may hold anything but '='.
+  const std::size_t sign = words[0].find('=');
+  const std::string number = sign == std::string::npos ? words[0] : words[0].substr(sign + 1);
+  if (sign != std::string::npos) capsule = words[0].substr(0, sign);
   int workers = 0;
-  const auto [end, error] = std::from_chars(words[0].data(), words[0].data() + words[0].size(), workers);
-  if (error != std::errc{} || end != words[0].data() + words[0].size() || workers < 1)
-    throw UsageError(fmt::format("N must be a number of workers, not \"{}\"", log::printable(words[0])));
-  order.arguments = {words[0], capsule};
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), workers);
+  if (error != std::errc{} || end != number.data() + number.size() || workers < 1)
+    throw UsageError(fmt::format("N must be a number of workers, not \"{}\"", log::printable(number)));
+  order.arguments = {number, capsule};
   return give(order, [](const JsonObject& answer) {
     return fmt::format("scaled: {}, after {}{}", workers_text(answer), took(answer), still_finishing(answer));
   });

@@ -6,6 +6,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -101,9 +102,12 @@ int check_redis(const Config& config, const RedisAddress& address) {
 }
 
 int check_everything(const Config& config, const RedisAddress& redis) {
-  std::cout << "configuration: " << config.concurrency() << " workers in " << config.capsules.size() << " capsule"
-            << (config.capsules.size() == 1 ? "" : "s") << std::endl;
+  const auto capsules = std::count_if(config.capsules.begin(), config.capsules.end(),
+                                      [](const CapsuleSettings& capsule) { return capsule.concurrency > 0; });
+  std::cout << "configuration: " << config.concurrency() << " workers in " << capsules << " capsule"
+            << (capsules == 1 ? "" : "s") << std::endl;
   for (const CapsuleSettings& capsule : config.capsules) {
+    if (capsule.concurrency == 0) continue;
     std::cout << "capsule " << capsule.name << ": " << capsule.concurrency << " workers, queues";
     for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
     std::cout << std::endl;
@@ -153,7 +157,8 @@ void warn_of(const Config& config) {
 // Any process of the same user may read and write the memory of one that can be dumped; jobs are the same user.
 void shield_from_jobs(const Config& config) {
   check("prctl", prctl(PR_SET_DUMPABLE, 0));
-  if (config.worker.seccomp && !can_shield_supervisor())
+  const auto is_shielded = [&](const CapsuleSettings& one) { return one.worker.value_or(config.worker).seccomp; };
+  if (std::any_of(config.capsules.begin(), config.capsules.end(), is_shielded) && !can_shield_supervisor())
     log::warn("supervisor_not_shielded",
               {{"reason", "the kernel refuses seccomp filters"},
                {"hint", "jobs can signal their supervisor; [worker] seccomp = false silences this"}});

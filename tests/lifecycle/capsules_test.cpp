@@ -10,6 +10,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
 
 using namespace brood;
@@ -146,6 +147,86 @@ BOOST_AUTO_TEST_CASE(a_star_takes_every_queue_also_one_that_is_new) {
 
   preload(redis, ledger, "newcomer", 10, 0);
   BOOST_TEST(eventually([&] { return ledger.has_done(20); }, 30s), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(the_limits_of_a_capsule_hold_for_its_workers_alone) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger short_lived(directory / "short_lived"), long_lived(directory / "long_lived");
+  preload(redis, short_lived, "short_lived", 20, 1);
+  preload(redis, long_lived, "default", 20, 1);
+  for (const char* queue : {"default", "brittle", "hasty"}) {
+    enqueue(redis, {payload_text("Segfault", "[]", 100, std::string(R"("jid":"crash-)") + queue + "\"")}, queue);
+    enqueue(redis, {payload_text("PoliteLoop", "[700]", 101, std::string(R"("jid":"loop-)") + queue + "\"")}, queue);
+  }
+
+  const BroodProcess brood(redis, {.workers = 1, .config = R"(
+[capsules.short_lived]
+concurrency = 1
+queues = ["short_lived"]
+max_jobs = 5
+[capsules.brittle]
+concurrency = 1
+queues = ["brittle"]
+max_crashes = 1
+[capsules.hasty]
+concurrency = 1
+queues = ["hasty"]
+job_timeout = "100ms"
+)"});
+  BOOST_REQUIRE_MESSAGE(eventually(
+                            [&] {
+                              return short_lived.has_done(20) && long_lived.has_done(20) &&
+                                     redis.size_of("retry") == 3 && redis.size_of("dead") == 1 &&
+                                     times_logged(brood, "job_done") == 42 && jobs_in_flight(redis) == 0;
+                            },
+                            40s),
+                        brood.log_tail());
+
+  const auto pids = [](const Ledger& ledger) {
+    std::set<pid_t> found;
+    for (const Ledger::Run& run : ledger.runs()) found.insert(run.pid);
+    return found.size();
+  };
+  BOOST_TEST(pids(short_lived) == 4U);
+  BOOST_TEST(pids(long_lived) == 1U);
+  BOOST_TEST(redis.zrange("dead").front().first.find("crash-brittle") != std::string::npos);
+  std::map<std::string, bool> in_retry;
+  for (const auto& [record, score] : redis.zrange("retry")) {
+    for (const char* jid : {"crash-default", "crash-hasty", "loop-hasty"})
+      in_retry[jid] |= record.find(jid) != std::string::npos;
+    if (record.find("loop-hasty") != std::string::npos)
+      BOOST_TEST(record.find("\"error_class\":\"JobTimeout\"") != std::string::npos, record);
+  }
+  BOOST_TEST(in_retry.size() == 3U);
+  for (const auto& [jid, found] : in_retry) BOOST_TEST(found, jid);
+}
+
+BOOST_AUTO_TEST_CASE(a_fleet_may_have_named_capsules_only_and_each_can_be_scaled) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  const BroodProcess brood(redis, {.workers = 1, .says_workers = false, .config = R"(
+concurrency = 0
+[capsules.images]
+concurrency = 1
+queues = ["images"]
+)"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  BOOST_TEST(brood.workers().size() == 1U);
+
+  const CommandResult scaled = run_brood({"scale", "images=3"}, brood.environment());
+  BOOST_TEST(scaled.status == 0, scaled.errors);
+  BOOST_TEST(brood.workers().size() == 3U);
+  BOOST_TEST(run_brood({"scale", "posters=3"}, brood.environment()).status == 78);
+  BOOST_TEST(run_brood({"scale", "images="}, brood.environment()).status == 64);
+
+  preload(redis, ledger, "default", 10, 0);
+  preload(redis, ledger, "images", 10, 0);
+  BOOST_TEST(eventually([&] { return ledger.has_done(10); }, 20s), brood.log_tail());
+  BOOST_TEST(redis.size_of("queue:default") == 10U);
+  BOOST_TEST(run_brood({"scale", "default=1"}, brood.environment()).status == 0);
+  BOOST_TEST(eventually([&] { return ledger.has_done(20); }, 20s), brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(the_status_shows_a_living_supervisor_with_its_capsules_and_what_each_worker_runs) {

@@ -213,6 +213,49 @@ BOOST_AUTO_TEST_CASE(a_capsule_without_settings_takes_as_many_workers_as_the_def
              boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_capsule_has_the_limits_of_its_own_that_it_names_and_the_general_ones_otherwise) {
+  const Config config = load(R"(
+[capsules.images]
+memory_limit = "2G"
+job_timeout = "10m"
+max_batch = 1
+seccomp = false
+[capsules.mail]
+[worker]
+max_jobs = 100
+max_crashes = 5
+memory_limit = "1G"
+)");
+  const auto worker_of = [&](const std::string& name) {
+    for (std::size_t i = 0; i < config.capsules.size(); ++i) {
+      if (config.capsules[i].name == name) return config.worker_of(static_cast<int>(i));
+    }
+    throw std::out_of_range(name);
+  };
+  const WorkerSettings images = worker_of("images"), mail = worker_of("mail"), general = worker_of("default");
+  BOOST_TEST(images.memory_limit_bytes == 2ull << 30);
+  BOOST_CHECK(images.job_timeout == 10min);
+  BOOST_TEST(images.max_batch == 1);
+  BOOST_TEST(!images.seccomp);
+  BOOST_TEST(images.max_jobs == 100u);
+  BOOST_TEST(images.max_crashes == 5);
+  for (const WorkerSettings& other : {mail, general}) {
+    BOOST_TEST(other.memory_limit_bytes == 1ull << 30);
+    BOOST_CHECK(other.job_timeout == 0s);
+    BOOST_TEST(other.max_batch == 32);
+    BOOST_TEST(other.seccomp);
+    BOOST_TEST(other.max_jobs == 100u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_default_capsule_may_be_without_workers_beside_another_one) {
+  const Config config = load("concurrency = 0\n[capsules.images]\nconcurrency = 4\n[capsules.mail]\n");
+  BOOST_TEST(config.capsules[0].concurrency == 0);
+  BOOST_TEST(config.capsules[1].concurrency + config.capsules[2].concurrency == config.concurrency());
+  BOOST_TEST(config.capsules[1].concurrency >= 1);
+  BOOST_TEST(config.capsules[2].concurrency >= 1);
+}
+
 BOOST_AUTO_TEST_CASE(queues_are_names_pairs_or_names_with_a_comma_and_a_weight) {
   BOOST_CHECK(load("queues = ['critical', 'default']").capsules[0].queues.mode() == QueueOrder::Mode::strict);
   BOOST_TEST(load("queues = ['critical,3', 'default,1']").capsules[0].queues.weights().at("critical") == 3);
@@ -253,6 +296,14 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"average_scheduled_poll_interval = 5",
        "1: average_scheduled_poll_interval: unknown key; did you mean \"poll_interval\"?"},
       {"[capsules.images]\nqueue = ['x']", "2: capsules.images.queue: unknown key; did you mean \"queues\"?"},
+      {"[capsules.images]\nmax_rs = '1G'", "2: capsules.images.max_rs: unknown key; did you mean \"max_rss\"?"},
+      {"[capsules.images]\nmax_crashes = 0", "2: capsules.images.max_crashes: must be between 1 and 1000, not 0"},
+      {"[capsules.images]\njob_timeout = true",
+       "2: capsules.images.job_timeout: must be a duration such as \"25s\", not a boolean"},
+      {"[capsules.images]\nmemory_limit = 100",
+       "2: capsules.images.memory_limit: must be 0 (no limit) or at least \"1M\""},
+      {"[capsules.images]\nconcurrency = 0", "2: capsules.images.concurrency: must be between 1 and 10000, not 0"},
+      {"concurrency = 0\n[capsules]", "1: concurrency: must be between 1 and 10000, not 0"},
       {"\"a\\nb\" = 1", "1: a\\nb: unknown key"},
       // types
       {"concurrency = '3'", "1: concurrency: must be an integer, not a string"},

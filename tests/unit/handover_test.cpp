@@ -28,6 +28,7 @@ Handover example() {
   handover.used_slots = 9;
   CapsuleSettings images{.name = "images", .concurrency = 4, .queues = QueueOrder({{"a", 5}, {"b", 1}})};
   CapsuleSettings all{.name = "all", .concurrency = 1, .queues = QueueOrder({{"*", 0}}), .follows_all_queues = true};
+  all.worker = WorkerSettings{.max_jobs = 7};
   handover.generations = {
       {.number = 1, .capsules = {{}}, .worker = {}},
       {.number = 2, .capsules = {images, all}, .worker = {.timeout_grace = 70ms, .seccomp = false}}};
@@ -63,6 +64,8 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_TEST((found.generations[0].capsules.at(0).queues.mode() == QueueOrder::Mode::strict));
   BOOST_TEST((found.generations[1].capsules.at(0).queues.mode() == QueueOrder::Mode::weighted));
   BOOST_TEST(found.generations[1].capsules.at(1).follows_all_queues);
+  BOOST_TEST(found.generations[1].capsules.at(1).worker.value().max_jobs == 7U);
+  BOOST_TEST(!found.generations[1].capsules.at(0).worker);
   BOOST_TEST((found.generations[1].worker.timeout_grace == 70ms));
   BOOST_TEST(!found.generations[1].worker.seccomp);
   BOOST_TEST(found.counted.at(0).counts.processed == 100U);

@@ -29,7 +29,7 @@ class Browser
 
   private
 
-  def headers = @cookie ? { "HTTP_COOKIE" => @cookie } : {}
+  def headers = { "HTTP_SEC_FETCH_SITE" => "same-origin", "HTTP_COOKIE" => @cookie }.compact
 
   def remember(response)
     cookie = response["Set-Cookie"]

@@ -27,13 +27,13 @@ class DataApiTest < CompatibilityTest
 
   def test_a_running_job_is_listed_as_work
     jid = push("Sleep", 12_000)
-    identity, thread, work = eventually("the job is busy") { Sidekiq::WorkSet.new.find { |_, _, found| found["payload"]["jid"] == jid } }
-    assert_equal server.identity, identity
-    assert_match(/\A[0-9a-z]+\z/, thread)
-    assert_equal "default", work["queue"]
-    assert_equal "Sleep", work["payload"]["class"]
-    assert_equal [12_000], work["payload"]["args"]
-    assert_in_delta Time.now.to_i, work["run_at"], 15
+    work = eventually("the job is busy") { works.find { |found| found.payload["jid"] == jid } }
+    assert_equal server.identity, work.identity
+    assert_match(/\A[0-9a-z]+\z/, work.thread)
+    assert_equal "default", work.queue
+    assert_equal "Sleep", work.payload["class"]
+    assert_equal [12_000], work.payload["args"]
+    assert_in_delta Time.now.to_i, work.run_at.to_i, 15
     assert_equal 1, Sidekiq::WorkSet.new.size
     assert_equal 1, server.process["busy"]
   end

@@ -1,11 +1,20 @@
 # The jobs of worker/examples that the compatibility tests use, as a Ruby application would write them.
 require "sidekiq"
 
-Sidekiq.logger.level = Logger::WARN
-Sidekiq.options[:average_scheduled_poll_interval] = 1
+if Sidekiq::VERSION.to_i < 7
+  Sidekiq.logger.level = Logger::WARN
+  Sidekiq.options[:average_scheduled_poll_interval] = 1
+else
+  Sidekiq.configure_server do |config|
+    config.logger.level = Logger::WARN
+    config[:average_scheduled_poll_interval] = 1
+  end
+end
+
+JOB = defined?(Sidekiq::Job) ? Sidekiq::Job : Sidekiq::Worker
 
 class Ledger
-  include Sidekiq::Worker
+  include JOB
 
   def perform(path, id, ms = 0)
     write(path, "S #{id} #{Process.pid} 0 #{mono}")
@@ -20,13 +29,13 @@ class Ledger
 end
 
 class Sleep
-  include Sidekiq::Worker
+  include JOB
 
   def perform(ms) = sleep(ms / 1000.0)
 end
 
 class Fail
-  include Sidekiq::Worker
+  include JOB
 
   def perform(message) = raise(message)
 end

@@ -2,6 +2,9 @@
 #
 # COMPATIBILITY_SERVER=sidekiq runs the tests against Ruby's Sidekiq instead of brood: what fails there is wrong in the
 # test, not in brood.
+#
+# They run with the Sidekiq that Ruby finds; another release than Debian's is tried by its folders in RUBYLIB (its lib,
+# and those of the redis-client and connection_pool that it needs) and its bin in PATH.
 require "fileutils"
 require "json"
 require "minitest/autorun"
@@ -11,7 +14,8 @@ require "tmpdir"
 require "sidekiq"
 require "sidekiq/api"
 
-Redis.silence_deprecations = true if Redis.respond_to?(:silence_deprecations=)
+Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
+SIDEKIQ = Sidekiq::VERSION.to_i
 
 BUILD = ENV.fetch("BROOD_BINARY_DIR")
 BROOD = File.join(BUILD, "bin/brood")
@@ -71,7 +75,7 @@ class PrivateRedis
     @server = Child.new(File.join(directory, "redis.log"), {}, "redis-server", "--port", "0", "--unixsocket", socket,
                         "--save", "", "--appendonly", "no", "--dir", directory)
     eventually("redis answers") { UNIXSocket.new(socket).close || true rescue nil }
-    Sidekiq.redis = { url: url, size: 3 }
+    SIDEKIQ < 7 ? Sidekiq.redis = { url: url, size: 3 } : Sidekiq.configure_client { |config| config.redis = { url: url, size: 3 } }
     Sidekiq.logger.level = Logger::ERROR
   end
 
@@ -133,6 +137,16 @@ class Ledger
   private
 
   def lines = File.exist?(path) ? File.readlines(path) : []
+end
+
+Work = Struct.new(:identity, :thread, :queue, :payload, :run_at)
+
+# What the fleet runs, in the same words whatever Sidekiq says it.
+def works
+  Sidekiq::WorkSet.new.map do |identity, thread, work|
+    queue, payload, run_at = work.respond_to?(:run_at) ? [work.queue, work.payload, work.run_at] : work.values_at("queue", "payload", "run_at")
+    Work.new(identity, thread, queue, payload.is_a?(String) ? JSON.parse(payload) : payload, run_at)
+  end
 end
 
 # `brood ...` against that Redis; its standard output.

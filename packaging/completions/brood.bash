@@ -13,7 +13,7 @@ _brood() {
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check $redis $every" ;;
     enqueue) options="-q --queue --in --at --retry --args --string --jid --bulk --json $redis $every" ;;
-    status) options="--crash --json $redis $every" ;;
+    status) options="--crash --interval --json --watch $redis $every" ;;
     restart | upgrade | quiet) options="--pid --instance --json $every" ;;
     scale) options="--capsule --pid --instance --json $every" ;;
     stop) options="--now --pid --instance --json $every" ;;
@@ -37,7 +37,7 @@ _brood() {
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
-    status:--crash | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | status:--interval | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

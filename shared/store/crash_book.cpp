@@ -111,4 +111,11 @@ std::vector<Crash> read_crashes(Channel& redis) {
   return crashes;
 }
 
+std::string latest_crash_mark(Channel& redis) {
+  const Reply latest = redis.call({"ZREVRANGE", keys::brood_crash_times, "0", "0", "WITHSCORES"});
+  std::string mark;
+  for (std::size_t i = 0; i < latest.view().size(); ++i) mark += std::string(latest.view()[i].text()) + " ";
+  return mark;
+}
+
 }  // namespace brood

@@ -30,4 +30,8 @@ void note_crash(Channel& redis, const Crash& crash);
 // What the book holds, the latest first.  An entry that cannot be read is left out.
 std::vector<Crash> read_crashes(Channel& redis);
 
+// Another text after every crash, at the price of one cheap command: whoever watches the book reads it only then.
+// Throws as read_crashes does.
+std::string latest_crash_mark(Channel& redis);
+
 }  // namespace brood

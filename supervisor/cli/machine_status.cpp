@@ -62,8 +62,11 @@ MachineStatus read_scoreboards(const std::string& directory) {
   for (const std::string& path : scoreboard_paths(directory)) try {
       const Scoreboard board = Scoreboard::open(path, false);
       const SteadyTime now = steady_now();
+      JobCounters& counters = status.counters[board.identity()];
       for (int i = 0; i < board.slots(); ++i) {
         const SlotSnapshot worker = snapshot(board.slot(i));
+        counters.processed += worker.processed;
+        counters.failed += worker.failed;
         if (worker.pid > 0 || worker.rests_until > now)
           status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
       }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,10 +25,16 @@ struct WorkerStatus {
   std::uint64_t processed = 0, failed = 0;  // by this worker
 };
 
+// Of all workers that a supervisor has had.
+struct JobCounters {
+  std::uint64_t processed = 0, failed = 0;
+};
+
 // What the supervisors of this machine and user say, dead ones included while their scoreboards lie there.
 struct MachineStatus {
   std::vector<WorkerStatus> workers;
-  std::vector<ClassUsage> classes;  // of all of them together, by name
+  std::vector<ClassUsage> classes;              // of all of them together, by name
+  std::map<std::string, JobCounters> counters;  // by the supervisor's identity
 };
 
 // Reads every scoreboard of `directory`; what cannot be read is left out.

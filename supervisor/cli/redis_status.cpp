@@ -108,20 +108,9 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names, RedisS
   }
 }
 
-// One that cannot be read, for it is of another type or not ours to read, hides nothing else.
-std::vector<Crash> ask_crashes(Connection& redis) {
-  try {
-    std::vector<Crash> crashes = read_crashes(redis);
-    for (Crash& crash : crashes) crash.at = sane_time(crash.at);
-    return crashes;
-  } catch (const UnexpectedReply&) {
-    return {};
-  }
-}
-
 }  // namespace
 
-RedisStatus ask_redis(Connection& redis) {
+RedisStatus ask_redis_without_crashes(Connection& redis) {
   const std::vector<Reply> replies = redis.pipeline({{"SMEMBERS", keys::processes},
                                                      {"SMEMBERS", keys::queues},
                                                      {"GET", keys::stat_processed},
@@ -137,6 +126,22 @@ RedisStatus ask_redis(Connection& redis) {
   status.dead = count(replies[6]);
   ask_processes(redis, sorted_texts(replies[0]), status);
   ask_queues(redis, sorted_texts(replies[1]), status);
+  return status;
+}
+
+// A book that cannot be read, for it is of another type or not ours to read, hides nothing else.
+std::vector<Crash> ask_crashes(Connection& redis) {
+  try {
+    std::vector<Crash> crashes = read_crashes(redis);
+    for (Crash& crash : crashes) crash.at = sane_time(crash.at);
+    return crashes;
+  } catch (const UnexpectedReply&) {
+    return {};
+  }
+}
+
+RedisStatus ask_redis(Connection& redis) {
+  RedisStatus status = ask_redis_without_crashes(redis);
   status.crashes = ask_crashes(redis);
   return status;
 }

@@ -36,4 +36,9 @@ struct RedisStatus {
 // Throws ConnectionLost or UnexpectedReply.
 RedisStatus ask_redis(Connection& redis);
 
+// The same without crashes, which are by far the most of it.
+RedisStatus ask_redis_without_crashes(Connection& redis);
+// One that cannot be read hides nothing else.
+std::vector<Crash> ask_crashes(Connection& redis);
+
 }  // namespace brood

@@ -11,6 +11,7 @@
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/status_report.hpp"
 #include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/watch/watch.hpp"
 
 namespace brood {
 namespace {
@@ -65,16 +66,23 @@ const Crash& find_crash(const std::vector<Crash>& crashes, const std::string& fi
 
 int status_command(const std::vector<std::string>& args) {
   RedisAccess access;
-  bool json = false;
-  std::string fingerprint;
+  bool json = false, watch = false;
+  std::string fingerprint, interval;
   CLI::App app("Shows processes, queues, totals and crashes of a Redis, and the workers of this machine.",
                "brood status");
   app.add_flag("--json", json, "Answer in JSON, for programs");
   app.add_option("--crash", fingerprint, "Show one crash with its whole stack; the start of it will do")
       ->type_name("FINGERPRINT");
+  app.add_flag("--watch", watch, "Show it on the whole terminal, and how it changes; ? lists the keys");
+  app.add_option("--interval", interval, "Between two looks of --watch, such as 500ms (default: 1s)")
+      ->type_name("DURATION");
   access.add_options(app);
   app.footer(footer);
   refuse_arguments(parse_arguments(app, args));
+  if (watch && (json || !fingerprint.empty()))
+    throw UsageError("--watch is for people and shows everything; leave out --json and --crash");
+  if (!interval.empty() && !watch) throw UsageError("--interval is of --watch");
+  if (watch) return watch_status(access, interval.empty() ? default_watch_interval : interval);
 
   const StatusReport report = look(access);
   const Style style = Style::of_standard_output();

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/unique_fd.hpp"
+
+namespace brood::watch {
+
+// One of brood's own commands in a process of its own: what takes seconds holds up no key.  What it says, on standard
+// output and error, is read as it comes.
+class Child {
+ public:
+  // Throws std::system_error.
+  explicit Child(const std::vector<std::string>& command);
+  ~Child();  // SIGKILL, when it still runs
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  const std::vector<std::string>& command() const { return command_; }
+  int fd() const { return output_.get(); }
+
+  // Reads what is there and waits for nothing; all that it said, when it has ended.
+  std::optional<std::string> read();
+
+ private:
+  std::vector<std::string> command_;
+  UniqueFd output_;
+  pid_t pid_ = -1;
+  std::string text_;
+};
+
+}  // namespace brood::watch

@@ -1,0 +1,191 @@
+#include "supervisor/cli/watch/heed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/cli/watch/panes.hpp"
+
+namespace brood::watch {
+namespace {
+
+using Kind = Action::Kind;
+
+bool reads_lines(const View& view) { return view.help || view.detail; }
+
+void close(View& view) {
+  if (view.filter_before) {
+    view.choice().filter = *view.filter_before;
+    view.filter_before.reset();
+  } else if (view.help) {
+    view.help = false;
+  } else if (view.detail) {
+    view.detail.reset();
+  } else {
+    view.choice().filter.clear();
+  }
+}
+
+void choose(View& view, const Listing& listing, std::size_t position) {
+  if (listing.rows.empty()) return;
+  view.choice().position = std::min(position, listing.rows.size() - 1);
+  view.choice().row = listing.rows[view.choice().position].key;
+}
+
+// `lines` may be more than there are, in both directions.
+void move(View& view, const Surroundings& around, std::ptrdiff_t lines) {
+  const auto moved = [lines](std::size_t from, std::size_t last) {
+    const std::ptrdiff_t to = static_cast<std::ptrdiff_t>(from) + lines;
+    return static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(to, 0, static_cast<std::ptrdiff_t>(last)));
+  };
+  if (reads_lines(view)) {
+    std::size_t& top = view.help ? view.help_top : view.detail->top;
+    const std::size_t last = around.lines - std::min(around.lines, around.page);
+    top = moved(std::min(top, last), last);
+  } else if (!around.listing.rows.empty()) {
+    choose(view, around.listing, moved(position_of(around.listing, view.choice()), around.listing.rows.size() - 1));
+  }
+}
+
+std::string chosen_row(const View& view, const Listing& listing) {
+  if (listing.rows.empty()) return "";
+  return listing.rows[position_of(listing, view.choice())].key;
+}
+
+// The worker that the detail is of, or that is chosen.
+const WorkerStatus* chosen_worker(const View& view, const Surroundings& around) {
+  if (view.pane != Pane::workers) return nullptr;
+  if (view.detail) return view.detail->row ? worker_of(around.model, *view.detail->row) : nullptr;
+  return worker_of(around.model, chosen_row(view, around.listing));
+}
+
+void propose_kill(View& view, const Surroundings& around) {
+  const WorkerStatus* const worker = chosen_worker(view, around);
+  if (!worker || worker->state != "busy" || worker->jid.empty()) {
+    view.notice = "K ends the job of a busy worker: choose one in the pane Workers";
+    return;
+  }
+  view.proposal = Proposal{.question = fmt::format("End {} {} of worker {}? It is tried again later. y/n",
+                                                   worker->job_class, worker->jid, worker->slot),
+                           .command = {"kill", "--", worker->jid}};
+}
+
+Effect ask_for_stack(View& view, const Surroundings& around) {
+  const WorkerStatus* const worker = chosen_worker(view, around);
+  if (!worker) {
+    view.notice = "d shows the stack of a worker: choose one in the pane Workers";
+    return {};
+  }
+  view.notice = fmt::format("asking worker {} where it is", worker->slot);
+  return {.command = {"dump", std::to_string(worker->slot)}};
+}
+
+void open(View& view, const Surroundings& around) {
+  if (reads_lines(view)) return;
+  view.detail = detail_of(around.model, view.pane, chosen_row(view, around.listing), around.now);
+}
+
+void show_pane(View& view, std::size_t pane) {
+  view.help = false;
+  view.detail.reset();
+  view.pane = static_cast<Pane>(pane % panes);
+}
+
+void erase_last_character(std::string& text) {
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+  if (!text.empty()) text.pop_back();
+}
+
+}  // namespace
+
+Effect heed(View& view, const Action& action, const Surroundings& around) {
+  const auto pages = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, around.page));
+  const auto everything = static_cast<std::ptrdiff_t>(std::max(around.lines, around.listing.rows.size()));
+  if (action.kind != Kind::none) view.notice.clear();
+  switch (action.kind) {
+    case Kind::none:
+      break;
+    case Kind::quit:
+      if (!reads_lines(view)) return {.quit = true};
+      close(view);
+      break;
+    case Kind::close:
+      close(view);
+      break;
+    case Kind::open:
+      open(view, around);
+      break;
+    case Kind::help:
+      view.help = !view.help;
+      view.help_top = 0;
+      break;
+    case Kind::pause:
+      view.paused = !view.paused;
+      break;
+    case Kind::show_pane:
+      show_pane(view, static_cast<std::size_t>(action.number));
+      break;
+    case Kind::turn_panes:
+      show_pane(view, static_cast<std::size_t>(view.pane) + (action.number > 0 ? 1 : panes - 1));
+      break;
+    case Kind::move:
+      move(view, around, action.number);
+      break;
+    case Kind::move_pages:
+      move(view, around, action.number * pages);
+      break;
+    case Kind::first:
+      move(view, around, -everything);
+      break;
+    case Kind::last:
+      move(view, around, everything);
+      break;
+    case Kind::edit_filter:
+      if (!reads_lines(view)) view.filter_before = view.choice().filter;
+      break;
+    case Kind::type:
+      view.choice().filter += action.text;
+      break;
+    case Kind::erase:
+      erase_last_character(view.choice().filter);
+      break;
+    case Kind::erase_all:
+      view.choice().filter.clear();
+      break;
+    case Kind::accept:
+      view.filter_before.reset();
+      break;
+    case Kind::sort:
+      if (!reads_lines(view)) choose_sort(view.choice(), around.listing, action.number);
+      break;
+    case Kind::reverse:
+      if (!reads_lines(view) && view.choice().sort) view.choice().descending = !view.choice().descending;
+      break;
+    case Kind::kill_job:
+      propose_kill(view, around);
+      break;
+    case Kind::dump:
+      return ask_for_stack(view, around);
+    case Kind::yes: {
+      Effect effect{.command = view.proposal->command};
+      view.proposal.reset();
+      return effect;
+    }
+    case Kind::no:
+      view.proposal.reset();
+      break;
+    case Kind::redraw:
+      return {.redraw = true};
+  }
+  return {};
+}
+
+void refresh_detail(View& view, const Model& model, WallTime now) {
+  if (!view.detail || !view.detail->row) return;
+  std::optional<Detail> fresh = detail_of(model, view.pane, *view.detail->row, now);
+  if (!fresh) return;
+  fresh->top = view.detail->top;
+  view.detail = std::move(fresh);
+}
+
+}  // namespace brood::watch

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "shared/clock.hpp"
+#include "supervisor/cli/watch/line.hpp"
+#include "supervisor/cli/watch/listing.hpp"
+#include "supervisor/cli/watch/model.hpp"
+#include "supervisor/cli/watch/view.hpp"
+
+namespace brood::watch {
+
+struct Scene {
+  const Model& model;
+  const Listing& listing;  // of the view's pane, arranged
+  std::string address;     // of Redis, without its password
+  WallTime now{};
+  Glyphs glyphs;
+};
+
+// The whole screen: exactly `size.rows` lines, none wider than `size.columns`.  Moves the view's tops so that what is
+// chosen is shown.
+Frame lay_out(View& view, const Scene& scene, Size size);
+
+// How much of the screen the table, or the lines above it, have; and how many lines these are.
+std::size_t body_rows(Size size);
+std::size_t body_lines(const View& view, const Glyphs& glyphs, Size size);
+
+// The lines above the table: as many as the height allows.
+std::size_t header_rows(Size size);
+std::vector<Line> header(const Scene& scene, Size size);
+
+}  // namespace brood::watch

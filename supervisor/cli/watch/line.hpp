@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace brood::watch {
+
+// How a piece of text stands out.  Never the only bearer of a meaning: a terminal may have neither colour nor bold.
+enum class Look { plain, dim, bold, title, selected, good, warning, bad };
+
+struct Span {
+  std::string text;  // clean: see text.hpp
+  Look look = Look::plain;
+};
+
+using Line = std::vector<Span>;
+
+// All that is on the screen, from the top.
+struct Frame {
+  std::vector<Line> lines;
+  std::optional<std::size_t> cursor;  // its column in the last line; nullopt: hidden
+};
+
+struct Size {
+  std::size_t rows = 0, columns = 0;
+};
+
+}  // namespace brood::watch

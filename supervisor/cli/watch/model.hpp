@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "supervisor/cli/watch/rate.hpp"
+#include "supervisor/cli/watch/sample.hpp"
+
+namespace brood::watch {
+
+// What has been seen so far, and what only several looks tell together.
+class Model {
+ public:
+  explicit Model(std::size_t looks_in_a_bar = 1);  // of the series
+
+  void note(const MachineLook& look);
+  void note(const RedisLook& look);
+
+  const MachineStatus& machine() const { return machine_.status; }
+  const ProcessUse* use_of(std::int64_t pid) const;           // nullptr: it cannot be read
+  std::optional<double> cpu_percent(std::int64_t pid) const;  // of one processor, since the look before
+
+  // The last that it said; nullptr: it has never answered.  What it says may be old, see away_since().
+  const RedisStatus* redis() const { return redis_ ? &*redis_ : nullptr; }
+  std::optional<WallTime> away_since() const { return away_since_; }  // nullopt: it answers, or was not asked yet
+  const std::string& error() const { return error_; }
+  std::optional<std::chrono::microseconds> round_trip() const { return round_trip_; }
+  std::optional<double> queue_change(const std::string& queue) const;  // jobs per second
+
+  // Where the rates come from: the scoreboards of this machine, which are exact and of this moment, or else the
+  // counters in Redis, which every process brings forward every ten seconds.
+  enum class Source { machine, redis };
+  Source source() const;
+  std::optional<double> processed_per_second() const;
+  std::optional<double> failed_per_second() const;
+  const Series& processed() const;
+  const Series& failed() const;
+
+  struct Busy {
+    std::uint64_t busy = 0, all = 0;
+  };
+  Busy busy() const;  // of the same source
+
+ private:
+  struct Rates {
+    Rates(SteadyTime::duration window, std::size_t in_a_bar)
+        : processed(window), failed(window), processed_series(in_a_bar), failed_series(in_a_bar) {}
+    void note(SteadyTime at, std::uint64_t processed_now, std::uint64_t failed_now);
+    Rate processed, failed;
+    Series processed_series, failed_series;
+  };
+  const Rates& rates() const { return source() == Source::machine ? machine_rates_ : redis_rates_; }
+
+  MachineLook machine_, machine_before_;
+  std::map<std::string, JobCounters> counters_;  // of each supervisor, when it was last seen
+  JobCounters counted_;                          // by all of them since the first look
+  Rates machine_rates_;
+
+  std::optional<RedisStatus> redis_;
+  std::optional<WallTime> away_since_;
+  std::string error_;
+  std::optional<std::chrono::microseconds> round_trip_;
+  Rates redis_rates_;
+  std::map<std::string, Trend> queues_;
+};
+
+}  // namespace brood::watch

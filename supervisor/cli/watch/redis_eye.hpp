@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "shared/redis/address.hpp"
+#include "supervisor/cli/watch/sample.hpp"
+
+namespace brood::watch {
+
+// Looks at Redis again and again in a thread of its own, so that a Redis that is slow or away holds up nobody.  It asks
+// for at most a tenth of the time.
+class RedisEye {
+ public:
+  // `locate` is called by that thread before it connects, and may throw.  Block all signals that this process waits
+  // for before: the thread must not get them.
+  RedisEye(std::function<RedisAddress()> locate, std::chrono::milliseconds interval);
+  ~RedisEye();  // as stop()
+  RedisEye(const RedisEye&) = delete;
+  RedisEye& operator=(const RedisEye&) = delete;
+
+  int fd() const;                   // readable when there is a look to take
+  std::optional<RedisLook> take();  // the latest, once
+
+  // Ends the thread.  False: it still looks up a name or connects, which nothing can cut short; the process should end
+  // without running destructors then.
+  bool stop();
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace brood::watch

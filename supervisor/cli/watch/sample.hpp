@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "shared/clock.hpp"
+#include "supervisor/cli/machine_status.hpp"
+#include "supervisor/cli/redis_status.hpp"
+
+namespace brood::watch {
+
+// What the kernel says of a process.
+struct ProcessUse {
+  std::uint64_t start_time = 0;  // clock ticks since boot: another one, another process
+  double cpu_s = 0;              // that it has used in its life
+  std::uint64_t rss_kb = 0;
+};
+
+// One look at this machine.
+struct MachineLook {
+  SteadyTime at{};
+  MachineStatus status;
+  std::map<std::int64_t, ProcessUse> use;  // of the workers, by pid
+};
+
+// One look at Redis, or what came of trying.
+struct RedisLook {
+  SteadyTime at{};
+  WallTime wall{};
+  std::optional<RedisStatus> status;  // nullopt: it did not answer, and `error` says why
+  std::string error;
+  std::chrono::microseconds took{};  // until all was answered
+};
+
+}  // namespace brood::watch

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace brood::watch {
+
+enum class Pane { workers, queues, classes, crashes, processes };
+inline constexpr std::size_t panes = 5;
+
+// A row is known by its key: the selection stays with it while others come, go and change places.
+struct Choice {
+  std::string row;                  // empty: the first
+  std::size_t position = 0;         // where it was seen last; the row that is there now follows one that is gone
+  std::size_t top = 0;              // the first row shown
+  std::optional<std::string> sort;  // a column's title; nullopt: the pane's own order
+  bool descending = false;
+  std::string filter;
+};
+
+// Several lines about one thing, in place of the table.
+struct Detail {
+  std::string title;
+  std::vector<std::string> lines = {};  // as others wrote them: cleaned and broken where they are shown
+  std::optional<std::string> row = {};  // the row that it follows; nullopt: it stays as it is
+  std::size_t top = 0;
+};
+
+// What is to be done when it is confirmed, as words of brood's own command line.
+struct Proposal {
+  std::string question;
+  std::vector<std::string> command;
+};
+
+// What the user looks at.
+struct View {
+  Pane pane = Pane::workers;
+  std::array<Choice, panes> choices;
+  std::optional<Detail> detail;
+  bool help = false;
+  std::size_t help_top = 0;
+  std::optional<std::string> filter_before;  // the filter is being typed; Esc brings this one back
+  std::optional<Proposal> proposal;
+  bool paused = false;
+  std::string notice;  // what became of the last action
+
+  Choice& choice() { return choices[static_cast<std::size_t>(pane)]; }
+  const Choice& choice() const { return choices[static_cast<std::size_t>(pane)]; }
+};
+
+}  // namespace brood::watch

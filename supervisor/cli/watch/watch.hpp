@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "supervisor/cli/redis_access.hpp"
+
+namespace brood {
+
+// `brood status --watch`: shows everything on the whole terminal until the user has seen enough.  `interval` is between
+// two looks, as the command line has it.  Returns the exit status; throws UsageError.
+int watch_status(const RedisAccess& access, const std::string& interval);
+
+inline constexpr const char* default_watch_interval = "1s";
+
+}  // namespace brood

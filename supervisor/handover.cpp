@@ -199,6 +199,8 @@ void members(Io& io, Of<Io, Handover::Worker>& worker) {
   io.number("incarnation", worker.incarnation);
   io.truth("finishing", worker.finishing);
   io.number("flags", worker.flags);
+  io.truth("waits_its_turn", worker.waits_its_turn);
+  io.truth("never_fetched", worker.never_fetched);
   io.number("processed_before", worker.processed_before);
   io.time("occupied_since", worker.occupied_since);
   io.time("ready_at", worker.ready_at);

@@ -54,6 +54,7 @@ struct Handover {
     std::uint64_t incarnation = 0;
     bool finishing = false;  // nobody takes its place
     std::uint32_t flags = 0;
+    bool waits_its_turn = false, never_fetched = false;
     std::uint64_t processed_before = 0;
     SteadyTime occupied_since{}, ready_at{};  // ready_at zero: it is not
     int control = -1, output = -1;            // descriptors

@@ -40,6 +40,8 @@ void WorkerPool::hand_over(Handover& handover) const {
                                 .incarnation = taken.incarnation,
                                 .finishing = !table_.places().contains(taken.place),
                                 .flags = taken.flags,
+                                .waits_its_turn = taken.waits_its_turn,
+                                .never_fetched = taken.never_fetched,
                                 .processed_before = taken.processed_before,
                                 .occupied_since = taken.occupied_since,
                                 .ready_at = taken.ready_at.value_or(SteadyTime{}),
@@ -87,6 +89,8 @@ void WorkerPool::adopt(const Handover::Worker& worker) {
   ProcessTable::Slot& taken = table_[worker.slot];
   taken.incarnation = worker.incarnation;
   taken.flags = worker.flags;
+  taken.waits_its_turn = worker.waits_its_turn;
+  taken.never_fetched = worker.never_fetched;
   taken.processed_before = worker.processed_before;
   if (worker.ready_at != SteadyTime{}) taken.ready_at = worker.ready_at;
   if (worker.finishing) table_.remove_place(place);

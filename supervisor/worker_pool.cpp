@@ -57,6 +57,7 @@ WorkerPool::~WorkerPool() = default;
 // A refill waits for nobody's recovery, unless so many wait for theirs that no slot is free.
 void WorkerPool::fill_vacant_places() {
   const SteadyTime now = steady_now();
+  pass_turns(now);
   for (const int place : table_.due_for_refill(now)) {
     const auto slot = table_.free_slot();
     if (!slot && !slots_exhausted_) log::warn("slots_exhausted", {{"slots", scoreboard_.slots()}});
@@ -81,7 +82,8 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
     vacate(record, table_.assign_incarnation(slot), place.generation);
     set_place(record, capsule.name, place.number);
     record.spawned_at.store(now.time_since_epoch().count());
-    record.flags.store(flags_);
+    const bool waits_its_turn = would_wait(place, slot, now);
+    record.flags.store(flags_ | (waits_its_turn ? slot_quiet : 0U));
     const Seat seat{.slot = slot,
                     .capsule = place.capsule,
                     .number = place.number,
@@ -103,6 +105,7 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
                             [&] { return run_worker(seat, generation); });
     say_who_runs(record, pid);
     table_.occupy(slot, key, pid, now);
+    table_[slot].waits_its_turn = table_[slot].never_fetched = waits_its_turn;
     connect(slot, std::move(pipe.supervisor_end), std::move(output.supervisor_end), std::move(output.token));
     log::debug("worker_spawned", {{"slot", slot},
                                   {"worker_pid", pid},
@@ -245,7 +248,7 @@ void WorkerPool::look_after(SteadyTime now) {
 void WorkerPool::mend_flags() {
   for (int slot = 0; slot < table_.used_slots(); ++slot) {
     std::atomic<std::uint32_t>& flags = scoreboard_.slot(slot).flags;
-    const std::uint32_t seen = flags.load(), meant = flags_ | table_[slot].flags;
+    const std::uint32_t seen = flags.load(), meant = flags_of(slot);
     if (table_[slot].pid == 0 || seen == meant) continue;
     log::warn("slot_flags_mended", {{"slot", slot}, {"worker_pid", table_[slot].pid}});
     flags.store(meant);
@@ -272,6 +275,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   if (found.end.cause)
     add_crash(scoreboard_.usage(), found.exit.last.job_class, usage_of_last_job(found.exit, record, used));
   table_.vacate(pid);
+  table_[*slot].ended_at = now;
   slow_to_start_.erase(pid);
   if (lines(*slot).output) lines(*slot).output->drain_and_close();
   lines(*slot) = {};

@@ -25,6 +25,7 @@
 #include "supervisor/process_table.hpp"
 #include "supervisor/roll.hpp"
 #include "supervisor/running_jobs.hpp"
+#include "supervisor/serial_turns.hpp"
 #include "supervisor/worker_end.hpp"
 
 namespace brood {
@@ -153,6 +154,11 @@ class WorkerPool {
   void heard(int slot);
   void tell(int slot, std::uint32_t flags);
   void mend_flags();
+  // In a capsule of one worker: see serial_turns.hpp.
+  std::vector<TurnTaker> turn_takers() const;
+  bool would_wait(const ProcessTable::Place& place, int slot, SteadyTime now) const;
+  void pass_turns(SteadyTime now);
+  std::uint32_t flags_of(int slot) const;  // what its worker is told
   void finish(int slot);
   void make_room(const Config& config);
   void forget_generations();
@@ -167,6 +173,7 @@ class WorkerPool {
   void let_finish(const Handover& handover);
   void connect(int slot, UniqueFd control, UniqueFd output, std::string token);
 
+  const CapsuleSettings& capsule_of(std::uint32_t generation, int capsule) const;
   Lines& lines(int slot) { return lines_.at(static_cast<std::size_t>(slot)); }
   // Of the worker that has or last had the slot.
   const WorkerSettings& settings_of(int slot) const {

@@ -117,7 +117,7 @@ void WorkerPool::drop_fresh() {
       if (!place.slot) continue;
       // One that has heard it already leaves, and its place is filled again.
       table_[*place.slot].flags = 0;
-      scoreboard_.slot(*place.slot).flags.store(flags_);
+      scoreboard_.slot(*place.slot).flags.store(flags_of(*place.slot));
       wake(*place.slot);
     }
   }
@@ -130,7 +130,7 @@ void WorkerPool::drop_fresh() {
 void WorkerPool::forget_generations() {
   std::erase_if(generations_, [&](const auto& known) {
     for (int slot = 0; slot < table_.used_slots(); ++slot) {
-      if (table_.is_living(slot) && table_[slot].generation == known.first) return false;
+      if ((table_.is_living(slot) || table_[slot].held) && table_[slot].generation == known.first) return false;
     }
     return known.first != generation_;
   });
@@ -150,7 +150,7 @@ std::vector<OccupiedSlot> WorkerPool::fetching_slots() {
   const int present = static_cast<int>(generations_.at(generation_)->config->capsules.size());
   for (int slot = 0; slot < table_.used_slots(); ++slot) {
     const ProcessTable::Slot& taken = table_[slot];
-    if (taken.pid == 0 || !taken.ready_at || taken.flags != 0) continue;
+    if (taken.pid == 0 || !taken.ready_at || taken.flags != 0 || taken.waits_its_turn) continue;
     const int capsule = taken.capsule + (taken.generation == generation_ ? 0 : present);
     fetching.push_back({slot, capsule, &scoreboard_.slot(slot)});
   }

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_hangup_and_a_user_signal_restart_too) {
 }
 
 BOOST_AUTO_TEST_CASE(a_long_job_ends_under_the_code_that_it_began_with) {
-  Deployed site(1);
+  Deployed site(2);
   const std::string go = site.directory / "go";
   site.run_until(go);
   BOOST_REQUIRE(site.writes("began 1"));
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_long_job_ends_under_the_code_that_it_began_with) {
   BOOST_TEST(!contains(site.written(), "ended"));
   site.touch(go);
   BOOST_TEST(site.writes("ended 1"));
-  BOOST_TEST(eventually([&] { return site.brood->workers().size() == 1; }));
+  BOOST_TEST(eventually([&] { return site.brood->workers().size() == 2; }));
   BOOST_TEST(site.redis.size_of("retry") == 0U);
 }
 

@@ -48,6 +48,7 @@ add_dependencies(unit_crash_handler_test brood_examples)
 set_target_properties(unit_crash_handler_test PROPERTIES ENABLE_EXPORTS ON)  # dladdr names its functions
 brood_test(unit/phase LINK brood_supervisor)
 brood_test(unit/roll LINK brood_supervisor)
+brood_test(unit/serial_turns LINK brood_supervisor)
 brood_test(unit/overdue LINK brood_supervisor)
 brood_test(unit/doorbell_plan LINK brood_supervisor)
 brood_test(unit/batch_watch LINK brood_supervisor)

@@ -22,8 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_for_last_recovery = 1500ms;
-constexpr auto time_for_embedded_redis = 10s;
 constexpr auto time_for_strays = 1s;  // to die, when we stop
 constexpr auto one_wish = 100ms;
 constexpr auto status_interval = 1s;
@@ -154,6 +152,7 @@ Supervisor::Supervisor(Setup setup)
               .phase = [this] { return phase_; },
               .order = [this](Order wish) { order(wish); },
               .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); }}),
+      farewell_(identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
       alarm_(loop_, [] {}) {
   // What dead workers leave behind becomes ours to end.
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));
@@ -189,7 +188,7 @@ int Supervisor::run() {
   redis_.open();
   if (took_over_ && phase_ == Phase::running) restart_.restart(std::nullopt);
   pool_.fill_vacant_places();
-  while (farewell_ != Farewell::done) {
+  while (!farewell_.done()) {
     keep_time();
     loop_.run_once();
     while (!signals_.empty()) {
@@ -206,11 +205,12 @@ int Supervisor::run() {
     upgrade_.advance(steady_now());
     if (phase_ == Phase::running || phase_ == Phase::quiet) pool_.fill_vacant_places();
     if (redis_.connected()) recovery_.spawn_due(steady_now());
-    advance_farewell();
+    begin_farewell();
+    farewell_.advance(steady_now());
     log::flush();
   }
   // What is left in flight is recovered by what this file says of it.
-  if (recovered_our_own()) pool_.remove_scoreboard();
+  if (farewell_.recovered_our_own()) pool_.remove_scoreboard();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
   verbs_.stopped();
   return exit_code_;
@@ -419,40 +419,11 @@ void Supervisor::do_what_is_due() {
   }
 }
 
-void Supervisor::advance_farewell() {
+// A stray of the last workers still has its moment to die.
+void Supervisor::begin_farewell() {
+  if ((phase_ != Phase::stopping && phase_ != Phase::killing) || pool_.occupied() > 0) return;
   const SteadyTime now = steady_now();
-  switch (farewell_) {
-    case Farewell::not_yet:
-      if ((phase_ != Phase::stopping && phase_ != Phase::killing) || pool_.occupied() > 0) return;
-      if (strays_.next_look() && now < stray_deadline_) return;
-      orphan_watch_.stop();
-      farewell_ = Farewell::recovering;
-      farewell_deadline_ = now + time_for_last_recovery;
-      [[fallthrough]];
-    case Farewell::recovering:
-      if (!recovered_our_own() && redis_.connected() && now < farewell_deadline_) return;
-      if (!recovered_our_own()) {
-        // Nothing has to be pushed anywhere: the lists are in Redis, and stay there.
-        log::warn("jobs_left_in_flight", {{"reason", "Redis does not answer; the next start recovers them"}});
-        stop_embedded_redis();
-        return;
-      }
-      farewell_ = Farewell::reporting;
-      heartbeat_.finish([this] { stop_embedded_redis(); });
-      return;
-    case Farewell::reporting:
-      return;
-    case Farewell::stopping_redis:
-      if (!redis_.server_runs()) {
-        farewell_ = Farewell::done;
-      } else if (now >= farewell_deadline_) {
-        redis_.kill_server();
-        farewell_ = Farewell::done;
-      }
-      return;
-    case Farewell::done:
-      return;
-  }
+  if (!strays_.next_look() || now >= stray_deadline_) farewell_.begin(now);
 }
 
 // Sleeps no longer than until the next thing that is due.
@@ -470,19 +441,12 @@ void Supervisor::keep_time() {
   sooner(restart_.next_look());
   sooner(recovery_.next_kill());
   if (redis_.connected()) sooner(recovery_.next_start());
-  if (farewell_ == Farewell::recovering || farewell_ == Farewell::stopping_redis) sooner(farewell_deadline_);
-  if (farewell_ == Farewell::stopping_redis)
-    sooner(now + 20ms);  // one that another supervisor started is nobody's child
+  sooner(farewell_.next_look(now));
   if (service_.watchdog_interval()) sooner(next_watchdog_);
   sooner(redis_.next_deadline());
   if (more_to_reap_) sooner(now);
   if (log::waiting_descriptor() >= 0) sooner(now + 50ms);
   alarm_.start_in(std::max(next - now, std::chrono::nanoseconds(0)));
-}
-
-void Supervisor::stop_embedded_redis() {
-  farewell_ = redis_.stop_server() ? Farewell::stopping_redis : Farewell::done;
-  farewell_deadline_ = steady_now() + time_for_embedded_redis;
 }
 
 void Supervisor::redis_is_usable() {
@@ -530,9 +494,6 @@ Scheduler::Settings Supervisor::scheduler_settings() const {
           .poll = {.average_scheduled = config_->poll_interval},
           .dead_limits = {config_->dead_max_jobs, config_->dead_timeout.count()}};
 }
-
-// A sweep or another supervisor's estate that is still under way is begun anew by whoever starts next.
-bool Supervisor::recovered_our_own() const { return recovery_.fields_of(identity_.name).empty(); }
 
 bool Supervisor::belongs_to_us(pid_t pid) const {
   return pid > 0 && (pool_.is_worker(pid) || recovery_.is_child(pid) || stack_log_.is_child(pid) ||

@@ -17,6 +17,7 @@
 #include "supervisor/doorbell.hpp"
 #include "supervisor/embedded_redis.hpp"
 #include "supervisor/event_loop.hpp"
+#include "supervisor/farewell.hpp"
 #include "supervisor/generation.hpp"
 #include "supervisor/handover.hpp"
 #include "supervisor/heartbeat.hpp"
@@ -64,9 +65,6 @@ class Supervisor {
   int run();
 
  private:
-  // The last steps, one after the other, once every worker is reaped.
-  enum class Farewell { not_yet, recovering, reporting, stopping_redis, done };
-
   // What came.
   void heed(const signalfd_siginfo& signal);
   bool repeats_the_stop(pid_t sender);
@@ -80,14 +78,13 @@ class Supervisor {
   void reap_children();
   void kill_overdue_children();
   void do_what_is_due();
-  void advance_farewell();
+  void begin_farewell();
   void keep_time();
 
   void order(Order order);
   void look_whether_all_is_ready();
   void note_end(WorkerPool::Reaped reaped);
   void note_failed_start(int place);
-  void stop_embedded_redis();
   void report_status();
   void fail(int exit_code);
 
@@ -97,7 +94,6 @@ class Supervisor {
   std::set<std::string> living_fields() const;
   ProcessFacts process_facts() const;
   Scheduler::Settings scheduler_settings() const;
-  bool recovered_our_own() const;
   bool belongs_to_us(pid_t pid) const;
 
   std::shared_ptr<const Config> config_;
@@ -126,14 +122,14 @@ class Supervisor {
   RollingRestart restart_;
   Upgrade upgrade_;
   ControlVerbs verbs_;
+  Farewell farewell_;
   std::unique_ptr<ControlSocket> control_socket_;  // none where it could not be made
 
   Phase phase_ = Phase::running;
-  Farewell farewell_ = Farewell::not_yet;
   int exit_code_ = 0;
   bool said_ready_ = false;
   bool took_over_ = false;  // from another program in this process
-  SteadyTime stop_deadline_{}, stray_deadline_{}, farewell_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
+  SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
   pid_t stop_sender_ = 0;  // of the last TERM or INT
   SteadyTime stop_came_{};
   bool more_to_reap_ = false;

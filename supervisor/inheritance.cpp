@@ -13,6 +13,7 @@
 #include "shared/log.hpp"
 #include "shared/scoreboard.hpp"
 #include "shared/unique_fd.hpp"
+#include "supervisor/workers_left.hpp"
 
 namespace brood {
 namespace {
@@ -44,12 +45,6 @@ bool is_in_use(const Scoreboard& board) {
   return false;
 }
 
-// A dead supervisor's scoreboard, and the control socket beside it.
-void remove_files(const std::string& scoreboard) {
-  unlink(scoreboard.c_str());
-  unlink(std::filesystem::path(scoreboard).replace_extension(".control").c_str());
-}
-
 }  // namespace
 
 Inheritance::Inheritance(Recovery& recovery, std::string runtime_directory)
@@ -62,7 +57,7 @@ void Inheritance::heed(const DeadSupervisor& dead, SteadyTime now) {
   progress.still_listed = true;
   if (is_new) {
     progress.first_seen = now;
-    if (dead.same_host) progress.scoreboard = find_scoreboard(dead.identity);
+    if (dead.same_host) progress.scoreboard = scoreboard_of(dead.identity, runtime_directory_);
     log::warn("supervisor_dead", {{"identity", name}, {"same_host", dead.same_host}});
   }
   if (progress.estate_handed_over) return;
@@ -94,38 +89,16 @@ void Inheritance::end_look() {
   if (!std::exchange(looked_, true)) remove_forgotten_files();
 }
 
-// Its own runtime directory, if its record tells one; a path out of Redis is only ever opened, and what is opened must
-// be a scoreboard of that very identity.
-std::string Inheritance::find_scoreboard(const Identity& dead) const {
-  const std::string ours = scoreboard_path(runtime_directory_, dead.name);
-  if (dead.runtime_directory.empty() || access(ours.c_str(), F_OK) == 0) return ours;
-  return scoreboard_path(dead.runtime_directory, dead.name);
-}
-
 Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now) {
   try {
-    const Scoreboard board = Scoreboard::open(progress.scoreboard, false);
-    if (board.identity() != name) return Workers::unknown;
-    Workers workers = Workers::gone;
-    for (int i = 0; i < board.slots(); ++i) {
-      const SlotSnapshot seen = snapshot(board.slot(i));
-      if (seen.pid > 0 && process_lives(seen.pid, seen.start_time)) {
-        workers = Workers::alive;
-        if (now - progress.first_seen >= workers_are_gone_after) kill_orphan(seen);
-        continue;
-      }
-      if (seen.incarnation == 0 || seen.retired || !progress.handed_over.insert(seen.incarnation).second) continue;
-      Casualty casualty;
-      casualty.worker = {.identity = name,
-                         .slot = i,
-                         .incarnation = seen.incarnation,
-                         .record = DeadWorker::Record{seen.number, seen.entries},
-                         .ended_by_brood = false};
-      casualty.cause_unknown = true;
-      casualty.class_flags = seen.class_flags;
-      recovery_.add(std::move(casualty));
+    WorkersLeft left = read_workers_left(progress.scoreboard, name);
+    for (const SlotSnapshot& worker : left.living) {
+      if (now - progress.first_seen >= workers_are_gone_after) kill_orphan(worker);
     }
-    return workers;
+    for (Casualty& casualty : left.dead) {
+      if (progress.handed_over.insert(casualty.worker.incarnation).second) recovery_.add(std::move(casualty));
+    }
+    return left.living.empty() ? Workers::gone : Workers::alive;
   } catch (const std::exception& error) {
     log::debug("no_scoreboard", {{"identity", name}, {"reason", error.what()}});
     return Workers::unknown;
@@ -135,7 +108,7 @@ Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name
 void Inheritance::close(const std::string& name) {
   const auto closed = progress_.find(name);
   if (closed == progress_.end()) return;
-  if (!closed->second.scoreboard.empty()) remove_files(closed->second.scoreboard);
+  if (!closed->second.scoreboard.empty()) remove_runtime_files(closed->second.scoreboard);
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});
 }
@@ -147,7 +120,7 @@ void Inheritance::remove_forgotten_files() const {
     try {
       const Scoreboard board = Scoreboard::open(entry.path(), false);
       if (progress_.contains(board.identity()) || is_in_use(board)) continue;
-      remove_files(entry.path());
+      remove_runtime_files(entry.path());
       log::info("forgotten_scoreboard_removed", {{"identity", board.identity()}});
     } catch (const std::exception&) {
       // No scoreboard, or of another version: not ours to remove.

@@ -39,7 +39,6 @@ class Inheritance {
     gone,     // all are, and handed over
     unknown,  // the file is not there or not readable
   };
-  std::string find_scoreboard(const Identity& dead) const;
   Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now);
   void close(const std::string& name);
   void remove_forgotten_files() const;

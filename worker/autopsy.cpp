@@ -2,6 +2,7 @@
 
 #include <sysexits.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ class Autopsy {
     noted_.reset();
     const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
     if (result.somebody_was_first) return;
+    add_to_total(result);
     count_returns();
     if (noted_ && result.charged > 0) note(*noted_);
     log::info("worker_recovered", {{"slot", worker.slot},
@@ -86,6 +88,8 @@ class Autopsy {
     if (redis_.call({"EXISTS", hash}).view().integer() == 0)
       redis_.call({"HDEL", keys::brood_processes, estate.identity});
   }
+
+  const RecoveryResult& total() const { return total_; }
 
   void sweep() {
     const int jobs = give_back_lists_without_field(redis_);
@@ -186,6 +190,16 @@ class Autopsy {
     return {Outcome::Kind::requeue_head, payload, 0};
   }
 
+  // A job that ran when nobody knows what happened is a verdict of its own to the script, and a return to everybody
+  // else.
+  void add_to_total(const RecoveryResult& result) {
+    const int returned = std::min(result.charged, static_cast<int>(returned_.size()));
+    total_.acknowledged += result.acknowledged;
+    total_.charged += result.charged - returned;
+    total_.given_back += result.given_back + returned;
+    total_.orphaned += result.orphaned;
+  }
+
   // Only once they are back: a recovery that is refused or loses Redis is repeated, and is one return all the same.
   void count_returns() {
     for (const std::string& payload : std::exchange(returned_, {})) send(redis_, count_return(payload));
@@ -217,6 +231,7 @@ class Autopsy {
   JobRegistry registry_;
   std::optional<Crash> noted_;         // the crash that the recovery under way charges
   std::vector<std::string> returned_;  // payloads that the recovery under way gives back uncharged
+  RecoveryResult total_;
 };
 
 // Every recovery is harmless to repeat, so whoever loses Redis only says so.
@@ -246,6 +261,12 @@ int run_autopsy(const std::vector<Casualty>& casualties, RecoveryMode mode, cons
 
 int settle_estate(const Estate& estate, RecoveryMode mode, const Config& config, const RedisAddress& redis) {
   return answer([&] { Autopsy(mode, config, redis).recover_from(estate); });
+}
+
+RecoveryResult recover_estate(const Estate& estate, const Config& config, const RedisAddress& redis) {
+  Autopsy autopsy(RecoveryMode::no_library, config, redis);
+  autopsy.recover_from(estate);
+  return autopsy.total();
 }
 
 int sweep_stray_lists(const RedisAddress& redis) {

@@ -5,6 +5,7 @@
 #include "shared/config.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/store/casualty.hpp"
+#include "shared/store/recovery.hpp"
 
 namespace brood {
 
@@ -17,6 +18,10 @@ int run_autopsy(const std::vector<Casualty>& casualties, RecoveryMode mode, cons
 
 // The same for all that a dead supervisor's in-flight hash names; what no record is known of goes back uncharged.
 int settle_estate(const Estate& estate, RecoveryMode mode, const Config& config, const RedisAddress& redis);
+
+// The same at once, in this process and without a library, for who waits for it: what became of all its jobs.  Throws
+// ConnectionLost, and UnexpectedReply after the rest, when something was refused.
+RecoveryResult recover_estate(const Estate& estate, const Config& config, const RedisAddress& redis);
 
 // Gives back in-flight lists that no field names.
 int sweep_stray_lists(const RedisAddress& redis);

@@ -7,7 +7,7 @@ _brood() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status restart upgrade scale quiet stop dump kill bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status restart upgrade scale quiet stop dump kill recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -19,6 +19,7 @@ _brood() {
     stop) options="--now --pid --instance --json $every" ;;
     dump) options="--json $every" ;;
     kill) options="--outcome --json $every" ;;
+    recover) options="--all --dry-run --yes --wait --json $redis $every" ;;
     bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --log-jobs --json $redis $every" ;;
     *) return ;;
   esac
@@ -37,7 +38,7 @@ _brood() {
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
-    status:--crash | status:--interval | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -15,6 +15,7 @@ int upgrade_command(const std::vector<std::string>& args);
 int restart_command(const std::vector<std::string>& args);
 int scale_command(const std::vector<std::string>& args);
 int kill_command(const std::vector<std::string>& args);
+int recover_command(const std::vector<std::string>& args);
 int bench_command(const std::vector<std::string>& args);
 
 }  // namespace brood

@@ -43,6 +43,7 @@ const std::vector<NamedCommand>& commands() {
       {"stop", "stop the supervisor of this machine", stop_command},
       {"dump", "print the native stacks of this machine's workers", dump_command},
       {"kill", "end one running job of this machine", kill_command},
+      {"recover", "give back what dead supervisors had in flight", recover_command},
       {"bench", "measure throughput, latency and cost on this machine", bench_command},
   };
   return all;

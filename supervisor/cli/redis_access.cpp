@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <cctype>
 
-#include "shared/config.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis_location.hpp"
 #include "supervisor/cli/command_line.hpp"
@@ -32,10 +31,14 @@ void RedisAccess::add_options(CLI::App& app) {
       ->type_name("FILE");
 }
 
-RedisAddress RedisAccess::locate() const {
+Config RedisAccess::configuration() const {
   ConfigOverrides overrides;
   if (!url.empty()) overrides.redis_url = url;
-  const RedisSettings settings = load_config(config_path_or_default(config), overrides).redis;
+  return load_config(config_path_or_default(config), overrides);
+}
+
+RedisAddress RedisAccess::locate() const {
+  const RedisSettings settings = configuration().redis;
   RedisAddress address = locate_redis(settings);
   if (uses_embedded_redis(settings) && access(address.socket_path.c_str(), F_OK) != 0) {
     throw ConnectionLost("none is configured, and the embedded one runs only while \"brood run\" does (" +

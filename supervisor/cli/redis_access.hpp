@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "shared/config.hpp"
 #include "shared/redis/address.hpp"
 
 namespace CLI {
@@ -15,6 +16,9 @@ struct RedisAccess {
   std::string config, url;
 
   void add_options(CLI::App& app);
+
+  // What the configuration says, `url` included.  Throws ConfigError.
+  Config configuration() const;
 
   // Throws ConfigError or AddressError; ConnectionLost when the embedded redis-server is meant and does not run.
   RedisAddress locate() const;

@@ -13,6 +13,8 @@ set_tests_properties(lifecycle_waiting PROPERTIES PROCESSORS 2)
 
 brood_test(lifecycle/command_line LINK brood_test_support brood_store simdjson::simdjson)
 add_dependencies(lifecycle_command_line_test brood)
+brood_test(lifecycle/recover LINK brood_test_support brood_store simdjson::simdjson)
+add_dependencies(lifecycle_recover_test brood brood_examples)
 brood_test(lifecycle/control_client LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_control_client_test brood)
 brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 300)

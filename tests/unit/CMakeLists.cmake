@@ -24,6 +24,7 @@ brood_test(unit/reply LINK brood_redis)
 brood_test(unit/poll_interval LINK brood_supervisor brood_test_vectors)
 brood_test(unit/statistics LINK brood_supervisor)
 brood_test(unit/death_judge LINK brood_supervisor)
+brood_test(unit/standing LINK brood_supervisor)
 brood_test(unit/heartbeat_info LINK brood_supervisor)
 brood_test(unit/prepared_job LINK brood_supervisor)
 

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/identity.hpp"
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// Who may hold jobs in flight, and what they hold, as Redis has it.
+struct InFlightHolder {
+  struct List {
+    std::string key, field, queue;
+    bool has_field = false;  // an incarnation owns it; else anybody may give it back
+    std::int64_t jobs = 0;
+    std::optional<WallTime> enqueued_at = {};  // of its oldest job
+  };
+  std::string name;                  // the identity
+  std::optional<Identity> identity;  // nullopt: no record of it, or one that cannot be read
+  bool has_heartbeat = false;
+  std::vector<List> lists;  // those that hold something
+
+  std::int64_t jobs() const;
+};
+
+// Of every identity in brood:processes, by name: in three round trips.
+std::vector<InFlightHolder> in_flight_census(Connection& redis);
+
+// The same, and whatever else holds jobs in flight by the names of all keys: takes a while where there are many keys.
+std::vector<InFlightHolder> thorough_in_flight_census(Connection& redis);
+
+}  // namespace brood

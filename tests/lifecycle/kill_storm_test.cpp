@@ -15,6 +15,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/storm.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -28,16 +29,8 @@ struct Storm {
   int jobs, workers_killed, supervisors_killed;
 };
 Storm storm() {
-  const char* wanted = std::getenv("BROOD_STORM");
-  const int times = wanted == nullptr ? 1 : std::max(std::atoi(wanted), 1);
+  const int times = storm_factor();
   return {20'000 * times, 40 + 15 * (times - 1), 8 + 3 * (times - 1)};
-}
-
-// The runs that each worker began, in order.
-std::map<pid_t, std::vector<Ledger::Run>> by_worker(const std::vector<Ledger::Run>& runs) {
-  std::map<pid_t, std::vector<Ledger::Run>> found;
-  for (const Ledger::Run& run : runs) found[run.pid].push_back(run);
-  return found;
 }
 
 }  // namespace
@@ -79,14 +72,7 @@ BOOST_AUTO_TEST_CASE(
     }
   }
   // A job whose worker was killed is charged: its retry would wait.
-  BOOST_TEST(eventually(
-                 [&] {
-                   make_retries_due(redis);
-                   return redis.size_of("queue:default") == 0 && redis.size_of("retry") == 0 &&
-                          jobs_in_flight(redis) == 0;
-                 },
-                 120s),
-             brood.log_tail());
+  BOOST_TEST(drained(redis), brood.log_tail());
   const auto took = std::chrono::steady_clock::now() - began;
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
@@ -99,18 +85,9 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.overlapped.empty());
-  // Of a job's runs that came to their end, all but one are the last of a worker that was killed before it had noted
-  // that end.
+  BOOST_TEST(settled_twice(ledger, killed) == std::vector<std::string>{}, boost::test_tools::per_element());
+  // Whoever was cut off was in a worker that was killed.
   const std::vector<Ledger::Run> runs = ledger.runs();
-  std::map<std::string, int> settled;
-  for (const auto& [pid, own] : by_worker(runs)) {
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      const bool excused = killed.contains(pid) && i + 1 == own.size();
-      settled[own[i].id] += own[i].ended && !excused;
-    }
-  }
-  for (const auto& [id, times] : settled) BOOST_TEST(times <= 1, "job " << id << " was settled " << times << " times");
-  // And whoever was cut off was in a worker that was killed.
   const auto cut_off =
       std::count_if(runs.begin(), runs.end(), [](const Ledger::Run& run) { return !run.ended.has_value(); });
   for (const Ledger::Run& run : runs)

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <map>
 #include <set>
 #include <thread>
 
@@ -16,6 +14,7 @@
 #include "tests/support/faults.hpp"
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/storm.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -23,49 +22,32 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int workers = 4;
-constexpr int jobs_at_a_time = 2'000;
 
 // BROOD_STORM=5 for a hundred.
-int restarts() {
-  const char* wanted = std::getenv("BROOD_STORM");
-  return 20 * (wanted == nullptr ? 1 : std::max(std::atoi(wanted), 1));
-}
-
-// `count` Ledger jobs of a millisecond, the first of them with the id `first`.
-void enqueue_more(RedisServer& redis, const Ledger& ledger, int first, int count) {
-  std::vector<std::string> payloads;
-  for (int id = first; id < first + count; ++id)
-    payloads.push_back(payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(id) + "\",1]", id + 1));
-  enqueue(redis, payloads);
-}
+int restarts() { return 20 * storm_factor(); }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and_workers_fetch_all_the_while) {
   RedisServer redis;
-  const TemporaryDirectory directory;
-  const Ledger ledger(directory / "ledger");
+  Load load{redis};
   BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return fetching_workers(brood) == workers; }, 30s), brood.log_tail());
   const pid_t pid = brood.pid();
   const auto began = std::chrono::steady_clock::now();
 
-  int jobs = 0, fewest = workers;
+  int fewest = workers;
   for (std::size_t restart = 1; restart <= static_cast<std::size_t>(restarts()); ++restart) {
     brood.signal(restart % 2 == 0 ? SIGHUP : SIGUSR1);
     const auto ended = [&] {
-      if (redis.size_of("queue:default") < static_cast<std::size_t>(jobs_at_a_time) / 2) {
-        enqueue_more(redis, ledger, jobs, jobs_at_a_time);
-        jobs += jobs_at_a_time;
-      }
+      load.keep_up();
       fewest = std::min(fewest, fetching_workers(brood));
       return times_logged(brood, "restart_ended") >= restart;
     };
     BOOST_TEST_REQUIRE(eventually(ended, 60s), brood.log_tail());
   }
   const auto took = std::chrono::steady_clock::now() - began;
-  BOOST_TEST(eventually([&] { return redis.size_of("queue:default") == 0 && jobs_in_flight(redis) == 0; }, 120s),
-             brood.log_tail());
+  BOOST_TEST(drained(redis), brood.log_tail());
   BOOST_TEST(process_exists(pid));
   BOOST_TEST(fetching_workers(brood) == workers);
   BOOST_TEST(eventually([&] { return brood.workers().size() == workers; }, 20s));
@@ -75,14 +57,15 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
   BOOST_TEST(fewest >= workers - 1);
   BOOST_TEST(redis.size_of("retry") == 0U);
   BOOST_TEST(redis.size_of("dead") == 0U);
-  BOOST_TEST(Census(redis).misplaced(ledger, jobs) == "");
-  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(Census(redis).misplaced(load.ledger, load.jobs) == "");
+  const Ledger::Verdict verdict = load.ledger.judge(load.jobs);
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.doubled.empty());
   BOOST_TEST(verdict.overlapped.empty());
   BOOST_TEST(times_logged(brood, "worker_crashed") == 0U);
-  BOOST_TEST_MESSAGE(restarts() << " restarts, " << jobs << " jobs in "
+  BOOST_TEST(times_logged(brood, "job_failed") == 0U);
+  BOOST_TEST_MESSAGE(restarts() << " restarts, " << load.jobs << " jobs in "
                                 << std::chrono::duration_cast<std::chrono::milliseconds>(took).count()
                                 << " ms, at least " << fewest << " of " << workers << " workers fetching");
 }
@@ -92,17 +75,12 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
 BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_most_the_run_that_a_killed_worker_was_in) {
   RedisServer redis;
   Dice dice;
-  const TemporaryDirectory directory;
-  const Ledger ledger(directory / "ledger");
+  Load load{redis};
   BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});
   std::set<pid_t> killed;
-  int jobs = 0;
   for (int round = 0; round < restarts(); ++round) {
     BOOST_TEST_REQUIRE(eventually([&] { return fetching_workers(brood) > 0; }, 30s), brood.log_tail());
-    if (redis.size_of("queue:default") < static_cast<std::size_t>(jobs_at_a_time) / 2) {
-      enqueue_more(redis, ledger, jobs, jobs_at_a_time);
-      jobs += jobs_at_a_time;
-    }
+    load.keep_up();
     brood.signal(SIGHUP);
     std::this_thread::sleep_for(std::chrono::milliseconds(dice.roll(0, 40)));  // where in the roll is chance
     for (const pid_t worker : brood.workers()) {
@@ -113,31 +91,17 @@ BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_mos
       brood.start();
     }
   }
-  BOOST_TEST(eventually(
-                 [&] {
-                   make_retries_due(redis);
-                   return redis.size_of("queue:default") == 0 && redis.size_of("retry") == 0 &&
-                          jobs_in_flight(redis) == 0;
-                 },
-                 120s),
-             brood.log_tail());
+  BOOST_TEST(drained(redis), brood.log_tail());
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
 
   BOOST_TEST(redis.size_of("dead") == 0U);
-  BOOST_TEST(Census(redis).misplaced(ledger, jobs) == "");
-  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(Census(redis).misplaced(load.ledger, load.jobs) == "");
+  const Ledger::Verdict verdict = load.ledger.judge(load.jobs);
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.overlapped.empty());
-  std::map<pid_t, std::vector<Ledger::Run>> by_worker;
-  for (const Ledger::Run& run : ledger.runs()) by_worker[run.pid].push_back(run);
-  std::map<std::string, int> settled;
-  for (const auto& [pid, own] : by_worker) {
-    for (std::size_t i = 0; i < own.size(); ++i)
-      settled[own[i].id] += own[i].ended && !(killed.contains(pid) && i + 1 == own.size());
-  }
-  for (const auto& [id, times] : settled) BOOST_TEST(times <= 1, "job " << id << " was settled " << times << " times");
-  BOOST_TEST_MESSAGE(restarts() << " restarts, " << jobs << " jobs, " << killed.size()
+  BOOST_TEST(settled_twice(load.ledger, killed) == std::vector<std::string>{}, boost::test_tools::per_element());
+  BOOST_TEST_MESSAGE(restarts() << " restarts, " << load.jobs << " jobs, " << killed.size()
                                 << " workers killed: " << verdict.doubled.size() << " done twice");
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/census.hpp"
@@ -13,6 +12,7 @@
 #include "tests/support/faults.hpp"
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/storm.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -20,38 +20,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int workers = 4;
-constexpr int jobs_at_a_time = 2'000;
 
 // BROOD_STORM=5 for a hundred.
-std::size_t upgrades() {
-  const char* wanted = std::getenv("BROOD_STORM");
-  return static_cast<std::size_t>(20 * (wanted == nullptr ? 1 : std::max(std::atoi(wanted), 1)));
-}
-
-// Jobs without end, as long as somebody asks.
-struct Load {
-  RedisServer& redis;
-  const TemporaryDirectory directory{};
-  const Ledger ledger{directory / "ledger"};
-  int jobs = 0;
-
-  void keep_up() {
-    if (redis.size_of("queue:default") >= static_cast<std::size_t>(jobs_at_a_time) / 2) return;
-    std::vector<std::string> payloads;
-    for (int i = 0; i < jobs_at_a_time; ++i, ++jobs)
-      payloads.push_back(
-          payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(jobs) + "\",1]", jobs + 1));
-    enqueue(redis, payloads);
-  }
-  bool drained() {
-    return eventually(
-        [&] {
-          make_retries_due(redis);
-          return redis.size_of("queue:default") == 0 && redis.size_of("retry") == 0 && jobs_in_flight(redis) == 0;
-        },
-        120s);
-  }
-};
+std::size_t upgrades() { return static_cast<std::size_t>(20 * storm_factor()); }
 
 }  // namespace
 
@@ -72,7 +43,7 @@ BOOST_AUTO_TEST_CASE(upgrades_under_load_lose_no_job_and_repeat_none_and_workers
     };
     BOOST_TEST_REQUIRE(eventually(ended, 60s), brood.log_tail());
   }
-  BOOST_TEST(load.drained(), brood.log_tail());
+  BOOST_TEST(drained(redis), brood.log_tail());
   BOOST_TEST(process_exists(pid));
   BOOST_TEST(times_logged(brood, "supervisor_took_over") == upgrades());
   brood.term();
@@ -122,7 +93,7 @@ BOOST_AUTO_TEST_CASE(nor_do_they_when_whoever_takes_part_is_killed) {
           kill(running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))], SIGKILL);
     }
   }
-  BOOST_TEST(load.drained(), brood.log_tail());
+  BOOST_TEST(drained(redis), brood.log_tail());
   brood.term();
   BOOST_TEST(brood.wait_exit(60s).value_or(-1) == 0, brood.log_tail());
 

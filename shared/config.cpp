@@ -50,7 +50,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"log", {"level", "format", "file", "log_jobs"}},
     {"worker", keys_of_workers},
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
-    {"commands.*", {"run", "timeout"}},
+    {"commands.*", {"run", "timeout", "env", "directory"}},
 };
 
 // What Sidekiq calls our keys.
@@ -147,6 +147,17 @@ class Section {
       std::vector<QueueOrder::Entry> entries;
       for (const toml::node& element : *node.as_array()) entries.push_back(queue_of(place("queues", element), element));
       set_queues(at, capsule, std::move(entries));
+    });
+  }
+
+  // A table of strings whose keys are free.
+  void named_texts(const std::string& key,
+                   const std::function<void(const Place&, const std::string&, const std::string&)>& take) const {
+    read(key, [&](const Place& at, const toml::node& node) {
+      for (const auto& [name, entry] : table_of(at, node)) {
+        const Place entry_place = place(key + "." + std::string(name.str()), entry);
+        take(entry_place, std::string(name.str()), string_of(entry_place, entry));
+      }
     });
   }
 
@@ -260,15 +271,20 @@ void read_worker(const Section& section, WorkerSettings& worker) {
   section.boolean("seccomp", worker.seccomp);
 }
 
-void read_command(const Place& at, const Section& section, CommandSettings& command) {
+void read_command(const std::string& name, const Place& at, const Section& section, CommandSettings& command) {
+  check_class_name(at, name);
   section.texts("run", [&](const Place& word_at, const std::string& word) {
-    if (command.run.empty() && check_text(word_at, word).starts_with("{"))
-      word_at.refuse("an argument must not name the program");
-    if (word.find('\0') != std::string::npos) word_at.refuse("must not contain a NUL character");
-    command.run.push_back(word);
+    if (command.run.empty()) command.place = word_at.name;
+    command.run.push_back(command.run.empty() ? read_program(word_at, word) : check_command_word(word_at, word));
   });
   if (command.run.empty()) at.refuse("needs run = [\"program\", \"argument\", ...]");
   section.duration("timeout", command.timeout, 0ms, year);
+  section.named_texts("env", [&](const Place& entry_at, const std::string& variable, const std::string& value) {
+    command.env[check_variable(entry_at, variable)] = check_no_nul(entry_at, value);
+  });
+  section.text("directory", [&](const Place& directory_at, const std::string& path) {
+    command.directory = read_path(directory_at, path);
+  });
 }
 
 int cpus_allowed_to_us() {
@@ -295,7 +311,7 @@ void read_sections(const Section& root, Config& config) {
   root.count("concurrency", config.capsules[0].concurrency, root.has("capsules") ? 0 : 1, most_workers);
   root.queues(config.capsules[0]);
   root.texts("require",
-             [&](const Place& at, const std::string& path) { config.require.push_back(read_job_library(at, path)); });
+             [&](const Place& at, const std::string& path) { config.require.push_back(read_path(at, path)); });
   root.duration("shutdown_timeout", config.shutdown_timeout, 1ms, year);
   root.text("environment",
             [&](const Place& at, const std::string& name) { config.environment = check_name(at, name); });
@@ -311,7 +327,7 @@ void read_sections(const Section& root, Config& config) {
   root.section("log", [&](const Section& section) { read_log(section, config); });
   root.section("worker", [&](const Section& section) { read_worker(section, config.worker); });
   root.named_sections("commands", [&](const std::string& name, const Place& at, const Section& section) {
-    read_command(at, section, config.commands[name]);
+    read_command(name, at, section, config.commands[name]);
   });
   read_capsules(root, config);
   if (config.capsules.size() == 1) root.count("concurrency", config.capsules[0].concurrency, 1, most_workers);
@@ -376,7 +392,7 @@ void apply(const ConfigOverrides& overrides, Config& config) {
     set_queues({"--queue"}, default_capsule, std::move(entries));
   }
   if (!overrides.require.empty()) config.require.clear();
-  for (const std::string& path : overrides.require) config.require.push_back(read_job_library({"--require"}, path));
+  for (const std::string& path : overrides.require) config.require.push_back(read_path({"--require"}, path));
   if (overrides.shutdown_timeout) {
     const Place place{"--timeout"};
     config.shutdown_timeout = check_duration(place, read_duration(place, *overrides.shutdown_timeout), 1ms, year);

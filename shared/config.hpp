@@ -42,8 +42,11 @@ struct CapsuleSettings {
 
 // A job class that is a program.
 struct CommandSettings {
-  std::vector<std::string> run;
-  std::chrono::milliseconds timeout{0};
+  std::vector<std::string> run;            // the program, then what command_word.hpp reads
+  std::chrono::milliseconds timeout{0};    // 0: none of its own
+  std::map<std::string, std::string> env;  // beside what the worker has
+  std::string directory;                   // absolute; empty: the worker's
+  std::string place;                       // of `run`: "etc/brood.toml:12: commands.Transcode.run"
 };
 
 // Every setting of etc/brood.toml as a plain value.

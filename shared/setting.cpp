@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "shared/command_word.hpp"
 #include "shared/log_line.hpp"
 #include "shared/units.hpp"
 
@@ -45,8 +47,7 @@ std::chrono::milliseconds check_duration(const Place& place, std::chrono::millis
 
 std::string check_text(const Place& place, const std::string& text) {
   if (text.empty()) place.refuse("must not be empty");
-  if (text.find('\0') != std::string::npos) place.refuse("must not contain a NUL character");
-  return text;
+  return check_no_nul(place, text);
 }
 
 std::string check_name(const Place& place, const std::string& name) {
@@ -96,8 +97,41 @@ QueueOrder::Entry read_queue(const Place& place, const std::string& text) {
   }
 }
 
-std::string read_job_library(const Place& place, const std::string& path) {
+std::string read_path(const Place& place, const std::string& path) {
   return std::filesystem::absolute(check_text(place, path)).lexically_normal().string();
+}
+
+std::string check_class_name(const Place& place, const std::string& name) {
+  const bool usable = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) != 0 || c == '_' || c == ':');
+  });
+  if (name.empty() || !usable)
+    place.refuse(fmt::format("\"{}\" is no job class: they are made of letters, digits, _ and :", name));
+  return name;
+}
+
+std::string check_command_word(const Place& place, const std::string& word) {
+  try {
+    parse_command_word(check_no_nul(place, word));
+  } catch (const std::invalid_argument& error) {
+    place.refuse(error.what());
+  }
+  return word;
+}
+
+std::string read_program(const Place& place, const std::string& word) {
+  if (check_text(place, word).starts_with("{")) place.refuse("an argument must not name the program");
+  return word.find('/') == word.npos ? word : read_path(place, word);
+}
+
+std::string check_variable(const Place& place, const std::string& name) {
+  if (check_text(place, name).find('=') != name.npos) place.refuse("a variable's name must not contain =");
+  return name;
+}
+
+std::string check_no_nul(const Place& place, const std::string& text) {
+  if (text.find('\0') != text.npos) place.refuse("must not contain a NUL character");
+  return text;
 }
 
 void set_queues(const Place& place, CapsuleSettings& capsule, std::vector<QueueOrder::Entry> entries) {

@@ -30,7 +30,14 @@ std::uint64_t read_memory_limit(const Place& place, const std::string& text);
 log::Level read_level(const Place& place, const std::string& word);
 log::Format read_format(const Place& place, const std::string& word);
 QueueOrder::Entry read_queue(const Place& place, const std::string& text);  // "name" or "name,weight"
-std::string read_job_library(const Place& place, const std::string& path);  // absolute
+std::string read_path(const Place& place, const std::string& path);         // absolute
+
+// For [commands]: a job class, and what command_word.hpp reads.
+std::string check_class_name(const Place& place, const std::string& name);
+std::string check_command_word(const Place& place, const std::string& word);
+std::string read_program(const Place& place, const std::string& word);  // absolute, or a name to be looked for in PATH
+std::string check_variable(const Place& place, const std::string& name);  // of the environment
+std::string check_no_nul(const Place& place, const std::string& text);
 
 // Gives `capsule` its queues; "*" must stand alone.
 void set_queues(const Place& place, CapsuleSettings& capsule, std::vector<QueueOrder::Entry> entries);

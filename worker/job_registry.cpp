@@ -161,14 +161,32 @@ void JobRegistry::load(const std::filesystem::path& path) {
   libraries_.push_back(library);
 }
 
+void JobRegistry::load(const Config& config) {
+  for (const std::string& path : config.require) load(path);
+  for (const auto& [name, command] : config.commands) {
+    if (const Registered* library = find(name)) {
+      throw LibraryError(command.place + ": job class " + name + " is already defined by the job library " +
+                         library->path);
+    }
+    programs_.emplace(name, &command);
+  }
+}
+
 const JobRegistry::Registered* JobRegistry::find(std::string_view job_class) const {
   const auto found = classes_.find(job_class);
   return found == classes_.end() ? nullptr : &found->second;
 }
 
+const CommandSettings* JobRegistry::find_program(std::string_view job_class) const {
+  const auto found = programs_.find(job_class);
+  return found == programs_.end() ? nullptr : found->second;
+}
+
 std::vector<std::string> JobRegistry::class_names() const {
   std::vector<std::string> names;
   for (const auto& [name, registered] : classes_) names.push_back(name);
+  for (const auto& [name, command] : programs_) names.push_back(name);
+  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -8,17 +8,18 @@
 #include <vector>
 
 #include <brood/abi.hpp>
+#include "shared/config.hpp"
 
 namespace brood {
 
 // A job library that cannot be used: missing, no shared object, built for another ABI, a class twice, a brood_setup
-// that threw.  what() is one sentence with the library's path.
+// that threw.  what() is one sentence with the library's path.  Also a command that takes the class of a library.
 class LibraryError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Class name -> code.  Lives in workers and autopsies alone: the supervisor loads no job library.
+// Class name -> code, or program.  Lives in workers and autopsies alone: the supervisor loads no job library.
 class JobRegistry {
  public:
   struct Registered {
@@ -35,13 +36,18 @@ class JobRegistry {
   // constructor that throws ends the process (no exception passes the dynamic linker); its words are logged first.
   void load(const std::filesystem::path& path);
 
-  const Registered* find(std::string_view job_class) const;  // nullptr: unknown
-  std::vector<std::string> class_names() const;              // sorted
+  // Every library of `require`, then `commands`, which must live as long as this registry.  Throws LibraryError.
+  void load(const Config& config);
+
+  const Registered* find(std::string_view job_class) const;               // nullptr: unknown, or a program
+  const CommandSettings* find_program(std::string_view job_class) const;  // nullptr: unknown, or in a library
+  std::vector<std::string> class_names() const;                           // sorted, programs too
   const std::vector<const abi::Library*>& libraries() const { return libraries_; }
 
  private:
   std::map<std::string, Registered, std::less<>> classes_;
   std::vector<const abi::Library*> libraries_;
+  std::map<std::string, const CommandSettings*, std::less<>> programs_;
 };
 
 }  // namespace brood

@@ -193,6 +193,7 @@ bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_
 void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure) {
   const CallFrame frame(job, queue, nullptr);
+  if (registry.find_program(frame.job_class()) != nullptr) return;
   const FailureFrame failure_frame(failure);
   const auto* registered = registry.find(frame.job_class());
   for (const abi::Library* library : registry.libraries()) {
@@ -207,6 +208,8 @@ std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry,
   const auto* registered = registry.find(job.job_class());
   if (registered != nullptr && registered->job_class->timeout_ms > 0)
     timeout = std::chrono::milliseconds(registered->job_class->timeout_ms);
+  const auto* program = registry.find_program(job.job_class());
+  if (program != nullptr && program->timeout > std::chrono::milliseconds(0)) timeout = program->timeout;
   if (const auto seconds = job.number("timeout"); seconds && *seconds >= 0) {
     constexpr double longest_s = std::chrono::duration<double>(longest_timeout).count();
     timeout =

@@ -38,8 +38,8 @@ HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::st
 // The class's exhausted hook; true when it answered `discard`.  False when there is none or it threw (logged).
 bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
 
-// Every death handler of the job's own library (or of all libraries when the class is unknown); what they throw is
-// logged and ignored.
+// Every death handler of the job's own library (or of all libraries when the class is unknown; none for a program);
+// what they throw is logged and ignored.
 void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);
 

@@ -12,6 +12,7 @@
 #include "worker/failed_job.hpp"
 #include "worker/offspring.hpp"
 #include "worker/own_memory.hpp"
+#include "worker/program_job.hpp"
 
 namespace brood {
 namespace {
@@ -80,7 +81,7 @@ Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, C
             .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); }} {}
 
 void Performer::load_libraries() {
-  for (const std::string& path : config_.require) registry_.load(path);
+  registry_.load(config_);
   note_libraries();
   surroundings_.emplace();
   memory_limit_.emplace(seat_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
@@ -135,6 +136,11 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
 
 Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
   made_calls_ = true;
+  if (const CommandSettings* program = registry_.find_program(job.job_class())) {
+    ProgramRun run = perform_program(*program, job, queue, host_, settings_.timeout_grace);
+    meter_.note_child_peak(run.peak_kb);
+    return std::move(run.performed);
+  }
   syscall_watch_.begin_job();
   Performed performed = perform(registry_, job, queue, host_);
   output_.flush();

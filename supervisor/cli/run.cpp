@@ -10,10 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "shared/check.hpp"
+#include "shared/executable.hpp"
 #include "shared/identity.hpp"
 #include "shared/log.hpp"
 #include "shared/paths.hpp"
@@ -33,24 +35,15 @@
 namespace brood {
 namespace {
 
-// What the configuration may already say and this version does not heed: silence would be taken for consent.
-std::vector<std::string> settings_without_effect(const Config& config) {
-  std::vector<std::string> keys;
-  const auto note = [&](bool is_set, const char* key) {
-    if (is_set) keys.emplace_back(key);
-  };
-  note(!config.commands.empty(), "commands");
-  return keys;
-}
-
-// In a child; empty: all of them can be loaded.
+// In a child; empty: all of it can be loaded and executed.
 std::string why_not_loadable(const Config& config) {
   try {
+    require_programs(config);
     JobRegistry registry;
-    for (const std::string& path : config.require) registry.load(path);
+    registry.load(config);
     return "";
-  } catch (const LibraryError& error) {
-    return error.what();
+  } catch (const std::runtime_error& refusal) {
+    return refusal.what();
   }
 }
 
@@ -59,8 +52,9 @@ int check_libraries(const Config& config) {
   const pid_t child = spawn({.title = "brood: check", .keep = {}}, [&] {
     try {
       JobRegistry registry;
-      for (const std::string& path : config.require) registry.load(path);
-      std::cout << "libraries: " << config.require.size() << ", job classes:";
+      registry.load(config);
+      std::cout << "libraries: " << config.require.size() << ", programs: " << config.commands.size()
+                << ", job classes:";
       for (const std::string& name : registry.class_names()) std::cout << ' ' << name;
       std::cout << std::endl;
       return EX_OK;
@@ -112,12 +106,9 @@ int check_everything(const Config& config, const RedisAddress& redis) {
     for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
     std::cout << std::endl;
   }
-  for (const std::string& key : settings_without_effect(config)) {
-    std::cout << "warning: " << key << " is set, and this version of brood does not heed it" << std::endl;
-  }
   const int redis_status = check_redis(config, redis);
   const int library_status = check_libraries(config);
-  if (config.require.empty())
+  if (config.require.empty() && config.commands.empty())
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
   const int status = redis_status != EX_OK ? redis_status : library_status;
   if (status == EX_OK) std::cout << "everything can run" << std::endl;
@@ -147,10 +138,7 @@ log::Options log_options(const Config& config) {
 
 void warn_of(const Config& config) {
   for (const std::string& warning : config.warnings) log::warn("configuration", {{"warning", warning}});
-  for (const std::string& key : settings_without_effect(config)) {
-    log::warn("setting_without_effect", {{"key", key}, {"reason", "this version of brood does not heed it"}});
-  }
-  if (config.require.empty())
+  if (config.require.empty() && config.commands.empty())
     log::warn("no_job_library", {{"hint", "name one with -r; every job will fail as an unknown class"}});
 }
 
@@ -190,6 +178,8 @@ int run_command(const RunOptions& options) {
   const RedisAddress redis = locate_redis(config.redis);
   std::optional<Handover> handover;
   if (options.adopt) handover = take_handover(*options.adopt, redis);
+  // Not once a running supervisor has handed over: it had us try this before.
+  if (!options.adopt || options.check) require_programs(config);
   if (options.check) return check_everything(config, redis);
   const Successor successor(own_arguments());
   if (options.adopt) close(*options.adopt);

@@ -87,3 +87,8 @@ foreach(test IN ITEMS rolling_restart roll_storm upgrade upgrade_storm)
   add_dependencies(lifecycle_${test}_test brood brood_examples roll_jobs_1 roll_jobs_2 roll_jobs_that_die)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
+
+# Jobs that are programs.
+brood_test(lifecycle/program LINK brood_test_support brood_job TIMEOUT 300)
+add_dependencies(lifecycle_program_test brood brood_examples)
+set_tests_properties(lifecycle_program PROPERTIES PROCESSORS 2)

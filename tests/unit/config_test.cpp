@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -164,6 +165,8 @@ queues = ["images"]
 [commands.Transcode]
 run = ["/usr/bin/ffmpeg", "-i", "{0}", "{1}", ""]
 timeout = "10m"
+env = { LANG = "C", EMPTY = "" }
+directory = "/srv/media"
 )");
   BOOST_TEST(config.concurrency() == 12);
   BOOST_TEST(config.capsules[0].concurrency == 8);
@@ -203,6 +206,9 @@ timeout = "10m"
       config.commands.at("Transcode").run == (std::vector<std::string>{"/usr/bin/ffmpeg", "-i", "{0}", "{1}", ""}),
       boost::test_tools::per_element());
   BOOST_CHECK(config.commands.at("Transcode").timeout == 10min);
+  BOOST_CHECK(config.commands.at("Transcode").env ==
+              (std::map<std::string, std::string>{{"LANG", "C"}, {"EMPTY", ""}}));
+  BOOST_TEST(config.commands.at("Transcode").directory == "/srv/media");
   BOOST_TEST(config.warnings.empty());
 }
 
@@ -378,6 +384,16 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[redis]\nurl = 'sentinel://host'", "2: redis.url: Sentinel is not supported"},
       {"[commands.A]", "1: commands.A: needs run = [\"program\", \"argument\", ...]"},
       {"[commands.A]\nrun = ['{0}']", "2: commands.A.run: an argument must not name the program"},
+      {"[commands.'a.b']\nrun = ['x']",
+       "1: commands.a.b: \"a.b\" is no job class: they are made of letters, digits, _ and :"},
+      {"[commands.A]\nrun = ['x',\n'{x}']",
+       "3: commands.A.run: \"{x}\" stands for nothing; {0} is the first argument, {args} is all of them, {{ and }} are "
+       "braces"},
+      {"[commands.A]\nrun = ['x', \"a\\u0000\"]", "2: commands.A.run: must not contain a NUL character"},
+      {"[commands.A]\nrun = ['x']\nenv = { 'A=B' = '' }",
+       "3: commands.A.env.A=B: a variable's name must not contain ="},
+      {"[commands.A]\nrun = ['x']\n[commands.A.env]\nN = 1", "4: commands.A.env.N: must be a string, not an integer"},
+      {"[commands.A]\nrun = ['x']\ndirectory = ''", "3: commands.A.directory: must not be empty"},
       {"[commands.A]\nrun = ['']", "2: commands.A.run: must not be empty"},
   };
   for (const auto& [toml, expected] : cases) BOOST_TEST(complaint(toml) == expected);

@@ -1,0 +1,435 @@
+#define BOOST_TEST_MODULE program
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <sstream>
+
+#include "shared/job/failure.hpp"
+#include "shared/job/payload.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string executable(const TemporaryDirectory& directory, const std::string& name, const std::string& text) {
+  const std::string path = directory.write(name, text);
+  chmod(path.c_str(), 0755);
+  return path;
+}
+
+// [commands.Sh]: a job whose arguments are a script for the shell and the script's own arguments.
+constexpr const char* sh_command = "[commands.Sh]\nrun = [\"/bin/sh\", \"-c\", \"{0}\", \"sh\", \"{1}\"]\n";
+
+std::string sh_payload(const std::string& script, const std::string& argument, long number = 1,
+                       const std::string& more = "") {
+  std::string quoted;
+  for (const char c : script) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c == '\n' ? ';' : c;
+  }
+  return payload_text("Sh", "[\"" + quoted + "\",\"" + argument + "\"]", number, more);
+}
+
+struct Running {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  BroodProcess brood;
+
+  explicit Running(const std::string& config = sh_command, int workers = 1,
+                   std::map<std::string, std::string> environment = {})
+      : brood(redis, {.workers = workers,
+                      .shutdown_timeout = "2",
+                      .config = config,
+                      .arguments = {"-v"},
+                      .environment = std::move(environment)}) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  }
+
+  bool logs(const std::string& text) const {
+    return eventually([&] { return brood.log().find(text) != std::string::npos; }, 20s);
+  }
+  // So many jobs have ended well, and nothing else is left.
+  bool done(std::size_t jobs) {
+    return eventually(
+        [&] {
+          return times_logged(brood, "job_done") == jobs && jobs_in_flight(redis) == 0 && !redis.size_of("retry");
+        },
+        60s);
+  }
+  Payload retried() {
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 60s), brood.log_tail());
+    return Payload::parse(redis.zrange("retry").front().first);
+  }
+  pid_t pid_in(const std::string& path) const {
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return content(path).ends_with("\n"); }, 20s), brood.log_tail());
+    return std::stoi(content(path));
+  }
+};
+
+std::vector<std::string> backtrace_of(const Payload& job) {
+  return decode_backtrace(job.string("error_backtrace").value_or("")).value_or(std::vector<std::string>());
+}
+
+bool limits_work() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#else
+  return true;
+#endif
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_program_gets_its_arguments_its_environment_and_the_whole_payload) {
+  const TemporaryDirectory there;
+  const std::string show = executable(there, "show",
+                                      "#!/bin/sh\n"
+                                      "out=$1; shift\n"
+                                      "{ for word; do echo \"word=$word\"; done\n"
+                                      "env | grep -E '^(BROOD_|COLOUR|INHERITED)' | sort\n"
+                                      "echo \"directory=$(pwd)\"; echo \"input=$(cat)\"; echo end; } > \"$out\"\n");
+  Running running("[commands.'Images::Show']\nrun = ['" + show +
+                      "', '{0}', '--size={1}x{1}', '{2}', '{args}', '{{}}']\nenv = { COLOUR = 'red' }\ndirectory = '" +
+                      there.path() + "'\n",
+                  1, {{"COLOUR", "green"}, {"INHERITED", "yes"}});
+  const std::string out = there / "out";
+  const std::string payload =
+      payload_text("Images::Show", "[\"" + out + "\",320,\"a 'b' $c\",null,{\"k\":[1.50]}]", 7, "\"retry_count\":4");
+  enqueue(running.redis, {payload});
+
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+  BOOST_TEST(content(out) == "word=--size=320x320\nword=a 'b' $c\nword=" + out +
+                                 "\nword=320\nword=a 'b' $c\nword=\nword={\"k\":[1.50]}\nword={}\n"
+                                 "BROOD_ATTEMPT=6\nBROOD_CLASS=Images::Show\nBROOD_JID=000000000000000000000007\n"
+                                 "BROOD_QUEUE=default\nCOLOUR=red\nINHERITED=yes\n"
+                                 "directory=" +
+                                 there.path() + "\ninput=" + payload + "\nend\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_program_begins_with_three_descriptors_default_signals_and_a_group_of_its_own) {
+  Running running(
+      "[commands.Status]\nrun = ['sh', '-c', 'ls /proc/self/fd > {0}; grep -E \"^Sig(Blk|Ign)\" "
+      "/proc/self/status >> {0}; ps -o pgid= -p $$ >> {0}; echo $$ >> {0}; echo end >> {0}']\n");
+  const std::string out = running.directory / "out";
+  enqueue(running.redis, {payload_text("Status", "[\"" + out + "\"]")});
+
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+  std::istringstream text(content(out));
+  std::string words[11];
+  for (std::string& word : words) text >> word;
+  // 3 is the directory that ls reads.
+  for (int i = 0; i < 4; ++i) BOOST_TEST(words[i] == std::to_string(i), content(out));
+  for (int i = 4; i < 8; i += 2) BOOST_TEST(words[i + 1] == "0000000000000000", content(out));
+  BOOST_TEST(words[8] == words[9]);
+  BOOST_TEST(words[10] == "end");
+}
+
+BOOST_AUTO_TEST_CASE(the_python_program_of_the_readme_works) {
+  const std::string example = BROOD_SOURCE_DIR "/worker/examples/word_count.py";
+  BOOST_TEST(content(BROOD_SOURCE_DIR "/README.md").find(content(example)) != std::string::npos);
+  Running running("[commands.WordCount]\nrun = ['" + example + "']\ntimeout = '1m'\n");
+  const std::string text = running.directory.write("text", "to be or not to be"), result = running.directory / "n";
+  const std::string empty = running.directory.write("empty", "");
+  enqueue(running.redis, {payload_text("WordCount", "[\"" + text + "\",\"" + result + "\"]", 1)});
+
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+  BOOST_TEST(content(result) == "6");
+  BOOST_TEST(running.logs("jid=000000000000000000000001 class=WordCount text=\"counted 6 words\""));
+
+  enqueue(running.redis, {payload_text("WordCount", "[\"" + empty + "\",\"" + result + "\"]", 2)});
+  BOOST_TEST(running.retried().string("error_message").value() == "exit status 1: " + empty + " is empty");
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_program_leaves_its_last_lines_in_the_retry_record_and_the_log) {
+  Running running;
+  const auto workers = running.brood.workers();
+  enqueue(running.redis, {sh_payload("echo fine\necho one >&2\necho 'no such picture' >&2\nexit 3", "")});
+
+  const Payload job = running.retried();
+
+  BOOST_TEST(job.string("error_class").value() == "CommandFailed");
+  BOOST_TEST(job.string("error_message").value() == "exit status 3: no such picture");
+  BOOST_TEST(job.integer("retry_count").value() == 0);
+  BOOST_TEST(!job.raw("crash_count"));
+  BOOST_TEST(backtrace_of(job) == (std::vector<std::string>{"one", "no such picture"}),
+             boost::test_tools::per_element());
+  for (const char* line : {"text=fine", "text=one", "text=\"no such picture\""})
+    BOOST_TEST(running.logs("jid=000000000000000000000001 class=Sh " + std::string(line)), running.brood.log_tail());
+  BOOST_TEST((running.brood.workers() == workers));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_dies_of_a_signal_has_failed_and_its_worker_goes_on) {
+  Running running;
+  const auto workers = running.brood.workers();
+  enqueue(running.redis, {sh_payload("echo oops >&2\nkill -SEGV $$", "")});
+
+  const Payload job = running.retried();
+
+  BOOST_TEST(job.string("error_class").value() == "SIGSEGV");
+  BOOST_TEST(job.string("error_message").value().starts_with("SIGSEGV in /bin/sh: "));
+  BOOST_TEST(!job.raw("crash_count"));
+  BOOST_TEST((running.brood.workers() == workers));
+  BOOST_TEST(times_logged(running.brood, "worker_crashed") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_payload_larger_than_a_pipe_arrives_whole_and_need_not_be_read) {
+  Running running("[commands.Copy]\nrun = ['sh', '-c', 'cat > {0}']\n[commands.True]\nrun = ['true']\n");
+  const std::string out = running.directory / "copy", big(1 << 20, 'x');
+  const std::string payload = payload_text("Copy", "[\"" + out + "\",\"" + big + "\"]", 1);
+  enqueue(running.redis, {payload, payload_text("True", "[\"" + big + "\"]", 2)});
+
+  BOOST_TEST(running.done(2), running.brood.log_tail());
+  BOOST_TEST((content(out) == payload));
+}
+
+BOOST_AUTO_TEST_CASE(a_flood_on_standard_error_costs_lines_and_no_memory) {
+  Running running;
+  const auto workers = running.brood.workers();
+  enqueue(running.redis,
+          {sh_payload("yes 'all work and no play' | head -c 20000000 >&2\necho >&2\necho last >&2\nexit 1", "")});
+
+  const Payload job = running.retried();
+
+  BOOST_TEST(job.string("error_message").value() == "exit status 1: last");
+  BOOST_TEST(backtrace_of(job).size() == 50U);
+  BOOST_TEST(times_logged(running.brood, "job_output_dropped") >= 1U);
+  BOOST_TEST((running.brood.workers() == workers));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_may_close_all_that_it_has) {
+  Running running;
+  const std::string out = running.directory / "out";
+  enqueue(running.redis, {sh_payload("exec <&- >&- 2>&-\nsleep 0.2\necho end > $1", out)});
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+  BOOST_TEST(content(out) == "end\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_ignores_its_timeout_is_killed_and_its_worker_goes_on) {
+  Running running(std::string("[worker]\ntimeout_grace = \"300ms\"\n") + sh_command + "timeout = \"200ms\"\n");
+  const auto workers = running.brood.workers();
+  const std::string out = running.directory / "out";
+  enqueue(running.redis,
+          {sh_payload("trap '' TERM\necho deaf >&2\nsleep 600 & echo $! > $1\nwait\nwait\nsleep 600", out)});
+
+  const Payload job = running.retried();
+
+  BOOST_TEST(job.string("error_class").value() == "JobTimeout");
+  BOOST_TEST(job.string("error_message").value() ==
+             "ran longer than its timeout of 0.2s, /bin/sh ended with SIGKILL: deaf");
+  BOOST_TEST(!job.raw("crash_count"));
+  BOOST_TEST((running.brood.workers() == workers));
+  const pid_t child = running.pid_in(out);
+  BOOST_TEST(eventually([&] { return !process_exists(child); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_heeds_its_timeout_has_failed_too) {
+  Running running(std::string("[worker]\ntimeout_grace = \"60s\"\n") + sh_command);
+  enqueue(running.redis, {sh_payload("trap 'echo bye >&2; exit 0' TERM\nsleep 600 & wait", "", 1, R"("timeout":0.2)")});
+
+  const Payload job = running.retried();
+
+  BOOST_TEST(job.string("error_class").value() == "JobTimeout");
+  BOOST_TEST(job.string("error_message").value() ==
+             "ran longer than its timeout of 0.2s, /bin/sh ended with exit status 0: bye");
+}
+
+BOOST_AUTO_TEST_CASE(the_payload_s_timeout_beats_the_command_s_and_that_the_default) {
+  Running running(std::string("[worker]\njob_timeout = \"100ms\"\n") + sh_command + "timeout = \"1m\"\n");
+  enqueue(running.redis, {sh_payload("sleep 0.5", "", 1)});
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+  enqueue(running.redis, {sh_payload("sleep 600", "", 2, R"("timeout":0.1)")});
+  BOOST_TEST(running.retried().jid() == "000000000000000000000002");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_program_leaves_in_its_group_ends_with_it_and_what_left_the_group_with_the_worker) {
+  Running running;
+  const std::string inside = running.directory / "inside", outside = running.directory / "outside";
+  enqueue(running.redis, {sh_payload("sleep 600 & echo $! > $1", inside, 1),
+                          sh_payload("setsid sleep 600 & echo $! > $1", outside, 2)});
+  const pid_t left = running.pid_in(inside), escaped = running.pid_in(outside);
+
+  BOOST_TEST(running.done(2), running.brood.log_tail());
+  BOOST_TEST(eventually([&] { return !process_exists(left); }));
+  kill(running.brood.workers().at(0), SIGKILL);
+  BOOST_TEST(eventually([&] { return !process_exists(escaped); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_never_outlives_its_worker) {
+  Running running;
+  const std::string out = running.directory / "out";
+  enqueue(running.redis, {sh_payload("echo $$ > $1\nexec sleep 600", out)});
+  const pid_t program = running.pid_in(out);
+
+  kill(running.brood.workers().at(0), SIGKILL);
+
+  BOOST_TEST(running.retried().string("error_class").value() == "SIGKILL");
+  BOOST_TEST(eventually([&] { return !process_exists(program); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_does_not_outlive_supervisor_and_worker_either) {
+  Running running;
+  const std::string out = running.directory / "out";
+  enqueue(running.redis, {sh_payload("echo $$ > $1\nexec sleep 600", out)});
+  const pid_t program = running.pid_in(out);
+  kill_with_workers(running.brood);
+  BOOST_TEST(eventually([&] { return !process_exists(program); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_is_ended_by_hand) {
+  Running running;
+  const std::string out = running.directory / "out";
+  enqueue(running.redis, {sh_payload("echo $$ > $1\nexec sleep 600", out)});
+  const pid_t program = running.pid_in(out);
+
+  const CommandResult killed =
+      run_brood({"kill", "000000000000000000000001", "--outcome", "dead"}, running.brood.environment());
+
+  BOOST_TEST(killed.status == 0, killed.errors);
+  BOOST_TEST(eventually([&] { return running.redis.size_of("dead") == 1; }, 20s), running.brood.log_tail());
+  BOOST_TEST(eventually([&] { return !process_exists(program); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_waits_for_a_program_and_asks_nothing_of_it) {
+  Running running;
+  const std::string out = running.directory / "out";
+  enqueue(running.redis, {sh_payload("trap 'echo term >> $1' TERM\necho $$ > $1\nsleep 0.5\necho done >> $1", out)});
+  running.pid_in(out);
+
+  running.brood.term();
+
+  BOOST_TEST(running.brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(content(out).ends_with("\ndone\n"));
+  BOOST_TEST(content(out).find("term") == std::string::npos);
+  BOOST_TEST(running.redis.size_of("queue:default") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_outlasts_a_stop_is_killed_and_its_job_goes_back_uncharged) {
+  Running running;
+  const std::string out = running.directory / "out";
+  const std::string payload = sh_payload("echo $$ > $1\nexec sleep 600", out);
+  enqueue(running.redis, {payload});
+  const pid_t program = running.pid_in(out);
+
+  running.brood.term();
+
+  BOOST_TEST(running.brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(running.redis.lrange("queue:default") == std::vector<std::string>{payload},
+             boost::test_tools::per_element());
+  BOOST_TEST(eventually([&] { return !process_exists(program); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_is_held_to_the_memory_limit) {
+  if (!limits_work()) return;
+  Running running("[worker]\nmemory_limit = \"128M\"\n[commands.Eat]\nrun = ['python3', '-c', 'bytearray({0})']\n");
+  enqueue(running.redis, {payload_text("Eat", "[1000000]", 1)});
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+  enqueue(running.redis, {payload_text("Eat", "[1000000000]", 2)});
+  const Payload job = running.retried();
+  // In a cgroup of its own its worker would have been ended with it.
+  const std::string error = job.string("error_class").value() + " " + job.string("error_message").value();
+  BOOST_TEST((error == "CommandFailed exit status 1: MemoryError" || error.starts_with("OutOfMemory")), error);
+}
+
+BOOST_AUTO_TEST_CASE(the_processor_time_and_the_memory_of_a_program_are_its_class_s) {
+  Running running(
+      "[commands.Work]\nrun = ['python3', '-c', 'b = bytearray(200_000_000); sum(i for i in range(2_000_000))']\n");
+  enqueue(running.redis, {payload_text("Work", "[]")});
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+  const CommandResult status = run_brood({"status"}, running.brood.environment());
+  std::istringstream lines(status.output);
+  std::string line;
+  while (std::getline(lines, line) && line.find("Work ") == line.npos) {
+  }
+  std::istringstream words(line);
+  std::string name, runs, failed, crashed, cpu, time;
+  long peak = 0;
+  words >> name >> runs >> failed >> crashed >> cpu >> time >> peak;
+  BOOST_TEST(runs == "1", status.output);
+  BOOST_TEST(cpu != "0ms", status.output);
+  BOOST_TEST(peak >= 190, status.output);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_vanishes_is_a_failure_like_any_other) {
+  const TemporaryDirectory there;
+  const std::string path = executable(there, "tool", "#!/bin/sh\nexit 0\n");
+  Running running("[commands.Tool]\nrun = ['" + path + "']\n");
+  enqueue(running.redis, {payload_text("Tool", "[]", 1)});
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+
+  unlink(path.c_str());
+  enqueue(running.redis, {payload_text("Tool", "[]", 2)});
+
+  const Payload job = running.retried();
+  BOOST_TEST(job.string("error_class").value() == "Errno::ENOENT");
+  BOOST_TEST(job.string("error_message").value() == "cannot execute " + path + ": No such file or directory");
+}
+
+BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_failures) {
+  Running running;
+  enqueue(running.redis, {payload_text("Sh", "[\"exit 0\"]")});
+  const Payload job = running.retried();
+  BOOST_TEST(job.string("error_class").value() == "ArgumentError");
+  BOOST_TEST(job.string("error_message").value() == "Sh: argument 1 is missing: the job has 1");
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_cannot_run_is_a_configuration_error) {
+  const TemporaryDirectory directory;
+  const auto check = [&](const std::string& config) {
+    const std::string path = directory.write("brood.toml", config);
+    CommandResult result =
+        run_brood({"run", "--check", "-C", path, "-r", BROOD_BINARY_DIR "/worker/examples/libexamples.so", "--redis",
+                   "unix://" + (directory / "no.sock")});
+    result.errors.erase(0, result.errors.find(path) + path.size());
+    return result;
+  };
+  const CommandResult good = check(sh_command);
+  BOOST_TEST(good.status == 0, good.errors);
+  BOOST_TEST(good.output.find("programs: 1, job classes:") != std::string::npos, good.output);
+  BOOST_TEST(good.output.find(" Sh ") != std::string::npos, good.output);
+
+  const CommandResult missing = check("[commands.A]\nrun = ['/nowhere/tool']");
+  BOOST_TEST(missing.status == 78);
+  BOOST_TEST(missing.errors == ":2: commands.A.run: /nowhere/tool: No such file or directory\n");
+
+  const CommandResult twice = check("[commands.Greet]\nrun = ['true']");
+  BOOST_TEST(twice.status == 78);
+  BOOST_TEST(twice.errors.starts_with(":2: commands.Greet.run: job class Greet is already defined by the job library "),
+             twice.errors);
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_reads_the_commands_anew_and_refuses_bad_ones) {
+  Running running;
+  const std::string config = running.directory / "brood.toml";
+  BroodProcess brood(
+      running.redis,
+      {.workers = 1, .queues = {"more"}, .arguments = {"-C", running.directory.write("brood.toml", "")}});
+  BOOST_REQUIRE(brood.wait_ready());
+
+  running.directory.write("brood.toml", "[commands.A]\nrun = ['/nowhere/tool']\n");
+  const CommandResult refused = run_brood({"restart"}, brood.environment());
+  BOOST_TEST(refused.status == 78);
+  BOOST_TEST((refused.output + refused.errors).find("/nowhere/tool: No such file or directory") != std::string::npos,
+             refused.output + refused.errors);
+
+  running.directory.write("brood.toml", "[commands.A]\nrun = ['sh', '-c', 'echo here']\n");
+  BOOST_TEST(run_brood({"restart"}, brood.environment()).status == 0);
+  enqueue(running.redis, {payload_text("A", "[]", 1, R"("queue":"more")")}, "more");
+  BOOST_TEST(eventually([&] { return brood.log().find("class=A text=here") != std::string::npos; }, 20s),
+             brood.log_tail());
+}

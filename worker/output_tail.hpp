@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace brood {
+
+// The end of what a program has printed, however much that was.
+class OutputTail {
+ public:
+  static constexpr std::size_t most_bytes = 16 * 1024, most_lines = 50, longest_line = 1000;
+
+  void add(std::string_view text);
+
+  // Oldest first, without blank ones, as UTF-8; of a line that is too long the beginning.
+  std::vector<std::string> lines() const;
+
+ private:
+  std::string text_;
+  bool cut_ = false;  // the text begins in the middle of something
+};
+
+}  // namespace brood

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace brood {
+
+// An argument that a program cannot be given; what() is one sentence without the class.
+class BadArgument : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Pure: the words that a program is started with, from a command's `run` and a job's `args` (a JSON array).  Strings
+// are passed as they are, null as nothing, all else as its JSON text, spelled as the client did.  Throws BadArgument.
+std::vector<std::string> program_words(const std::vector<std::string>& run, std::string_view args);
+
+}  // namespace brood

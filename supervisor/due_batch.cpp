@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "shared/store/bury_due.hpp"
-#include "supervisor/prepared_job.hpp"
+#include "shared/job/prepared_job.hpp"
 
 namespace brood {
 

@@ -1,50 +1,20 @@
 #include <brood/client.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
 #include <span>
 
+#include "shared/api/client_connection.hpp"
+#include "shared/api/known_redis.hpp"
 #include "shared/api/prepared_push.hpp"
-#include "shared/config.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/paths.hpp"
-#include "shared/redis/connection.hpp"
-#include "shared/redis_location.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
 namespace {
 
 constexpr std::size_t slice_size = 1000;
-
-// A connection that rested longer is asked whether it still lives, before a push is risked on it: a push whose reply is
-// lost cannot be sent again without the danger of a second one.
-constexpr std::chrono::seconds trusted_rest{1};
-
-RedisAddress find_redis() {
-  RedisSettings settings;
-  if (access(system_config_path, R_OK) == 0) settings = load_config(system_config_path, {}).redis;
-  return locate_redis(settings);
-}
-
-// Runs `find` and turns what it throws into the one exception of this interface.
-template <typename Find>
-RedisAddress address_or_error(Find find) {
-  try {
-    return find();
-  } catch (const std::exception& error) {
-    throw RedisError(std::string("cannot tell where Redis is: ") + error.what());
-  }
-}
-
-// As Sidekiq's client does it: the other end is no master any more, a new connection may find one.
-bool asks_to_reconnect(std::string_view error) {
-  return error.find("READONLY") != error.npos || error.find("NOREPLICAS") != error.npos ||
-         error.find("UNBLOCKED") != error.npos;
-}
 
 std::vector<Command> commands_for(std::span<const PreparedPush> pushes) {
   Command schedule{"ZADD", keys::schedule};
@@ -69,54 +39,24 @@ std::vector<Command> commands_for(std::span<const PreparedPush> pushes) {
 }  // namespace
 
 struct Client::State {
-  explicit State(const RedisAddress& address) : name(address.without_password()), connection(address) {}
+  explicit State(const RedisAddress& address) : redis(address) {}
 
-  void send(std::vector<Command> commands);
-  void check_rested_connection();
+  void send(const std::vector<Command>& commands);
 
   std::mutex mutex;
-  std::string name;  // of the Redis, for messages
-  Connection connection;
-  SteadyTime last_used{};
+  ClientConnection redis;
 };
 
-void Client::State::check_rested_connection() {
-  if (!connection.connected() || steady_now() - last_used < trusted_rest) return;
-  try {
-    connection.call({"PING"});
-  } catch (const ConnectionLost&) {  // the next command connects anew
+void Client::State::send(const std::vector<Command>& commands) {
+  for (const Reply& reply : redis.pipeline(commands)) {
+    if (reply.view().is_error())
+      throw RedisError("Redis at " + redis.name() + ": " + std::string(reply.view().error()));
   }
 }
 
-// Sends until each command was taken, once more those that a former master refused.
-void Client::State::send(std::vector<Command> commands) try {
-  check_rested_connection();
-  for (int attempt = 0;; ++attempt) {
-    const std::vector<Reply> replies = connection.pipeline(commands);
-    last_used = steady_now();
-    std::vector<Command> refused;
-    std::string why;
-    for (std::size_t i = 0; i < replies.size(); ++i) {
-      const std::string_view error = replies[i].view().error();
-      if (error.empty()) continue;
-      if (attempt > 0 || !asks_to_reconnect(error)) throw RedisError("Redis at " + name + ": " + std::string(error));
-      refused.push_back(commands[i]);
-    }
-    if (refused.empty()) return;
-    connection.disconnect();
-    commands = std::move(refused);
-  }
-} catch (const ConnectionLost& lost) {
-  throw RedisError("Redis at " + name + ": " + lost.what());
-} catch (const UnexpectedReply& reply) {
-  throw RedisError("Redis at " + name + ": " + reply.what());
-}
+Client::Client() : state_(std::make_unique<State>(known_redis().address)) {}
 
-Client::Client() : state_(std::make_unique<State>(address_or_error(find_redis))) {}
-
-Client::Client(const std::string& redis_url)
-    : state_(std::make_unique<State>(
-          address_or_error([&] { return locate_redis({.url = redis_url, .user = {}, .password_file = {}}); }))) {}
+Client::Client(const std::string& redis_url) : state_(std::make_unique<State>(known_redis(redis_url).address)) {}
 
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;

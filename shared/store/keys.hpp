@@ -13,10 +13,20 @@ inline constexpr std::string_view queues = "queues";
 inline constexpr std::string_view schedule = "schedule";
 inline constexpr std::string_view retry = "retry";
 inline constexpr std::string_view dead = "dead";
+inline constexpr std::string_view paused = "paused";
 inline constexpr std::string_view processes = "processes";
+inline constexpr std::string_view leader = "dear-leader";
 inline constexpr std::string_view process_cleanup = "process_cleanup";
 inline constexpr std::string_view stat_processed = "stat:processed";
 inline constexpr std::string_view stat_failed = "stat:failed";
+
+// `day` is YYYY-MM-DD in UTC.
+inline std::string processed_on(std::string_view day) { return "stat:processed:" + std::string(day); }
+inline std::string failed_on(std::string_view day) { return "stat:failed:" + std::string(day); }
+
+// Marks of deployments; `day` is YYYYMMDD in UTC.
+inline std::string deploy_marks(std::string_view day) { return std::string(day) + "-marks"; }
+inline std::string deploy_lock(std::string_view label) { return "deploylock-" + std::string(label); }
 
 inline std::string queue(std::string_view name) { return "queue:" + std::string(name); }
 inline std::string work(std::string_view identity) { return std::string(identity) + ":work"; }

@@ -21,3 +21,7 @@ brood_test(store/wire_vectors LINK brood_supervisor brood_test_support brood_tes
 brood_test(store/in_flight LINK brood_worker brood_test_support)
 brood_test(store/interleavings LINK brood_worker brood_test_support)
 target_sources(store_interleavings_test PRIVATE store/interleavings/world.cpp store/interleavings/world_checks.cpp)
+brood_test(store/api_sets LINK brood_api brood_test_support brood_test_vectors)
+brood_test(store/api_queues LINK brood_api brood_test_support)
+brood_test(store/api_processes LINK brood_api brood_test_support)
+brood_test(store/api_stats LINK brood_api brood_test_support brood_test_vectors)

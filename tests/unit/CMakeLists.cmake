@@ -30,7 +30,7 @@ brood_test(unit/statistics LINK brood_supervisor)
 brood_test(unit/death_judge LINK brood_supervisor)
 brood_test(unit/standing LINK brood_supervisor)
 brood_test(unit/heartbeat_info LINK brood_supervisor)
-brood_test(unit/prepared_job LINK brood_supervisor)
+brood_test(unit/prepared_job LINK brood_job)
 
 include(${CMAKE_CURRENT_LIST_DIR}/job_libraries/libraries.cmake)
 brood_test(unit/reflection LINK brood_test_vectors)

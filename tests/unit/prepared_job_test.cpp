@@ -1,5 +1,5 @@
 #define BOOST_TEST_MODULE prepared_job
-#include "supervisor/prepared_job.hpp"
+#include "shared/job/prepared_job.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -19,7 +19,6 @@ struct Coverage {
 
 const std::string no_metrics = "execution metrics are not built";
 const std::string no_iterables = "iterable jobs are not built";
-const std::string of_rubys_api = "a command of Ruby's own API: tests/compatibility runs it against a living brood";
 
 const Coverage coverages[] = {
     {"push-", "store/client"},
@@ -48,12 +47,12 @@ const Coverage coverages[] = {
     {"dead-trim-count", "store/wire_vectors"},
     {"dead-trim-below", "store/wire_vectors"},
     {"dead-trim-age", "store/wire_vectors"},
+    {"retry-now", "store/api_sets"},
+    {"retry-same-score", "store/api_sets"},
+    {"deploy-mark", "store/api_stats"},
     {.prefix = "histogram-", .reason = no_metrics},
     {.prefix = "metric-", .reason = no_metrics},
-    {.prefix = "deploy-mark", .reason = "deploy marks are not built"},
     {.prefix = "iterable-", .reason = no_iterables},
-    {.prefix = "retry-now", .reason = of_rubys_api},
-    {.prefix = "retry-same-score", .reason = of_rubys_api},
 };
 
 std::string source_of(const std::string& test) {

@@ -73,7 +73,7 @@ struct BROOD_API BulkResult {
 };
 
 namespace detail {
-struct ApiState;
+struct __attribute__((visibility("hidden"))) ApiState;
 }
 
 // One queue: a list whose oldest job is the next to run.
@@ -173,6 +173,7 @@ struct BROOD_API QueueSummary {
   std::size_t size = 0;
   double latency = 0;  // seconds
   bool paused = false;
+  bool is_list = true;  // false: its key holds something else, and no job can be pushed to it
 };
 
 struct BROOD_API Stats {

@@ -15,9 +15,13 @@ struct PreparedJob {
   std::string reason;   // why it goes to the dead set, a sentence
 };
 
+// What becomes of `retry_count`: a run that somebody asked for is not to count as an attempt, so Sidekiq takes one off.
+enum class RetryCount { as_it_is, one_less };
+
 // Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit; queue, jid and created_at
 // where they are missing.  Never throws for what the member holds: one that is no job keeps its bytes or, if it is a
 // JSON object, is given error members that the Web UI shows.
-PreparedJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random);
+PreparedJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random,
+                            RetryCount retry_count = RetryCount::as_it_is);
 
 }  // namespace brood

@@ -1,7 +1,9 @@
-#include "supervisor/prepared_job.hpp"
+#include "shared/job/prepared_job.hpp"
 
 #include <fmt/format.h>
 
+#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -51,7 +53,7 @@ std::string with_enqueued_at(const Payload& job, const std::string& time) {
 
 }  // namespace
 
-PreparedJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random) {
+PreparedJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, RetryCount retry_count) {
   try {
     const Payload job = Payload::parse(std::string(member));
     std::string queue = job.raw("queue") ? job.string("queue").value_or("") : "default";
@@ -60,9 +62,13 @@ PreparedJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_
 
     const TimeUnit unit = job.time_unit();
     const std::string time = json_time(now, unit);
-    if (job.raw("queue") && job.truthy("jid") && job.truthy("created_at"))
+    // Ruby's integers have no end, ours do: a count beyond them stays.
+    std::optional<std::int64_t> count = retry_count == RetryCount::one_less ? job.integer("retry_count") : std::nullopt;
+    if (count == std::numeric_limits<std::int64_t>::min()) count.reset();
+    if (!count && job.raw("queue") && job.truthy("jid") && job.truthy("created_at"))
       return {std::move(queue), with_enqueued_at(job, time), ""};
     std::vector<Payload::Edit> edits{{"enqueued_at", time}};
+    if (count) edits.push_back({"retry_count", std::to_string(*count - 1)});
     if (!job.raw("queue")) edits.push_back({"queue", json_string(queue)});
     if (!job.truthy("jid")) edits.push_back({"jid", json_string(new_jid(random))});
     if (!job.truthy("created_at")) edits.push_back({"created_at", time});

@@ -1,0 +1,108 @@
+#include "shared/api/client_connection.hpp"
+
+#include <brood/client.hpp>
+
+namespace brood {
+namespace {
+
+// A connection that rested longer is asked whether it still lives, before a push is risked on it: a push whose reply is
+// lost cannot be sent again without the danger of a second one.
+constexpr std::chrono::seconds trusted_rest{1};
+
+// The other end is no master any more, a new connection may find one.
+bool asks_to_reconnect(const Reply& reply) {
+  const std::string_view error = reply.view().error();
+  return error.find("READONLY") != error.npos || error.find("NOREPLICAS") != error.npos ||
+         error.find("UNBLOCKED") != error.npos;
+}
+
+std::string_view first_key(const Command& command) {
+  return command.args.size() > 1 ? std::string_view(command.args[1]) : std::string_view();
+}
+
+}  // namespace
+
+ClientConnection::ClientConnection(const RedisAddress& address)
+    : name_(address.without_password()), connection_(address) {}
+
+void ClientConnection::check_rested_connection() {
+  if (!connection_.connected() || steady_now() - last_used_ < trusted_rest) return;
+  try {
+    connection_.call({"PING"});
+  } catch (const ConnectionLost&) {  // the next command connects anew
+  }
+}
+
+std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& commands) try {
+  if (commands.empty()) return {};
+  check_rested_connection();
+  std::vector<Reply> replies = connection_.pipeline(commands);
+
+  std::vector<std::size_t> places;
+  std::vector<Command> refused;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!asks_to_reconnect(replies[i])) continue;
+    places.push_back(i);
+    refused.push_back(commands[i]);
+  }
+  if (!refused.empty()) {
+    connection_.disconnect();
+    std::vector<Reply> again = connection_.pipeline(refused);
+    for (std::size_t i = 0; i < places.size(); ++i) replies[places[i]] = std::move(again[i]);
+  }
+  last_used_ = steady_now();
+  return replies;
+} catch (const ConnectionLost& lost) {
+  throw RedisError("Redis at " + name_ + ": " + lost.what());
+} catch (const UnexpectedReply& reply) {
+  throw RedisError("Redis at " + name_ + ": " + reply.what());
+}
+
+Reply ClientConnection::call(const Command& command) {
+  Reply reply = std::move(pipeline({command}).front());
+  if (reply.view().is_error()) refuse(first_key(command), reply.view().error());
+  return reply;
+}
+
+Reply ClientConnection::run(const ScriptCall& call) {
+  Reply reply = std::move(pipeline({call.evalsha()}).front());
+  if (classify_error(reply.view().error()) == ErrorKind::no_script) reply = std::move(pipeline({call.eval()}).front());
+  if (reply.view().is_error()) refuse(call.keys.front(), reply.view().error());
+  return reply;
+}
+
+void ClientConnection::transaction(std::vector<Command> commands) {
+  const std::string key(first_key(commands.front()));
+  commands.insert(commands.begin(), {"MULTI"});
+  commands.push_back({"EXEC"});
+  std::vector<Reply> replies;
+  try {
+    check_rested_connection();
+    replies = connection_.pipeline(commands);
+    for (const Reply& reply : replies) {
+      if (!asks_to_reconnect(reply)) continue;
+      connection_.disconnect();  // what is refused within MULTI keeps the others from being applied
+      replies = connection_.pipeline(commands);
+      break;
+    }
+    last_used_ = steady_now();
+  } catch (const ConnectionLost& lost) {
+    throw RedisError("Redis at " + name_ + ": " + lost.what());
+  }
+  for (const Reply& reply : replies) {
+    if (reply.view().is_error()) refuse(key, reply.view().error());
+  }
+  const ReplyView answers = replies.back().view();
+  for (std::size_t i = 0; answers.is_array() && i < answers.size(); ++i) {
+    if (answers[i].is_error()) refuse(first_key(commands[i + 1]), answers[i].error());
+  }
+}
+
+void ClientConnection::refuse(std::string_view key, std::string_view error) const {
+  std::string what = "Redis at " + name_ + ": ";
+  if (error.find("WRONGTYPE") != error.npos && !key.empty())
+    what.append("the key \"").append(key).append("\", or one that goes with it, holds something else than it should: ");
+  throw RedisError(what.append(error));
+}
+
+}  // namespace brood

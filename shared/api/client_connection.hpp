@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// The one connection of a program that uses the library.  Whatever ends it is thrown as RedisError, with the address.
+// A connection that rested is asked whether it still lives before anything is risked on it, and what a former master
+// refuses is sent once more on a new one, as Sidekiq's client does it.
+class ClientConnection {
+ public:
+  explicit ClientConnection(const RedisAddress& address);
+
+  const std::string& name() const { return name_; }  // of the Redis, for messages; never with the password
+
+  // Sends all at once and returns as many replies, error replies included.
+  std::vector<Reply> pipeline(const std::vector<Command>& commands);
+
+  // One command, or one script.  Throws RedisError for an error reply.
+  Reply call(const Command& command);
+  Reply run(const ScriptCall& call);
+
+  // All or none of them, as MULTI does it.  Throws RedisError when one is refused.
+  void transaction(std::vector<Command> commands);
+
+  // Throws RedisError with the error reply to a command about `key`.
+  [[noreturn]] void refuse(std::string_view key, std::string_view error) const;
+
+ private:
+  void check_rested_connection();
+
+  std::string name_;
+  Connection connection_;
+  SteadyTime last_used_{};
+};
+
+}  // namespace brood

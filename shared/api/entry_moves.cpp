@@ -1,0 +1,111 @@
+#include "shared/api/entry_moves.hpp"
+
+#include "shared/api/api_state.hpp"
+#include "shared/api/entries.hpp"
+#include "shared/api/entry_cursor.hpp"
+#include "shared/job/prepared_job.hpp"
+#include "shared/store/due_jobs.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/set_entries.hpp"
+
+namespace brood {
+namespace {
+
+std::vector<EntryAsRead> as_read(const std::vector<SetEntry>& entries) {
+  std::vector<EntryAsRead> read;
+  read.reserve(entries.size());
+  for (const SetEntry& entry : entries) read.push_back({entry.payload, entry.score_text});
+  return read;
+}
+
+BulkResult done_of(std::size_t done, std::size_t all) {
+  BulkResult result;
+  result.done = done;
+  result.gone = all - done;
+  return result;
+}
+
+}  // namespace
+
+EntryMoves::EntryMoves(detail::ApiState& state, std::string set)
+    : set_(std::move(set)), dead_(state.dead), random_(std::random_device{}()) {}
+
+BulkResult EntryMoves::remove(ClientConnection& redis, const std::vector<SetEntry>& entries) {
+  const Reply removed = redis.run(remove_entries(set_, as_read(entries)));
+  return done_of(static_cast<std::size_t>(removed.view().integer()), entries.size());
+}
+
+BulkResult EntryMoves::run(ClientConnection& redis, const std::vector<SetEntry>& entries) {
+  BulkResult result;
+  const auto count = set_ == keys::schedule ? RetryCount::as_it_is : RetryCount::one_less;
+  const WallTime now = wall_now();
+  std::vector<DueJob> jobs;
+  for (const SetEntry& entry : entries) {
+    PreparedJob job = prepare_due_job(entry.payload, now, random_, count);
+    if (job.queue.empty()) {
+      ++result.stuck;
+    } else {
+      jobs.push_back({entry.payload, entry.score_text, std::move(job.queue), std::move(job.payload)});
+    }
+  }
+  if (jobs.empty()) return result;
+  const MoveCounts moved = read_moved(redis.run(move_due(set_, std::move(jobs))).view());
+  result.done = moved.moved;
+  result.gone = moved.gone;
+  result.stuck += moved.stuck;
+  return result;
+}
+
+BulkResult EntryMoves::kill(ClientConnection& redis, const std::vector<SetEntry>& entries) {
+  Killed killed = read_killed(redis.run(kill_entries(set_, as_read(entries), wall_now(), dead_)).view());
+  const std::size_t moved = killed.moved;
+  while (!killed.trimmed) killed = read_killed(redis.run(kill_entries(set_, {}, wall_now(), dead_)).view());
+  return done_of(moved, entries.size());
+}
+
+BulkResult change_entries(detail::ApiState& state, const std::string& set,
+                          BulkResult (EntryMoves::*change)(ClientConnection&, const std::vector<SetEntry>&),
+                          const JobSet::Condition& wanted, const Progress& progress) {
+  BulkResult result;
+  std::size_t total = 0;
+  std::vector<SetEntry> end;
+  state.converse([&](ClientConnection& redis) {
+    total = static_cast<std::size_t>(redis.call({"ZCARD", set}).view().integer());
+    end = read_entries(redis.call({"ZRANGE", set, "-1", "-1", "WITHSCORES"}).view());
+  });
+  if (end.empty()) return result;
+  // Jobs that come back at once, before the end, must not keep us for ever.
+  const std::size_t most = 2 * total + 1000;
+
+  EntryMoves moves = state.converse([&](ClientConnection&) { return EntryMoves(state, set); });
+  EntryCursor cursor(set, JobSet::Order::lowest_first);
+  for (bool at_end = false; !at_end;) {
+    const std::vector<SetEntry> page = state.converse([&](ClientConnection& redis) { return cursor.next(redis); });
+    at_end = page.empty();
+    std::vector<SetEntry> batch;
+    for (const SetEntry& entry : page) {
+      at_end = comes_before(end.front(), entry) || result.looked_at == most;
+      if (at_end) break;
+      ++result.looked_at;
+      if (!wanted || wanted(entry)) {
+        batch.push_back(entry);
+      } else {
+        cursor.left(entry);
+      }
+    }
+    result.wanted += batch.size();
+    if (!batch.empty()) {
+      const BulkResult changed = state.converse([&](ClientConnection& redis) { return (moves.*change)(redis, batch); });
+      result.done += changed.done;
+      result.gone += changed.gone;
+      result.stuck += changed.stuck;
+    }
+    if (!page.empty() && progress && !progress(result.looked_at, total)) {
+      result.stopped = true;
+      break;
+    }
+  }
+  return result;
+}
+
+}  // namespace brood

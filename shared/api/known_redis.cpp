@@ -1,0 +1,38 @@
+#include "shared/api/known_redis.hpp"
+
+#include <unistd.h>
+
+#include <brood/client.hpp>
+
+#include "shared/config.hpp"
+#include "shared/paths.hpp"
+#include "shared/redis_location.hpp"
+
+namespace brood {
+namespace {
+
+// Runs `find` and turns what it throws into the one exception of the library.
+template <typename Find>
+KnownRedis known_or_error(Find find) {
+  try {
+    return find();
+  } catch (const std::exception& error) {
+    throw RedisError(std::string("cannot tell where Redis is: ") + error.what());
+  }
+}
+
+}  // namespace
+
+KnownRedis known_redis() {
+  return known_or_error([] {
+    if (access(system_config_path, R_OK) != 0) return KnownRedis{locate_redis({}), {}};
+    const Config config = load_config(system_config_path, {});
+    return KnownRedis{locate_redis(config.redis), {config.dead_max_jobs, config.dead_timeout.count()}};
+  });
+}
+
+KnownRedis known_redis(const std::string& url) {
+  return known_or_error([&] { return KnownRedis{locate_redis({.url = url, .user = {}, .password_file = {}}), {}}; });
+}
+
+}  // namespace brood

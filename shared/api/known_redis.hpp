@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "shared/redis/address.hpp"
+#include "shared/store/outcome.hpp"
+
+namespace brood {
+
+// Where Redis is, and what else a client goes by of the machine's configuration.
+struct KnownRedis {
+  RedisAddress address;
+  DeadLimits dead;
+};
+
+// As `brood run` finds it.  Throws RedisError.
+KnownRedis known_redis();
+
+// At `url`, with Sidekiq's own limits of the dead set.  Throws RedisError.
+KnownRedis known_redis(const std::string& url);
+
+}  // namespace brood

@@ -1,0 +1,87 @@
+#include "shared/api/process_record.hpp"
+#include "shared/api/entries.hpp"
+#include "shared/api/readings.hpp"
+#include "shared/job/json_object.hpp"
+
+namespace brood {
+namespace {
+
+// The members of a JSON object with their texts; none when it is no object.
+template <typename Visit>
+void each_member(std::string_view json, Visit visit) {
+  if (!json.starts_with('{')) return;
+  const JsonOutline outline = JsonOutline::of(json);
+  for (const JsonOutline::Part& part : outline.parts)
+    visit(part.key, json.substr(part.value_begin, part.value_end - part.value_begin));
+}
+
+std::int64_t number_of(std::string_view json) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(json.data(), json.data() + json.size(), number);
+  return error == std::errc() && end == json.data() + json.size() ? number : 0;
+}
+
+std::vector<Process::Capsule> read_capsules(std::string_view json) {
+  std::vector<Process::Capsule> capsules;
+  each_member(json, [&](const std::string& name, std::string_view value) {
+    if (!value.starts_with('{')) return;
+    const JsonObject object = JsonObject::parse(value);
+    Process::Capsule capsule{name, object.integer("concurrency").value_or(0), object.string("mode").value_or(""), {}};
+    each_member(object.raw("weights").value_or(""),
+                [&](const std::string& queue, std::string_view weight) { capsule.weights[queue] = number_of(weight); });
+    capsules.push_back(std::move(capsule));
+  });
+  return capsules;
+}
+
+}  // namespace
+
+Command ask_process(std::string_view identity) {
+  return {"HMGET", identity, "info", "concurrency", "busy", "beat", "quiet", "rss", "rtt_us"};
+}
+
+std::optional<Process> read_process(std::string identity, ReplyView fields) {
+  if (!fields.is_array() || fields.size() != 7 || !fields[0].is_string()) return std::nullopt;
+  Process process;
+  process.identity = std::move(identity);
+  try {
+    const JsonObject info = JsonObject::parse(fields[0].text());
+    process.hostname = info.string("hostname").value_or("");
+    process.tag = info.string("tag").value_or("");
+    process.version = info.string("version").value_or("");
+    process.pid = info.integer("pid").value_or(0);
+    process.queues = string_elements(info.raw("queues"));
+    process.labels = string_elements(info.raw("labels"));
+    process.capsules = read_capsules(info.raw("capsules").value_or(""));
+    process.concurrency = info.integer("concurrency").value_or(0);
+    process.embedded = info.truthy("embedded");
+    process.started_at = lenient_time(info.number("started_at").value_or(0));
+  } catch (const BadJson&) {
+    return std::nullopt;
+  }
+  // Release 8 says it in a field of its own, so that it may change.
+  if (fields[1].is_string()) process.concurrency = lenient_number<std::int64_t>(fields[1]);
+  process.busy = lenient_number<std::int64_t>(fields[2]);
+  process.beat = lenient_time(fields[3]);
+  process.quiet = lenient_text(fields[4]) == "true";
+  process.rss_kb = lenient_number<std::int64_t>(fields[5]);
+  process.rtt_us = lenient_number<std::int64_t>(fields[6]);
+  return process;
+}
+
+std::optional<Work> read_work(std::string identity, std::string tid, std::string_view json) {
+  try {
+    const JsonObject object = JsonObject::parse(json);
+    const auto payload = object.raw("payload");
+    if (!payload) return std::nullopt;
+    Work work{std::move(identity), std::move(tid), object.string("queue").value_or(""), {}, {}};
+    // A text in releases 7 and 8, an object in 6.
+    work.job = JobRecord::read(payload->starts_with('"') ? json_unescape(*payload) : std::string(*payload));
+    work.run_at = lenient_time(object.number("run_at").value_or(0));
+    return work;
+  } catch (const BadJson&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace brood

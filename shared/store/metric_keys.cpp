@@ -1,0 +1,25 @@
+#include "shared/store/metric_keys.hpp"
+
+#include <fmt/format.h>
+
+#include "shared/store/utc.hpp"
+
+namespace brood::keys {
+
+std::string metrics_of_minute(WallTime t) {
+  const Utc utc(t);
+  return fmt::format("j|{:02}{:02}{:02}|{}:{:02}", utc.year % 100, utc.month, utc.day, utc.hour, utc.minute);
+}
+
+std::string metrics_of_ten_minutes(WallTime t) {
+  std::string key = metrics_of_minute(t);
+  key.pop_back();
+  return key;
+}
+
+std::string histogram_of_minute(std::string_view job_class, WallTime t) {
+  const Utc utc(t);
+  return fmt::format("h|{}-{}-{}:{}", job_class, utc.day, utc.hour, utc.minute);
+}
+
+}  // namespace brood::keys

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/reply.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// How far a walk through a queue has come, from its head: the newest job.
+struct QueuePosition {
+  std::size_t behind = 0;           // of the last job seen
+  std::optional<std::size_t> size;  // of the queue when it was seen; nullopt at the beginning
+};
+
+// Up to `count` jobs behind what was seen, wherever that is by now.  Some may come twice, none is passed over.
+ScriptCall queue_page(std::string_view queue, const QueuePosition& position, std::size_t count);
+
+struct QueuePage {
+  std::size_t size = 0;  // of the whole queue
+  std::size_t first = 0;
+  std::vector<std::string> payloads;  // the newest first
+};
+QueuePage read_queue_page(ReplyView reply);
+
+struct QueuedJob {
+  std::size_t position;  // from the head, as read
+  std::string_view payload;
+};
+
+// Removes jobs of one page; answers how many.  Those that have moved by more than `slack` places since, because as many
+// have joined the queue, are not found.
+ScriptCall remove_jobs(std::string_view queue, const std::vector<QueuedJob>& jobs, std::size_t slack);
+
+}  // namespace brood

@@ -1,0 +1,33 @@
+-- Moves entries of a sorted set to the dead set, each if it is still there as it was read, and trims the dead set, by a
+-- thousand at most: one that has grown far beyond its limit must not hold up everybody.
+-- KEYS[1] set    KEYS[2] "dead"
+-- ARGV[1] now in seconds    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
+-- ARGV[4...] the members, then their scores, as read; or none, to trim alone
+-- Returns how many were moved, and how many are still to be trimmed.
+for _, key in ipairs(KEYS) do
+  local kind = redis.call("TYPE", key).ok
+  if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind) end
+end
+local entries = (#ARGV - 3) / 2
+local members, adds = {}, {}
+if entries > 0 then
+  local scores = redis.call("ZMSCORE", KEYS[1], unpack(ARGV, 4, 3 + entries))
+  for i = 1, entries do
+    if scores[i] == ARGV[3 + entries + i] then
+      members[#members + 1] = ARGV[3 + i]
+      adds[#adds + 1] = ARGV[1]
+      adds[#adds + 1] = ARGV[3 + i]
+    end
+  end
+end
+if #members > 0 then
+  redis.call("ZREM", KEYS[1], unpack(members))    -- first a write that frees memory: a full Redis lets the rest through
+  redis.call("ZADD", KEYS[2], unpack(adds))
+end
+-- Whatever is too old or too many has the lowest scores; one less than the size is kept, as Sidekiq keeps it.
+local too_old = redis.call("ZCOUNT", KEYS[2], "-inf", ARGV[2])
+local too_many = redis.call("ZCARD", KEYS[2]) - ARGV[3] + 1
+local left = math.max(too_old, too_many, 0)
+local trimmed = math.min(left, 1000)
+if trimmed > 0 then redis.call("ZREMRANGEBYRANK", KEYS[2], 0, trimmed - 1) end
+return {#members, left - trimmed}

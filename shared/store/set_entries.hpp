@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/outcome.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// An entry of `schedule`, `retry` or `dead` as it was read: whoever changed it since wins.
+struct EntryAsRead {
+  std::string_view member, score_text;
+};
+
+inline constexpr std::size_t max_entries_changed = 250;  // by one script
+
+// Up to `count` entries behind `seen`, or from the first when that is null; `anchor` is one before it that is likelier
+// to be there still.  Where both have gone, all that are left of the score of `seen` come again.
+ScriptCall set_page(std::string_view set_key, bool highest_first, std::size_t count, const EntryAsRead* seen,
+                    const EntryAsRead* anchor);
+
+// Answers how many were removed.
+ScriptCall remove_entries(std::string_view set_key, const std::vector<EntryAsRead>& entries);
+
+// Moves entries to the dead set; none: trims that alone.
+ScriptCall kill_entries(std::string_view set_key, const std::vector<EntryAsRead>& entries, WallTime now,
+                        const DeadLimits& limits);
+struct Killed {
+  std::size_t moved = 0;
+  bool trimmed = true;  // false: the dead set is still larger than it may be, and waits for another call
+};
+Killed read_killed(ReplyView reply);
+
+// Answers 1, or 0 when somebody else moved, deleted or rescheduled it.
+ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, const std::string& new_score);
+
+}  // namespace brood

@@ -19,6 +19,9 @@
 namespace brood {
 namespace {
 
+constexpr const char* cannot_execute = "cannot execute";
+constexpr const char* cannot_go_there = "cannot change to the directory";
+
 // Where a job has closed one of the first three descriptors, ours must not take its place.
 UniqueFd off_standard(UniqueFd fd) {
   if (fd.get() > STDERR_FILENO) return fd;
@@ -76,10 +79,9 @@ struct Birth {
   int input, errors;
   pid_t parent;
   volatile int error = 0;
-  const char* volatile failed = nullptr;
+  const char* volatile failed = nullptr;  // what could not be done
 };
 
-// dup2 of a descriptor to itself would leave it to be closed; ours are never one of these.
 void child_step(Birth& birth, const char* what, int result) {
   if (result >= 0) return;
   birth.error = errno;
@@ -96,12 +98,12 @@ void child_step(Birth& birth, const char* what, int result) {
   if (getppid() != birth.parent) _exit(EXIT_FAILURE);  // it died before we could ask to be told
   child_step(birth, "dup2", dup2(birth.input, STDIN_FILENO));
   child_step(birth, "dup2", dup2(birth.errors, STDERR_FILENO));
-  if (birth.directory != nullptr) child_step(birth, birth.directory, chdir(birth.directory));
+  if (birth.directory != nullptr) child_step(birth, cannot_go_there, chdir(birth.directory));
   syscall(SYS_close_range, STDERR_FILENO + 1U, UINT_MAX, 0);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  child_step(birth, birth.path, execve(birth.path, birth.words, birth.environment));
+  child_step(birth, cannot_execute, execve(birth.path, birth.words, birth.environment));
   _exit(EXIT_FAILURE);
 }
 
@@ -126,9 +128,9 @@ void heed_ends_of_children() {
   if (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) != 0) ::signal(SIGCHLD, SIG_DFL);
 }
 
-[[noreturn]] void say_why(int error, const std::string& failed) {
-  std::string what = "cannot execute " + failed;
-  if (error == ENOENT && access(failed.c_str(), F_OK) == 0) what += ", or the interpreter that its first line names";
+[[noreturn]] void say_why(int error, const std::string& path) {
+  std::string what = std::string(cannot_execute) + " " + path;
+  if (error == ENOENT && access(path.c_str(), F_OK) == 0) what += ", or the interpreter that its first line names";
   throw std::system_error(error, std::generic_category(), what);
 }
 
@@ -151,8 +153,9 @@ Program::Program(const ProgramStart& start) {
   const pid_t pid = check("vfork", give_birth(birth));
   if (birth.error != 0) {
     waitpid(pid, nullptr, 0);
-    if (birth.failed == birth.path) say_why(birth.error, start.path);
-    throw std::system_error(birth.error, std::generic_category(), birth.failed);
+    if (birth.failed == cannot_execute) say_why(birth.error, start.path);
+    const std::string which = birth.failed == cannot_go_there ? " " + start.directory : "";
+    throw std::system_error(birth.error, std::generic_category(), birth.failed + which);
   }
   pid_ = pid;
   errors_ = std::move(errors.ours);

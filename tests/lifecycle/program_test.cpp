@@ -41,7 +41,7 @@ std::string sh_payload(const std::string& script, const std::string& argument, l
   std::string quoted;
   for (const char c : script) {
     if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c == '\n' ? ';' : c;
+    quoted += c == '\n' ? std::string("\\n") : std::string(1, c);
   }
   return payload_text("Sh", "[\"" + quoted + "\",\"" + argument + "\"]", number, more);
 }
@@ -124,20 +124,19 @@ BOOST_AUTO_TEST_CASE(a_program_gets_its_arguments_its_environment_and_the_whole_
 
 BOOST_AUTO_TEST_CASE(a_program_begins_with_three_descriptors_default_signals_and_a_group_of_its_own) {
   Running running(
-      "[commands.Status]\nrun = ['sh', '-c', 'ls /proc/self/fd > {0}; grep -E \"^Sig(Blk|Ign)\" "
-      "/proc/self/status >> {0}; ps -o pgid= -p $$ >> {0}; echo $$ >> {0}; echo end >> {0}']\n");
-  const std::string out = running.directory / "out";
-  enqueue(running.redis, {payload_text("Status", "[\"" + out + "\"]")});
+      "[commands.Status]\nrun = ['cp', '/proc/self/status', '{0}']\n"
+      "[commands.Descriptors]\nrun = ['sh', '-c', 'ls /proc/self/fd > {0}']\n");
+  const std::string status = running.directory / "status", descriptors = running.directory / "descriptors";
+  enqueue(running.redis, {payload_text("Status", "[\"" + status + "\"]", 1),
+                          payload_text("Descriptors", "[\"" + descriptors + "\"]", 2)});
 
-  BOOST_TEST(running.done(1), running.brood.log_tail());
-  std::istringstream text(content(out));
-  std::string words[11];
-  for (std::string& word : words) text >> word;
-  // 3 is the directory that ls reads.
-  for (int i = 0; i < 4; ++i) BOOST_TEST(words[i] == std::to_string(i), content(out));
-  for (int i = 4; i < 8; i += 2) BOOST_TEST(words[i + 1] == "0000000000000000", content(out));
-  BOOST_TEST(words[8] == words[9]);
-  BOOST_TEST(words[10] == "end");
+  BOOST_TEST(running.done(2), running.brood.log_tail());
+  std::map<std::string, std::string> facts;
+  std::istringstream lines(content(status));
+  for (std::string name, value; lines >> name && std::getline(lines >> std::ws, value);) facts[name] = value;
+  for (const char* signals : {"SigBlk:", "SigIgn:", "SigCgt:"}) BOOST_TEST(facts[signals] == "0000000000000000");
+  BOOST_TEST(facts["Pid:"] == facts["NSpgid:"]);
+  BOOST_TEST(content(descriptors) == "0\n1\n2\n3\n");  // 3 is the directory that ls reads
 }
 
 BOOST_AUTO_TEST_CASE(the_python_program_of_the_readme_works) {
@@ -221,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_program_may_close_all_that_it_has) {
 }
 
 BOOST_AUTO_TEST_CASE(a_program_that_ignores_its_timeout_is_killed_and_its_worker_goes_on) {
-  Running running(std::string("[worker]\ntimeout_grace = \"300ms\"\n") + sh_command + "timeout = \"200ms\"\n");
+  Running running(std::string(sh_command) + "timeout = \"200ms\"\n");
   const auto workers = running.brood.workers();
   const std::string out = running.directory / "out";
   enqueue(running.redis,
@@ -260,12 +259,15 @@ BOOST_AUTO_TEST_CASE(the_payload_s_timeout_beats_the_command_s_and_that_the_defa
 BOOST_AUTO_TEST_CASE(what_a_program_leaves_in_its_group_ends_with_it_and_what_left_the_group_with_the_worker) {
   Running running;
   const std::string inside = running.directory / "inside", outside = running.directory / "outside";
-  enqueue(running.redis, {sh_payload("sleep 600 & echo $! > $1", inside, 1),
-                          sh_payload("setsid sleep 600 & echo $! > $1", outside, 2)});
+  enqueue(running.redis,
+          {sh_payload("sleep 600 & echo $! > $1", inside, 1),
+           sh_payload("setsid sh -c 'echo $$ > $0; exec sleep 600' $1 &\nwhile ! [ -s $1 ]\ndo sleep 0.01\ndone",
+                      outside, 2)});
   const pid_t left = running.pid_in(inside), escaped = running.pid_in(outside);
 
   BOOST_TEST(running.done(2), running.brood.log_tail());
   BOOST_TEST(eventually([&] { return !process_exists(left); }));
+  BOOST_TEST(process_exists(escaped));
   kill(running.brood.workers().at(0), SIGKILL);
   BOOST_TEST(eventually([&] { return !process_exists(escaped); }));
 }

@@ -12,33 +12,39 @@ namespace {
 
 constexpr std::size_t totals_width = 34, least_sparkline = 8;
 
-std::string away_text(const Scene& scene, bool with_error) {
+std::string away_text(const Scene& scene) {
   const double seconds = epoch_seconds(scene.now) - epoch_seconds(*scene.model.away_since());
-  std::string text = fmt::format("no answer since {} ({})", clock_text(*scene.model.away_since()),
-                                 duration_text_of(std::max(1.0, seconds)));
-  if (with_error) text += ": " + clean(scene.model.error(), scene.glyphs);
-  return text;
+  return fmt::format("no answer since {}, {}", clock_text(*scene.model.away_since()),
+                     duration_text_of(std::max(1.0, seconds)));
 }
 
-Line first_line(const Scene& scene, std::size_t columns) {
+Line redis_state(const Scene& scene, bool is_wide) {
   const Model& model = scene.model;
-  const std::string address =
-      cut(clean(scene.address, scene.glyphs), std::max<std::size_t>(12, columns / 3), scene.glyphs);
+  if (model.away_since()) return {{away_text(scene), Look::bad}};
+  if (!model.redis()) return {{"asking", Look::dim}};
+  Line line = {{"answers", Look::good}};
+  if (!is_wide) return line;
+  const std::size_t processes = model.redis()->processes.size();
+  line.push_back({fmt::format(" in {:.1f}ms  {} {}", static_cast<double>(model.round_trip()->count()) / 1000, processes,
+                              processes == 1 ? "process" : "processes")});
+  return line;
+}
+
+// The address gives way to what is said of it, and the reason of a silence takes what is left.
+Line first_line(const Scene& scene, std::size_t columns) {
+  constexpr std::size_t least_address = 10, gaps = 6, least_reason = 12;
+  const bool is_wide = columns >= 60;
+  const Line state = redis_state(scene, is_wide);
+  const Line clock = {{clock_text(scene.now)}};
   Line left = {{fmt::format("brood {}", version), Look::bold}};
-  left.push_back({"  " + (columns < 60 ? "Redis" : address) + "  "});
-  if (model.away_since()) {
-    left.push_back({away_text(scene, columns >= 60), Look::bad});
-  } else if (model.redis()) {
-    const std::size_t processes = model.redis()->processes.size();
-    left.push_back({"answers", Look::good});
-    if (columns >= 60) {
-      left.push_back({fmt::format(" in {:.1f}ms", static_cast<double>(model.round_trip()->count()) / 1000)});
-      left.push_back({fmt::format("  {} {}", processes, processes == 1 ? "process" : "processes")});
-    }
-  } else {
-    left.push_back({"asking", Look::dim});
-  }
-  return justified(std::move(left), {{clock_text(scene.now)}}, columns, scene.glyphs);
+  const std::size_t taken = width_of(left) + width_of(state) + width_of(clock) + gaps;
+  const std::size_t room = std::max(least_address, columns - std::min(columns, taken));
+  left.push_back({"  " + (is_wide ? cut(clean(scene.address, scene.glyphs), room, scene.glyphs) : "Redis") + "  "});
+  left.insert(left.end(), state.begin(), state.end());
+  const std::size_t used = width_of(left) + width_of(clock) + 2;
+  if (scene.model.away_since() && columns >= used + least_reason)
+    left.push_back({cut(": " + clean(scene.model.error(), scene.glyphs), columns - used, scene.glyphs), Look::bad});
+  return justified(std::move(left), clock, columns, scene.glyphs);
 }
 
 std::string busy_text(const Scene& scene) {

@@ -79,7 +79,7 @@ Line tabs(const View& view, const Scene& scene, std::size_t columns) {
 // What the table leaves out, and in which order the rest is.
 std::string how_it_is_shown(const View& view, const Glyphs& glyphs) {
   std::string text;
-  if (!view.choice().filter.empty()) text += fmt::format("  filter \"{}\"", clean(view.choice().filter, glyphs));
+  if (!view.choice().filter.empty()) text = fmt::format("filter \"{}\"  ", clean(view.choice().filter, glyphs));
   return text;
 }
 

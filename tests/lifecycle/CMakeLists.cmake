@@ -23,6 +23,10 @@ foreach(test IN ITEMS kill dump)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 
+# The live view, in a terminal.
+brood_test(lifecycle/watch LINK brood_test_support TIMEOUT 300)
+add_dependencies(lifecycle_watch_test brood brood_examples)
+
 # Jobs that turn on their worker and its supervisor.
 include(${PROJECT_SOURCE_DIR}/packaging/cmake/BroodJobLibrary.cmake)
 brood_add_job_library(hostile_jobs ${CMAKE_CURRENT_LIST_DIR}/hostile_jobs.cpp)

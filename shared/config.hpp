@@ -36,7 +36,7 @@ struct CapsuleSettings {
   std::string name = "default";
   int concurrency = 1;
   QueueOrder queues = {};
-  bool follows_all_queues = false;  // queues is "*" alone: every queue that Redis knows, looked up while running
+  bool follows_all_queues = false;            // one is "*": every other queue that Redis knows, looked up while running
   std::optional<WorkerSettings> worker = {};  // its workers'; nullopt: as Config::worker
 };
 

@@ -23,8 +23,8 @@ class QueueOrder {
   QueueOrder() : QueueOrder(std::vector<Entry>{{"default", 0}}) {}
   explicit QueueOrder(std::vector<Entry> entries);
 
-  // "images" or "images,3"; the name "*" stands for every known queue and is kept as it is.  Throws
-  // std::invalid_argument for an empty or unsafe name or a weight that is no number from 0 to 1000.
+  // "images" or "images,3"; the name "*" stands for every known queue that no other entry names, and is kept as it is.
+  // Throws std::invalid_argument for an empty or unsafe name or a weight that is no number from 0 to 1000.
   static Entry parse(std::string_view text);
 
   Mode mode() const { return mode_; }

@@ -159,6 +159,7 @@ Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(ma
 int Scoreboard::slots() const { return slots_; }
 std::string Scoreboard::identity() const { return identity_; }
 std::atomic<std::int64_t>& Scoreboard::last_beat() { return header().last_beat; }
+std::atomic<std::uint32_t>& Scoreboard::queue_changes() { return header().queue_changes; }
 
 SlotRecord& Scoreboard::slot(int i) {
   if (i < 0 || i >= slots_) throw std::out_of_range("slot " + std::to_string(i) + " of the scoreboard");

@@ -170,7 +170,8 @@ class Scoreboard {
  public:
   struct Header {
     std::uint64_t magic;
-    std::uint32_t version, record_size, slots, pad;
+    std::uint32_t version, record_size, slots;
+    std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
     char identity[192];
     char instance[64];                    // what its operator calls the supervisor, where several run; empty: nothing
     std::atomic<std::int64_t> last_beat;  // steady nanoseconds of the supervisor's last heartbeat
@@ -200,6 +201,7 @@ class Scoreboard {
   std::string instance() const { return instance_; }
   void name_instance(const std::string& instance);
   std::atomic<std::int64_t>& last_beat();
+  std::atomic<std::uint32_t>& queue_changes();
   const std::string& path() const { return path_; }
   void remove_file();
 

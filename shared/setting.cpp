@@ -136,9 +136,9 @@ std::string check_no_nul(const Place& place, const std::string& text) {
 
 void set_queues(const Place& place, CapsuleSettings& capsule, std::vector<QueueOrder::Entry> entries) {
   if (entries.empty()) place.refuse("must name at least one queue");
-  const bool star = std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return entry.name == "*"; });
-  if (star && entries.size() > 1) place.refuse("\"*\" takes every known queue and must stand alone");
-  capsule.follows_all_queues = star;
+  const auto stars = std::count_if(entries.begin(), entries.end(), [](const auto& entry) { return entry.name == "*"; });
+  if (stars > 1) place.refuse("\"*\" takes every queue that no other entry names, and may stand there once");
+  capsule.follows_all_queues = stars > 0;
   capsule.queues = QueueOrder(std::move(entries));
 }
 

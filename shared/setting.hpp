@@ -39,7 +39,7 @@ std::string read_program(const Place& place, const std::string& word);  // absol
 std::string check_variable(const Place& place, const std::string& name);  // of the environment
 std::string check_no_nul(const Place& place, const std::string& text);
 
-// Gives `capsule` its queues; "*" must stand alone.
+// Gives `capsule` its queues; "*" may be one of them, once.
 void set_queues(const Place& place, CapsuleSettings& capsule, std::vector<QueueOrder::Entry> entries);
 
 }  // namespace brood::setting

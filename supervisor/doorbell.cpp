@@ -24,6 +24,7 @@ using Result = AsyncConnection::Result;
 namespace {
 
 constexpr auto look_interval = 100ms;
+constexpr int share_of_looks = 10;  // the time from one to the next is at least so many times what the first took
 // Each look wakes the supervisor, which costs more than the look itself: some 60 us.
 constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
 constexpr auto a_while = 10s;
@@ -37,7 +38,6 @@ constexpr auto connection_kept = 60s;  // when nobody needs it
 constexpr auto peek_again_after = 10s;
 constexpr auto look_at_type_again_after = 60s;
 constexpr auto between_reports = 60s;
-constexpr auto known_queues_last = 5s;
 
 // By weight, where there are any; then as listed.
 std::vector<std::string> by_priority(const QueueOrder& order) {
@@ -74,11 +74,9 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   Timer next;
   bool listening = false;
 
+  KnownQueues known;
   CapsuleQueues queues;
-  bool knows_all_queues = false;  // some capsule takes every queue
-  bool has_a_choice = false;      // some capsule has more than one
-  SteadyTime queues_known{};
-  bool asking_for_queues = false;
+  bool has_a_choice = false;  // some capsule has more than one
 
   IdleWatch watch;
   DoorbellPlan plan;
@@ -102,8 +100,6 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   void set_timer(SteadyTime now);
   bool wake_one(const std::string& queue);
 
-  void refresh_queues(const std::vector<IdleWorker>& idle, SteadyTime now);
-
   bool keep_peeking(const std::string& queue, const std::vector<IdleWorker>& idle, SteadyTime now);
   QueuePeek::Candidate candidate_for(const std::string& queue, const std::vector<IdleWorker>& idle) const;
   void answered(QueuePeek& peek, const QueuePeek::Answer& answer);
@@ -118,13 +114,11 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
 
 void Doorbell::State::read_capsules() {
   queues.clear();
-  knows_all_queues = has_a_choice = false;
+  has_a_choice = false;
   for (const CapsuleSettings& capsule : setup.capsules) {
-    knows_all_queues |= capsule.follows_all_queues;
     has_a_choice |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
-    queues.push_back(capsule.follows_all_queues ? std::vector<std::string>() : by_priority(capsule.queues));
+    queues.push_back(expand_queues(by_priority(capsule.queues), known));
   }
-  queues_known = {};
 }
 
 // ---- The rhythm
@@ -139,10 +133,9 @@ void Doorbell::State::tick() {
     plan = {};
     return next.start_in(look_interval);
   }
-  const bool queues_are_old = knows_all_queues && now - queues_known >= known_queues_last;
   const bool changed = watch.changed() || !plan_is_carried_out;
   if (changed) changed_at = now;
-  if (changed || queues_are_old)
+  if (changed)
     replan();
   else
     set_timer(now);
@@ -155,7 +148,6 @@ void Doorbell::State::replan() {
     for (const OccupiedSlot& slot : setup.slots()) slot.record->waits_outside.store(0);
   }
   const std::vector<IdleWorker> idle = watch.look();
-  refresh_queues(idle, now);
   if (now >= no_lists_until) no_lists.clear();
   plan = plan_doorbells(queues, idle, no_lists, now < peeks_refused_until ? 0 : most_doorbells);
   carry_out(idle, now);
@@ -213,34 +205,6 @@ bool Doorbell::State::wake_one(const std::string& queue) {
     }
   }
   return true;
-}
-
-// ---- Capsules that take every queue
-
-void Doorbell::State::refresh_queues(const std::vector<IdleWorker>& idle, SteadyTime now) {
-  const bool needed = std::any_of(idle.begin(), idle.end(), [&](const IdleWorker& worker) {
-    const auto capsule = static_cast<std::size_t>(worker.capsule);
-    return capsule < setup.capsules.size() && setup.capsules[capsule].follows_all_queues;
-  });
-  if (!needed || asking_for_queues || (queues_known != SteadyTime{} && now - queues_known < known_queues_last)) return;
-  asking_for_queues = true;
-  redis.send({"SMEMBERS", keys::queues}, deadline, [weak = weak_from_this()](const Result& result) {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->asking_for_queues = false;
-    self->queues_known = steady_now();
-    if (!self->listening || !result.ok() || !result.reply.view().is_array()) return;
-    const ReplyView members = result.reply.view();
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (!members[i].text().empty()) names.emplace_back(members[i].text());
-    }
-    std::sort(names.begin(), names.end());
-    for (std::size_t i = 0; i < self->queues.size(); ++i) {
-      if (self->setup.capsules[i].follows_all_queues) self->queues[i] = names;
-    }
-    self->replan();
-  });
 }
 
 // ---- Peeks
@@ -353,15 +317,19 @@ void Doorbell::State::look_at(const std::vector<std::string>& wanted) {
     calls.push_back(queue_sizes(asked.back()));
   }
   looking = true;
-  next_look = steady_now() + look_interval;
-  send_scripts(redis, std::move(calls), deadline, [weak = weak_from_this(), asked](const std::vector<Result>& results) {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->looking = false;
-    if (!self->listening) return;
-    self->read_look(asked, results);
-    self->replan();
-  });
+  const SteadyTime begun = steady_now();
+  send_scripts(redis, std::move(calls), deadline,
+               [weak = weak_from_this(), asked, begun](const std::vector<Result>& results) {
+                 const auto self = weak.lock();
+                 if (!self) return;
+                 self->looking = false;
+                 // So that thousands of queues keep neither Redis nor us busy.
+                 self->next_look =
+                     begun + std::max<std::chrono::nanoseconds>(look_interval, share_of_looks * (steady_now() - begun));
+                 if (!self->listening) return;
+                 self->read_look(asked, results);
+                 self->replan();
+               });
 }
 
 void Doorbell::State::read_look(const std::vector<std::vector<std::string>>& asked,
@@ -397,6 +365,12 @@ void Doorbell::set_capsules(std::vector<CapsuleSettings> capsules) {
   state_->setup.capsules = std::move(capsules);
   state_->read_capsules();
   state_->watch.forget();
+  state_->replan();
+}
+
+void Doorbell::know(const KnownQueues& known) {
+  state_->known = known;
+  state_->read_capsules();
   state_->replan();
 }
 

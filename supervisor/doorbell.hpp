@@ -6,6 +6,7 @@
 
 #include "shared/config.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "shared/store/known_queues.hpp"
 #include "supervisor/doorbell_plan.hpp"
 #include "supervisor/event_loop.hpp"
 
@@ -41,6 +42,9 @@ class Doorbell {
 
   // From now on the slots' capsules are these.
   void set_capsules(std::vector<CapsuleSettings> capsules);
+
+  // What Redis says of the queues: those that capsules of all queues take, and those that nobody rings for.
+  void know(const KnownQueues& known);
 
   // Rings nobody any more, and closes its connections.
   void stop();

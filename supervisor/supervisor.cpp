@@ -99,6 +99,13 @@ Supervisor::Supervisor(Setup setup)
                  .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); },
                  .wake = [this](int slot) { pool_.wake(slot); },
                  .may_let_go = [this] { return unblocking_.allowed(); }}),
+      queue_watch_(loop_, redis_.connection(),
+                   {.somebody_is_idle = [this] { return pool_.busy() < pool_.ready(); },
+                    .changed =
+                        [this](const KnownQueues& known, bool others_are_paused) {
+                          pool_.note_queues_changed(others_are_paused);
+                          doorbell_.know(known);
+                        }}),
       batch_watch_(loop_, redis_.connection(), identity_.name, [this] { return pool_.occupied_slots(); }),
       scheduler_(loop_, redis_.connection(), scheduler_settings()),
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
@@ -134,7 +141,7 @@ Supervisor::Supervisor(Setup setup)
                     [this] {
                       if (pool_.was_ready()) service_.reloading();
                     },
-                .capsules_changed = [this] { doorbell_.set_capsules(pool_.capsules()); },
+                .capsules_changed = [this] { note_capsules(); },
                 .adopted = [this](const Generation& generation) { adopt(generation); },
                 .ended =
                     [this] {
@@ -185,6 +192,7 @@ int Supervisor::run() {
   log::info(
       took_over_ ? "supervisor_took_over" : "supervisor_started",
       {{"identity", identity_.name}, {"workers", pool_.size()}, {"redis", redis_.describe()}, {"version", version}});
+  note_capsules();
   redis_.open();
   if (took_over_ && phase_ == Phase::running) restart_.restart(std::nullopt);
   pool_.fill_vacant_places();
@@ -271,6 +279,7 @@ void Supervisor::order(Order order) {
   if (phase_ != Phase::quiet) upgrade_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   scheduler_.stop();
   doorbell_.stop();
+  queue_watch_.stop();
   switch (phase_) {
     case Phase::running:
       break;
@@ -389,6 +398,13 @@ void Supervisor::note_failed_start(int place) {
   fail(EX_CONFIG);
 }
 
+void Supervisor::note_capsules() {
+  const std::vector<CapsuleSettings> capsules = pool_.capsules();
+  queue_watch_.follow_names(std::any_of(capsules.begin(), capsules.end(),
+                                        [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
+  doorbell_.set_capsules(capsules);
+}
+
 void Supervisor::fail(int exit_code) {
   exit_code_ = exit_code;
   order(Order::stop);
@@ -454,6 +470,7 @@ void Supervisor::redis_is_usable() {
   if (phase_ == Phase::running) {
     scheduler_.look();
     doorbell_.listen();
+    queue_watch_.look();
   }
   pruning_.start();
   orphan_watch_.look();

@@ -25,6 +25,7 @@
 #include "supervisor/orphan_watch.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/process_pruning.hpp"
+#include "supervisor/queue_watch.hpp"
 #include "supervisor/recovery.hpp"
 #include "supervisor/redis_link.hpp"
 #include "supervisor/rolling_restart.hpp"
@@ -85,6 +86,7 @@ class Supervisor {
   void look_whether_all_is_ready();
   void note_end(WorkerPool::Reaped reaped);
   void note_failed_start(int place);
+  void note_capsules();
   void report_status();
   void fail(int exit_code);
 
@@ -113,6 +115,7 @@ class Supervisor {
   RedisLink redis_;
   Unblocking unblocking_;
   Doorbell doorbell_;
+  QueueWatch queue_watch_;
   BatchWatch batch_watch_;
   Scheduler scheduler_;
   Heartbeat heartbeat_;

@@ -92,6 +92,7 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
                     .output_token = output.token,
                     .record = &record,
                     .last_beat = &scoreboard_.last_beat(),
+                    .queue_changes = &scoreboard_.queue_changes(),
                     .supervisor = getpid(),
                     .usage = &scoreboard_.usage(),
                     .in_memory_cgroup = memory_cgroup_.has_value()};
@@ -203,6 +204,13 @@ void WorkerPool::tell(int slot, std::uint32_t flags) {
   const char byte = static_cast<char>(ControlByte::look_at_flags);
   ::send(lines(slot).control.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   setup_.let_go(scoreboard_.slot(slot));
+}
+
+void WorkerPool::note_queues_changed(bool to_all) {
+  scoreboard_.queue_changes().fetch_add(1);
+  for (const OccupiedSlot& one : to_all ? fetching_slots() : std::vector<OccupiedSlot>()) {
+    if (one.record->current.load() < 0) wake(one.slot);
+  }
 }
 
 void WorkerPool::kill_all() {

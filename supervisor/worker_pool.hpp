@@ -139,6 +139,9 @@ class WorkerPool {
   // "<slot>.<incarnation>" of everything that may still hold jobs.
   std::set<std::string> living_fields() const;
   std::atomic<std::int64_t>& last_beat() { return scoreboard_.last_beat(); }
+  // Other queues are known, or others paused: each worker looks for itself before its next fetch.  With `to_all` those
+  // that wait for a job do so at once.
+  void note_queues_changed(bool to_all);
   void remove_scoreboard() { scoreboard_.remove_file(); }
 
  private:

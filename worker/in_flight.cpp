@@ -7,6 +7,7 @@
 #include "shared/log.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/queue_sizes.hpp"
 #include "shared/store/recovery.hpp"
 
 namespace brood {
@@ -22,6 +23,9 @@ constexpr auto report_interval = 60s;
 // How long one BLMOVE waits, and how much longer its reply may take.
 constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see redis/socket.cpp
 constexpr auto reply_slack = 5s;
+constexpr auto longest_look = 10s;
+
+constexpr std::size_t few_queues = 2 * max_queues_asked;
 
 }  // namespace
 
@@ -102,6 +106,32 @@ const InFlight::Batch& InFlight::settle_and_fetch(const std::vector<Outcome>& ou
     unsettled = &none;
   } while (!registered_ || (batch_.entries.empty() && want > 0 && asked < draw.size()));
   return batch_;
+}
+
+std::vector<std::string> InFlight::which_hold_jobs(std::vector<std::string> queues) {
+  if (queues.size() <= few_queues) return queues;
+  std::vector<std::vector<std::string>> asked;
+  std::vector<Command> commands;
+  for (std::size_t i = 0; i < queues.size(); i += max_queues_sized) {
+    const std::size_t end = std::min(queues.size(), i + max_queues_sized);
+    asked.emplace_back(queues.begin() + static_cast<std::ptrdiff_t>(i),
+                       queues.begin() + static_cast<std::ptrdiff_t>(end));
+    const ScriptCall call = queue_sizes(asked.back());
+    commands.push_back(sizes_are_known_ ? call.evalsha() : call.eval());
+  }
+  try {
+    const std::vector<Reply> replies = redis_.call_patiently(commands, {.longest = longest_look});
+    std::vector<std::string> filled;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      sizes_are_known_ = replies[i].view().error().empty();
+      if (!sizes_are_known_) return queues;
+      for (const QueueSizes::Filled& one : read_queue_sizes(asked[i], replies[i].view()).filled)
+        filled.push_back(one.queue);
+    }
+    return filled;
+  } catch (const ConnectionLost&) {  // the settle that follows finds it away too
+    return {};
+  }
 }
 
 Settled InFlight::settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,

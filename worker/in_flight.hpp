@@ -58,6 +58,10 @@ class InFlight {
   const Batch& settle_and_fetch(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
                                 const std::string& wait_queue = "");
 
+  // Those of many queues that hold jobs now, in the same order, for one round trip; a few, or all where Redis does not
+  // tell, are returned unasked.
+  std::vector<std::string> which_hold_jobs(std::vector<std::string> queues);
+
   const Batch& batch() const { return batch_; }
 
   // What came of waiting.
@@ -106,6 +110,7 @@ class InFlight {
   std::uint64_t number_ = 0;
   bool registered_ = false;
   bool fetch_is_known_ = true;                      // to Redis, the script behind a wait
+  bool sizes_are_known_ = true;                     // and that of queues' sizes
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
   std::uint64_t client_id_ = 0, client_id_of_ = 0;  // and of which connection
   SteadyTime skipped_reported_{};

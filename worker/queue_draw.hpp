@@ -1,36 +1,54 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
 #include "shared/config.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/store/known_queues.hpp"
 
 namespace brood {
 
-// The order in which each fetch of a worker asks its capsule's queues.  A capsule of queue "*" asks every queue that
-// Redis knows, shuffled, and looks every few seconds which those are.
+// The order in which each fetch of a worker asks its capsule's queues: as QueueOrder draws it, with all the other
+// queues that Redis knows, shuffled, in the place of "*", and without those that are paused.  What Redis knows is read
+// anew whenever the supervisor has seen it change.
 class QueueDraw {
  public:
-  QueueDraw(const CapsuleSettings& capsule, Channel& redis);
-  std::vector<std::string> next();
+  // `changes` is a number that is another one then; nullptr: it never is.
+  QueueDraw(const CapsuleSettings& capsule, Channel& redis, const std::atomic<std::uint32_t>* changes);
+
+  // Draws for one fetch.
+  void begin();
+  // The next `most` queues of the draw, none twice; fewer when it ends.  The price is that of those alone.
+  std::vector<std::string> take(std::size_t most);
+  bool is_over() const;
+
   bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
+  // Something has changed since the last draw.
+  bool is_stale() const { return changes_ && changes_->load() != seen_; }
 
   // The queue that the capsule's worker `number` (0: the first) waits on when it is idle: they spread over all of them,
-  // the first on the first.  Empty: no queue is known.
+  // the first on the first.  Empty: no queue is known that is not paused.
   std::string wait_queue(int number) const;
 
  private:
-  void look_for_queues();
+  void look();
 
   const CapsuleSettings& capsule_;
   Channel& redis_;
-  const std::vector<std::string> names_;
+  const std::atomic<std::uint32_t>* const changes_;
   std::mt19937_64 random_;
-  std::vector<std::string> known_, sorted_;  // of a capsule that asks them all
-  SteadyTime looked_{};
+  std::uint32_t seen_ = 0;
+  bool looked_ = false;
+  KnownQueues known_;
+  std::vector<std::string> waits_;   // what idle workers spread over
+  std::vector<std::string> others_;  // those that "*" stands for, in no order
+
+  std::vector<std::string> order_;            // of this draw, with "*"
+  std::size_t taken_ = 0, others_taken_ = 0;  // of the two
 };
 
 }  // namespace brood

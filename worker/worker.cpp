@@ -25,6 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::size_t all = static_cast<std::size_t>(-1);
 constexpr auto quiet_wait = 1000ms;
 constexpr auto idle_poll = 2s;            // outside of Redis: the supervisor looks and wakes us
 constexpr auto ask_to_wait_again = 10s;   // it may by then
@@ -42,7 +43,7 @@ class Worker {
         slot_(*seat.record),
         performer_(config, seat, slot_, control_),
         redis_(address, {}, "brood-worker-" + std::to_string(seat.slot)),
-        draw_(config.capsules.at(static_cast<std::size_t>(seat.capsule)), redis_),
+        draw_(config.capsules.at(static_cast<std::size_t>(seat.capsule)), redis_, seat.queue_changes),
         in_flight_(redis_, slot_,
                    {.identity = identity.name,
                     .identity_record = identity.record(),
@@ -90,10 +91,13 @@ class Worker {
   }
 
   void fetch(int want) {
-    const std::vector<std::string> draw = draw_.next();
-    in_flight_.settle_and_fetch(take_outcomes(), draw, want,
-                                may_wait() && want > 0 ? draw_.wait_queue(seat_.number) : "");
+    draw_.begin();
+    const std::vector<std::string> first = draw_.take(max_queues_asked);
+    const std::string wait_queue = may_wait() && want > 0 ? draw_.wait_queue(seat_.number) : "";
+    in_flight_.settle_and_fetch(take_outcomes(), first, want, draw_.is_over() ? wait_queue : "");
     unsettled_ = false;
+    if (want > 0 && !draw_.is_over() && in_flight_.batch().entries.empty())
+      in_flight_.settle_and_fetch({}, in_flight_.which_hold_jobs(draw_.take(all)), want, wait_queue);
     say_whether_batching();
   }
 
@@ -127,7 +131,8 @@ class Worker {
 
   // None where a job can only come from the queue waited on.
   std::vector<std::string> other_queues() {
-    std::vector<std::string> draw = draw_.next();
+    draw_.begin();
+    std::vector<std::string> draw = draw_.take(max_queues_asked_after_wait + 1);
     if (draw.size() == 1 && draw.front() == in_flight_.batch().queue) draw.clear();
     return draw;
   }
@@ -139,7 +144,7 @@ class Worker {
 
   // Somebody wants us while we wait in Redis: whoever it is has Redis let us go as well.
   std::optional<std::chrono::milliseconds> woken() {
-    if (!control_.wait(0ms) && !control_.told_to_quiet()) return std::nullopt;
+    if (!control_.wait(0ms) && !control_.told_to_quiet() && !draw_.is_stale()) return std::nullopt;
     return time_to_unblock;
   }
 

@@ -311,18 +311,34 @@ BOOST_FIXTURE_TEST_CASE(nor_does_one_among_many, Listening) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_capsule_of_every_queue_hears_of_those_that_redis_knows, Listening) {
-  redis.command({"SADD", "queues", "a", "b"});
   add_idle_worker("a");
-  CapsuleSettings all;
+  CapsuleSettings all = capsule_of({"a", "*"});
   all.follows_all_queues = true;
   listen(all);
+  doorbell->know({.names = {"a", "b"}, .paused = {}});
   push("b", "job");
   BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
   redis.command({"DEL", "queue:b"});
   woken.clear();
-  redis.command({"SADD", "queues", "new"});
+  doorbell->know({.names = {"a", "b", "new"}, .paused = {}});
   push("new", "job");
-  BOOST_TEST(run_until([&] { return !woken.empty(); }, 7s));
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+}
+
+BOOST_FIXTURE_TEST_CASE(nobody_is_rung_for_a_paused_queue_until_it_is_no_longer_paused, Listening) {
+  add_idle_worker("a");
+  listen(capsule_of({"a", "b", "c"}));
+  doorbell->know({.names = {}, .paused = {"b"}});
+  push("b", "job");
+  run_for(300ms);
+  BOOST_TEST(woken.empty());
+  push("c", "job");
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
+  redis.command({"DEL", "queue:c"});
+  run_for(300ms);
+  woken.clear();
+  doorbell->know({});
+  BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
 }
 
 BOOST_FIXTURE_TEST_CASE(once_stopped_it_rings_nobody_and_has_no_connection, Listening) {

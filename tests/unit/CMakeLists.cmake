@@ -56,6 +56,7 @@ set_target_properties(unit_crash_handler_test PROPERTIES ENABLE_EXPORTS ON)  # d
 brood_test(unit/phase LINK brood_supervisor)
 brood_test(unit/roll LINK brood_supervisor)
 brood_test(unit/serial_turns LINK brood_supervisor)
+brood_test(unit/known_queues LINK brood_store)
 brood_test(unit/overdue LINK brood_supervisor)
 brood_test(unit/doorbell_plan LINK brood_supervisor)
 brood_test(unit/batch_watch LINK brood_supervisor)

@@ -268,13 +268,18 @@ BOOST_AUTO_TEST_CASE(queues_are_names_pairs_or_names_with_a_comma_and_a_weight) 
   BOOST_TEST(load("queues = ['critical,3', ['default', 0]]").capsules[0].queues.weights().at("default") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_star_alone_follows_every_known_queue) {
+BOOST_AUTO_TEST_CASE(a_star_follows_every_known_queue_alone_or_among_others) {
   const CapsuleSettings capsule = load("queues = ['*']").capsules[0];
   BOOST_TEST(capsule.follows_all_queues);
   BOOST_TEST(capsule.queues.names() == std::vector<std::string>{"*"}, boost::test_tools::per_element());
   BOOST_TEST(!load("queues = ['star']").capsules[0].follows_all_queues);
-  BOOST_TEST(complaint("queues = ['critical', '*']") ==
-             "1: queues: \"*\" takes every known queue and must stand alone");
+  const CapsuleSettings mixed = load("queues = ['critical', '*', 'low']").capsules[0];
+  BOOST_TEST(mixed.follows_all_queues);
+  BOOST_TEST(mixed.queues.names() == (std::vector<std::string>{"critical", "*", "low"}),
+             boost::test_tools::per_element());
+  BOOST_CHECK(load("queues = ['critical,3', '*,1']").capsules[0].queues.mode() == QueueOrder::Mode::weighted);
+  BOOST_TEST(complaint("queues = ['*', 'a', '*']") ==
+             "1: queues: \"*\" takes every queue that no other entry names, and may stand there once");
 }
 
 BOOST_AUTO_TEST_CASE(a_relative_job_library_is_found_from_the_working_directory) {
@@ -469,7 +474,8 @@ BOOST_AUTO_TEST_CASE(the_command_line_wins_over_the_file) {
 
 BOOST_AUTO_TEST_CASE(a_wrong_value_of_the_command_line_is_named_by_its_flag) {
   BOOST_TEST(complaint_about({.concurrency = 0}) == "--concurrency: must be between 1 and 10000, not 0");
-  BOOST_TEST(complaint_about({.queues = {"*", "a"}}) == "--queue: \"*\" takes every known queue and must stand alone");
+  BOOST_TEST(complaint_about({.queues = {"*", "*"}}) ==
+             "--queue: \"*\" takes every queue that no other entry names, and may stand there once");
   BOOST_TEST(complaint_about({.require = {""}}) == "--require: must not be empty");
   BOOST_TEST(complaint_about({.shutdown_timeout = "soon"}) ==
              "--timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"soon\"");

@@ -1,0 +1,184 @@
+#define BOOST_TEST_MODULE pausing
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A brood with a ledger for each queue.
+struct Site {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  BroodProcess brood;
+  int pushed = 0;
+
+  explicit Site(BroodOptions options) : brood(redis, std::move(options)) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  }
+  Ledger ledger(const std::string& queue) const { return Ledger(directory / queue); }
+  void push(const std::string& queue, int jobs = 1, int milliseconds = 0) {
+    std::vector<std::string> payloads;
+    for (int i = 0; i < jobs; ++i) {
+      ++pushed;
+      payloads.push_back(payload_text(
+          "Ledger",
+          "[\"" + ledger(queue).path() + "\",\"" + std::to_string(pushed) + "\"," + std::to_string(milliseconds) + "]",
+          pushed));
+    }
+    enqueue(redis, payloads, queue);
+  }
+  std::size_t begun(const std::string& queue) const { return ledger(queue).runs().size(); }
+  // The supervisor says so once every worker can know it.
+  void pause(const std::string& queue) {
+    const std::size_t before = times_logged(brood, "queues_paused");
+    redis.command({"SADD", "paused", queue});
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return times_logged(brood, "queues_paused") > before; }), brood.log_tail());
+  }
+  void unpause(const std::string& queue) { redis.command({"SREM", "paused", queue}); }
+  // Workers that wait on it in Redis.
+  int waiters() {
+    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
+    int count = 0;
+    for (auto at = clients.find("name=brood-worker"); at != std::string::npos;
+         at = clients.find("name=brood-worker", at + 1)) {
+      count += clients.substr(at, clients.find('\n', at) - at).find("cmd=blmove") != std::string::npos;
+    }
+    return count;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(nobody_fetches_from_a_paused_queue_and_everybody_does_when_it_is_no_longer_paused) {
+  Site site({.workers = 2, .queues = {"one", "two"}});
+  BOOST_REQUIRE(eventually([&] { return site.waiters() == 2; }));
+  site.pause("one");
+  // Also those who waited on it are gone from there: one that stayed would have the job at once.
+  BOOST_REQUIRE(eventually([&] { return site.waiters() >= 1; }));
+  site.push("two", 20);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return site.begun("two") == 20; }), site.brood.log_tail());
+  site.push("one", 3);
+  for (int round = 0; round < 5; ++round) {
+    site.push("two", 20, 5);
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return site.begun("two") == 20 + 20 * (round + 1U); }),
+                          site.brood.log_tail());
+  }
+  BOOST_TEST(site.begun("one") == 0U);
+  BOOST_TEST(site.redis.size_of("queue:one") == 3U);
+
+  site.unpause("one");
+  BOOST_TEST(eventually([&] { return site.begun("one") == 3; }), site.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_busy_worker_leaves_a_paused_queue_and_finishes_the_job_in_hand) {
+  Site site({.workers = 1, .queues = {"one", "two"}});
+  site.push("one", 400, 10);
+  site.push("two", 1);
+  BOOST_REQUIRE(eventually([&] { return site.begun("one") > 10; }));
+  site.pause("one");
+  BOOST_TEST(eventually([&] { return site.begun("two") == 1; }), site.brood.log_tail());
+  BOOST_TEST(site.redis.size_of("queue:one") > 100U);
+  BOOST_TEST(eventually([&] { return jobs_in_flight(site.redis) == 0; }));
+  for (const Ledger::Run& run : site.ledger("one").runs()) BOOST_TEST(run.ended.has_value());
+  BOOST_TEST(site.begun("one") + site.redis.size_of("queue:one") == 400U);
+
+  site.unpause("one");
+  BOOST_TEST(eventually([&] { return site.ledger("one").has_done(400); }, 30s), site.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(with_all_queues_paused_workers_idle) {
+  Site site({.workers = 2, .queues = {"one"}});
+  BOOST_REQUIRE(eventually([&] { return site.waiters() == 2; }));
+  site.pause("one");
+  BOOST_REQUIRE(eventually([&] { return site.waiters() == 0; }));
+  site.push("one", 5);
+  const auto commands = [&] {
+    const std::string stats(site.redis.command({"INFO", "stats"}).view().text());
+    return std::stol(stats.substr(stats.find("total_commands_processed:") + 25));
+  };
+  const long before = commands();
+  const auto asked = std::chrono::steady_clock::now();
+  BOOST_REQUIRE(eventually([&] { return std::chrono::steady_clock::now() - asked > 3s; }));
+  // Two workers look every two seconds, the supervisor a few times a second; a busy loop would be thousands.
+  BOOST_TEST(commands() - before < 200);
+  BOOST_TEST(site.begun("one") == 0U);
+
+  site.unpause("one");
+  BOOST_TEST(eventually([&] { return site.begun("one") == 5; }), site.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(due_jobs_go_to_a_paused_queue_and_stay_there) {
+  Site site({.workers = 1, .queues = {"one"}, .config = "poll_interval = \"50ms\"\n"});
+  site.pause("one");
+  const std::string args = "[\"" + site.ledger("one").path() + "\",\"0\",0]";
+  site.redis.command({"ZADD", "schedule", "1", payload_text("Ledger", args, 1, R"("queue":"one")")});
+  BOOST_TEST(eventually([&] { return site.redis.size_of("queue:one") == 1; }), site.brood.log_tail());
+  BOOST_TEST(site.begun("one") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_pause_holds_through_restarts_of_workers_supervisor_and_redis) {
+  Site site({.workers = 2, .queues = {"one", "two"}});
+  site.pause("one");
+  site.push("one", 3);
+  BOOST_TEST(run_brood({"restart"}, site.brood.environment()).status == 0);
+  BOOST_TEST(run_brood({"upgrade"}, site.brood.environment()).status == 0, site.brood.log_tail());
+  site.push("two", 50, 1);
+  BOOST_TEST(eventually([&] { return site.begun("two") == 50; }, 20s), site.brood.log_tail());
+  site.brood.kill9();
+  site.brood.start();
+  site.push("two", 50, 1);
+  BOOST_TEST(eventually([&] { return site.begun("two") == 100; }, 20s), site.brood.log_tail());
+  BOOST_TEST(site.begun("one") == 0U);
+  BOOST_TEST(site.redis.size_of("queue:one") == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_set_that_is_none_pauses_nothing_and_is_said_once) {
+  Site site({.workers = 1, .queues = {"one"}});
+  site.pause("one");
+  site.push("one", 2);
+  site.redis.command({"SET", "paused", "one"});
+  BOOST_TEST(eventually([&] { return site.begun("one") == 2; }), site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return times_logged(site.brood, "pauses_unknown") == 1; }), site.brood.log_tail());
+  site.push("one", 2);
+  BOOST_TEST(eventually([&] { return site.begun("one") == 4; }), site.brood.log_tail());
+  BOOST_TEST(times_logged(site.brood, "pauses_unknown") == 1U, site.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_star_takes_all_queues_but_the_paused_ones_and_those_named_before_it_come_first) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  redis.command({"SADD", "paused", "paused"});
+  redis.command({"SADD", "queues", "not a <safe> name"});
+  long number = 0;
+  for (const char* queue : {"last", "a", "b", "paused", "first"}) {
+    std::vector<std::string> payloads;
+    for (int i = 0; i < 20; ++i)
+      payloads.push_back(payload_text(
+          "Ledger", "[\"" + ledger.path() + "\",\"" + std::string(queue) + "-" + std::to_string(i) + "\",0]",
+          ++number));
+    enqueue(redis, payloads, queue);
+  }
+  const BroodProcess brood(redis, {.workers = 1, .config = "queues = [\"first\", \"*\", \"last\"]\n"});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(80); }, 20s), brood.log_tail());
+
+  std::string order;
+  for (const Ledger::Run& run : ledger.runs()) {
+    const std::string queue = run.id.substr(0, run.id.find('-'));
+    order += queue == "first" ? 'f' : queue == "last" ? 'l' : '*';
+  }
+  BOOST_TEST(order == std::string(20, 'f') + std::string(40, '*') + std::string(20, 'l'));
+  BOOST_TEST(redis.size_of("queue:paused") == 20U);
+  BOOST_TEST(eventually([&] { return times_logged(brood, "queues_left_out") == 1; }), brood.log_tail());
+}

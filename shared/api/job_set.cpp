@@ -14,7 +14,7 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t scanned_at_once = 500;
+constexpr std::size_t scanned_at_once = 250;  // half a millisecond of Redis
 
 // `text` for a pattern that takes it as it is.
 std::string escape_pattern(std::string_view text) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "shared/api/api_state.hpp"
 #include "shared/api/page_size.hpp"
@@ -14,6 +15,24 @@ namespace {
 // How many jobs may join a queue between the reading of a page and the removal of what is unwanted in it, without that
 // these are missed.
 constexpr std::size_t slack = 1000;
+constexpr auto longest_batch = std::chrono::milliseconds(50);
+
+// In calls of bounded length; answers how many were removed.
+std::size_t remove_all(detail::ApiState& state, const std::string& queue, std::vector<QueuedJob> jobs) {
+  std::size_t removed = 0;
+  // From the tail's side: what goes there does not move what is nearer to the head.
+  while (!jobs.empty()) {
+    const std::size_t first = jobs.size() > max_jobs_removed ? jobs.size() - max_jobs_removed : 0;
+    const std::vector<QueuedJob> some(std::make_move_iterator(jobs.begin() + static_cast<std::ptrdiff_t>(first)),
+                                      std::make_move_iterator(jobs.end()));
+    const Removed answer = state.converse(
+        [&](ClientConnection& redis) { return read_removed(redis.run(remove_jobs(queue, some, slack)).view()); });
+    removed += answer.removed;
+    jobs.resize(first);
+    jobs.insert(jobs.end(), some.end() - static_cast<std::ptrdiff_t>(std::min(answer.unseen, some.size())), some.end());
+  }
+  return removed;
+}
 
 // The queue's name counts, whatever the payload says: as in Sidekiq, and as for whoever fetches it.
 JobRecord read_job(std::string payload, const std::string& queue) {
@@ -92,33 +111,35 @@ BulkResult Queue::remove_if(const std::function<bool(const JobRecord&)>& wanted,
   BulkResult result;
   const std::size_t total = size();
   QueuePosition position;
-  for (PageSize page_size(250);;) {
-    const QueuePage page = state_->converse([&](ClientConnection& redis) {
+  std::vector<QueuedJob> batch;
+  SteadyTime oldest{};  // when the first of them was read
+  const auto remove_batch = [&] {
+    const std::size_t removed = remove_all(*state_, name_, std::exchange(batch, {}));
+    result.done += removed;
+    position.behind -= std::min(removed, position.behind);
+    if (position.size) *position.size -= std::min(removed, *position.size);
+  };
+  for (PageSize page_size(250); !result.stopped;) {
+    QueuePage page = state_->converse([&](ClientConnection& redis) {
       return read_queue_page(redis.run(queue_page(name_, position, page_size.next())).view());
     });
-    if (page.payloads.empty()) return result;
-    page_size.saw(page.payloads.size(), bytes_of(page.payloads));
-
-    std::vector<QueuedJob> unwanted;
-    for (std::size_t i = 0; i < page.payloads.size(); ++i) {
-      if (!wanted || wanted(read_job(page.payloads[i], name_))) unwanted.push_back({page.first + i, page.payloads[i]});
+    if (page.payloads.empty()) break;
+    const std::size_t count = page.payloads.size();
+    page_size.saw(count, bytes_of(page.payloads));
+    position = {page.first + count, page.size};
+    for (std::size_t i = 0; i < count; ++i) {
+      if (wanted && !wanted(read_job(page.payloads[i], name_))) continue;
+      if (batch.empty()) oldest = steady_now();
+      batch.push_back({page.first + i, std::move(page.payloads[i])});
+      ++result.wanted;
     }
-    std::size_t removed = 0;
-    if (!unwanted.empty()) {
-      removed = state_->converse([&](ClientConnection& redis) {
-        return static_cast<std::size_t>(redis.run(remove_jobs(name_, unwanted, slack)).view().integer());
-      });
-    }
-    result.looked_at += page.payloads.size();
-    result.wanted += unwanted.size();
-    result.done += removed;
-    result.gone += unwanted.size() - removed;
-    position = {page.first + page.payloads.size() - removed, page.size - removed};
-    if (progress && !progress(result.looked_at, total)) {
-      result.stopped = true;
-      return result;
-    }
+    result.looked_at += count;
+    if (batch.size() >= max_jobs_removed || (!batch.empty() && steady_now() - oldest > longest_batch)) remove_batch();
+    result.stopped = progress && !progress(result.looked_at, total);
   }
+  remove_batch();
+  result.gone = result.wanted - result.done;
+  return result;
 }
 
 void Queue::clear() {

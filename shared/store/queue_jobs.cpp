@@ -21,9 +21,13 @@ ScriptCall remove_jobs(std::string_view queue, const std::vector<QueuedJob>& job
   ScriptCall call{&scripts::remove_jobs, {keys::queue(queue)}, {std::to_string(slack)}};
   for (const QueuedJob& job : jobs) {
     call.args.push_back(std::to_string(job.position));
-    call.args.emplace_back(job.payload);
+    call.args.push_back(job.payload);
   }
   return call;
+}
+
+Removed read_removed(ReplyView reply) {
+  return {static_cast<std::size_t>(reply[0].integer()), static_cast<std::size_t>(reply[1].integer())};
 }
 
 }  // namespace brood

@@ -29,11 +29,20 @@ QueuePage read_queue_page(ReplyView reply);
 
 struct QueuedJob {
   std::size_t position;  // from the head, as read
-  std::string_view payload;
+  std::string payload;
 };
 
-// Removes jobs of one page; answers how many.  Those that have moved by more than `slack` places since, because as many
-// have joined the queue, are not found.
+// Redis looks for what it removes from an end of the list: so many go with one search.
+inline constexpr std::size_t max_jobs_removed = 100;
+
+// Removes jobs of a queue, up to max_jobs_removed, the head's side first.  Those that have moved by more than `slack`
+// places since, because as many have joined the queue, are not found.
 ScriptCall remove_jobs(std::string_view queue, const std::vector<QueuedJob>& jobs, std::size_t slack);
+
+struct Removed {
+  std::size_t removed = 0;
+  std::size_t unseen = 0;  // so many of the last were not looked at, and wait for another call
+};
+Removed read_removed(ReplyView reply);
 
 }  // namespace brood

@@ -5,13 +5,17 @@ if(BROOD_RUBY)
                   RESULT_VARIABLE ruby_lacks OUTPUT_QUIET ERROR_QUIET)
 endif()
 if(BROOD_RUBY AND ruby_lacks EQUAL 0)
-  foreach(test IN ITEMS client data_api mixed_fleet web_ui)
+  foreach(test IN ITEMS api_bytes client data_api mixed_fleet web_ui)
     add_test(NAME compatibility_${test} COMMAND ${BROOD_RUBY} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.rb)
     set_tests_properties(compatibility_${test} PROPERTIES TIMEOUT 300 ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR}")
   endforeach()
 else()
   message(STATUS "Left out: the compatibility tests, which need Ruby with sidekiq, rack and minitest")
 endif()
+
+# The same operations by brood's data API, for a comparison of what they leave.
+add_executable(api_operation ${CMAKE_CURRENT_LIST_DIR}/api_operation.cpp)
+target_link_libraries(api_operation PRIVATE brood_client)
 
 # The installed headers and package, as somebody else's project meets them.
 add_test(NAME compatibility_headers COMMAND ${CMAKE_CURRENT_LIST_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR})

@@ -79,6 +79,12 @@ class PrivateRedis
     Sidekiq.logger.level = Logger::ERROR
   end
 
+  # A command's plain reply; an error is raised.
+  def command(*words)
+    @connection ||= SIDEKIQ < 7 ? Redis.new(url: url) : RedisClient.config(url: url, protocol: 2).new_client
+    SIDEKIQ < 7 ? @connection.call(words) : @connection.call(*words)
+  end
+
   def stop
     @server.stop
     FileUtils.remove_entry(directory)

@@ -1,3 +1,4 @@
+#include <brood/api.hpp>
 #include <brood/client.hpp>
 #include <cstdio>
 
@@ -13,6 +14,13 @@ int main(int argc, char** argv) {
     client.enqueue_at(std::chrono::system_clock::now() + 1h, ResizeImage{.path = "cow.png", .width = 80});
     client.enqueue_bulk(std::vector<ResizeImage>{{.path = "a.png"}, {.path = "b.png"}});
     client.push({.job_class = "Ruby::Job", .args = R"(["any", 1])"});
+
+    brood::Api api{argv[1]};
+    std::printf("%zu wait in images\n", api.queue("images").size());
+    api.scheduled().scan("dog.png", [](const brood::SetEntry& entry) {
+      std::printf("%s waits with %s\n", entry.display_class.c_str(), entry.args.c_str());
+      return true;
+    });
   } catch (const brood::RedisError& error) {
     std::puts(error.what());
     return 69;

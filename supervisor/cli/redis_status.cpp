@@ -92,7 +92,8 @@ void ask_processes(Connection& redis, const std::vector<std::string>& identities
   }
 }
 
-void ask_queues(Connection& redis, const std::vector<std::string>& names, RedisStatus& status) {
+void ask_queues(Connection& redis, const std::vector<std::string>& names, const std::vector<std::string>& paused,
+                RedisStatus& status) {
   std::vector<Command> commands;
   for (const std::string& name : names) {
     commands.push_back({"LLEN", keys::queue(name)});
@@ -101,7 +102,10 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names, RedisS
   const std::vector<Reply> replies = redis.pipeline(commands);
   const WallTime now = wall_now();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    QueueStatus queue{.name = names[i], .size = std::nullopt, .latency = latency(replies[2 * i + 1].view(), now)};
+    QueueStatus queue{.name = names[i],
+                      .size = std::nullopt,
+                      .latency = latency(replies[2 * i + 1].view(), now),
+                      .paused = std::binary_search(paused.begin(), paused.end(), names[i])};
     if (replies[2 * i].view().is_integer()) queue.size = replies[2 * i].view().integer();
     status.enqueued += queue.size.value_or(0);
     status.queues.push_back(std::move(queue));
@@ -117,7 +121,8 @@ RedisStatus ask_redis_without_crashes(Connection& redis) {
                                                      {"GET", keys::stat_failed},
                                                      {"ZCARD", keys::schedule},
                                                      {"ZCARD", keys::retry},
-                                                     {"ZCARD", keys::dead}});
+                                                     {"ZCARD", keys::dead},
+                                                     {"SMEMBERS", keys::paused}});
   RedisStatus status;
   status.processed = count(replies[2]);
   status.failed = count(replies[3]);
@@ -125,7 +130,10 @@ RedisStatus ask_redis_without_crashes(Connection& redis) {
   status.retries = count(replies[5]);
   status.dead = count(replies[6]);
   ask_processes(redis, sorted_texts(replies[0]), status);
-  ask_queues(redis, sorted_texts(replies[1]), status);
+  // Of another type, or not ours to read: it pauses nothing.
+  const bool has_paused = replies[7].view().is_array();
+  ask_queues(redis, sorted_texts(replies[1]), has_paused ? sorted_texts(replies[7]) : std::vector<std::string>(),
+             status);
   return status;
 }
 

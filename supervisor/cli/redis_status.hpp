@@ -24,6 +24,7 @@ struct QueueStatus {
   std::string name;
   std::optional<std::int64_t> size;  // nullopt: the key is no list
   double latency = 0;                // seconds that the next job has waited
+  bool paused = false;               // nobody fetches from it
 };
 
 struct RedisStatus {

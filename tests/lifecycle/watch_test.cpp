@@ -91,6 +91,8 @@ BOOST_AUTO_TEST_CASE(a_small_terminal_shows_jobs_crashes_and_queues) {
 
   watched.terminal.press("2");
   BOOST_TEST(watched.matches(R"(others +3)"), watched.terminal.text());
+  watched.redis.command({"SADD", "paused", "others"});
+  BOOST_TEST(watched.matches(R"(others +3 .* paused)"), watched.terminal.text());
 
   watched.terminal.press("4");
   watched.shows("SIGSEGV");
@@ -103,6 +105,18 @@ BOOST_AUTO_TEST_CASE(a_small_terminal_shows_jobs_crashes_and_queues) {
   BOOST_TEST(watched.matches(R"(running +\d/2 +default)"), watched.terminal.text());
   watched.terminal.press("Tab");
   watched.shows("[1 Workers");
+}
+
+BOOST_AUTO_TEST_CASE(what_the_workers_do_now_is_counted) {
+  Watched watched;
+  watched.start();
+  watched.shows("rates: this machine, now");
+  enqueue(watched.redis, {payload_text("Greet", "[\"you\"]", 20), payload_text("Fail", "[\"no\"]", 21)});
+  BOOST_TEST(watched.matches(R"(processed +\S+/s .*█)"), watched.terminal.text());
+  BOOST_TEST(watched.matches(R"(failed +\S+/s .*█)"), watched.terminal.text());
+  watched.terminal.press("3");
+  BOOST_TEST(watched.matches(R"(Greet +1 +0 +0)"), watched.terminal.text());
+  BOOST_TEST(watched.matches(R"(Fail +1 +1 +0)"), watched.terminal.text());
 }
 
 BOOST_AUTO_TEST_CASE(it_follows_the_size_of_the_terminal) {

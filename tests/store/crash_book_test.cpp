@@ -145,3 +145,18 @@ BOOST_AUTO_TEST_CASE(rubbish_in_the_book_is_passed_over) {
   }
   BOOST_TEST(noted.read().at(0).frames.size() == 2U);
 }
+
+BOOST_AUTO_TEST_CASE(the_mark_is_another_after_every_crash) {
+  Book noted;
+  BOOST_TEST(latest_crash_mark(noted.redis).empty());
+  noted.note(crash("aaaa", 5));
+  const std::string first = latest_crash_mark(noted.redis);
+  BOOST_TEST(latest_crash_mark(noted.redis) == first);
+  noted.note(crash("aaaa", 6));
+  const std::string second = latest_crash_mark(noted.redis);
+  BOOST_TEST(second != first);
+  noted.note(crash("bbbb", 7));
+  BOOST_TEST(latest_crash_mark(noted.redis) != second);
+  noted.server.command({"SET", "brood:crash_times", "x"});
+  BOOST_CHECK_THROW(latest_crash_mark(noted.redis), UnexpectedReply);
+}

@@ -224,6 +224,8 @@ BOOST_AUTO_TEST_CASE(a_job_is_ended_only_after_a_yes) {
   BOOST_TEST(watched.press("n").command.empty());
   BOOST_TEST(!watched.view.proposal.has_value());
   watched.press("K");
+  watched.press("");  // as when the terminal was resized
+  BOOST_TEST(watched.view.proposal.has_value());
   BOOST_TEST(watched.press(Key::enter).command.empty());
   watched.press("K");
   BOOST_TEST(watched.press("y").command == (std::vector<std::string>{"kill", "--", long_jid}),

@@ -1,16 +1,21 @@
 #define BOOST_TEST_MODULE watch_model
+#include <unistd.h>
 #include <boost/test/unit_test.hpp>
+
 #include <chrono>
 #include <clocale>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "shared/identity.hpp"
 #include "supervisor/cli/watch/listing.hpp"
+#include "supervisor/cli/watch/machine_eye.hpp"
 #include "supervisor/cli/watch/model.hpp"
 #include "supervisor/cli/watch/panes.hpp"
 #include "supervisor/cli/watch/rate.hpp"
 #include "supervisor/cli/watch/text.hpp"
+#include "tests/support/eventually.hpp"
 
 using namespace brood;
 using namespace brood::watch;
@@ -215,6 +220,22 @@ BOOST_AUTO_TEST_CASE(processor_time_is_that_of_the_same_process) {
   model.note(look);
   BOOST_TEST(!model.cpu_percent(10));
   BOOST_TEST(!model.cpu_percent(11));
+}
+
+BOOST_AUTO_TEST_CASE(the_kernel_says_what_a_process_uses) {
+  const auto use = use_of_process(getpid());
+  BOOST_REQUIRE(use.has_value());
+  BOOST_TEST(use->start_time == process_start_time(getpid()));
+  BOOST_TEST(use->rss_kb > 1000u);
+  BOOST_TEST(use->rss_kb < 10'000'000u);
+  BOOST_TEST(eventually([] { return use_of_process(getpid())->cpu_s > 0; }));
+  BOOST_TEST(!use_of_process(999'999'999));
+}
+
+BOOST_AUTO_TEST_CASE(a_machine_without_scoreboards_has_no_workers) {
+  const MachineLook look = look_at_machine("/nonexistent");
+  BOOST_TEST(look.status.workers.empty());
+  BOOST_TEST(look.use.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_is_shown_when_it_is_near) {

@@ -63,6 +63,7 @@ Detail detail_of(const QueueStatus& queue, const Model& model) {
   add(detail.lines, "Size", queue.size ? std::to_string(*queue.size) : "unknown: the key is no list");
   add(detail.lines, "Latency", duration_text_of(queue.latency) + ", that the next job has waited");
   add(detail.lines, "Change", change_text(model.queue_change(queue.name)) + ", over the last seconds");
+  add(detail.lines, "Paused", queue.paused ? "yes: nobody fetches from it" : "no");
   std::vector<std::string> served;
   for (const ProcessStatus& process : model.redis()->processes) {
     if (std::find(process.queues.begin(), process.queues.end(), queue.name) != process.queues.end())

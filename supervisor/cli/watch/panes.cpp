@@ -85,7 +85,8 @@ Listing workers(const Model& model, const Writer& write) {
 
 Listing queues(const Model& model, const Writer& write) {
   Listing listing;
-  listing.columns = {left("QUEUE", 9, 10), right("SIZE", 9, 8), right("LATENCY", 8, 8), right("CHANGE", 7, 9)};
+  listing.columns = {left("QUEUE", 9, 10), right("SIZE", 9, 8), right("LATENCY", 8, 8), right("CHANGE", 7, 9),
+                     left("STATE", 8, 7)};
   listing.when_empty = "no job was ever pushed to this Redis";
   for (const QueueStatus& queue : model.redis()->queues) {
     const auto change = model.queue_change(queue.name);
@@ -96,7 +97,8 @@ Listing queues(const Model& model, const Writer& write) {
                    queue.size ? Writer::count(static_cast<std::uint64_t>(std::max<std::int64_t>(0, *queue.size)))
                               : Writer::number("no list", -1, Look::bad),
                    waits ? Writer::number(duration_text_of(queue.latency), queue.latency) : Cell{},
-                   Writer::measured(change_text(change), change)}});
+                   Writer::measured(change_text(change), change),
+                   queue.paused ? write.text("paused", Look::warning) : Cell{}}});
   }
   return listing;
 }

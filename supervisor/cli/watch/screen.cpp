@@ -152,6 +152,7 @@ Screen::Screen() : state_(std::make_unique<State>()) {
     for (const short colour : {COLOR_RED, COLOR_GREEN, COLOR_YELLOW, COLOR_CYAN}) init_pair(colour, colour, background);
     state_->colour = true;
   }
+  resize();  // LINES and COLUMNS of an environment may be of another terminal
 }
 
 Screen::~Screen() {

@@ -4,16 +4,22 @@ _brood() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options
   local every="-h --help -V --version" redis="-C --config --redis"
+  local filters="--class --queue --error --tag --jid --match --older-than --newer-than" verbs=
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status restart upgrade scale quiet stop dump kill recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet stop dump kill recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check $redis $every" ;;
     enqueue) options="-q --queue --in --at --retry --args --string --jid --bulk --json $redis $every" ;;
-    status) options="--crash --interval --json --watch $redis $every" ;;
+    status) options="--crash --format --interval --json --watch $redis $every" ;;
+    queues) options="$filters --limit --page --dry-run --yes --json $redis $every" verbs="list show pause unpause delete clear" ;;
+    retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $redis $every" verbs="list show run kill delete clear reschedule" ;;
+    dead) options="$filters --all --limit --page --dry-run --yes --json $redis $every" verbs="list show run delete clear" ;;
+    processes) options="--json $redis $every" verbs="list quiet stop dump" ;;
+    mark) options="--json $redis $every" ;;
     restart | upgrade | quiet) options="--pid --instance --json $every" ;;
     scale) options="--capsule --pid --instance --json $every" ;;
     stop) options="--now --pid --instance --json $every" ;;
@@ -30,11 +36,15 @@ _brood() {
   elif [ "$previous" = "=" ]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
+  if [[ -n $verbs && " $filters --limit --page --in --at " == *" $previous "* && $previous == --* ]]; then
+    return    # a value that nobody can guess
+  fi
   case $command:$previous in
     *:-C | *:--config | run:-r | run:--require | enqueue:--bulk) compopt -o default ;;
     *:--redis) mapfile -t COMPREPLY < <(compgen -W "embedded" -- "$word") ;;
     run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
     kill:--outcome) mapfile -t COMPREPLY < <(compgen -W "retry dead discard" -- "$word") ;;
+    status:--format) mapfile -t COMPREPLY < <(compgen -W "text json prometheus" -- "$word") ;;
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
@@ -42,6 +52,8 @@ _brood() {
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+      elif [ -n "$verbs" ] && [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
       elif [ "$command" = enqueue ] && [ "$COMP_CWORD" -gt 2 ]; then
         compopt -o default    # an argument of a job is often a file
       fi

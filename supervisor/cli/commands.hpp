@@ -15,6 +15,12 @@ int upgrade_command(const std::vector<std::string>& args);
 int restart_command(const std::vector<std::string>& args);
 int scale_command(const std::vector<std::string>& args);
 int kill_command(const std::vector<std::string>& args);
+int queues_command(const std::vector<std::string>& args);
+int retries_command(const std::vector<std::string>& args);
+int scheduled_command(const std::vector<std::string>& args);
+int dead_command(const std::vector<std::string>& args);
+int processes_command(const std::vector<std::string>& args);
+int mark_command(const std::vector<std::string>& args);
 int recover_command(const std::vector<std::string>& args);
 int bench_command(const std::vector<std::string>& args);
 

@@ -70,7 +70,8 @@ MachineStatus read_scoreboards(const std::string& directory) {
         if (worker.pid > 0 || worker.rests_until > now)
           status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
       }
-      for (const ClassUsage& usage : read_class_usage(board)) add(classes[usage.job_class], usage);
+      std::vector<ClassUsage>& usage = status.usage[board.identity()] = read_class_usage(board);
+      for (const ClassUsage& of_class : usage) add(classes[of_class.job_class], of_class);
     } catch (const std::exception&) {  // of another version, another user's, or gone this moment
     }
   for (auto& [name, usage] : classes) status.classes.push_back(std::move(usage));

@@ -33,8 +33,9 @@ struct JobCounters {
 // What the supervisors of this machine and user say, dead ones included while their scoreboards lie there.
 struct MachineStatus {
   std::vector<WorkerStatus> workers;
-  std::vector<ClassUsage> classes;              // of all of them together, by name
-  std::map<std::string, JobCounters> counters;  // by the supervisor's identity
+  std::vector<ClassUsage> classes;                       // of all of them together, by name
+  std::map<std::string, std::vector<ClassUsage>> usage;  // the same by the supervisor's identity
+  std::map<std::string, JobCounters> counters;           // by the supervisor's identity
 };
 
 // Reads every scoreboard of `directory`; what cannot be read is left out.

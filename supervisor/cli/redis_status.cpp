@@ -6,6 +6,7 @@
 #include "shared/clock.hpp"
 #include "shared/job/json_object.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/in_flight_census.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -92,6 +93,51 @@ void ask_processes(Connection& redis, const std::vector<std::string>& identities
   }
 }
 
+std::optional<double> older(std::optional<double> one, std::optional<double> other) {
+  return one && (!other || *one > *other) ? one : other;
+}
+
+std::optional<double> age_of_work(ReplyView entry, double now) {
+  if (!entry.is_string()) return std::nullopt;
+  try {
+    const auto run_at = JsonObject::parse(entry.text()).number("run_at");
+    return run_at && sane_time(*run_at) > 0 ? std::optional(std::max(0.0, now - *run_at)) : std::nullopt;
+  } catch (const BadJson&) {
+    return std::nullopt;
+  }
+}
+
+void ask_work(Connection& redis, RedisStatus& status) {
+  std::vector<Command> commands;
+  for (const ProcessStatus& process : status.processes) commands.push_back({"HVALS", keys::work(process.identity)});
+  const std::vector<Reply> replies = redis.pipeline(commands);
+  const double now = epoch_seconds(wall_now());
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const ReplyView entries = replies[i].view();
+    for (std::size_t j = 0; entries.is_array() && j < entries.size(); ++j)
+      status.processes[i].oldest_in_flight = older(status.processes[i].oldest_in_flight, age_of_work(entries[j], now));
+  }
+}
+
+void ask_in_flight(Connection& redis, RedisStatus& status) {
+  const WallTime now = wall_now();
+  for (const InFlightHolder& holder : in_flight_census(redis)) {
+    const auto process = std::find_if(status.processes.begin(), status.processes.end(),
+                                      [&](const ProcessStatus& one) { return one.identity == holder.name; });
+    if (process != status.processes.end()) {
+      process->in_flight = holder.jobs();
+    } else if (!holder.has_heartbeat && holder.jobs() > 0) {
+      SilentStatus silent{.identity = holder.name, .in_flight = holder.jobs(), .oldest_in_flight = std::nullopt};
+      for (const InFlightHolder::List& list : holder.lists) {
+        if (!list.enqueued_at) continue;
+        silent.oldest_in_flight =
+            older(silent.oldest_in_flight, std::max(0.0, epoch_seconds(now) - epoch_seconds(*list.enqueued_at)));
+      }
+      status.silent.push_back(std::move(silent));
+    }
+  }
+}
+
 void ask_queues(Connection& redis, const std::vector<std::string>& names, const std::vector<std::string>& paused,
                 RedisStatus& status) {
   std::vector<Command> commands;
@@ -148,8 +194,24 @@ std::vector<Crash> ask_crashes(Connection& redis) {
   }
 }
 
+std::int64_t RedisStatus::in_flight() const {
+  std::int64_t jobs = 0;
+  for (const ProcessStatus& process : processes) jobs += process.in_flight.value_or(process.busy);
+  for (const SilentStatus& one : silent) jobs += one.in_flight;
+  return jobs;
+}
+
+std::optional<double> RedisStatus::oldest_in_flight() const {
+  std::optional<double> oldest;
+  for (const ProcessStatus& process : processes) oldest = older(oldest, process.oldest_in_flight);
+  for (const SilentStatus& one : silent) oldest = older(oldest, one.oldest_in_flight);
+  return oldest;
+}
+
 RedisStatus ask_redis(Connection& redis) {
   RedisStatus status = ask_redis_without_crashes(redis);
+  ask_work(redis, status);
+  ask_in_flight(redis, status);
   status.crashes = ask_crashes(redis);
   return status;
 }

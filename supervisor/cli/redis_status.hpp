@@ -17,7 +17,10 @@ struct ProcessStatus {
   std::vector<std::string> queues, labels;
   std::int64_t concurrency = 0, busy = 0, rss_kb = 0, rtt_us = 0;
   bool quiet = false;
-  double started_at = 0, beat = 0;  // epoch seconds
+  double started_at = 0, beat = 0;        // epoch seconds
+  std::optional<std::int64_t> in_flight;  // jobs; nullopt: it keeps no lists of them, as Ruby's Sidekiq
+  // Seconds that the job which began first has run, as of the last heartbeat; nullopt: none runs.
+  std::optional<double> oldest_in_flight;
 };
 
 struct QueueStatus {
@@ -27,11 +30,22 @@ struct QueueStatus {
   bool paused = false;               // nobody fetches from it
 };
 
+// A supervisor without a heartbeat that holds jobs in flight: it is dead, or cut off from Redis.
+struct SilentStatus {
+  std::string identity;
+  std::int64_t in_flight = 0;
+  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued: when it began nobody says any more
+};
+
 struct RedisStatus {
   std::int64_t processed = 0, failed = 0, enqueued = 0, scheduled = 0, retries = 0, dead = 0;
   std::vector<ProcessStatus> processes;
-  std::vector<QueueStatus> queues;  // by name
-  std::vector<Crash> crashes;       // the latest first
+  std::vector<SilentStatus> silent;  // by identity
+  std::vector<QueueStatus> queues;   // by name
+  std::vector<Crash> crashes;        // the latest first
+
+  std::int64_t in_flight() const;
+  std::optional<double> oldest_in_flight() const;
 };
 
 // Throws ConnectionLost or UnexpectedReply.

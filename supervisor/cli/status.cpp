@@ -38,6 +38,19 @@ std::vector<JsonObject> ask_supervisors() {
   return answers;
 }
 
+// What a heartbeat says of this machine's processes is up to ten seconds old; the scoreboards say it now.
+void prefer_scoreboards(StatusReport& report) {
+  if (!report.redis) return;
+  for (ProcessStatus& process : report.redis->processes) {
+    if (!report.machine.counters.contains(process.identity)) continue;
+    process.oldest_in_flight = std::nullopt;
+    for (const WorkerStatus& worker : report.machine.workers) {
+      if (worker.identity == process.identity && worker.state == "busy")
+        process.oldest_in_flight = std::max(process.oldest_in_flight.value_or(0), worker.age);
+    }
+  }
+}
+
 StatusReport look(const RedisAccess& access) {
   StatusReport report;
   report.machine = read_scoreboards(runtime_directory());
@@ -50,6 +63,7 @@ StatusReport look(const RedisAccess& access) {
   } catch (const ConnectionLost& error) {
     report.error = error.what();
   }
+  prefer_scoreboards(report);
   return report;
 }
 
@@ -67,10 +81,12 @@ const Crash& find_crash(const std::vector<Crash>& crashes, const std::string& fi
 int status_command(const std::vector<std::string>& args) {
   RedisAccess access;
   bool json = false, watch = false;
-  std::string fingerprint, interval;
+  std::string fingerprint, interval, format;
   CLI::App app("Shows processes, queues, totals and crashes of a Redis, and the workers of this machine.",
                "brood status");
   app.add_flag("--json", json, "Answer in JSON, for programs");
+  app.add_option("--format", format, "text (the default), json (as --json) or prometheus (to be scraped)")
+      ->type_name("FORMAT");
   app.add_option("--crash", fingerprint, "Show one crash with its whole stack; the start of it will do")
       ->type_name("FINGERPRINT");
   app.add_flag("--watch", watch, "Show it on the whole terminal, and how it changes; ? lists the keys");
@@ -79,8 +95,14 @@ int status_command(const std::vector<std::string>& args) {
   access.add_options(app);
   app.footer(footer);
   refuse_arguments(parse_arguments(app, args));
-  if (watch && (json || !fingerprint.empty()))
-    throw UsageError("--watch is for people and shows everything; leave out --json and --crash");
+  if (!format.empty() && format != "text" && format != "json" && format != "prometheus")
+    throw UsageError(fmt::format("--format must be text, json or prometheus, not \"{}\"", log::printable(format)));
+  json |= format == "json";
+  const bool prometheus = format == "prometheus";
+  if (prometheus && (json || !fingerprint.empty()))
+    throw UsageError("--format prometheus shows everything; leave out --json and --crash");
+  if (watch && (json || !format.empty() || !fingerprint.empty()))
+    throw UsageError("--watch is for people and shows everything; leave out --json, --format and --crash");
   if (!interval.empty() && !watch) throw UsageError("--interval is of --watch");
   if (watch) return watch_status(access, interval.empty() ? default_watch_interval : interval);
 
@@ -92,7 +114,7 @@ int status_command(const std::vector<std::string>& args) {
     print(json ? crash_json(crash) : crash_text(crash, style));
     return exit_status::ok;
   }
-  print(json ? status_json(report) : status_text(report, style));
+  print(prometheus ? status_prometheus(report) : json ? status_json(report) : status_text(report, style));
   return report.redis ? exit_status::ok : exit_status::unavailable;
 }
 

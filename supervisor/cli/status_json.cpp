@@ -18,22 +18,28 @@ std::string json_list(const auto& items, auto&& json_of) {
   return fmt::format("[{}]", fmt::join(all, ","));
 }
 
+std::string json_seconds(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.3f}", *seconds) : "null";
+}
+
 std::string json_of_process(const ProcessStatus& process) {
   return fmt::format(
       R"({{"identity":{},"hostname":{},"pid":{},"tag":{},"version":{},"labels":{},"queues":{},"concurrency":{},"busy":{},)"
-      R"("quiet":{},"rss_kb":{},"rtt_us":{},"started_at":{:.3f},"beat":{:.3f}}})",
+      R"("quiet":{},"rss_kb":{},"rtt_us":{},"started_at":{:.3f},"beat":{:.3f},"in_flight":{},"oldest_in_flight":{}}})",
       json_string(process.identity), json_string(process.hostname), process.pid, json_string(process.tag),
       json_string(process.version), json_strings(process.labels), json_strings(process.queues), process.concurrency,
-      process.busy, process.quiet, process.rss_kb, process.rtt_us, process.started_at, process.beat);
+      process.busy, process.quiet, process.rss_kb, process.rtt_us, process.started_at, process.beat,
+      process.in_flight ? std::to_string(*process.in_flight) : "null", json_seconds(process.oldest_in_flight));
+}
+
+std::string json_of_silent(const SilentStatus& silent) {
+  return fmt::format(R"({{"identity":{},"in_flight":{},"oldest_in_flight":{}}})", json_string(silent.identity),
+                     silent.in_flight, json_seconds(silent.oldest_in_flight));
 }
 
 std::string json_of_queue(const QueueStatus& queue) {
-  return fmt::format(R"({{"name":{},"size":{},"latency":{:.3f}}})", json_string(queue.name),
-                     queue.size ? std::to_string(*queue.size) : "null", queue.latency);
-}
-
-std::string json_seconds(const std::optional<double>& seconds) {
-  return seconds ? fmt::format("{:.3f}", *seconds) : "null";
+  return fmt::format(R"({{"name":{},"size":{},"latency":{:.3f},"paused":{}}})", json_string(queue.name),
+                     queue.size ? std::to_string(*queue.size) : "null", queue.latency, queue.paused);
 }
 
 std::string json_of_worker(const WorkerStatus& worker) {
@@ -73,12 +79,15 @@ std::string status_json(const StatusReport& report) {
   const auto total = [&](std::int64_t RedisStatus::*member) { return redis ? std::to_string(redis->*member) : "null"; };
   return fmt::format(
       R"({{"redis":{},"error":{},"processed":{},"failed":{},"enqueued":{},"scheduled":{},"retries":{},"dead":{},)"
-      R"("processes":{},"queues":{},"supervisors":{},"workers":{},"classes":{},"crashes":{}}})"
+      R"("in_flight":{},"oldest_in_flight":{},"processes":{},"silent":{},"queues":{},"supervisors":{},"workers":{},)"
+      R"("classes":{},"crashes":{}}})"
       "\n",
       report.address.empty() ? "null" : json_string(report.address), redis ? "null" : json_string(report.error),
       total(&RedisStatus::processed), total(&RedisStatus::failed), total(&RedisStatus::enqueued),
       total(&RedisStatus::scheduled), total(&RedisStatus::retries), total(&RedisStatus::dead),
+      redis ? std::to_string(redis->in_flight()) : "null", redis ? json_seconds(redis->oldest_in_flight()) : "null",
       redis ? json_list(redis->processes, json_of_process) : "null",
+      redis ? json_list(redis->silent, json_of_silent) : "null",
       redis ? json_list(redis->queues, json_of_queue) : "null",
       json_list(report.supervisors, [](const JsonObject& supervisor) { return supervisor.text(); }),
       json_list(report.machine.workers, json_of_worker), json_list(report.machine.classes, json_of_class),

@@ -28,4 +28,7 @@ std::string crash_text(const Crash& crash, const Style& style);
 std::string status_json(const StatusReport& report);
 std::string crash_json(const Crash& crash);
 
+// For Prometheus, in its text exposition format.  Without an answer from Redis, brood_redis_up is 0.
+std::string status_prometheus(const StatusReport& report);
+
 }  // namespace brood

@@ -35,8 +35,11 @@ std::string section(const Style& style, const std::string& title, const Table& t
 std::string totals(const RedisStatus& redis, const Style& style) {
   const std::string dead = redis.dead > 0 ? style.red(std::to_string(redis.dead)) : "0";
   const std::string retries = redis.retries > 0 ? style.yellow(std::to_string(redis.retries)) : "0";
-  return fmt::format("processed {}   failed {}   enqueued {}   scheduled {}   retries {}   dead {}\n", redis.processed,
-                     redis.failed, redis.enqueued, redis.scheduled, retries, dead);
+  const auto oldest = redis.oldest_in_flight();
+  const std::string in_flight =
+      fmt::format("in flight {}{}", redis.in_flight(), oldest ? ", the oldest for " + latency_text(*oldest) : "");
+  return fmt::format("processed {}   failed {}   enqueued {}   scheduled {}   retries {}   dead {}   {}\n",
+                     redis.processed, redis.failed, redis.enqueued, redis.scheduled, retries, dead, in_flight);
 }
 
 std::string processes_text(const RedisStatus& redis, const Style& style) {
@@ -45,6 +48,7 @@ std::string processes_text(const RedisStatus& redis, const Style& style) {
                {"TAG"},
                {"STATE"},
                {"BUSY", Table::Align::right},
+               {"OLDEST", Table::Align::right},
                {"QUEUES"},
                {"MEMORY", Table::Align::right},
                {"UP", Table::Align::right},
@@ -52,6 +56,7 @@ std::string processes_text(const RedisStatus& redis, const Style& style) {
   for (const ProcessStatus& process : redis.processes) {
     table.add({fmt::format("{}:{}", process.hostname, process.pid), process.tag, process.quiet ? "quiet" : "running",
                fmt::format("{}/{}", process.busy, process.concurrency),
+               process.oldest_in_flight ? latency_text(*process.oldest_in_flight) : "",
                fmt::format("{}", fmt::join(process.queues, " ")), memory_text(process.rss_kb),
                age_text(std::max(0.0, now - process.started_at)),
                age_text(std::max(0.0, now - process.beat)) + " ago"});
@@ -59,10 +64,21 @@ std::string processes_text(const RedisStatus& redis, const Style& style) {
   return section(style, "Processes", table);
 }
 
+std::string silent_text(const RedisStatus& redis, const Style& style) {
+  if (redis.silent.empty()) return "";
+  Table table({{"IDENTITY"}, {"IN FLIGHT", Table::Align::right}, {"OLDEST", Table::Align::right}});
+  for (const SilentStatus& one : redis.silent)
+    table.add(
+        {one.identity, std::to_string(one.in_flight), one.oldest_in_flight ? latency_text(*one.oldest_in_flight) : ""});
+  return section(style, "Without a heartbeat", table) + "  " +
+         style.dim("a running supervisor takes their jobs over within minutes, \"brood recover\" now") + "\n";
+}
+
 std::string queues_text(const RedisStatus& redis, const Style& style) {
   Table table({{"QUEUE"}, {"SIZE", Table::Align::right}, {"LATENCY", Table::Align::right}});
   for (const QueueStatus& queue : redis.queues) {
-    table.add({queue.name, queue.size ? std::to_string(*queue.size) : "no list", latency_text(queue.latency)});
+    table.add({queue.name, queue.size ? std::to_string(*queue.size) : "no list",
+               queue.paused ? "paused" : latency_text(queue.latency)});
   }
   return section(style, "Queues", table);
 }
@@ -185,7 +201,7 @@ std::string status_text(const StatusReport& report, const Style& style) {
   if (!report.redis) return style.red("Redis is not available: ") + report.error + "\n" + machine;
   const RedisStatus& redis = *report.redis;
   std::string text = style.bold("Redis ") + report.address + "\n" + totals(redis, style) +
-                     processes_text(redis, style) + queues_text(redis, style) + machine +
+                     processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
                      crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);
   return text;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <brood/api.hpp>
+#include <string>
+
+namespace brood {
+
+// What happens to jobs, in words: "deletes", "deleting", "deleted".
+struct ChangeWords {
+  std::string does, doing, done;
+};
+
+struct Nouns {
+  std::string command;    // "retries": whose complaint it is
+  std::string one, many;  // "retry", "retries"
+};
+
+// Says what was done, and what was not.  Returns the exit status: 75 when something that was wanted is left.
+int report(const BulkResult& result, const Nouns& nouns, const ChangeWords& words, bool json);
+
+}  // namespace brood

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace brood {
+
+// "1,204,000", as people read large numbers.
+std::string grouped(std::uint64_t number);
+
+// "1 job", "1,204 jobs".
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many);
+
+}  // namespace brood

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace brood {
+
+// From now on the first INT, TERM or HUP is noted, for interrupted() to tell; the second ends the program.
+void note_interruption();
+bool interrupted();
+
+}  // namespace brood

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <brood/api.hpp>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace brood {
+
+// Which jobs are meant: those that meet every condition that is given.  Of one option given several times, any.
+class JobFilter {
+ public:
+  // The names of its options.
+  static const std::vector<std::string_view>& option_names();
+
+  void add_options(CLI::App& app);
+  void read();  // after the parse: throws UsageError for what is no duration
+
+  bool is_empty() const;
+  // `since` is when it became what it is: died, failed, was enqueued.  What has no such time has no age.
+  bool takes(const JobRecord& job, std::optional<Time> since) const;
+
+  std::vector<std::string> classes, queues, errors, tags, jids, matches;
+
+ private:
+  std::string older_text_, newer_text_;
+  std::optional<std::chrono::milliseconds> older_than_, newer_than_;
+  Time now_{};
+};
+
+}  // namespace brood

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <brood/api.hpp>
+#include <string>
+
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+
+// "3m ago", "in 5m".
+std::string when_text(Time time);
+
+// For a cell of a table: the arguments, the error; the table makes them printable.
+std::string error_text(const JobRecord& job);
+
+// Everything that its payload says, over many lines; printable, whatever it says.
+std::string whole_text(const JobRecord& job, const Style& style);
+std::string whole_text(const SetEntry& entry, const std::string& what_its_time_is, const Style& style);
+
+// JSON over several lines where it is long.  Spelling is kept.
+std::string pretty_json(std::string_view json, std::size_t indent);
+
+}  // namespace brood

@@ -1,0 +1,99 @@
+#define BOOST_TEST_MODULE status_prometheus
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+CommandResult metrics(const std::string& url, const std::map<std::string, std::string>& environment = {}) {
+  return run_brood({"status", "--format", "prometheus", "--redis", url}, environment);
+}
+
+// What promtool has to say against it.
+std::string complaints(const std::string& text) {
+  const TemporaryDirectory directory;
+  directory.write("metrics", text);
+  const int status =
+      system(("promtool check metrics <" + (directory / "metrics") + " >" + (directory / "said") + " 2>&1").c_str());
+  std::ifstream file(directory / "said");
+  const std::string said{std::istreambuf_iterator<char>(file), {}};
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+    BOOST_TEST_MESSAGE("SKIP: there is no promtool");
+    return "";
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? said : "refused: " + said;
+}
+
+bool has(const CommandResult& result, const std::string& line) {
+  return ("\n" + result.output).find("\n" + line) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(promtool_finds_nothing_to_complain_of_whatever_the_queues_are_called) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 2, .queues = {"default"}});
+  enqueue(redis, {payload_text("Segfault", "[]", 1)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
+  enqueue(redis, {payload_text("Sleep", "[60000]", 2)});
+  BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 1; }));
+  enqueue(redis, {payload_text("Zip", "[]", 3)}, "say \"hi\"\\\n");
+  enqueue(redis, {payload_text("Zip", "[]", 4)}, "a\xff");
+  enqueue(redis, {payload_text("Zip", "[]", 5)}, "a\xfe");  // the same as the other once it is made UTF-8
+  redis.command({"SADD", "paused", "a\xff"});
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }));
+
+  const CommandResult result = metrics(redis.url(), brood.environment());
+
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST(complaints(result.output) == "");
+  BOOST_TEST(has(result, "brood_redis_up 1\n"));
+  BOOST_TEST(has(result, "brood_jobs_retries 1\n"));
+  BOOST_TEST(has(result, "brood_jobs_in_flight 1\n"), result.output);
+  BOOST_TEST(!has(result, "brood_oldest_in_flight_seconds 0\n"));
+  BOOST_TEST(has(result, "brood_queue_size{queue=\"say \\\"hi\\\"\\\\\\n\"} 1\n"), result.output);
+  BOOST_TEST(result.output.find("class=\"Segfault\",error=\"SIGSEGV\"") != std::string::npos);
+  BOOST_TEST(result.output.find("brood_class_crashed_total{identity=") != std::string::npos);
+  BOOST_TEST(result.output.find("state=\"busy\"} 1\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(with_redis_away_what_is_left_can_still_be_scraped) {
+  const TemporaryDirectory directory;
+  const CommandResult result = metrics("unix://" + (directory / "no.sock"), {{"RUNTIME_DIRECTORY", directory.path()}});
+  BOOST_TEST(result.status == 69);
+  BOOST_TEST(has(result, "brood_redis_up 0\n"));
+  BOOST_TEST(complaints(result.output) == "");
+}
+
+BOOST_AUTO_TEST_CASE(status_says_how_long_the_oldest_job_has_been_in_flight_and_who_holds_jobs_without_a_heartbeat) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1});
+  enqueue(redis, {payload_text("Sleep", "[60000]", 1)});
+  BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 1 && redis.size_of("processes") == 1; }));
+  const std::vector<std::string> words = {"status", "--json", "--redis", redis.url()};
+  BOOST_TEST(run_brood(words, brood.environment()).output.find(R"("in_flight":1,"oldest_in_flight":0.)") !=
+             std::string::npos);
+  // Of another machine it is what the heartbeat said.
+  const std::string identity = redis.smembers("processes")[0];
+  redis.command({"HSET", identity + ":work", "x", R"({"queue":"default","payload":"{}","run_at":1000})"});
+  const CommandResult elsewhere = run_brood(words, {{"RUNTIME_DIRECTORY", "/nowhere"}});
+  BOOST_TEST(elsewhere.output.find(R"("in_flight":1,"oldest_in_flight":0.)") == std::string::npos);
+  BOOST_TEST(elsewhere.output.find(R"("silent":[])") != std::string::npos);
+
+  redis.command({"HSET", "brood:processes", "there:1:0123456789ab", "{}"});
+  redis.command({"HSET", "brood:inflight:there:1:0123456789ab", "0.1", "1 default"});
+  redis.command({"LPUSH", "brood:inflight:there:1:0123456789ab:0.1:default", payload_text("Zip", "[]", 2)});
+  const CommandResult silent = run_brood({"status", "--redis", redis.url()}, brood.environment());
+  BOOST_TEST(silent.output.find("Without a heartbeat") != std::string::npos, silent.output);
+  BOOST_TEST(silent.output.find("in flight 2, the oldest for ") != std::string::npos, silent.output);
+}

@@ -31,6 +31,7 @@ struct Change {
   ChangeWords words;
   std::function<bool(JobSet&, const SetEntry&)> one;
   std::function<BulkResult(JobSet&, const JobSet::Condition&, const Progress&)> many;
+  std::size_t keeps = 0;  // what they are moved to holds no more than these; 0: all
 };
 
 // Which entries a command line means, before anything is done to them.
@@ -93,9 +94,10 @@ int change_many(const SetOrder& order, const Change& change, JobSet& set) {
     nothing.looked_at = census.total;
     return report(nothing, nouns, change.words, order.json);
   }
-  if (!confirmed(fmt::format("{} {}", change.words.does, of_the_total(*order.kind, census.wanted, census.total)),
-                 order.yes))
-    return exit_status::try_again;
+  std::string sentence = change.words.does + " " + of_the_total(*order.kind, census.wanted, census.total);
+  if (change.keeps != 0 && census.wanted > change.keeps)
+    sentence += fmt::format(", and forgets all but the latest {} of the dead", grouped(change.keeps));
+  if (!confirmed(sentence, order.yes)) return exit_status::try_again;
   note_interruption();
   BulkResult result;
   {
@@ -141,15 +143,16 @@ int run_entries(const SetOrder& order) {
   return change_entries(
       order, {{"puts on their queues", "enqueueing", "put on their queues"},
               [](JobSet& set, const SetEntry& entry) { return set.run(entry); },
-              [](JobSet& set, const auto& wanted, const Progress& progress) { return set.run_all(wanted, progress); }});
+              [](JobSet& set, const auto& wanted, const Progress& progress) { return set.run_all(wanted, progress); },
+              0});
 }
 
 int kill_entries(const SetOrder& order) {
-  return change_entries(order, {{"moves to the dead set", "killing", "moved to the dead set"},
-                                [](JobSet& set, const SetEntry& entry) { return set.kill(entry); },
-                                [](JobSet& set, const auto& wanted, const Progress& progress) {
-                                  return set.kill_all(wanted, progress);
-                                }});
+  return change_entries(
+      order, {{"moves to the dead set", "killing", "moved to the dead set"},
+              [](JobSet& set, const SetEntry& entry) { return set.kill(entry); },
+              [](JobSet& set, const auto& wanted, const Progress& progress) { return set.kill_all(wanted, progress); },
+              static_cast<std::size_t>(order.redis.configuration().dead_max_jobs)});
 }
 
 int delete_entries(const SetOrder& order) {
@@ -167,7 +170,7 @@ int clear_entries(const SetOrder& order) {
   BulkResult result;
   result.looked_at = result.wanted = set.size();
   if (order.dry_run)
-    return dry_run(order, {{"deletes", "deleting", "deleted"}, {}, {}}, {}, result.wanted, result.wanted);
+    return dry_run(order, {{"deletes", "deleting", "deleted"}, {}, {}, 0}, {}, result.wanted, result.wanted);
   const std::string what = counted(result.wanted, order.kind->one, order.kind->many);
   if (result.wanted > 0 && !confirmed("deletes all of " + what, order.yes)) return exit_status::try_again;
   set.clear();

@@ -1,12 +1,8 @@
 // list and show, of retries, scheduled and dead.
 
-#include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include <functional>
+#include <vector>
 
-#include <algorithm>
-
-#include "shared/log_line.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/count_text.hpp"

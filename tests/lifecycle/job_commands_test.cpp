@@ -7,6 +7,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/support/terminal.hpp"
 
 using namespace brood;
@@ -142,6 +143,17 @@ BOOST_AUTO_TEST_CASE(many_are_changed_only_after_a_yes) {
   BOOST_TEST(redis.size_of("queue:default") == 20U);
   BOOST_TEST(brood_on(redis, {"dead", "clear", "--yes"}).output == "10 dead jobs deleted\n");
   BOOST_TEST(redis.size_of("dead") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(who_kills_more_than_the_dead_set_holds_is_told) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const std::string config = directory.write("brood.toml", "dead_max_jobs = 2\n");
+  for (int i = 1; i <= 3; ++i) add_retry(redis, i);
+  const CommandResult unasked = brood_on(redis, {"retries", "kill", "--all", "-C", config});
+  BOOST_TEST(unasked.errors.find("and forgets all but the latest 2 of the dead") != std::string::npos, unasked.errors);
+  BOOST_TEST(brood_on(redis, {"retries", "kill", "--all", "--yes", "-C", config}).status == 0);
+  BOOST_TEST(redis.size_of("dead") < 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_beginning_of_an_id_will_do_when_no_other_begins_so) {

@@ -33,7 +33,7 @@ struct QueuedJob {
 };
 
 // Redis looks for what it removes from an end of the list: so many go with one search.
-inline constexpr std::size_t max_jobs_removed = 100;
+inline constexpr std::size_t max_jobs_removed = 250;
 
 // Removes jobs of a queue, up to max_jobs_removed, the head's side first.  Those that have moved by more than `slack`
 // places since, because as many have joined the queue, are not found.

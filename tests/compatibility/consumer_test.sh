@@ -36,7 +36,7 @@ done
 "$work/project/build/enqueue" "unix://$work/redis.sock" > "$work/jids"
 [ "$(grep -c '^[0-9a-f]\{24\}$' "$work/jids")" = 2 ]
 grep -qx '3 wait in images' "$work/jids"
-grep -qxF 'ResizeImage waits with ["dog.png",160,null]' "$work/jids" || { cat "$work/jids"; exit 1; }
+grep -qxF 'ResizeImage waits with ["dog.png",160]' "$work/jids" || { cat "$work/jids"; exit 1; }
 [ "$(redis-cli -s "$work/redis.sock" llen queue:images)" = 3 ]
 [ "$(redis-cli -s "$work/redis.sock" llen queue:default)" = 1 ]
 [ "$(redis-cli -s "$work/redis.sock" zcard schedule)" = 2 ]

@@ -23,8 +23,15 @@ namespace brood {
 //   api.dead().run(*api.dead().find("0123456789abcdef01234567"));
 //
 // Times are the clock of the wall; durations are seconds; texts are bytes as they lie in Redis, and may hold anything.
-// Whatever asks Redis throws RedisError.  Every object may be used by several threads, one call at a time: those of one
-// Api share its connection and lock it for each conversation, but never while a function that was passed in runs.
+// What others wrote and cannot be read, a process without `info` or a counter that is no number, is left out or counts
+// as nothing.
+//
+// Whatever asks Redis throws RedisError, with its address and what it said: unreachable, refused, or the very key that
+// the call is about holds something else.  After a lost connection a change may or may not have been made.  An argument
+// that cannot be (an empty page, a history of no day) is std::invalid_argument.
+//
+// Every object may be used by several threads, one call at a time: those of one Api share its connection and lock it
+// for each conversation, but never while a function that was passed in runs.  The objects of an Api may outlive it.
 
 using Time = std::chrono::system_clock::time_point;
 
@@ -32,7 +39,8 @@ using Time = std::chrono::system_clock::time_point;
 struct BROOD_API JobRecord {
   std::string payload;        // the bytes: a delete goes by them
   bool is_job = false;        // a JSON object with `class` and `args`
-  std::string jid, queue;     // empty where the payload has none
+  std::string jid;            // empty where the payload has none
+  std::string queue;          // as in the payload; of a job that lies in a queue, that one
   std::string job_class;      // as in the payload
   std::string display_class;  // display_class, else wrapped, else class: what people know it by
   std::string args;           // JSON array, as written
@@ -62,7 +70,7 @@ struct BROOD_API SetEntry : JobRecord {
 // Called with how much of how much is done; false: stop after this.  `total` is what was there at the beginning.
 using Progress = std::function<bool(std::size_t done, std::size_t total)>;
 
-// What became of the entries that an operation on many has looked at.
+// What became of the entries that an operation on many has looked at.  wanted = done + gone + stuck.
 struct BROOD_API BulkResult {
   std::size_t looked_at = 0;
   std::size_t wanted = 0;  // met the condition
@@ -83,13 +91,17 @@ class BROOD_API Queue {
   std::size_t size() const;
   double latency() const;  // seconds that the next job has waited since it was enqueued; 0: none waits
 
-  // From the newest to the oldest, as Sidekiq lists them, in pages; `visit` returns false to stop.  Jobs that leave
-  // meanwhile shift the others: none that stays is passed over.
+  // From the newest to the oldest, as Sidekiq lists them, in pages; `visit` returns false to stop.  None that stays is
+  // passed over while others come and go, but some may come twice.
   void each(const std::function<bool(const JobRecord&)>& visit) const;
   std::vector<JobRecord> page(std::size_t number, std::size_t per_page = 25) const;  // number 0: the newest
   std::optional<JobRecord> find(std::string_view jid) const;
 
   bool remove(const JobRecord& job);  // false: it is not there any more, or not with these bytes
+  // From the newest to the oldest; the others keep their order.  Redis has no other way into the midst of a list than
+  // to go there from an end: in a queue of a million jobs every 250 that are removed may hold it up for some 25 ms, and
+  // so may the one of remove().  No condition: all.  Jobs that were fetched meanwhile count as gone, and so may those
+  // that a thousand others have been pushed behind while a page was judged.
   BulkResult remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress = {});
   void clear();  // all jobs, and the name
 
@@ -125,16 +137,20 @@ class BROOD_API JobSet {
 
   // One entry; false: it is not there any more as it was read.
   bool remove(const SetEntry& entry);
-  bool run(const SetEntry& entry);   // onto its queue now; in `retry` and `dead` one less in retry_count
+  // Onto its queue now; in `retry` and `dead` one less in retry_count, and the rest of its bytes as they were.  Throws
+  // std::invalid_argument for what is no job, RedisError when the key of its queue is no list: the entry stays.
+  bool run(const SetEntry& entry);
   bool kill(const SetEntry& entry);  // into `dead`; no death handlers run
   bool reschedule(const SetEntry& entry, Time time);
 
-  // Many, in batches that hold up Redis for a millisecond or two each; no condition: all, the lowest score first.
+  // Many, in batches of up to 250 that hold up Redis for half a millisecond to two each; no condition: all.  The lowest
+  // score first, up to the entry that is the last when it begins: what others add before that may be met too, but no
+  // more than as many again.
   using Condition = std::function<bool(const SetEntry&)>;
   BulkResult remove_if(const Condition& wanted, const Progress& progress = {});
   BulkResult run_all(const Condition& wanted = {}, const Progress& progress = {});
   BulkResult kill_all(const Condition& wanted = {}, const Progress& progress = {});
-  void clear();
+  void clear();  // whatever the key holds
 
  private:
   friend class Api;
@@ -198,10 +214,10 @@ struct BROOD_API ClassMetrics {
 struct BROOD_API MinuteMetrics {
   Time minute{};
   std::uint64_t processed = 0, failed = 0, milliseconds = 0;
-  std::vector<std::uint32_t> histogram;  // runs that ended well, by duration; bounds: histogram_bounds_ms()
+  std::vector<std::uint32_t> histogram;  // 26 buckets: runs that ended well, by duration; see histogram_bounds_ms()
 };
 
-// The upper bounds of the histogram's buckets, in milliseconds; the last has none and is not listed (section 5.7).
+// The upper bounds of the first 25 buckets, in milliseconds, each exclusive; the last has none (section 5.7).
 BROOD_API const std::vector<std::uint32_t>& histogram_bounds_ms();
 
 struct BROOD_API DeployMark {
@@ -225,7 +241,9 @@ class BROOD_API Api {
   JobSet scheduled();  // `schedule`
   JobSet retries();    // `retry`
   JobSet dead();       // `dead`
-  // To what `dead` is cut when something is added (section 5.6): Sidekiq's 10,000 and 180 days unless said otherwise.
+  // To what `dead` is cut when something is added (section 5.6).  Unless said otherwise it is what the machine's
+  // configuration says where that names the Redis, else Sidekiq's 10,000 and 180 days.  max_jobs - 1 are kept, as
+  // there.
   void limit_dead(std::int64_t max_jobs, std::chrono::seconds timeout);
 
   std::vector<Process> processes();  // by identity; forgets those without a heartbeat, as Sidekiq does
@@ -241,11 +259,14 @@ class BROOD_API Api {
   void reset_stats();
   std::vector<DayStats> history(int days = 30);  // today first; 1 to 1825
 
-  std::vector<ClassMetrics> top_classes(std::chrono::minutes length = std::chrono::hours(1));  // at most 72 hours
+  // By the time that they took, the most first; at most 72 hours.  To the minute up to an hour, beyond to ten of them.
+  std::vector<ClassMetrics> top_classes(std::chrono::minutes length = std::chrono::hours(1));
+  // Every minute, the oldest first, those in which nothing ran too; the last is not over yet.  At most 8 hours.
   std::vector<MinuteMetrics> metrics_of(std::string_view job_class,
-                                        std::chrono::minutes length = std::chrono::hours(1));  // at most 8 hours
+                                        std::chrono::minutes length = std::chrono::hours(1));
   // Says that something was deployed; once a minute for each label.  False: that was said already.
   bool mark_deploy(std::string_view label, Time at = std::chrono::system_clock::now());
+  // Those of the day (UTC), the earliest first.
   std::vector<DeployMark> deploy_marks(Time day = std::chrono::system_clock::now());
 
  private:

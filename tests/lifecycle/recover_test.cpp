@@ -49,6 +49,14 @@ std::string only_identity(RedisServer& redis) {
   return all.begin()->first;
 }
 
+// How many workers have begun a job: one that is in flight need not run yet.
+long busy_workers(const BroodProcess& brood) {
+  const std::string status = run_brood({"status", "--json"}, brood.environment()).output, busy = R"("state":"busy")";
+  long count = 0;
+  for (std::size_t at = status.find(busy); at != status.npos; at = status.find(busy, at + 1)) ++count;
+  return count;
+}
+
 const std::string job = payload_text("Zip", "[1]", 7);
 
 }  // namespace
@@ -58,7 +66,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_supervisor_and_its_workers_had_in_flight_goes
   BroodProcess brood(redis, {.workers = 2});
   const std::vector<std::string> payloads = {payload_text("Sleep", "[60000]", 1), payload_text("Sleep", "[60000]", 2)};
   enqueue(redis, payloads);
-  BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 2; }));
+  BOOST_REQUIRE(eventually([&] { return busy_workers(brood) == 2; }, 30s));
   const std::string identity = only_identity(redis);
 
   const std::vector<pid_t> children = children_of(brood.pid());
@@ -85,7 +93,7 @@ BOOST_AUTO_TEST_CASE(who_lives_is_never_touched_named_or_not) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1});
   enqueue(redis, {payload_text("Sleep", "[60000]", 1)});
-  BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 1; }));
+  BOOST_REQUIRE(eventually([&] { return busy_workers(brood) == 1; }, 30s));
   const std::string identity = only_identity(redis);
 
   BOOST_TEST(recover(redis, {"--all", "--yes"}).status == 0);
@@ -103,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_dead_supervisors_worker_may_finish_its_job) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1, .shutdown_timeout = "40"});
   enqueue(redis, {payload_text("Sleep", "[60000]", 1)});
-  BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 1; }));
+  BOOST_REQUIRE(eventually([&] { return busy_workers(brood) == 1; }, 30s));
   const std::string identity = only_identity(redis);
   const std::vector<pid_t> workers = brood.workers();
 

@@ -80,7 +80,7 @@ struct alignas(64) SlotRecord {
 };
 
 enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2 };
-enum ClassFlag : std::uint32_t { class_has_hooks = 1, library_has_death_handlers = 2, class_is_unsafe_html = 4 };
+enum ClassFlag : std::uint32_t { class_has_hooks = 1, class_has_handlers = 2, class_is_unsafe_html = 4 };
 
 // A consistent-enough copy of a record for one decision.  `entries` holds states whose number bits match `number`; a
 // state with other bits, or no known state, is `none`.
@@ -118,6 +118,8 @@ class WorkerSlot {
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
              std::uint32_t class_flags);
+  // Between jobs: whose code runs, and may print.
+  void set_printing(std::string_view what);
   // Of the running entry; nullopt: none.
   void set_deadline(std::optional<SteadyTime> deadline);
   std::optional<SteadyTime> deadline() const;

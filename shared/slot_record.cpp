@@ -145,6 +145,15 @@ bool WorkerSlot::begin(int entry, std::string_view jid, std::string_view job_cla
   return true;
 }
 
+void WorkerSlot::set_printing(std::string_view what) {
+  {
+    const TextBeingWritten lock(*record_);
+    write_text(record_->text.jid, "");
+    write_text(record_->text.job_class, what);
+  }
+  wrote();
+}
+
 void WorkerSlot::set_deadline(std::optional<SteadyTime> deadline) {
   record_->deadline.store(deadline ? deadline->time_since_epoch().count() : 0);
 }

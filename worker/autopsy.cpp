@@ -18,6 +18,7 @@
 #include "worker/crash_report.hpp"
 #include "worker/failed_job.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/perform.hpp"
 #include "worker/signal_shield.hpp"
 #include "worker/symboliser.hpp"
 
@@ -109,8 +110,11 @@ class Autopsy {
         return {Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
       }
       const bool ask_hooks =
-          mode_ == RecoveryMode::full && (casualty.class_flags & (class_has_hooks | library_has_death_handlers)) != 0;
-      if (ask_hooks) load_libraries();
+          mode_ == RecoveryMode::full && (casualty.class_flags & (class_has_hooks | class_has_handlers)) != 0;
+      if (ask_hooks) {
+        load_libraries();
+        run_crash_handlers(registry_, job, queue, report.failure, casualty.worker.slot, in_lines(report));
+      }
       const RetryPolicy policy{config_.max_retries, casualty.max_crashes.value_or(config_.worker.max_crashes)};
       const Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
       if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
@@ -144,6 +148,12 @@ class Autopsy {
                                {"address", report.address},
                                {"fingerprint", report.fingerprint},
                                {"top", report.top}});
+  }
+
+  static std::string in_lines(const CrashReport& report) {
+    std::string lines = report.failure.message;
+    for (const std::string& frame : report.stack) lines += "\n" + frame;
+    return lines;
   }
 
   // The whole report of a job that is stored nowhere.

@@ -17,6 +17,7 @@ double random_fraction() {
 
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                        const RetryPolicy& policy, bool ask_hooks) {
+  if (ask_hooks) run_error_handlers(registry, job, queue, failure);
   const HookAnswer hook = ask_hooks ? ask_retry_in(registry, job, queue, failure) : HookAnswer{};
   const WallTime now = wall_now();
   Verdict verdict =

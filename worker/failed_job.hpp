@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// How a job that failed is settled, by the ordinary retry policy: the class's hooks are asked, and death handlers run
-// for a job that is not to be tried again.  With `ask_hooks` false no code of a library runs.
+// How a job that failed is settled, by the ordinary retry policy: error handlers run, the class's hooks are asked, and
+// death handlers run for a job that is not to be tried again.  With `ask_hooks` false no code of a library runs.
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                        const RetryPolicy& policy, bool ask_hooks = true);
 

@@ -245,6 +245,7 @@ InFlight::Waited InFlight::wait_for_job(const std::vector<std::string>& draw, in
           hold_what_came(replies, !may_be_more_queues && draw.size() <= max_queues_asked_after_wait);
       if (waited) return *waited;
       if (woken) return Waited::nothing;
+      if (setup_.waits_again) setup_.waits_again();
     }
   } catch (const ConnectionLost&) {
     slot_.set_waiting_client(0);

@@ -35,6 +35,8 @@ class InFlight {
     // redis/connection.hpp.
     int wake_fd = -1;
     std::function<std::optional<std::chrono::milliseconds>()> woken = {};
+    // A wait has brought nothing, and another begins.
+    std::function<void()> waits_again = {};
   };
 
   struct Entry {

@@ -91,19 +91,28 @@ abi::Entry open_library(const std::string& path) {
   return reinterpret_cast<abi::Entry>(symbol);
 }
 
+// Built with headers that have it: one pointer of it, and all of them are there.
+bool knows_middleware(const abi::Library& library) {
+  return library.set_up_all != nullptr || library.registered != nullptr || library.run_middleware != nullptr ||
+         library.run_error_handlers != nullptr || library.run_event_handlers != nullptr;
+}
+
 void check_library(const std::string& path, const abi::Library* library) {
   if (library == nullptr) refuse(path, "brood_job_library() returned null");
   if (library->abi != abi::version) {
     refuse(path, "is built for ABI " + std::to_string(library->abi) + ", this brood speaks ABI " +
                      std::to_string(abi::version) + "; build it again with this brood's headers");
   }
-  if (library->size < sizeof(abi::Library)) {
+  if (library->size < abi::least_library_size) {
     refuse(path, "says that its abi::Library has " + std::to_string(library->size) + " bytes, at least " +
-                     std::to_string(sizeof(abi::Library)) + " are needed");
+                     std::to_string(abi::least_library_size) + " are needed");
   }
-  if (library->job_count == 0) refuse(path, "has no job class");
-  if (library->jobs == nullptr || library->set_up == nullptr || library->death_handler_count == nullptr ||
-      library->run_death_handlers == nullptr) {
+  if (library->job_count == 0 && !knows_middleware(*library)) refuse(path, "has no job class");
+  if ((library->jobs == nullptr && library->job_count > 0) || library->set_up == nullptr ||
+      library->death_handler_count == nullptr || library->run_death_handlers == nullptr ||
+      (knows_middleware(*library) &&
+       (library->set_up_all == nullptr || library->registered == nullptr || library->run_middleware == nullptr ||
+        library->run_error_handlers == nullptr || library->run_event_handlers == nullptr))) {
     refuse(path, "has a null pointer in its abi::Library");
   }
 }
@@ -111,9 +120,9 @@ void check_library(const std::string& path, const abi::Library* library) {
 std::string check_job_class(const std::string& path, std::size_t i, const abi::JobClass* job_class) {
   const std::string which = "job class " + std::to_string(i + 1);
   if (job_class == nullptr) refuse(path, which + " is a null pointer");
-  if (job_class->size < sizeof(abi::JobClass)) {
+  if (job_class->size < abi::least_job_class_size) {
     refuse(path, which + " says that its abi::JobClass has " + std::to_string(job_class->size) + " bytes, at least " +
-                     std::to_string(sizeof(abi::JobClass)) + " are needed");
+                     std::to_string(abi::least_job_class_size) + " are needed");
   }
   const std::string name = text_of(job_class->name);
   if (!is_class_name(name)) {
@@ -126,13 +135,21 @@ std::string check_job_class(const std::string& path, std::size_t i, const abi::J
   return name;
 }
 
-void set_up(const std::string& path, const abi::Library& library) {
+constexpr std::uint64_t known_registrations =
+    abi::registered_middleware | abi::registered_error_handler |
+    ((std::uint64_t{abi::registered_event} << (abi::event_crash + 1)) - abi::registered_event);
+
+JobRegistry::Library set_up(const std::string& path, const abi::Library& library) {
   abi::Result result{};
   result.size = sizeof result;
-  library.set_up(&result);
+  (knows_middleware(library) ? library.set_up_all : library.set_up)(&result);
   if (result.kind != abi::result_succeeded) {
     refuse(path, "brood_setup threw " + text_of(result.error_class) + ": " + text_of(result.message));
   }
+  const std::uint64_t registered = knows_middleware(library) ? library.registered() : 0;
+  if ((registered & ~known_registrations) != 0)
+    refuse(path, "registers what this brood does not know; it needs a newer one");
+  return {&library, path, registered, library.death_handler_count() > 0};
 }
 
 }  // namespace
@@ -144,7 +161,8 @@ void JobRegistry::load(const std::filesystem::path& path) {
 
   const abi::Library* library = open_library(name)();
   check_library(name, library);
-  if (std::find(libraries_.begin(), libraries_.end(), library) != libraries_.end()) return;
+  if (std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& loaded) { return loaded.abi == library; }))
+    return;
 
   std::map<std::string, Registered, std::less<>> added;
   for (std::size_t i = 0; i < library->job_count; ++i) {
@@ -156,9 +174,10 @@ void JobRegistry::load(const std::filesystem::path& path) {
       refuse(name, "names job class " + job_class + " twice");
     }
   }
-  set_up(name, *library);
+  libraries_.push_back(set_up(name, *library));
   classes_.merge(added);
-  libraries_.push_back(library);
+  if (libraries_.back().serves_all() && (libraries_.back().registered & abi::registered_middleware) != 0)
+    middleware_.push_back(library);
 }
 
 void JobRegistry::load(const Config& config) {
@@ -180,6 +199,31 @@ const JobRegistry::Registered* JobRegistry::find(std::string_view job_class) con
 const CommandSettings* JobRegistry::find_program(std::string_view job_class) const {
   const auto found = programs_.find(job_class);
   return found == programs_.end() ? nullptr : found->second;
+}
+
+std::vector<const JobRegistry::Library*> JobRegistry::libraries_told(std::string_view job_class) const {
+  const Registered* known = find(job_class);
+  const bool whose_is_unknown = known == nullptr && find_program(job_class) == nullptr;
+  std::vector<const Library*> told;
+  for (const Library& library : libraries_) {
+    if (whose_is_unknown || library.serves_all() || (known != nullptr && library.abi == known->library))
+      told.push_back(&library);
+  }
+  return told;
+}
+
+bool JobRegistry::has_failure_handlers(std::string_view job_class) const {
+  return std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& library) {
+    if (library.has(abi::event_crash)) return true;
+    if (!library.has_death_handlers && (library.registered & abi::registered_error_handler) == 0) return false;
+    if (library.serves_all()) return true;
+    const Registered* known = find(job_class);
+    return known != nullptr && library.abi == known->library;
+  });
+}
+
+bool JobRegistry::has(abi::EventKind event) const {
+  return std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& library) { return library.has(event); });
 }
 
 std::vector<std::string> JobRegistry::class_names() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
@@ -28,7 +29,16 @@ class JobRegistry {
     std::string path;
 
     bool has_hooks() const { return job_class->retry_in != nullptr || job_class->exhausted != nullptr; }
-    bool has_death_handlers() const { return library->death_handler_count() > 0; }
+  };
+
+  struct Library {
+    const abi::Library* abi;
+    std::string path;
+    std::uint64_t registered;  // abi::Registered
+    bool has_death_handlers;
+
+    bool serves_all() const { return abi->job_count == 0; }
+    bool has(abi::EventKind event) const { return (registered & std::uint64_t{abi::registered_event} << event) != 0; }
   };
 
   // Loads the library, checks all that it says of itself, runs its brood_setup and adds its classes; a library that was
@@ -42,11 +52,20 @@ class JobRegistry {
   const Registered* find(std::string_view job_class) const;               // nullptr: unknown, or a program
   const CommandSettings* find_program(std::string_view job_class) const;  // nullptr: unknown, or in a library
   std::vector<std::string> class_names() const;                           // sorted, programs too
-  const std::vector<const abi::Library*>& libraries() const { return libraries_; }
+
+  const std::vector<Library>& libraries() const { return libraries_; }  // as they were loaded
+  // Whose middleware is around every job, the outermost first.
+  const std::vector<const abi::Library*>& middleware() const { return middleware_; }
+  // Those whose handlers hear of a job: its own library, or all where nobody knows its class, and those that serve all.
+  std::vector<const Library*> libraries_told(std::string_view job_class) const;
+  // Whether an attempt of this class that fails, or crashes, is to be told to a handler.
+  bool has_failure_handlers(std::string_view job_class) const;
+  bool has(abi::EventKind event) const;
 
  private:
   std::map<std::string, Registered, std::less<>> classes_;
-  std::vector<const abi::Library*> libraries_;
+  std::vector<Library> libraries_;
+  std::vector<const abi::Library*> middleware_;
   std::map<std::string, const CommandSettings*, std::less<>> programs_;
 };
 

@@ -7,6 +7,8 @@
 #include "shared/job/json.hpp"
 #include "shared/log.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/lifecycle.hpp"
+#include "worker/middleware.hpp"
 
 namespace brood {
 namespace {
@@ -45,6 +47,7 @@ class CallFrame {
     };
     call_.time_left_ms = [](void* frame) { return static_cast<CallFrame*>(frame)->time_left_ms(); };
     call_.set_time_left = [](void* frame, std::int64_t ms) { static_cast<CallFrame*>(frame)->set_time_left(ms); };
+    if (host != nullptr) call_.capsule = text_of(host->capsule);
   }
   CallFrame(const CallFrame&) = delete;
   CallFrame& operator=(const CallFrame&) = delete;
@@ -121,6 +124,46 @@ Performed read_result(const abi::Result& result) {
   }
 }
 
+// Asks a library for a result, whatever comes out of it.
+template <typename Ask>
+Performed read_result_of(Ask ask) {
+  abi::Result result{};
+  result.size = sizeof result;
+  result.kind = ~0u;  // a library that leaves it alone has not succeeded
+  try {
+    ask(result);
+  } catch (const std::exception& error) {
+    return failed("LibraryError",
+                  std::string("an exception left the job library: ") + utf8_prefix(error.what(), longest_text));
+  } catch (...) {
+    return failed("LibraryError", "an exception left the job library");
+  }
+  return read_result(result);
+}
+
+// For a library to read as long as `performed` stays as it is.
+void write_result(const Performed& performed, abi::Result& result) {
+  switch (performed.kind) {
+    case Performed::Kind::succeeded:
+      result.kind = abi::result_succeeded;
+      return;
+    case Performed::Kind::interrupted:
+      result.kind = abi::result_interrupted;
+      return;
+    case Performed::Kind::failed:
+      result.kind = abi::result_failed;
+      result.error_class = text_of(performed.failure.error_class);
+      result.message = text_of(performed.failure.message);
+      return;
+  }
+}
+
+bool is_same_failure(const Performed& one, const Performed& other) {
+  return one.kind == Performed::Kind::failed && other.kind == Performed::Kind::failed &&
+         one.failure.error_class == other.failure.error_class &&
+         one.failure.message == utf8_prefix(other.failure.message, longest_text);
+}
+
 void log_thrown(const char* event, const CallFrame& frame, const abi::Answer& answer) {
   log::error(event, {{"job", frame.job_class()},
                      {"jid", frame.jid()},
@@ -141,18 +184,31 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
   const auto* registered = registry.find(frame.job_class());
   if (registered == nullptr) return unknown_class(registry, utf8_prefix(frame.job_class(), longest_text));
 
-  abi::Result result{};
-  result.size = sizeof result;
-  result.kind = ~0u;  // a library that leaves it alone has not succeeded
-  try {
-    registered->job_class->perform(frame.call(), &result);
-  } catch (const std::exception& error) {
-    return failed("LibraryError",
-                  std::string("an exception left the job library: ") + utf8_prefix(error.what(), longest_text));
-  } catch (...) {
-    return failed("LibraryError", "an exception left the job library");
-  }
-  return read_result(result);
+  if (registry.middleware().empty())
+    return read_result_of([&](abi::Result& result) { registered->job_class->perform(frame.call(), &result); });
+  Performed unknown;
+  const JobBody body = [&](const abi::Call& call, abi::Result& result) {
+    const std::string_view job_class(call.job_class.data, call.job_class.size);
+    if (const auto* wanted = registry.find(job_class)) return wanted->job_class->perform(&call, &result);
+    unknown = unknown_class(registry, utf8_prefix(job_class, longest_text));
+    write_result(unknown, result);
+  };
+  return read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), body, result); });
+}
+
+Performed perform_in_middleware(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                                const JobHost& host, const std::function<Performed(const Payload&)>& body) {
+  if (registry.middleware().empty()) return body(job);
+  const CallFrame frame(job, queue, &host);
+  Performed inside;
+  const JobBody run = [&](const abi::Call& call, abi::Result& result) {
+    const bool changed = call.payload.data != job.text().data();
+    inside = body(changed ? Payload::parse({call.payload.data, call.payload.size}) : job);
+    write_result(inside, result);
+  };
+  const Performed whole =
+      read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), run, result); });
+  return is_same_failure(whole, inside) ? inside : whole;  // which knows more of it than its words
 }
 
 HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::string_view queue,
@@ -190,16 +246,35 @@ bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_
   return answer.kind == abi::answer_discard;
 }
 
+void run_error_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                        const Failure& failure) {
+  const CallFrame frame(job, queue, nullptr);
+  const FailureFrame failure_frame(failure);
+  for (const JobRegistry::Library* library : registry.libraries_told(frame.job_class())) {
+    if ((library->registered & abi::registered_error_handler) != 0)
+      library->abi->run_error_handlers(frame.call(), failure_frame.failure());
+  }
+}
+
+void run_crash_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
+                        int slot, const std::string& report) {
+  const CallFrame frame(job, queue, nullptr);
+  const FailureFrame failure_frame(failure);
+  abi::Occasion occasion{};
+  occasion.kind = abi::event_crash;
+  occasion.slot = slot;
+  occasion.call = frame.call();
+  occasion.failure = failure_frame.failure();
+  occasion.report = text_of(report);
+  run_event_handlers(registry, occasion);
+}
+
 void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure) {
   const CallFrame frame(job, queue, nullptr);
-  if (registry.find_program(frame.job_class()) != nullptr) return;
   const FailureFrame failure_frame(failure);
-  const auto* registered = registry.find(frame.job_class());
-  for (const abi::Library* library : registry.libraries()) {
-    if (registered != nullptr && registered->library != library) continue;
-    library->run_death_handlers(frame.call(), failure_frame.failure());
-  }
+  for (const JobRegistry::Library* library : registry.libraries_told(frame.job_class()))
+    library->abi->run_death_handlers(frame.call(), failure_frame.failure());
 }
 
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,

@@ -18,6 +18,7 @@ struct JobHost {
   std::function<bool()> stopping = {};
   std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
   std::function<void(std::chrono::milliseconds)> set_time_left = {};
+  std::string capsule = {};
 };
 
 // How one attempt ended.
@@ -30,6 +31,11 @@ struct Performed {
 // that do not fit, are failures (`NameError`, `ArgumentError`) whose messages name class, argument and type.
 Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host);
 
+// Runs a job whose code is in no library: `body`, within the middleware of the libraries that serve all, with the
+// payload that they have made of it.
+Performed perform_in_middleware(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                                const JobHost& host, const std::function<Performed(const Payload&)>& body);
+
 // The class's retry_in hook for the failure that perform() just returned, or for a crash: then the hook gets a
 // brood::JobCrashed.  `none` when the class has no hook or the hook threw (logged).
 HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::string_view queue,
@@ -38,8 +44,16 @@ HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::st
 // The class's exhausted hook; true when it answered `discard`.  False when there is none or it threw (logged).
 bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure);
 
-// Every death handler of the job's own library (or of all libraries when the class is unknown; none for a program);
-// what they throw is logged and ignored.
+// Every error handler of those libraries that are told of the job: see JobRegistry.  What they throw is logged and
+// ignored.
+void run_error_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                        const Failure& failure);
+
+// The handlers of the event `crash`, of all libraries.  `report` is what is known of it, in lines.
+void run_crash_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
+                        int slot, const std::string& report);
+
+// Every death handler of the same libraries, likewise.
 void run_death_handlers(const JobRegistry& registry, const Payload& job, std::string_view queue,
                         const Failure& failure);
 

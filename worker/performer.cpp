@@ -28,10 +28,9 @@ bool has_markup(std::string_view text) { return text.find_first_of("<>&\"'") != 
 
 std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
   std::uint32_t flags = 0;
-  if (const auto* known = registry.find(job.job_class())) {
-    if (known->has_hooks()) flags |= class_has_hooks;
-    if (known->has_death_handlers()) flags |= library_has_death_handlers;
-  }
+  const auto* known = registry.find(job.job_class());
+  if (known != nullptr && known->has_hooks()) flags |= class_has_hooks;
+  if (registry.has_failure_handlers(job.job_class())) flags |= class_has_handlers;
   for (const auto* member : {"class", "jid", "wrapped", "display_class"}) {
     if (has_markup(job.string(member).value_or(""))) flags |= class_is_unsafe_html;
   }
@@ -78,10 +77,12 @@ Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, C
       output_(seat.output, seat.output_token),
       host_{.stopping = [this] { return control_.told_to_stop() || out_of_time(); },
             .time_left = [this] { return time_left(); },
-            .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); }} {}
+            .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); },
+            .capsule = config.capsules.at(static_cast<std::size_t>(seat.capsule)).name} {}
 
-void Performer::load_libraries() {
-  registry_.load(config_);
+void Performer::load_libraries() { registry_.load(config_); }
+
+void Performer::note_surroundings() {
   note_libraries();
   surroundings_.emplace();
   memory_limit_.emplace(seat_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
@@ -105,7 +106,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
   const Performed performed = perform_within_limits(job_, queue, started);
-  if (made_calls_) end_if_a_copy(job_);
+  if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
   const bool failed = performed.kind == Performed::Kind::failed;
   batch_made_calls_ |= made_calls_ || failed;
   count_run(job_.display_class(), failed);
@@ -137,9 +138,11 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
 Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
   made_calls_ = true;
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
-    ProgramRun run = perform_program(*program, job, queue, host_, settings_.timeout_grace);
-    meter_.note_child_peak(run.peak_kb);
-    return std::move(run.performed);
+    return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
+      ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
+      meter_.note_child_peak(run.peak_kb);
+      return std::move(run.performed);
+    });
   }
   syscall_watch_.begin_job();
   Performed performed = perform(registry_, job, queue, host_);
@@ -167,7 +170,7 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   end_entry(entry, EntryState::failed);
   Outcome outcome =
       settle_failure(registry_, job, queue, performed.failure, {config_.max_retries, settings_.max_crashes});
-  end_if_a_copy(job);
+  end_if_a_copy(job.jid(), job.display_class());
   if (!slot_.let_go(entry)) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
   return outcome;
@@ -214,6 +217,20 @@ void Performer::end_batch() {
   runs_.clear();
 }
 
+void Performer::begin_handlers(std::string_view event) {
+  event_ = "Event::" + std::string(event);
+  slot_.set_printing(event_);
+}
+
+void Performer::end_handlers() {
+  if (surroundings_) {
+    end_if_a_copy("", event_);
+    return clean_up(true);
+  }
+  output_.flush();
+  output_.end_job(slot_.record());
+}
+
 // So that nobody pays for what an earlier job has left behind.
 void Performer::clean_up(bool made_calls) {
   surroundings_->restore_own();
@@ -252,11 +269,11 @@ void Performer::wait_for_the_end() {
 
 // A job that forks and lets both processes return: the copy holds the worker's connection and its slot, and must touch
 // neither.
-void Performer::end_if_a_copy(const Payload& job) const {
+void Performer::end_if_a_copy(std::string_view jid, std::string_view job_class) const {
   if (surroundings_->still_the_worker()) return;
-  log::error("copy_of_worker_ended", {{"jid", job.jid()},
-                                      {"class", job.display_class()},
-                                      {"hint", "the job forked, and its child returned; it should end by _exit"}});
+  log::error(
+      "copy_of_worker_ended",
+      {{"jid", jid}, {"class", job_class}, {"hint", "the job forked, and its child returned; it should end by _exit"}});
   log::flush();
   _exit(EX_SOFTWARE);
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shared/config.hpp"
@@ -31,6 +32,13 @@ class Performer {
 
   // Throws LibraryError.
   void load_libraries();
+  const JobRegistry& registry() const { return registry_; }
+  // The first job may begin: every other is to find what is there now.
+  void note_surroundings();
+
+  // Around other code of the libraries than jobs; what it leaves behind is put right like a job's.
+  void begin_handlers(std::string_view event);
+  void end_handlers();
 
   // A batch of so many jobs begins.  More than one are short: what they use is measured once for all of them.
   void begin_batch(std::size_t jobs);
@@ -58,7 +66,7 @@ class Performer {
   bool out_of_time() const;
   void end_entry(int entry, EntryState state);
   [[noreturn]] void wait_for_the_end();
-  void end_if_a_copy(const Payload& job) const;
+  void end_if_a_copy(std::string_view jid, std::string_view job_class) const;
 
   const Config& config_;
   const Seat& seat_;
@@ -81,6 +89,7 @@ class Performer {
   };
   std::vector<Runs> runs_;  // of the batch under way, by class
   WorkerAge age_;
+  std::string event_;  // whose handlers run
 };
 
 }  // namespace brood

@@ -13,6 +13,7 @@
 #include "worker/crash_handler.hpp"
 #include "worker/in_flight.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/lifecycle.hpp"
 #include "worker/offspring.hpp"
 #include "worker/own_memory.hpp"
 #include "worker/performer.hpp"
@@ -42,6 +43,12 @@ class Worker {
         control_(seat, config.shutdown_timeout),
         slot_(*seat.record),
         performer_(config, seat, slot_, control_),
+        lifecycle_(performer_.registry(),
+                   {.slot = seat.slot,
+                    .capsule = config.capsules.at(static_cast<std::size_t>(seat.capsule)).name,
+                    .longest = config.shutdown_timeout,
+                    .begins = [this](std::string_view event) { performer_.begin_handlers(event); },
+                    .ended = [this] { performer_.end_handlers(); }}),
         redis_(address, {}, "brood-worker-" + std::to_string(seat.slot)),
         draw_(config.capsules.at(static_cast<std::size_t>(seat.capsule)), redis_, seat.queue_changes),
         in_flight_(redis_, slot_,
@@ -52,12 +59,15 @@ class Worker {
                     .new_incarnation = [this] { return control_.ask_for_incarnation(); },
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
                     .wake_fd = control_.descriptor(),
-                    .woken = [this] { return woken(); }}),
+                    .woken = [this] { return woken(); },
+                    .waits_again = [this] { lifecycle_.beat(redis_.connections()); }}),
         batch_size_(config.worker_of(seat.capsule).max_batch) {}
 
   void load_libraries() {
     if (config_.worker_of(seat_.capsule).seccomp) shield_parent();
     performer_.load_libraries();
+    lifecycle_.start();
+    performer_.note_surroundings();
     slot_.record().ready.store(1);
     control_.say(ControlByte::ready);
   }
@@ -68,10 +78,13 @@ class Worker {
         const bool quiet = control_.told_to_quiet();
         if (quiet) give_back_unbegun();
         if (quiet && outcomes_.empty()) {
+          lifecycle_.quiet();
+          lifecycle_.beat(redis_.connections());
           control_.wait(quiet_wait);
           continue;
         }
         fetch(quiet ? 0 : batch_size_.want());
+        lifecycle_.beat(redis_.connections());
         if (in_flight_.batch().entries.empty() && !quiet) wait_for_job();
         perform_batch(in_flight_.batch());
         log::flush();
@@ -81,6 +94,8 @@ class Worker {
     } catch (const ToldToStop&) {
       log::warn("worker_leaves_jobs_to_recovery", {{"reason", "told to stop while Redis was away"}});
     }
+    lifecycle_.shutdown();
+    lifecycle_.exit();
   }
 
  private:
@@ -197,6 +212,7 @@ class Worker {
   Control control_;
   WorkerSlot slot_;
   Performer performer_;
+  Lifecycle lifecycle_;
   Connection redis_;
   QueueDraw draw_;
   InFlight in_flight_;

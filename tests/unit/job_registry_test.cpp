@@ -60,8 +60,8 @@ BOOST_AUTO_TEST_CASE(hooks_and_death_handlers_are_known_without_running_a_job) {
   BOOST_TEST(registry.find("RetriesSoon")->has_hooks());
   BOOST_TEST(registry.find("TellsExhausted")->has_hooks());
   BOOST_TEST(!registry.find("ResizeImage")->has_hooks());
-  BOOST_TEST(registry.find("ResizeImage")->has_death_handlers());
-  BOOST_TEST(!registry.find("Other::ResizeImage")->has_death_handlers());
+  BOOST_TEST(registry.has_failure_handlers("ResizeImage"));
+  BOOST_TEST(!registry.has_failure_handlers("Other::ResizeImage"));
 }
 
 BOOST_AUTO_TEST_CASE(a_library_loaded_twice_counts_once) {
@@ -136,6 +136,8 @@ BOOST_AUTO_TEST_CASE(each_wrong_word_of_a_library_is_refused) {
     BOOST_TEST(says(why_refused(library(name)), "job class 1 has no usable name"));
   }
   BOOST_TEST(says(why_refused(library("bad_null_perform")), "BadFirst has no perform function"));
+  BOOST_TEST(says(why_refused(library("bad_half_middleware")), "null pointer"));
+  BOOST_TEST(says(why_refused(library("bad_unknown_registration")), "registers what this brood does not know"));
   BOOST_TEST(says(why_refused(library("bad_same_name_twice")), "names job class BadFirst twice"));
 }
 

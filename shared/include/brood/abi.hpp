@@ -34,7 +34,15 @@ struct Call {
   std::int64_t (*time_left_ms)(void* host);
   // Moves the deadline to so many milliseconds from now.
   void (*set_time_left)(void* host, std::int64_t ms);
+  Text capsule;  // of the worker; empty where no worker asks
 };
+
+// Whether `object`, which may come from somebody with older headers, is long enough to have this member.
+template <typename Struct, typename Member>
+bool has(const Struct& object, Member Struct::*member) {
+  const auto end = reinterpret_cast<const char*>(&(object.*member) + 1);
+  return static_cast<std::size_t>(end - reinterpret_cast<const char*>(&object)) <= object.size;
+}
 
 enum LogLevel : std::uint32_t { log_debug = 0, log_info = 1, log_warn = 2, log_error = 3 };
 
@@ -73,6 +81,48 @@ struct Answer {
 
 enum RetryKind : std::uint32_t { retry_yes = 0, retry_no = 1, retry_count = 2 };
 
+// What a library's middleware has changed for what runs inside; a null text: as it was.
+struct Changes {
+  std::size_t size;
+  Text job_class, args, payload;
+};
+
+// What is inside of a library's middleware.  It may be run as often as it likes, until the middleware returns; each
+// time it says by the Result how that went, whose texts live until it is run again.
+struct Inside {
+  std::size_t size;
+  void* host;
+  void (*run)(void* host, const Changes*, Result*);
+};
+
+enum EventKind : std::uint32_t {
+  event_fork = 0,
+  event_startup = 1,
+  event_heartbeat = 2,
+  event_beat = 3,
+  event_quiet = 4,
+  event_shutdown = 5,
+  event_exit = 6,
+  event_crash = 7
+};
+
+// One event in a worker's life, or a crash.  Everything lives until the call returns.
+struct Occasion {
+  std::size_t size;
+  std::uint32_t kind;  // EventKind
+  std::int32_t slot;
+  Text capsule;
+  const Call* call;        // at a crash: the job; else null
+  const Failure* failure;  // likewise
+  Text report;             // likewise: lines
+  void* host;              // handed back to the function below
+  void (*log)(void* host, std::uint32_t level, Text message);
+};
+
+// What a library has registered besides death handlers; the event of kind k is registered_event << k.  A worker refuses
+// a library that has registered what it does not know.
+enum Registered : std::uint64_t { registered_middleware = 1, registered_error_handler = 2, registered_event = 1 << 8 };
+
 // One job class.
 struct JobClass {
   std::size_t size;
@@ -92,16 +142,31 @@ struct Library {
   Text built_with;     // for people: compiler and header version
   std::size_t job_count;
   const JobClass* const* jobs;
-  // Runs the author's brood_setup; called once, before any job.  A Result of kind failed refuses the library.
+  // Runs the author's brood_setup for a worker that knows nothing of what follows run_death_handlers, and refuses it
+  // when the author wants any of that.  Called once, before any job.  A Result of kind failed refuses the library.
   void (*set_up)(Result*);
   std::size_t (*death_handler_count)();
   // Runs every handler; what one throws is logged through the call.
   void (*run_death_handlers)(const Call*, const Failure*);
-  // For middleware and lifecycle events: null in this version.
-  void (*reserved[6])();
+
+  // All of these are there, or, in libraries of the first headers, none: six null pointers stood here.  Only with them
+  // may a library have no job class; its middleware and its handlers then serve the jobs of all libraries.
+  void (*set_up_all)(Result*);    // called once in place of set_up
+  std::uint64_t (*registered)();  // Registered, after that
+  // Runs one job within the library's middleware; asked only of libraries without jobs of their own.
+  void (*run_middleware)(const Call*, const Inside*, Result*);
+  // Runs every handler, as run_death_handlers does.
+  void (*run_error_handlers)(const Call*, const Failure*);
+  // Runs the handlers of one event; what one throws is logged through the occasion, and ends a startup as the Result.
+  void (*run_event_handlers)(const Occasion*, Result*);
+  void (*reserved)();  // null
 };
 
 using Entry = const Library* (*)();
+// What the first libraries of this version have at least.
+inline constexpr std::size_t least_library_size = offsetof(Library, reserved) + sizeof(Library::reserved);
+inline constexpr std::size_t least_job_class_size = offsetof(JobClass, exhausted) + sizeof(JobClass::exhausted);
+
 inline constexpr const char* entry_symbol = "brood_job_library";
 
 }  // namespace brood::abi

@@ -41,5 +41,12 @@
 // Names the job classes of a library, once in it, outside any namespace.
 #define BROOD_JOBS(...)                                                                                \
   extern "C" __attribute__((visibility("default"))) const ::brood::abi::Library* brood_job_library() { \
-    return ::brood::detail::job_library<__VA_ARGS__>();                                                \
+    return ::brood::detail::library_of_jobs<__VA_ARGS__>();                                            \
+  }
+
+// In place of BROOD_JOBS: a library without jobs, whose brood_setup registers what serves the jobs of all libraries of
+// a worker, such as measuring or tracing.  See <brood/setup.hpp>.
+#define BROOD_MIDDLEWARE()                                                                             \
+  extern "C" __attribute__((visibility("default"))) const ::brood::abi::Library* brood_job_library() { \
+    return ::brood::detail::job_library<>();                                                           \
   }

@@ -27,7 +27,9 @@ enum Wrong {
   exception_out,
   untouched_result,
   static_throw,
-  duplicate
+  duplicate,
+  half_middleware,
+  unknown_registration
 };
 constexpr Wrong bad = BAD;
 
@@ -51,6 +53,11 @@ void set_up(abi::Result* result) { result->kind = abi::result_succeeded; }
 std::size_t count() { return 0; }
 void death(const abi::Call*, const abi::Failure*) {}
 
+constexpr bool knows_middleware = bad == half_middleware || bad == unknown_registration;
+[[maybe_unused]] std::uint64_t registered() { return std::uint64_t{1} << 40; }
+[[maybe_unused]] void middleware(const abi::Call*, const abi::Inside*, abi::Result*) {}
+[[maybe_unused]] void event(const abi::Occasion*, abi::Result*) {}
+
 abi::JobClass make_job(const char* name) {
   abi::JobClass job{};
   job.size = bad == small_job ? 8 : sizeof job;
@@ -73,7 +80,12 @@ const abi::Library library{bad == foreign_abi ? 7u : abi::version,
                            bad == null_function ? nullptr : set_up,
                            count,
                            death,
-                           {}};
+                           knows_middleware ? set_up : nullptr,
+                           bad == unknown_registration ? registered : nullptr,
+                           knows_middleware ? middleware : nullptr,
+                           knows_middleware ? death : nullptr,
+                           knows_middleware ? event : nullptr,
+                           nullptr};
 
 struct Thrower {
   Thrower() {

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -40,6 +41,11 @@ inline Thrown& last_thrown() {
   return thrown;
 }
 
+// How what is inside of a middleware ended, where only the worker knows what that means.
+struct EndedInside {
+  std::uint32_t kind;  // of abi::Result
+};
+
 // Describes the exception in flight; call it inside a catch block.
 inline Thrown describe_thrown() {
   Thrown thrown{std::current_exception(), readable_type(::abi::__cxa_current_exception_type()), {}};
@@ -61,6 +67,25 @@ inline Thrown describe_thrown() {
     thrown.message = "an exception of type " + thrown.error_class + ", which is no std::exception";
   }
   return thrown;
+}
+
+// Does `work()` and writes down how it ended: nothing that it throws leaves.
+template <typename Work>
+void answer_for(Work work, abi::Result& result) {
+  result.kind = abi::result_failed;
+  last_thrown() = {};
+  try {
+    work();
+    result.kind = abi::result_succeeded;
+  } catch (const Interrupted&) {
+    result.kind = abi::result_interrupted;
+  } catch (const EndedInside& end) {
+    result.kind = end.kind;
+  } catch (...) {
+    last_thrown() = describe_thrown();
+    result.error_class = text_of(last_thrown().error_class);
+    result.message = text_of(last_thrown().message);
+  }
 }
 
 // Calls `use(error)` with the exception that `failure` speaks of: the live object when it is the last one thrown

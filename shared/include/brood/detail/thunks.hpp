@@ -13,43 +13,30 @@
 #include <brood/context.hpp>
 #include <brood/detail/attempt.hpp>
 #include <brood/detail/job_class.hpp>
+#include <brood/detail/own_middleware.hpp>
 #include <brood/detail/read_arguments.hpp>
+#include <brood/detail/registered.hpp>
 #include <brood/retry.hpp>
-#include <brood/setup.hpp>
-
-// An author may define it beside BROOD_JOBS; where nobody does, its address is null.
-__attribute__((weak, visibility("default"))) void brood_setup(brood::Setup& setup);
 
 // The plain functions and tables that BROOD_JOBS makes of job classes.  All of it is hidden: two libraries may each
 // have a `struct Resize` of their own.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-inline JobInfo job_info(const abi::Call& call, const abi::Failure& failure) {
-  return {view_of(call.job_class),      view_of(call.jid),        view_of(call.queue), view_of(call.payload),
-          view_of(failure.error_class), view_of(failure.message), failure.crashed != 0};
+template <typename Job>
+void run_job(const abi::Call& call) {
+  Job job = read_arguments<Job>(wire_name<Job>(), view_of(call.args));
+  if constexpr (requires(Context & context) { job.perform(context); }) {
+    Context context(call);
+    job.perform(context);
+  } else {
+    job.perform();
+  }
 }
 
 template <typename Job>
 void perform_job(const abi::Call* call, abi::Result* result) {
-  result->kind = abi::result_failed;
-  last_thrown() = {};
-  try {
-    Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
-    if constexpr (requires(Context & context) { job.perform(context); }) {
-      Context context(*call);
-      job.perform(context);
-    } else {
-      job.perform();
-    }
-    result->kind = abi::result_succeeded;
-  } catch (const Interrupted&) {
-    result->kind = abi::result_interrupted;
-  } catch (...) {
-    last_thrown() = describe_thrown();
-    result->error_class = text_of(last_thrown().error_class);
-    result->message = text_of(last_thrown().message);
-  }
+  answer_for([&] { run_in_own_middleware(*call, &run_job<Job>); }, *result);
 }
 
 inline void answer_with_thrown(abi::Answer& answer) {
@@ -173,57 +160,43 @@ constexpr abi::JobClass describe_job() {
   return job_class;
 }
 
-inline std::vector<DeathHandler>& death_handlers() {
-  static std::vector<DeathHandler> handlers;
-  return handlers;
-}
-
-inline void set_up(abi::Result* result) {
-  result->kind = abi::result_failed;
-  try {
-    Setup setup(death_handlers());
-    if (&brood_setup != nullptr) brood_setup(setup);
-    result->kind = abi::result_succeeded;
-  } catch (...) {
-    last_thrown() = describe_thrown();
-    result->error_class = text_of(last_thrown().error_class);
-    result->message = text_of(last_thrown().message);
-  }
-}
-
-inline std::size_t count_death_handlers() { return death_handlers().size(); }
-
-inline void run_death_handlers(const abi::Call* call, const abi::Failure* failure) {
-  const JobInfo info = job_info(*call, *failure);
-  for (const DeathHandler& handler : death_handlers()) {
-    try {
-      with_error(*failure, [&](const std::exception& error) { handler(info, error); });
-    } catch (...) {
-      const Thrown thrown = describe_thrown();
-      Context(*call).log(LogLevel::error, "a death handler threw " + thrown.error_class + ": " + thrown.message);
-    }
-  }
-}
-
 #if defined(__clang__)
 inline constexpr char built_with[] = "clang " __clang_version__;
 #else
 inline constexpr char built_with[] = "g++ " __VERSION__;
 #endif
 
+// None: a library of middleware and handlers alone.
 template <typename... Jobs>
 const abi::Library* job_library() {
-  static_assert(sizeof...(Jobs) > 0, "brood: BROOD_JOBS names no job");
-  static constexpr abi::JobClass jobs[] = {describe_job<Jobs>()...};
+  static constexpr std::array<abi::JobClass, sizeof...(Jobs)> jobs{describe_job<Jobs>()...};
   static constexpr auto pointers = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<const abi::JobClass*, sizeof...(Jobs)>{&jobs[I]...};
   }
   (std::index_sequence_for<Jobs...>{});
-  static constexpr abi::Library library{
-      abi::version,          sizeof(abi::Library), {built_with, sizeof built_with - 1},
-      sizeof...(Jobs),       pointers.data(),      &set_up,
-      &count_death_handlers, &run_death_handlers,  {}};
+  static constexpr std::array<JobBody, sizeof...(Jobs)> bodies{JobBody{wire_name<Jobs>(), &run_job<Jobs>}...};
+  static constexpr abi::Library library{abi::version,
+                                        sizeof(abi::Library),
+                                        {built_with, sizeof built_with - 1},
+                                        sizeof...(Jobs),
+                                        pointers.data(),
+                                        &set_up,
+                                        &count_death_handlers,
+                                        &run_death_handlers,
+                                        &set_up_all,
+                                        &registered,
+                                        &run_middleware,
+                                        &run_error_handlers,
+                                        &run_event_handlers,
+                                        nullptr};
+  own_bodies() = {bodies.data(), bodies.size()};
   return &library;
+}
+
+template <typename... Jobs>
+const abi::Library* library_of_jobs() {
+  static_assert(sizeof...(Jobs) > 0, "brood: BROOD_JOBS names no job; a library without jobs says BROOD_MIDDLEWARE()");
+  return job_library<Jobs...>();
 }
 
 }  // namespace brood::detail

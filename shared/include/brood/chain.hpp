@@ -1,0 +1,137 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// A chain of named middleware, around a push or around a run.  What a program and libbrood.so.1 share of it is the
+// layout: a Next is two pointers, a chain is one vector of entries.
+#pragma GCC visibility push(hidden)
+namespace brood {
+
+// What is inside of a middleware: the next one, and at last the push or the job itself.  Calling it goes on; whoever
+// does not call it has stopped everything inside.  What is thrown inside comes out of the call.  Valid until the
+// middleware returns.  Calling it again does what is inside again.
+class Next {
+ public:
+  void operator()() const { go_on_(rest_); }
+
+ private:
+  template <typename Subject, typename Where>
+  friend class Chain;
+  Next(const void* rest, void (*go_on)(const void*)) : rest_(rest), go_on_(go_on) {}
+
+  const void* rest_;
+  void (*go_on_)(const void*);
+};
+
+// Middleware in order, the first outermost: each is called with the subject and the Next that it wraps.
+//
+//   chain.add("timing", [](brood::Run& run, const brood::Next& next) {
+//     const Timer timer(run.job_class());
+//     next();
+//   });
+//
+// A name stands once in a chain: adding one that is there removes the one before, as in Sidekiq.  No two threads may
+// use a chain while one of them changes it, and no middleware may change the chain that it runs in.
+template <typename Subject, typename Where>
+class Chain {
+ public:
+  using Middleware = std::function<void(Subject&, const Next&)>;
+
+  // At the end: innermost.  Throws std::invalid_argument for an empty name or function, as all of these do.
+  void add(std::string name, Middleware middleware, Where where = {}) {
+    check(name, middleware);
+    remove(name);
+    entries_.push_back({std::move(name), std::move(middleware), std::move(where)});
+  }
+  // At the beginning: outermost.
+  void prepend(std::string name, Middleware middleware, Where where = {}) {
+    check(name, middleware);
+    remove(name);
+    entries_.insert(entries_.begin(), {std::move(name), std::move(middleware), std::move(where)});
+  }
+  // Around `other`, or inside of it.  Throws std::invalid_argument when there is no `other`.
+  void insert_before(std::string_view other, std::string name, Middleware middleware, Where where = {}) {
+    insert(other, 0, std::move(name), std::move(middleware), std::move(where));
+  }
+  void insert_after(std::string_view other, std::string name, Middleware middleware, Where where = {}) {
+    insert(other, 1, std::move(name), std::move(middleware), std::move(where));
+  }
+
+  bool remove(std::string_view name) {  // false: it was not there
+    return std::erase_if(entries_, [&](const Entry& entry) { return entry.name == name; }) > 0;
+  }
+  void clear() { entries_.clear(); }
+
+  bool exists(std::string_view name) const { return place_of(name) < entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  std::vector<std::string> names() const {  // outermost first
+    std::vector<std::string> names;
+    for (const Entry& entry : entries_) names.push_back(entry.name);
+    return names;
+  }
+
+  // Calls the chain, and inside of it `inside()`.
+  template <typename Inside>
+  void run(Subject& subject, const Inside& inside) const {
+    Rest<Inside>{this, 0, &subject, &inside}.go_on();
+  }
+
+ private:
+  struct Entry {
+    std::string name;
+    Middleware middleware;
+    Where where;
+  };
+
+  // What is left of the chain from one place on.
+  template <typename Inside>
+  struct Rest {
+    const Chain* chain;
+    std::size_t place;
+    Subject* subject;
+    const Inside* inside;
+
+    void go_on() const {
+      std::size_t at = place;
+      while (at < chain->entries_.size() && !chain->entries_[at].where.takes_in(*subject)) ++at;
+      if (at == chain->entries_.size()) return (*inside)();
+      const Rest rest{chain, at + 1, subject, inside};
+      chain->entries_[at].middleware(
+          *subject, Next(&rest, [](const void* further) { static_cast<const Rest*>(further)->go_on(); }));
+    }
+  };
+
+  static void check(const std::string& name, const Middleware& middleware) {
+    if (name.empty()) throw std::invalid_argument("a middleware has no name");
+    if (!middleware) throw std::invalid_argument("middleware \"" + name + "\" is an empty function");
+  }
+
+  std::size_t place_of(std::string_view name) const {
+    std::size_t place = 0;
+    while (place < entries_.size() && entries_[place].name != name) ++place;
+    return place;
+  }
+
+  void insert(std::string_view other, std::size_t behind, std::string name, Middleware middleware, Where where) {
+    check(name, middleware);
+    if (other == name || !exists(other)) {
+      throw std::invalid_argument("middleware \"" + name + "\" is to be beside \"" + std::string(other) +
+                                  "\", which is not there");
+    }
+    remove(name);
+    const auto place = static_cast<std::ptrdiff_t>(place_of(other) + behind);
+    entries_.insert(entries_.begin() + place, {std::move(name), std::move(middleware), std::move(where)});
+  }
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace brood
+#pragma GCC visibility pop

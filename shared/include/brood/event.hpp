@@ -1,0 +1,69 @@
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include <brood/context.hpp>
+
+namespace brood {
+
+// What happens to a worker, which is where a library's code runs: never in the supervisor.  A worker has one thread, so
+// handlers run between its jobs, never beside one, and the next job waits for them.  Libraries are called in the order
+// in which they are configured, the handlers of each in the order of registration; those of quiet, shutdown and exit
+// the other way round.
+//
+//   event      when                                                                                     how often
+//   fork       the process is there and all libraries are loaded, nothing else: to open what belongs    once
+//              to one process alone
+//   startup    after fork, before the first fetch; what is thrown refuses the worker, as a library      once
+//              does that cannot be loaded: a start ends with 78, a restart changes nothing
+//   heartbeat  it has reached Redis: for the first time, or anew after the connection was lost          each time
+//   beat       with heartbeat, and then between jobs when the last was 10 s ago; an idle worker has no  repeated
+//              timer and beats when its wait in Redis ends, within about a minute
+//   quiet      it was told to fetch no more, and what it had is settled                                 once
+//   shutdown   it will end: told to stop or replaced, or recycled; after quiet                          once
+//   exit       last, when it holds nothing in Redis any more                                            once
+//   crash      a job has ended its worker: in a process of its own, made for this, that has loaded the  each time
+//              libraries and in which nothing else has run; the job is not settled yet
+//
+// A worker whose process ends in another way, killed or crashed, sees no quiet, shutdown or exit.
+//
+// What a handler throws is logged and ignored, except at startup.  One that crashes or hangs ends its worker and
+// charges no job: what happens at one event may take `shutdown_timeout` in all, then the worker is killed; at fork and
+// startup it may take for ever.
+enum class Event { fork, startup, heartbeat, beat, quiet, shutdown, exit, crash };
+
+// What a handler is told.  Valid during the call alone.
+class Occasion {
+ public:
+  Occasion(Event event, const abi::Occasion& occasion, const JobInfo* job)
+      : event_(event), occasion_(&occasion), job_(job) {}
+  Occasion(const Occasion&) = delete;
+  Occasion& operator=(const Occasion&) = delete;
+
+  Event event() const { return event_; }
+  std::string_view capsule() const { return view(occasion_->capsule); }  // of this worker; empty at crash
+  int slot() const { return occasion_->slot; }                           // of this worker, or the one that crashed
+
+  // At crash: the job that the worker died of, and what is known of it: the message, then a line for each frame.
+  const JobInfo* job() const { return job_; }  // else null
+  std::string_view report() const { return view(occasion_->report); }
+
+  // One event in the worker's log.
+  void log(LogLevel level, std::string_view message) const {
+    occasion_->log(occasion_->host, static_cast<std::uint32_t>(level), {message.data(), message.size()});
+  }
+  void log(std::string_view message) const { log(LogLevel::info, message); }
+
+ private:
+  static std::string_view view(const abi::Text& text) { return {text.data == nullptr ? "" : text.data, text.size}; }
+  Event event_;
+  const abi::Occasion* occasion_;
+  const JobInfo* job_;
+};
+
+using EventHandler = std::function<void(const Occasion&)>;
+
+}  // namespace brood

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <brood/chain.hpp>
+#include <brood/context.hpp>
+#include <brood/detail/members.hpp>
+
+// Middleware around the jobs of a worker: see Setup::server_middleware().  That around pushes is in <brood/client.hpp>.
+#pragma GCC visibility push(hidden)
+namespace brood {
+
+// One run of a job, as middleware sees it and may change it for what runs inside: the rest of the chain and the job.
+// What is stored in Redis stays as it is: a retry runs with the payload that was fetched.  Valid until the middleware
+// returns.
+class Run {
+ public:
+  explicit Run(const abi::Call& call) : call_(&call), context_(call) {}
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // The attempt as it was fetched: jid, queue, capsule, attempt(), stopping(), log().
+  Context& context() { return context_; }
+  const Context& context() const { return context_; }
+  std::string_view jid() const { return context_.jid(); }
+  std::string_view queue() const { return context_.queue(); }
+  std::string_view capsule() const { return context_.capsule(); }
+
+  std::string_view job_class() const { return changed() ? std::string_view(job_class_) : context_.job_class(); }
+  std::string_view args() const { return changed() ? std::string_view(*members_->find("args")) : fetched_args(); }
+  std::string payload() const { return changed() ? members_->text() : std::string(context_.payload()); }
+
+  // The JSON text of a member of the payload; nullopt: it has none.
+  std::optional<std::string> member(std::string_view name) const {
+    const std::string* json = members().find(name);
+    return json == nullptr ? std::nullopt : std::optional(*json);
+  }
+
+  // Changes what is inside: the payload that the job finds in its Context and, for "class" and "args", what is run with
+  // what.  Another class must be one of the libraries that this middleware serves; its own timeout and options do not
+  // count.  Throws std::invalid_argument for what is no JSON, a class that is no string, or args that are no array.
+  void set_member(std::string_view name, std::string json) {
+    detail::check_json(json, 1);
+    if (name == "class" && (json.front() != '"' || json.size() < 3))
+      throw std::invalid_argument("class is no string, or an empty one: " + json);
+    if (name == "args" && json.front() != '[') throw std::invalid_argument("args is no array: " + json);
+    members().set(name, json);
+    note_change();
+  }
+  void set_args(std::string json) { set_member("args", std::move(json)); }
+  void set_job_class(std::string_view name) { set_member("class", detail::quoted(name)); }
+  void remove_member(std::string_view name) {
+    if (name == "class" || name == "args") throw std::invalid_argument("a job has a class and args");
+    members().remove(name);
+    note_change();
+  }
+
+  bool changed() const { return changed_; }
+
+ private:
+  std::string_view fetched_args() const {
+    return {call_->args.data == nullptr ? "" : call_->args.data, call_->args.size};
+  }
+  detail::Members& members() const {
+    if (!members_) members_.emplace(context_.payload());
+    return *members_;
+  }
+  void note_change() {
+    job_class_ = detail::unquoted(*members().find("class"));
+    changed_ = true;
+  }
+
+  const abi::Call* call_;
+  Context context_;
+  mutable std::optional<detail::Members> members_;  // read when they are asked for
+  std::string job_class_;                           // when changed
+  bool changed_ = false;
+};
+
+// Where a middleware runs: `{.capsules = {"images"}}`; empty: everywhere.
+struct InCapsules {
+  std::vector<std::string> capsules = {};
+
+  bool takes_in(const Run& run) const {
+    return capsules.empty() || std::find(capsules.begin(), capsules.end(), run.capsule()) != capsules.end();
+  }
+};
+
+using ServerMiddleware = Chain<Run, InCapsules>;
+
+}  // namespace brood
+#pragma GCC visibility pop

@@ -1,0 +1,268 @@
+#define BOOST_TEST_MODULE events
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string library = BROOD_BINARY_DIR "/tests/job_libraries/libevent_jobs.so";
+
+using Events = std::vector<std::string>;
+
+const Events beginning{"fork.a", "fork.b", "startup.a", "startup.b", "heartbeat.a", "heartbeat.b", "beat.a", "beat.b"};
+const Events end{"quiet.b", "quiet.a", "shutdown.b", "shutdown.a", "exit.b", "exit.a"};
+
+Events operator+(Events some, const Events& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
+// A brood with the library that writes down its events.
+struct Listened {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  const std::string ledger = directory / "ledger";
+  std::optional<BroodProcess> brood;
+
+  explicit Listened(BroodOptions options = {}, const std::string& fault = "") {
+    options.libraries = {library};
+    options.environment["EVENTS_LEDGER"] = ledger;
+    options.environment["EVENTS_FAULT"] = fault;
+    brood.emplace(redis, options);
+  }
+  explicit Listened(const std::string& fault) : Listened(BroodOptions{.workers = 1}, fault) {}
+
+  std::map<pid_t, Events> by_process() const {
+    std::map<pid_t, Events> events;
+    std::ifstream file(ledger);
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t space = line.rfind(' ');
+      events[std::stoi(line.substr(space + 1))].push_back(line.substr(0, space));
+    }
+    return events;
+  }
+  Events of(pid_t pid) const { return by_process()[pid]; }
+  int count(const std::string& event) const {
+    int found = 0;
+    for (const auto& [pid, events] : by_process()) found += std::count(events.begin(), events.end(), event);
+    return found;
+  }
+  bool happens(const std::string& event, int times = 1, std::chrono::milliseconds timeout = 30s) const {
+    const bool seen = eventually([&] { return count(event) >= times; }, timeout);
+    BOOST_TEST(seen, event << " was not seen " << times << " times\n" << brood->log_tail());
+    return seen;
+  }
+  void run(const std::string& job_class, const std::string& args = "[]") {
+    enqueue(redis, {payload_text(job_class, args)});
+  }
+  pid_t worker() const {
+    BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
+    return brood->workers().front();
+  }
+  bool logs(const std::string& text) const {
+    return eventually([&] { return brood->log().find(text) != std::string::npos; }, 20s);
+  }
+};
+
+}  // namespace
+
+#define BOOST_TEST_EVENTS(seen, ...) BOOST_TEST((seen) == (__VA_ARGS__), boost::test_tools::per_element())
+
+BOOST_AUTO_TEST_CASE(a_worker_tells_of_its_beginning_before_its_first_job_and_of_its_end_after_its_last) {
+  Listened listened{BroodOptions{.workers = 1}};
+  listened.run("Ran");
+  const pid_t worker = listened.worker();
+  listened.happens("ran");
+  listened.brood->term();
+  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST_EVENTS(listened.of(worker), beginning + Events{"ran"} + end);
+  BOOST_TEST(listened.by_process().size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(every_worker_has_events_of_its_own) {
+  Listened listened{BroodOptions{.workers = 3}};
+  listened.happens("beat.b", 3);
+  listened.brood->term();
+  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+  const auto events = listened.by_process();
+  BOOST_TEST(events.size() == 3u);
+  for (const auto& [pid, of_one] : events) BOOST_TEST_EVENTS(of_one, beginning + end);
+}
+
+BOOST_AUTO_TEST_CASE(quiet_is_told_once_when_it_begins) {
+  Listened listened{BroodOptions{.workers = 1}};
+  const pid_t worker = listened.worker();
+  listened.happens("beat.b");
+  listened.brood->quiet();
+  listened.happens("quiet.a");
+  BOOST_TEST_EVENTS(listened.of(worker), beginning + Events{"quiet.b", "quiet.a"});
+  listened.brood->quiet();
+  listened.brood->term();
+  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST_EVENTS(listened.of(worker), beginning + end);
+}
+
+BOOST_AUTO_TEST_CASE(a_running_job_ends_and_is_settled_before_the_end_is_told) {
+  Listened listened{BroodOptions{.workers = 1}};
+  const std::string file = listened.directory / "go_on";
+  listened.run("UntilFile", "[\"" + file + "\"]");
+  listened.happens("began");
+  const pid_t worker = listened.worker();
+  listened.brood->term();
+  BOOST_TEST(listened.logs("event=phase from=running to=stopping"));
+  std::ofstream(file) << "x";
+  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST_EVENTS(listened.of(worker), beginning + Events{"began", "ended"} + end);
+  BOOST_TEST(listened.redis.size_of("queue:default") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_recycled_worker_and_one_that_a_restart_replaces_tell_of_their_ends) {
+  Listened listened{BroodOptions{.workers = 1, .config = "[worker]\nmax_jobs = 1\n"}};
+  const pid_t first = listened.worker();
+  listened.happens("beat.b");
+  listened.run("Ran");
+  listened.happens("exit.a");
+  listened.happens("beat.b", 2);
+  BOOST_TEST_EVENTS(listened.of(first), beginning + Events{"ran"} + end);
+  const pid_t second = listened.worker();
+  BOOST_TEST(second != first);
+  BOOST_TEST(run_brood({"restart"}, listened.brood->environment()).status == 0);
+  listened.happens("exit.a", 2);
+  BOOST_TEST_EVENTS(listened.of(second), beginning + end);
+}
+
+BOOST_AUTO_TEST_CASE(a_crash_is_told_in_a_process_of_its_own_and_ends_its_worker_untold) {
+  Listened listened{BroodOptions{.workers = 1}};
+  const pid_t worker = listened.worker();
+  listened.happens("beat.b");
+  listened.run("CrashNow");
+  listened.happens("crash CrashNow SIGSEGV with its stack");
+  listened.happens("error CrashNow SIGSEGV crashed");
+  listened.happens("beat.b", 2);
+  BOOST_TEST_EVENTS(listened.of(worker), beginning);
+  for (const auto& [pid, events] : listened.by_process()) {
+    if (events.front().starts_with("crash "))
+      BOOST_TEST_EVENTS(events, Events{"crash CrashNow SIGSEGV with its stack", "error CrashNow SIGSEGV crashed"});
+  }
+  BOOST_TEST(eventually([&] { return listened.redis.size_of("retry") == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(error_handlers_hear_of_a_failure_in_its_worker_before_it_is_settled) {
+  Listened listened{BroodOptions{.workers = 1}};
+  const pid_t worker = listened.worker();
+  listened.run("FailNow");
+  BOOST_TEST(eventually([&] { return listened.redis.size_of("retry") == 1; }));
+  const Events events = listened.of(worker);
+  BOOST_TEST(events.back() == "error FailNow std::runtime_error");
+}
+
+BOOST_AUTO_TEST_CASE(a_heartbeat_follows_each_outage) {
+  Listened listened{BroodOptions{.workers = 1}};
+  const pid_t worker = listened.worker();
+  listened.happens("heartbeat.b");
+  listened.redis.kill9();
+  listened.redis.restart();
+  listened.happens("heartbeat.b", 2);
+  listened.happens("beat.b", 2);
+  BOOST_TEST(listened.worker() == worker);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_beats_between_jobs_and_when_its_wait_ends) {
+  Listened listened{BroodOptions{.workers = 1}};
+  const pid_t worker = listened.worker();
+  listened.happens("beat.b");
+  BOOST_TEST(eventually(
+      [&] {
+        listened.run("Ran");
+        return listened.count("beat.b") == 2;
+      },
+      60s));
+  // Idle: nothing but the end of its wait.
+  BOOST_TEST(eventually(
+      [&] {
+        const Reply reply = listened.redis.command({"CLIENT", "LIST"});
+        std::istringstream clients{std::string(reply.view().text())};
+        for (std::string line; std::getline(clients, line);) {
+          if (line.find("name=brood-worker-") != std::string::npos && line.find("cmd=blmove") != std::string::npos)
+            listened.redis.command({"CLIENT", "UNBLOCK", line.substr(3, line.find(' ') - 3)});
+        }
+        return listened.count("beat.b") == 3;
+      },
+      60s));
+  BOOST_TEST(listened.count("heartbeat.b") == 1);
+  BOOST_TEST(listened.worker() == worker);
+}
+
+BOOST_AUTO_TEST_CASE(what_handlers_throw_is_logged_and_ignored) {
+  for (const std::string event : {"fork", "beat", "quiet", "exit"}) {
+    Listened listened{event + " throws"};
+    const pid_t worker = listened.worker();
+    listened.happens("beat.b");
+    listened.brood->term();
+    BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+    BOOST_TEST(listened.logs("a handler of " + event + " threw std::domain_error: a wrong " + event));
+    BOOST_TEST_EVENTS(listened.of(worker), beginning + end);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_startup_that_throws_refuses_the_worker_as_a_bad_library_does) {
+  Listened listened{"startup throws"};
+  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 78);
+  BOOST_TEST(listened.logs("libevent_jobs.so: a handler of startup threw std::domain_error: a wrong startup"));
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_crashes_ends_its_worker_and_charges_nobody) {
+  for (const std::string event : {"beat", "shutdown"}) {
+    TemporaryDirectory directory;
+    const std::string once = directory / "once";
+    std::ofstream(once) << "x";
+    Listened listened{BroodOptions{.workers = 1, .environment = {{"EVENTS_FAULT_ONCE", once}}}, event + " crashes"};
+    listened.run("Ran");
+    listened.happens("ran");
+    listened.brood->term();
+    BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+    BOOST_TEST(listened.count("ran") == 1);
+    BOOST_TEST(listened.redis.size_of("retry") == 0u);
+    BOOST_TEST(listened.redis.size_of("queue:default") == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_hangs_is_cut_off_after_the_shutdown_timeout_and_charges_nobody) {
+  for (const std::string event : {"beat", "exit"}) {
+    TemporaryDirectory directory;
+    const std::string once = directory / "once";
+    std::ofstream(once) << "x";
+    Listened listened{BroodOptions{.workers = 1, .shutdown_timeout = "1", .environment = {{"EVENTS_FAULT_ONCE", once}}},
+                      event + " hangs"};
+    listened.run("Ran");
+    listened.happens("ran");
+    listened.brood->term();
+    BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+    BOOST_TEST(listened.count("ran") == 1);
+    BOOST_TEST(listened.redis.size_of("retry") == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_handlers_print_is_logged_as_theirs) {
+  Listened listened{BroodOptions{.workers = 1}};
+  listened.run("Ran");
+  listened.happens("ran");
+  listened.brood->term();
+  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+  for (const std::string event : {"startup", "beat", "exit"})
+    BOOST_TEST(listened.logs("class=Event::" + event + " text=\"told of " + event + " in default\""));
+}

@@ -1,3 +1,4 @@
+#include <brood/ambient.hpp>
 #include <brood/client.hpp>
 
 #include <algorithm>
@@ -43,6 +44,7 @@ struct Client::State {
 
   void send(const std::vector<Command>& commands);
 
+  ClientMiddleware middleware = default_middleware();
   std::mutex mutex;
   ClientConnection redis;
 };
@@ -62,6 +64,17 @@ Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
+ClientMiddleware& Client::middleware() { return state_->middleware; }
+
+ClientMiddleware& Client::default_middleware() {
+  static ClientMiddleware middleware = [] {
+    ClientMiddleware carries;
+    carries.add("carry_context", carry_context());
+    return carries;
+  }();
+  return middleware;
+}
+
 std::string Client::push(const Push& job) { return push_bulk({job}).front(); }
 
 std::vector<std::string> Client::push_bulk(const std::vector<Push>& jobs) {
@@ -69,8 +82,12 @@ std::vector<std::string> Client::push_bulk(const std::vector<Push>& jobs) {
   std::vector<PreparedPush> prepared;
   std::vector<std::string> jids;
   for (const Push& job : jobs) {
-    prepared.push_back(prepare_push(job, now));
-    jids.push_back(prepared.back().jid);
+    Push push = job;
+    if (push.jid.empty()) push.jid = new_jid();
+    bool goes_on = false;
+    state_->middleware.run(push, [&] { goes_on = true; });
+    if (goes_on) prepared.push_back(prepare_push(push, now));
+    jids.push_back(goes_on ? prepared.back().jid : "");
   }
 
   const std::lock_guard lock(state_->mutex);

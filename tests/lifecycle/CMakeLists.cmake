@@ -104,8 +104,11 @@ brood_test(lifecycle/program LINK brood_test_support brood_job TIMEOUT 300)
 add_dependencies(lifecycle_program_test brood brood_examples)
 set_tests_properties(lifecycle_program PROPERTIES PROCESSORS 2)
 
-# Events in the life of a worker.
+# Events in the life of a worker, and what is carried from enqueue to perform.
 brood_add_job_library(event_jobs ${CMAKE_CURRENT_LIST_DIR}/event_jobs.cpp)
-set_target_properties(event_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_add_job_library(context_jobs ${CMAKE_CURRENT_LIST_DIR}/context_jobs.cpp)
+set_target_properties(event_jobs context_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/events LINK brood_test_support TIMEOUT 300)
 add_dependencies(lifecycle_events_test brood event_jobs)
+brood_test(lifecycle/carried_context LINK brood_test_support brood_job TIMEOUT 300)
+add_dependencies(lifecycle_carried_context_test brood context_jobs)

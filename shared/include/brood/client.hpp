@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <brood/chain.hpp>
 #include <brood/detail/pushed_job.hpp>
 #include <brood/options.hpp>
 #include <brood/push.hpp>
@@ -23,6 +24,16 @@ class BROOD_API RedisError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A client's middleware takes in every push.
+struct EveryPush {
+  constexpr bool takes_in(const Push&) const { return true; }
+};
+
+// Called around each push, each of a bulk too, as `void (brood::Push& push, const brood::Next& next)`, before anything
+// is checked or sent.  It may change the push, whose jid is made by then.  Whoever does not call next() has stopped the
+// push: its jid is returned empty.  What it throws comes out of the call, and nothing is sent.
+using ClientMiddleware = Chain<Push, EveryPush>;
+
 // Enqueues jobs, for brood or for a Ruby Sidekiq.
 //
 //   brood::Client client;
@@ -30,9 +41,9 @@ class BROOD_API RedisError : public std::runtime_error {
 //   client.enqueue_in(10min, ResizeImage{...});
 //   client.push({.job_class = "Ruby::Job", .args = R"(["any", 1])"});
 //
-// Every call returns the new job's jid.  What cannot be a job is refused with std::invalid_argument before anything is
-// sent.  A Client may be used by several threads, one call at a time: it locks itself.  It connects at the first push,
-// and anew after a loss.
+// Every call returns the new job's jid; an empty one where a middleware has stopped the push.  What cannot be a job is
+// refused with std::invalid_argument before anything is sent.  A Client may be used by several threads, one call at a
+// time: it locks itself.  It connects at the first push, and anew after a loss.
 class BROOD_API Client {
  public:
   // Finds Redis as `brood run` does: the machine's configuration, REDIS_PROVIDER or REDIS_URL, else the embedded one.
@@ -70,6 +81,13 @@ class BROOD_API Client {
   // One job by its parts, of any class in any language.
   std::string push(const Push& job);
   std::vector<std::string> push_bulk(const std::vector<Push>& jobs);
+
+  // This client's own chain: made of the default one, later changes of which it does not see.  Pushes of several
+  // threads run in it at once, so change it before.
+  ClientMiddleware& middleware();
+  // Of all clients that this process makes from now on; "carry_context" is in it: see <brood/ambient.hpp>.  Change it
+  // before threads make clients.
+  static ClientMiddleware& default_middleware();
 
  private:
   std::string push_in(double seconds, Push job);

@@ -1,0 +1,173 @@
+#include <brood/ambient.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <brood/detail/members.hpp>
+
+namespace brood::ambient {
+namespace {
+
+struct Attribute {
+  std::string name;
+  std::string key;  // JSON: Active Job writes symbols as objects
+  std::string value;
+};
+
+struct Surroundings {
+  std::vector<Attribute> attributes;
+  bool as_pairs = false;                                      // Sidekiq 8's form, not 7's
+  std::vector<std::pair<std::string, std::string>> unread{};  // members that are carried on as they are
+  std::string locale, traceparent;
+};
+
+Surroundings& here() {
+  static thread_local Surroundings surroundings;
+  return surroundings;
+}
+
+auto find(std::string_view name) {
+  auto& attributes = here().attributes;
+  return std::find_if(attributes.begin(), attributes.end(),
+                      [&](const Attribute& attribute) { return attribute.name == name; });
+}
+
+class NoAttributes : public std::invalid_argument {
+ public:
+  NoAttributes() : std::invalid_argument("no attributes") {}
+};
+
+// "tenant", or {"_aj_serialized":"ActiveJob::Serializers::SymbolSerializer","value":"tenant"}.
+std::string name_of(std::string_view key) {
+  if (key.starts_with('"')) return detail::unquoted(key);
+  if (!key.starts_with('{')) throw NoAttributes();
+  const std::string* value = detail::Members(key).find("value");
+  if (value == nullptr || !value->starts_with('"')) throw NoAttributes();
+  return detail::unquoted(*value);
+}
+
+std::vector<Attribute> read_object(std::string_view json) {
+  std::vector<Attribute> attributes;
+  for (const auto& [name, value] : detail::Members(json)) attributes.push_back({name, detail::quoted(name), value});
+  return attributes;
+}
+
+std::vector<Attribute> read_pairs(std::string_view json) {
+  std::vector<Attribute> attributes;
+  detail::JsonReader reader(json);
+  reader.each_element([&](std::size_t) {
+    if (reader.peek() != '[') throw NoAttributes();
+    Attribute attribute;
+    const std::size_t elements =
+        reader.each_element([&](std::size_t i) { (i == 0 ? attribute.key : attribute.value) = reader.skip_value(); });
+    if (elements != 2) throw NoAttributes();
+    attribute.name = name_of(attribute.key);
+    attributes.push_back(std::move(attribute));
+  });
+  return attributes;
+}
+
+std::string written(const Surroundings& surroundings) {
+  std::string json;
+  for (const Attribute& attribute : surroundings.attributes) {
+    json += json.empty() ? "" : ",";
+    json += surroundings.as_pairs ? "[" + attribute.key + "," + attribute.value + "]"
+                                  : detail::quoted(attribute.name) + ":" + attribute.value;
+  }
+  return surroundings.as_pairs ? "[" + json + "]" : "{" + json + "}";
+}
+
+bool names_attributes(std::string_view member) {
+  constexpr std::string_view first = "cattr";
+  if (!member.starts_with(first)) return false;
+  member.remove_prefix(first.size());
+  if (member.empty()) return true;
+  return member.size() > 1 && member.front() == '_' &&
+         member.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
+std::string text_of(std::string_view json) { return json.starts_with('"') ? detail::unquoted(json) : std::string(); }
+
+void read_member(Surroundings& into, const std::string& name, const std::string& json) {
+  if (name == "locale") into.locale = text_of(json);
+  if (name == "traceparent") into.traceparent = text_of(json);
+  if (!names_attributes(name)) return;
+  if (name != "cattr") {
+    into.unread.emplace_back(name, json);
+    return;
+  }
+  try {
+    into.as_pairs = json.starts_with('[');
+    into.attributes = into.as_pairs ? read_pairs(json) : read_object(json);
+  } catch (const std::invalid_argument&) {
+    into.unread.emplace_back(name, json);
+  }
+}
+
+void carry_member(Push& push, const std::string& name, const std::string& json) {
+  const auto has = [&](const auto& member) { return member.first == name; };
+  if (std::none_of(push.members.begin(), push.members.end(), has)) push.members.emplace_back(name, json);
+}
+
+}  // namespace
+
+std::optional<std::string> get(std::string_view name) {
+  const auto found = find(name);
+  return found == here().attributes.end() ? std::nullopt : std::optional(found->value);
+}
+
+void set(std::string_view name, std::string_view json) {
+  detail::JsonReader reader(json, 2);
+  const std::string_view value = reader.skip_value();
+  reader.expect_end();
+  const auto found = find(name);
+  if (found != here().attributes.end())
+    found->value = value;
+  else
+    here().attributes.push_back({std::string(name), detail::quoted(name), std::string(value)});
+}
+
+void unset(std::string_view name) {
+  std::erase_if(here().attributes, [&](const Attribute& attribute) { return attribute.name == name; });
+}
+
+std::vector<std::pair<std::string, std::string>> attributes() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const Attribute& attribute : here().attributes) all.emplace_back(attribute.name, attribute.value);
+  return all;
+}
+
+std::string locale() { return here().locale; }
+void set_locale(std::string_view name) { here().locale = name; }
+std::string traceparent() { return here().traceparent; }
+void set_traceparent(std::string_view value) { here().traceparent = value; }
+
+void clear() { here() = {}; }
+
+void restore(std::string_view payload) {
+  clear();
+  try {
+    Surroundings read;
+    for (const auto& [name, json] : detail::Members(payload)) read_member(read, name, json);
+    here() = std::move(read);
+  } catch (const std::invalid_argument&) {  // it has a string that is no UTF-8, say: nothing is known of it
+  }
+}
+
+void carry(Push& push) {
+  const Surroundings& surroundings = here();
+  // Attributes of a form that is not known are as good as set: ours must not take their place.
+  for (const auto& [name, json] : surroundings.unread) carry_member(push, name, json);
+  if (!surroundings.attributes.empty()) carry_member(push, "cattr", written(surroundings));
+  if (!surroundings.locale.empty()) carry_member(push, "locale", detail::quoted(surroundings.locale));
+  if (!surroundings.traceparent.empty()) carry_member(push, "traceparent", detail::quoted(surroundings.traceparent));
+}
+
+struct Scope::Before {
+  Surroundings surroundings;
+};
+
+Scope::Scope() : before_(std::make_unique<Before>(Before{here()})) {}
+Scope::~Scope() { here() = std::move(before_->surroundings); }
+
+}  // namespace brood::ambient

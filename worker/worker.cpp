@@ -194,7 +194,8 @@ class Worker {
       last = now;
       outcomes_.push_back(std::move(*outcome));
       recycling_ = performer_.reason_to_recycle();
-      go_on = !recycling_ && outcomes_.back().kind == Outcome::Kind::acknowledge && now - begun < longest_unsettled;
+      // A failure that is discarded is acknowledged too; but unsettled, it would be charged with the next one's crash.
+      go_on = !recycling_ && slot_.entry(performed - 1) == EntryState::succeeded && now - begun < longest_unsettled;
     }
     if (performed > 0) performer_.end_batch();
     batch_size_.performed(performed, last - begun, longest);

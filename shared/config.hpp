@@ -59,6 +59,7 @@ struct Config {
   std::chrono::milliseconds poll_interval{5'000};  // Sidekiq's average_scheduled_poll_interval
   int max_retries = 25;
   int max_unavailable = 1;
+  bool metrics = true;  // Sidekiq's execution metrics are told
   std::vector<std::string> labels;
   std::int64_t dead_max_jobs = 10'000;
   std::chrono::seconds dead_timeout{180 * 86'400};

@@ -13,6 +13,7 @@
 
 #include "shared/class_usage.hpp"
 #include "shared/clock.hpp"
+#include "shared/run_note.hpp"
 #include "shared/stack_record.hpp"
 
 namespace brood {
@@ -66,6 +67,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
   std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
   std::atomic<std::uint64_t> processed, failed;  // attempts begun, attempts that ended badly; never reset
+  RunNotes run_notes;                            // of the batch's entries, until they are added to the classes' usage
   std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
 
   std::atomic<std::uint32_t> text_sequence;  // odd while the worker writes

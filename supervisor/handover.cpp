@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -60,6 +63,11 @@ class Writer {
     for (const std::string& name : order.names())
       entries.push_back(json_string(fmt::format("{},{}", name, weights.at(name))));
     raw(key, fmt::format("[{}]", fmt::join(entries, ",")));
+  }
+
+  template <std::size_t size>
+  void numbers(const char* key, const std::array<std::uint64_t, size>& values) {
+    raw(key, fmt::format("[{}]", fmt::join(values, ",")));
   }
 
   template <typename Record>
@@ -128,6 +136,16 @@ class Reader {
     into = QueueOrder(std::move(entries));
   }
 
+  template <std::size_t size>
+  void numbers(const char* key, std::array<std::uint64_t, size>& into) const {
+    const std::vector<std::string> values = elements(key);
+    for (std::size_t i = 0; i < std::min(size, values.size()); ++i) {
+      const std::string& value = values[i];
+      if (std::from_chars(value.data(), value.data() + value.size(), into[i]).ptr != value.data() + value.size())
+        throw BadHandover(std::string("the handover's ") + key + " are no numbers");
+    }
+  }
+
   template <typename Record>
   static void read(std::string_view json, Record& into) {
     const Reader reader(json);
@@ -148,6 +166,25 @@ template <typename Io>
 void members(Io& io, Of<Io, Statistics::Counts>& counts) {
   io.number("processed", counts.processed);
   io.number("failed", counts.failed);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, ClassTotals>& totals) {
+  io.number("runs", totals.runs);
+  io.number("failed", totals.failed);
+  io.number("crashed", totals.crashed);
+  io.number("ms", totals.ms);
+  io.numbers("histogram", totals.histogram);
+  io.number("cpu_us", totals.cpu_us);
+  io.number("wall_us", totals.wall_us);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Metrics::Known>& known) {
+  io.text("class", known.job_class);
+  io.record("seen", known.seen);
+  io.record("unflushed", known.unflushed);
+  io.number("peak_rss_kb", known.peak_rss_kb);
 }
 
 template <typename Io>
@@ -231,6 +268,7 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.number("control_listener", handover.control_listener);
   io.records("counted", handover.counted);
   io.record("uncounted", handover.uncounted);
+  io.records("classes", handover.classes);
 }
 
 void refuse_nonsense(const Handover& handover) {

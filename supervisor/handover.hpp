@@ -11,6 +11,7 @@
 #include "shared/config.hpp"
 #include "shared/identity.hpp"
 #include "shared/unique_fd.hpp"
+#include "supervisor/metrics.hpp"
 #include "supervisor/statistics.hpp"
 
 namespace brood {
@@ -69,6 +70,7 @@ struct Handover {
   };
   std::vector<Counted> counted;  // what Redis has been told of, or may have been
   Statistics::Counts uncounted;  // and what it has not
+  std::vector<Metrics::Known> classes;
 };
 
 std::string to_json(const Handover& handover);

@@ -5,6 +5,7 @@
 #include "shared/log.hpp"
 #include "shared/store/beat.hpp"
 #include "supervisor/memory_use.hpp"
+#include "supervisor/metrics_flush.hpp"
 #include "supervisor/send_scripts.hpp"
 
 namespace brood {
@@ -43,6 +44,8 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   std::string info;
   int concurrency = 0;
   Statistics statistics;
+  const std::shared_ptr<MetricsFlush> metrics_flush = std::make_shared<MetricsFlush>(redis);
+  bool tells_metrics = true;
 
   bool beating = false;
   SteadyTime last_beat{};  // that was answered
@@ -68,6 +71,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   void settle(SteadyTime sent, bool shows_work, std::vector<RunningJob> running, Statistics::Counts counts,
               Results& results);
   void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
+  void tell_metrics(std::chrono::milliseconds within, void (State::*then)());
   void end_beat();
   void heed(const std::vector<std::string>& signals);
   void note_rtt(std::int64_t us);
@@ -96,6 +100,8 @@ std::vector<SeenSlot> Heartbeat::State::observe_slots() {
   std::vector<SeenSlot> slots = sources.slots();
   const SteadyTime now = steady_now();
   for (const auto& [number, seen] : slots) statistics.observe(number, {seen.processed, seen.failed}, now);
+  if (sources.usage) metrics_flush->metrics().observe(sources.usage(), now);
+  if (!tells_metrics) metrics_flush->metrics().forget_unflushed();
   return slots;
 }
 
@@ -168,8 +174,15 @@ void Heartbeat::State::settle(SteadyTime sent, bool shows_work, std::vector<Runn
     say_failing(results[1].why());
   }
   if (events.beaten) events.beaten(sent);
-  end_beat();
   if (!finishing) heed(answer.signals);
+  tell_metrics(deadline, &State::end_beat);
+}
+
+// After all else: whatever becomes of them, nothing waits for it.
+void Heartbeat::State::tell_metrics(std::chrono::milliseconds within, void (State::*then)()) {
+  metrics_flush->begin(within, [weak = weak_from_this(), then] {
+    if (const std::shared_ptr<State> self = weak.lock()) ((*self).*then)();
+  });
 }
 
 // An error reply is a refusal: the counts are sent again.  No reply may mean either; better to lose them than to count
@@ -226,7 +239,8 @@ void Heartbeat::State::leave_processes() {
     send_scripts(redis, {count_jobs(counts.processed, counts.failed, statistics_day(wall_now()))}, finish_deadline,
                  when_answered([counts](State& self, Results& results) { self.settle_counts(counts, results[0]); }));
   }
-  redis.send_all(leave(identity.name), finish_deadline, when_answered([](State& self, Results&) { self.finished(); }));
+  redis.send_all(leave(identity.name), finish_deadline,
+                 when_answered([](State& self, Results&) { self.tell_metrics(finish_deadline, &State::finished); }));
 }
 
 void Heartbeat::State::finished() {
@@ -251,6 +265,10 @@ void Heartbeat::set_facts(ProcessFacts facts) { state_->set_facts(std::move(fact
 bool Heartbeat::beating() const { return state_->beating; }
 
 Statistics& Heartbeat::statistics() { return state_->statistics; }
+
+Metrics& Heartbeat::metrics() { return state_->metrics_flush->metrics(); }
+
+void Heartbeat::tell_metrics(bool wanted) { state_->tells_metrics = wanted; }
 
 void Heartbeat::finish(std::function<void()> done) { state_->finish(std::move(done)); }
 

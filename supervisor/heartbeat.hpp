@@ -11,6 +11,7 @@
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/event_loop.hpp"
 #include "supervisor/heartbeat_info.hpp"
+#include "supervisor/metrics.hpp"
 #include "supervisor/running_jobs.hpp"
 #include "supervisor/statistics.hpp"
 
@@ -24,6 +25,8 @@ class Heartbeat {
   struct Sources {
     std::function<std::vector<SeenSlot>()> slots;  // all of them
     std::function<bool()> quiet;                   // also true while stopping
+    // What the classes have done and used, and their peaks since this was last asked.
+    std::function<std::vector<ClassUsage>()> usage = {};
   };
   struct Events {
     std::function<void()> quiet, stop, dump;  // TSTP, TERM, TTIN were sent to us
@@ -43,11 +46,15 @@ class Heartbeat {
   // After a reload; shown with the next beat.
   void set_facts(ProcessFacts facts);
 
+  // Whether what the classes do is told; else it is forgotten.
+  void tell_metrics(bool wanted);
+
   // A beat is under way, and with it perhaps counts.
   bool beating() const;
 
   // What has been and is to be counted.  Counts wait here while Redis is away.
   Statistics& statistics();
+  Metrics& metrics();
 
   // Beats no more: hands over the last counts, and leaves `processes` and the list of running jobs.  `done` is called
   // once, when that was answered or after two seconds.

@@ -109,7 +109,9 @@ Supervisor::Supervisor(Setup setup)
       batch_watch_(loop_, redis_.connection(), identity_.name, [this] { return pool_.occupied_slots(); }),
       scheduler_(loop_, redis_.connection(), scheduler_settings()),
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
-                 {.slots = [this] { return pool_.slots(); }, .quiet = [this] { return phase_ != Phase::running; }},
+                 {.slots = [this] { return pool_.slots(); },
+                  .quiet = [this] { return phase_ != Phase::running; },
+                  .usage = [this] { return pool_.take_class_usage(); }},
                  {.quiet = [this] { order(Order::quiet); },
                   .stop = [this] { order(Order::stop); },
                   .dump = [this] { stack_log_.write(pool_.ask_for_stacks()); },
@@ -161,15 +163,19 @@ Supervisor::Supervisor(Setup setup)
               .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); }}),
       farewell_(identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
       alarm_(loop_, [] {}) {
+  heartbeat_.tell_metrics(config_->metrics);
   // What dead workers leave behind becomes ours to end.
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));
   UniqueFd listener;
   if (setup.handover) {
     listener.reset(setup.handover->control_listener);
     if (listener) fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
-    for (const auto& [slot, counts] : setup.handover->counted)
-      heartbeat_.statistics().start_from(slot, counts, steady_now());
+    const bool same_memory = pool_.adopted_scoreboard();
+    for (const auto& [slot, counts] : setup.handover->counted) {
+      if (same_memory) heartbeat_.statistics().start_from(slot, counts, steady_now());
+    }
     heartbeat_.statistics().add_unflushed(setup.handover->uncounted);
+    heartbeat_.metrics().resume(setup.handover->classes, same_memory, steady_now());
     took_over_ = true;
     said_ready_ = pool_.was_ready();
     if (setup.handover->quiet) order(Order::quiet);
@@ -320,6 +326,7 @@ Handover Supervisor::hand_over() {
   handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
   for (const auto& [slot, counts] : heartbeat_.statistics().observed()) handover.counted.push_back({slot, counts});
   handover.uncounted = heartbeat_.statistics().unflushed();
+  handover.classes = heartbeat_.metrics().known();
   pool_.hand_over(handover);
   return handover;
 }
@@ -341,6 +348,7 @@ void Supervisor::adopt(const Generation& generation) {
   follow_(*config_);
   scheduler_.set(scheduler_settings());
   heartbeat_.set_facts(process_facts());
+  heartbeat_.tell_metrics(config_->metrics);
   heartbeat_.beat();
 }
 
@@ -382,8 +390,8 @@ void Supervisor::note_end(WorkerPool::Reaped reaped) {
   verbs_.reaped(reaped.pid);
   restart_.note_end(reaped, steady_now());
   if (!reaped.ready_at && !reaped.end.in_order) note_failed_start(reaped.place);
+  if (reaped.end.cut_short) heartbeat_.statistics().count_failure();
   if (!reaped.casualty) return;
-  if (reaped.end.cause) heartbeat_.statistics().count_failure();
   recovery_.add(std::move(*reaped.casualty));
 }
 

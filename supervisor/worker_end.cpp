@@ -9,10 +9,15 @@
 namespace brood {
 namespace {
 
-bool ran_a_job(const SlotSnapshot& last) {
-  return std::any_of(last.entries.begin(), last.entries.end(), [](EntryState state) {
-    return state == EntryState::running || state == EntryState::failed || state == EntryState::condemned;
-  });
+bool ran(EntryState state) {
+  return state == EntryState::running || state == EntryState::failed || state == EntryState::condemned;
+}
+
+bool ran_a_job(const SlotSnapshot& last) { return std::any_of(last.entries.begin(), last.entries.end(), ran); }
+
+bool cut_a_job_short(const SlotSnapshot& last) {
+  return std::any_of(last.entries.begin(), last.entries.end(),
+                     [](EntryState state) { return state == EntryState::running || state == EntryState::condemned; });
 }
 
 // The signal that the worker's own handler saw: what ended it in the end may be the alarm that a hanging unwinder set
@@ -88,11 +93,17 @@ std::string short_duration(std::chrono::nanoseconds d) {
   return fmt::format("{}h", seconds / 3'600);
 }
 
+bool ended_with_worker(const SlotSnapshot& last, int entry) {
+  return entry >= 0 && static_cast<std::size_t>(entry) < last.entries.size() &&
+         ran(last.entries[static_cast<std::size_t>(entry)]);
+}
+
 WorkerEnd judge_worker_end(const WorkerExit& exit) {
   WorkerEnd end;
   const bool in_a_job = ran_a_job(exit.last);
   const bool ended_by_brood = exit.by == EndedBy::brood;
   end.began_a_job = exit.last.processed != exit.processed_before || in_a_job;
+  end.cut_short = cut_a_job_short(exit.last);
   end.nothing_to_recover = exit.last.retired;
   end.in_order = (exit.status.exited && exit.status.value == EX_OK && !in_a_job) || ended_by_brood;
   if (ended_by_brood || !in_a_job || exit.memory == MemoryVerdict::host_pressure_innocent) return end;

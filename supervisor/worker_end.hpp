@@ -54,6 +54,7 @@ struct WorkerEnd {
   bool in_order = false;  // it left when told to, or was recycled; nothing to recover when it also retired
   bool nothing_to_recover = false;
   bool began_a_job = false;
+  bool cut_short = false;                // a run ended with it, which the worker has not counted as failed
   std::optional<Casualty::Cause> cause;  // what a running job is charged with; without facts
 };
 
@@ -61,6 +62,9 @@ struct WorkerEnd {
 // timeout, its memory; a SIGKILL of unknown origin too.  A worker that brood ended for reasons of its own, or that the
 // kernel chose while others used up the host's memory, is nobody's fault.
 WorkerEnd judge_worker_end(const WorkerExit& exit);
+
+// Whether the worker's end was that of an entry of its batch: its code ran, or its hooks.
+bool ended_with_worker(const SlotSnapshot& last, int entry);
 
 // 42s, 12m, 3h
 std::string short_duration(std::chrono::nanoseconds d);

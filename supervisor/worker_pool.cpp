@@ -280,8 +280,9 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
       post_mortem_.examine(*slot, taken, record, status, used, leaf,
                            {settings_of(*slot).memory_limit_bytes, std::max(1, table_.kept())}, now);
   if (found.casualty) found.casualty->max_crashes = settings_of(*slot).max_crashes;
-  if (found.end.cause)
-    add_crash(scoreboard_.usage(), found.exit.last.job_class, usage_of_last_job(found.exit, record, used));
+  add_left_runs(
+      scoreboard_.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
+      found.end.cause.has_value(), usage_of_last_job(found.exit, record, used));
   table_.vacate(pid);
   table_[*slot].ended_at = now;
   slow_to_start_.erase(pid);

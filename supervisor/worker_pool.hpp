@@ -142,6 +142,9 @@ class WorkerPool {
   // Other queues are known, or others paused: each worker looks for itself before its next fetch.  With `to_all` those
   // that wait for a job do so at once.
   void note_queues_changed(bool to_all);
+  std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(scoreboard_); }
+  // False: the one that was left could not be read, and all counters begin anew.
+  bool adopted_scoreboard() const { return board_is_readable_; }
   void remove_scoreboard() { scoreboard_.remove_file(); }
 
  private:

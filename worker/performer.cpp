@@ -37,6 +37,13 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
   return flags;
 }
 
+// As Sidekiq counts them: the difference of whole milliseconds, so that many short runs add up to what they took.
+std::chrono::milliseconds whole_ms(SteadyTime from, SteadyTime to) {
+  using std::chrono::milliseconds;
+  return std::chrono::floor<milliseconds>(to).time_since_epoch() -
+         std::chrono::floor<milliseconds>(from).time_since_epoch();
+}
+
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
 
 // It did what it was asked to; but a job that is requeued each time its time is up would go on for ever.
@@ -97,8 +104,11 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return bury(entry, text, queue, bad.what());
   }
   const SteadyTime started = steady_now();
-  if (!slot_.begin(entry, job_.jid(), job_.display_class(), wall_now(), started, class_flags(registry_, job_)))
+  note(entry, RunNote::State::begun, {});
+  if (!slot_.begin(entry, job_.jid(), job_.display_class(), wall_now(), started, class_flags(registry_, job_))) {
+    forget_note(entry);
     return std::nullopt;
+  }
   ++age_.jobs;
 
   if (const auto timeout = timeout_of(registry_, job_, settings_.job_timeout)) slot_.set_deadline(started + *timeout);
@@ -109,7 +119,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
   const bool failed = performed.kind == Performed::Kind::failed;
   batch_made_calls_ |= made_calls_ || failed;
-  count_run(job_.display_class(), failed);
+  note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, steady_now()));
   Outcome outcome = settle(entry, job_, queue, performed, started);
   clean_up(made_calls_ || failed);  // who failed may have hooks, which are code of the job too
   return outcome;
@@ -196,25 +206,31 @@ void Performer::begin_batch(std::size_t jobs) {
   slot_.record().cpu_before_us.store(meter_.cpu_before().count());
 }
 
-void Performer::count_run(const std::string& job_class, bool failed) {
-  auto runs = std::find_if(runs_.begin(), runs_.end(), [&](const Runs& known) { return known.job_class == job_class; });
-  if (runs == runs_.end()) runs = runs_.insert(runs_.end(), {job_class});
-  ++(failed ? runs->failed : runs->ended_well);
+// What the worker does not live to add to its class's usage, the supervisor finds noted.  A class without code has
+// none.
+void Performer::note(int entry, RunNote::State state, std::chrono::milliseconds took) {
+  if (!seat_.usage || entry < 0 || entry >= max_run_notes) return;
+  if (job_.counted_class() != counted_.name || job_.job_class() != counted_.job_class) {
+    counted_ = {job_.job_class(), job_.counted_class(), std::nullopt};
+    if (registry_.find(job_.job_class()) || registry_.find_program(job_.job_class())) {
+      // What a payload wraps may have any name; what is registered has a plain one.
+      const bool plain = is_countable(counted_.name);
+      counted_.index = usage_index(*seat_.usage, plain ? counted_.name : counted_.job_class);
+    }
+  }
+  if (!counted_.index) return;
+  const RunNote note{state, *counted_.index, static_cast<std::uint64_t>(took.count())};
+  slot_.record().run_notes[static_cast<std::size_t>(entry)].store(note.word(), std::memory_order_release);
+}
+
+void Performer::forget_note(int entry) {
+  if (entry >= 0 && entry < max_run_notes) slot_.record().run_notes[static_cast<std::size_t>(entry)].store(0);
 }
 
 // Jobs of one batch are too short to tell apart what each of them used.
 void Performer::end_batch() {
-  int jobs = 0;
-  for (const Runs& runs : runs_) jobs += runs.ended_well + runs.failed;
-  if (jobs == 0) return;
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
-  for (const Runs& runs : runs_) {
-    const int share = runs.ended_well + runs.failed;
-    if (seat_.usage)
-      add_runs(*seat_.usage, runs.job_class,
-               {together.cpu * share / jobs, together.wall * share / jobs, together.peak_rss_kb}, share, runs.failed);
-  }
-  runs_.clear();
+  if (seat_.usage) add_noted_runs(*seat_.usage, slot_.record().run_notes, together);
 }
 
 void Performer::begin_handlers(std::string_view event) {

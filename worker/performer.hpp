@@ -54,7 +54,8 @@ class Performer {
 
  private:
   void clean_up(bool made_calls);
-  void count_run(const std::string& job_class, bool failed);
+  void note(int entry, RunNote::State state, std::chrono::milliseconds took);
+  void forget_note(int entry);
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
@@ -83,11 +84,11 @@ class Performer {
   std::optional<Surroundings> surroundings_;  // once the libraries are loaded
   std::optional<MemoryLimit> memory_limit_;   // likewise
   JobMeter meter_;
-  struct Runs {
-    std::string job_class;
-    int ended_well = 0, failed = 0;
+  struct Counted {
+    std::string job_class, name;
+    std::optional<int> index = {};  // in the table of usage; nullopt: nobody's code
   };
-  std::vector<Runs> runs_;  // of the batch under way, by class
+  Counted counted_;  // as what the job that began last is counted
   WorkerAge age_;
   std::string event_;  // whose handlers run
 };

@@ -28,6 +28,12 @@ std::string shortest(double value) {
 
 }  // namespace
 
+namespace {
+
+bool is_a_name(std::string_view raw) { return raw.front() == '"' && raw != "\"\""; }
+
+}  // namespace
+
 Payload Payload::parse(std::string_view text) {
   Payload payload;
   payload.read(text);
@@ -55,13 +61,10 @@ void Payload::check() {
   json_unescape(*job_class, job_class_);
   jid_.clear();
   if (const auto jid = json_.raw("jid"); jid && jid->front() == '"') json_unescape(*jid, jid_);
-  display_class_ = job_class_;
-  for (const char* key : {"display_class", "wrapped"}) {
-    const auto name = json_.raw(key);
-    if (!name || name->front() != '"' || *name == "\"\"") continue;
-    json_unescape(*name, display_class_);
-    break;
-  }
+  counted_class_ = job_class_;
+  if (const auto name = json_.raw("wrapped"); name && is_a_name(*name)) json_unescape(*name, counted_class_);
+  display_class_ = counted_class_;
+  if (const auto name = json_.raw("display_class"); name && is_a_name(*name)) json_unescape(*name, display_class_);
 }
 
 std::string_view Payload::args() const { return raw("args").value_or("[]"); }

@@ -51,6 +51,7 @@ class Payload {
   std::string_view args() const;                                       // raw JSON array
   const std::string& jid() const { return jid_; }                      // empty when absent
   const std::string& display_class() const { return display_class_; }  // display_class, else wrapped, else class
+  const std::string& counted_class() const { return counted_class_; }  // wrapped, else class
 
   TimeUnit time_unit() const;  // of created_at; integer milliseconds when absent
   // A time member in either unit (>= 1e11 means milliseconds); nullopt when absent, no number, or beyond the clock.
@@ -67,7 +68,7 @@ class Payload {
   void check();
 
   JsonObject json_;
-  std::string job_class_, jid_, display_class_;  // unescaped once
+  std::string job_class_, jid_, counted_class_, display_class_;  // unescaped once
 };
 
 // `t` as a payload member in `unit`: 1795237318514, or 1795237318.5142 (always with a fraction).

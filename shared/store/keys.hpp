@@ -43,6 +43,9 @@ inline constexpr std::string_view brood_crashes = "brood:crashes";
 inline constexpr std::string_view brood_crash_stacks = "brood:crash_stacks";
 inline constexpr std::string_view brood_crash_counts = "brood:crash_counts";
 inline constexpr std::string_view brood_crash_times = "brood:crash_times";
+// What the classes have used on a day (YYYY-MM-DD, UTC): a hash of `<class>|runs`, `|failed`, `|crashed`, `|cpu_us`,
+// `|wall_us` and `|peak_rss_kb`.
+inline std::string brood_usage(std::string_view day) { return "brood:usage:" + std::string(day); }
 
 // A worker's place in Redis: "<slot>.<incarnation>".
 inline std::string worker_field(int slot, std::uint64_t incarnation) {

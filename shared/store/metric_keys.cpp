@@ -22,4 +22,14 @@ std::string histogram_of_minute(std::string_view job_class, WallTime t) {
   return fmt::format("h|{}-{}-{}:{}", job_class, utc.day, utc.hour, utc.minute);
 }
 
+std::string metrics_of_minute_in_7(WallTime t) {
+  const Utc utc(t);
+  return fmt::format("j|{}|{}:{}", utc.date(), utc.hour, utc.minute);
+}
+
+std::string histogram_of_minute_in_7(std::string_view job_class, WallTime t) {
+  const Utc utc(t);
+  return fmt::format("{}-{:02}-{:02}:{}", job_class, utc.day, utc.hour, utc.minute);
+}
+
 }  // namespace brood::keys

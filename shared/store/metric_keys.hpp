@@ -7,11 +7,14 @@
 
 #include "shared/clock.hpp"
 
-// Where release 8 keeps how often and how long classes ran (specification, section 5.7).
+// Where releases 7 and 8 keep how often and how long classes ran (specification, section 5.7); 8's where none is named.
 namespace brood::keys {
 
 std::string metrics_of_minute(WallTime t);       // j|250214|8:03
 std::string metrics_of_ten_minutes(WallTime t);  // j|250214|8:0
 std::string histogram_of_minute(std::string_view job_class, WallTime t);
+
+std::string metrics_of_minute_in_7(WallTime t);  // j|20250214|8:3
+std::string histogram_of_minute_in_7(std::string_view job_class, WallTime t);
 
 }  // namespace brood::keys

@@ -362,16 +362,17 @@ BOOST_AUTO_TEST_CASE(status_sums_what_the_job_classes_of_all_supervisors_used) {
   const TemporaryDirectory runtime;
   for (const std::string nonce : {"aaaaaaaaaaaa", "bbbbbbbbbbbb"}) {
     Scoreboard scoreboard = Scoreboard::create(runtime.path(), "host:1:" + nonce, 1);
-    add_runs(scoreboard.usage(), "Zip", {.cpu = 250ms, .wall = 2s, .peak_rss_kb = nonce[0] == 'a' ? 4096u : 1024u}, 1,
-             0);
-    add_crash(scoreboard.usage(), "Bang<", {.cpu = 10ms, .wall = 20ms, .peak_rss_kb = 5});
+    add_runs(scoreboard.usage().at(usage_index(scoreboard.usage(), "Zip")),
+             {.cpu = 250ms, .wall = 2s, .peak_rss_kb = nonce[0] == 'a' ? 4096u : 1024u}, {.ended_well = 1});
+    add_crash(scoreboard.usage().at(usage_index(scoreboard.usage(), "Bang")),
+              {.cpu = 10ms, .wall = 20ms, .peak_rss_kb = 5});
   }
   const CommandResult result =
       run_brood({"status", "--json", "--redis", redis.url()}, {{"RUNTIME_DIRECTORY", runtime.path()}});
   simdjson::dom::parser parser;
   const simdjson::dom::element classes = parser.parse(result.output)["classes"];
   BOOST_TEST_REQUIRE(classes.get_array().size() == 2u);
-  BOOST_TEST(std::string(classes.at(0)["name"]) == "Bang<");
+  BOOST_TEST(std::string(classes.at(0)["name"]) == "Bang");
   BOOST_TEST(classes.at(0)["crashed"].get_int64().value() == 2);
   BOOST_TEST(std::string(classes.at(1)["name"]) == "Zip");
   BOOST_TEST(classes.at(1)["runs"].get_int64().value() == 2);

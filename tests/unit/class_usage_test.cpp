@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <random>
@@ -14,12 +15,45 @@
 using namespace brood;
 using namespace std::chrono_literals;
 
+namespace {
+
+UsageEntry& entry_of(Scoreboard& board, std::string_view job_class) {
+  return board.usage().at(usage_index(board.usage(), job_class));
+}
+
+void run(Scoreboard& board, std::string_view job_class, const JobUsage& usage, bool failed = false) {
+  RunCounts runs;
+  runs.add({.state = failed ? RunNote::State::failed : RunNote::State::ended_well});
+  add_runs(entry_of(board, job_class), usage, runs);
+}
+
+// A worker's record with a batch of one class.
+struct Batch {
+  Scoreboard board = Scoreboard::in_memory(1);
+  RunNotes& notes = board.slot(0).run_notes;
+  int index = usage_index(board.usage(), "Resize");
+
+  void note(int entry, RunNote::State state, std::uint64_t ms = 0) {
+    notes[static_cast<std::size_t>(entry)].store(RunNote{state, index, ms}.word());
+  }
+  ClassUsage usage() const {
+    const std::vector<ClassUsage> all = read_class_usage(board);
+    BOOST_REQUIRE(all.size() == 1u);
+    return all[0];
+  }
+  bool forgotten() const {
+    return std::all_of(notes.begin(), notes.end(), [](const auto& note) { return note.load() == 0; });
+  }
+};
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(runs_and_crashes_of_a_class_add_up) {
   Scoreboard board = Scoreboard::in_memory(2);
-  add_runs(board.usage(), "Resize", {.cpu = 30ms, .wall = 2s, .peak_rss_kb = 500}, 1, 0);
-  add_runs(board.usage(), "Resize", {.cpu = 10ms, .wall = 1s, .peak_rss_kb = 400}, 1, 1);
-  add_crash(board.usage(), "Resize", {.cpu = 5ms, .wall = 1s, .peak_rss_kb = 900});
-  add_runs(board.usage(), "Mail", {.cpu = 1us, .wall = 1us, .peak_rss_kb = 1}, 1, 0);
+  run(board, "Resize", {.cpu = 30ms, .wall = 2s, .peak_rss_kb = 500});
+  run(board, "Resize", {.cpu = 10ms, .wall = 1s, .peak_rss_kb = 400}, true);
+  add_crash(entry_of(board, "Resize"), {.cpu = 5ms, .wall = 1s, .peak_rss_kb = 900});
+  run(board, "Mail", {.cpu = 1us, .wall = 1us, .peak_rss_kb = 1});
 
   const std::vector<ClassUsage> usage = read_class_usage(board);
 
@@ -36,8 +70,8 @@ BOOST_AUTO_TEST_CASE(runs_and_crashes_of_a_class_add_up) {
 
 BOOST_AUTO_TEST_CASE(classes_that_find_no_room_are_counted_together) {
   Scoreboard board = Scoreboard::in_memory(1);
-  for (int i = 0; i < max_usage_classes + 44; ++i) add_runs(board.usage(), "Class" + std::to_string(i), {}, 1, 0);
-  add_runs(board.usage(), "Class0", {}, 1, 0);
+  for (int i = 0; i < max_usage_classes + 44; ++i) run(board, "Class" + std::to_string(i), {});
+  run(board, "Class0", {});
 
   const std::vector<ClassUsage> usage = read_class_usage(board);
 
@@ -48,18 +82,114 @@ BOOST_AUTO_TEST_CASE(classes_that_find_no_room_are_counted_together) {
   BOOST_TEST(usage.back().runs == 44u);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_name_is_cut_and_stays_one_class) {
+BOOST_AUTO_TEST_CASE(a_batch_is_counted_run_by_run_and_its_usage_is_shared) {
+  Batch batch;
+  batch.note(0, RunNote::State::ended_well, 19);
+  batch.note(1, RunNote::State::ended_well, 20);
+  batch.note(2, RunNote::State::failed, 700);
+  batch.note(3, RunNote::State::begun);  // taken back, say
+  batch.index = usage_index(batch.board.usage(), "Mail");
+  batch.note(4, RunNote::State::ended_well, 400'000);
+
+  add_noted_runs(batch.board.usage(), batch.notes, {.cpu = 40ms, .wall = 80ms, .peak_rss_kb = 9});
+
+  BOOST_TEST(batch.forgotten());
+  const std::vector<ClassUsage> all = read_class_usage(batch.board);
+  BOOST_TEST_REQUIRE(all.size() == 2u);
+  BOOST_TEST(all[0].job_class == "Mail");
+  BOOST_TEST(all[0].runs == 1u);
+  BOOST_TEST(all[0].ms == 400'000u);
+  BOOST_TEST(all[0].histogram[25] == 1u);
+  BOOST_TEST(all[0].cpu_us == 10'000u);
+  BOOST_TEST(all[1].runs == 3u);
+  BOOST_TEST(all[1].failed == 1u);
+  BOOST_TEST(all[1].crashed == 0u);
+  BOOST_TEST(all[1].ms == 39u);
+  BOOST_TEST(all[1].histogram[0] == 1u);
+  BOOST_TEST(all[1].histogram[1] == 1u);
+  BOOST_TEST(all[1].cpu_us == 30'000u);
+  BOOST_TEST(all[1].wall_us == 60'000u);
+  BOOST_TEST(all[1].peak_rss_kb == 9u);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_worker_did_not_live_to_add_is_added_for_it) {
+  for (const bool crashed : {true, false}) {
+    Batch batch;
+    batch.note(0, RunNote::State::ended_well, 25);
+    batch.note(1, RunNote::State::begun);  // it ran when the worker died
+    batch.note(2, RunNote::State::begun);  // noted, and not begun
+
+    add_left_runs(batch.board.usage(), batch.notes, [](int entry) { return entry == 1; }, crashed,
+                  {.cpu = 7us, .wall = 9us});
+
+    BOOST_TEST(batch.forgotten());
+    const ClassUsage usage = batch.usage();
+    BOOST_TEST(usage.runs == 2u);
+    BOOST_TEST(usage.crashed == (crashed ? 1u : 0u));
+    BOOST_TEST(usage.failed == (crashed ? 0u : 1u));
+    BOOST_TEST(usage.histogram[1] == 1u);
+    BOOST_TEST(usage.cpu_us == 7u);
+    BOOST_TEST(usage.wall_us == 9u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_whose_hooks_killed_the_worker_is_one_run) {
+  Batch batch;
+  batch.note(0, RunNote::State::failed, 30);
+  add_left_runs(batch.board.usage(), batch.notes, [](int entry) { return entry == 0; }, true, {});
+  BOOST_TEST(batch.usage().runs == 1u);
+  BOOST_TEST(batch.usage().crashed == 1u);
+  BOOST_TEST(batch.usage().failed == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(scribbled_notes_are_read_within_bounds) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 1'000; ++i) {
+    Batch batch;
+    for (auto& note : batch.notes) note.store(i == 0 ? ~0ULL : random());
+    if (i % 2 == 0)
+      add_noted_runs(batch.board.usage(), batch.notes, {});
+    else
+      add_left_runs(batch.board.usage(), batch.notes, [](int) { return false; }, false, {});
+    std::uint64_t runs = batch.board.usage().others.runs;
+    for (const UsageEntry& entry : batch.board.usage().entries) runs += entry.runs;
+    BOOST_REQUIRE(runs <= static_cast<std::uint64_t>(max_run_notes));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(names_that_would_break_a_key_or_a_page_are_counted_with_the_others) {
+  for (const std::string name : {"A|p", "<b>", "a b", "a\nb", "\"", "'", "&amp;", ""}) {
+    BOOST_TEST(!is_countable(name), name);
+    Batch batch;
+    BOOST_TEST(usage_index(batch.board.usage(), name) == max_usage_classes, name);
+  }
+  for (const std::string name : {"A", "Images::Resize", "a-b.c/d", "\xc3\x89t\xc3\xa9"})
+    BOOST_TEST(is_countable(name), name);
+  BOOST_TEST(is_countable(std::string(255, 'n')));
+  BOOST_TEST(!is_countable(std::string(256, 'n')));
+}
+
+BOOST_AUTO_TEST_CASE(the_peak_is_taken_once_and_shown_for_good) {
+  Scoreboard board = Scoreboard::in_memory(1);
+  run(board, "Resize", {.peak_rss_kb = 500});
+  BOOST_TEST(take_class_usage(board)[0].peak_rss_kb == 500u);
+  run(board, "Resize", {.peak_rss_kb = 400});
+  BOOST_TEST(take_class_usage(board)[0].peak_rss_kb == 400u);
+  BOOST_TEST(take_class_usage(board)[0].peak_rss_kb == 0u);
+  BOOST_TEST(read_class_usage(board)[0].peak_rss_kb == 500u);
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_name_of_a_class_is_kept) {
   Scoreboard board = Scoreboard::in_memory(1);
   const std::string name(255, 'n');
-  add_runs(board.usage(), name, {}, 1, 0);
-  add_runs(board.usage(), name, {}, 1, 0);
+  run(board, name, {});
+  run(board, name, {});
 
   const std::vector<ClassUsage> usage = read_class_usage(board);
 
   BOOST_TEST_REQUIRE(usage.size() == 1u);
   BOOST_TEST(usage[0].runs == 2u);
-  BOOST_TEST(usage[0].job_class == name.substr(0, usage[0].job_class.size()));
-  BOOST_TEST(usage[0].job_class.size() > 100u);
+  BOOST_TEST(usage[0].job_class == name);
 }
 
 BOOST_AUTO_TEST_CASE(workers_that_claim_an_entry_at_the_same_time_lose_no_run) {
@@ -68,8 +198,7 @@ BOOST_AUTO_TEST_CASE(workers_that_claim_an_entry_at_the_same_time_lose_no_run) {
   for (int worker = 0; worker < workers; ++worker) {
     if (check("fork", fork()) != 0) continue;
     for (int i = 0; i < runs; ++i)
-      add_runs(board.usage(), "Class" + std::to_string(i % classes), {.cpu = 1us, .peak_rss_kb = 7}, 1,
-               i % 2 == 0 ? 1 : 0);
+      run(board, "Class" + std::to_string(i % classes), {.cpu = 1us, .peak_rss_kb = 7}, i % 2 == 0);
     _exit(0);
   }
   for (int worker = 0; worker < workers; ++worker) check("wait", wait(nullptr));
@@ -89,7 +218,7 @@ BOOST_AUTO_TEST_CASE(workers_that_claim_an_entry_at_the_same_time_lose_no_run) {
 
 BOOST_AUTO_TEST_CASE(an_entry_whose_claimer_died_before_naming_it_is_named_by_the_next) {
   Scoreboard board = Scoreboard::in_memory(1);
-  add_runs(board.usage(), "Resize", {}, 1, 0);
+  run(board, "Resize", {});
   for (UsageEntry& entry : board.usage().entries) {
     if (entry.hash.load() == 0) continue;
     entry.named.store(0);
@@ -97,7 +226,7 @@ BOOST_AUTO_TEST_CASE(an_entry_whose_claimer_died_before_naming_it_is_named_by_th
   }
   BOOST_TEST(read_class_usage(board).empty());
 
-  add_runs(board.usage(), "Resize", {}, 1, 0);
+  run(board, "Resize", {});
 
   BOOST_TEST_REQUIRE(read_class_usage(board).size() == 1u);
   BOOST_TEST(read_class_usage(board)[0].runs == 2u);
@@ -111,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_scribbled_table_is_read_within_bounds_and_still_counts) {
     for (std::size_t at = 0; at < sizeof(UsageTable); ++at)
       bytes[at] = i == 0 ? 0xff : static_cast<unsigned char>(random());
 
-    for (int run = 0; run < 3; ++run) add_runs(board.usage(), "Resize", {.cpu = 1us, .peak_rss_kb = 1}, 1, 1);
+    for (int runs = 0; runs < 3; ++runs) run(board, "Resize", {.cpu = 1us, .peak_rss_kb = 1}, true);
 
     const std::vector<ClassUsage> usage = read_class_usage(board);
     BOOST_REQUIRE(usage.size() <= static_cast<std::size_t>(max_usage_classes) + 1);

@@ -17,7 +17,6 @@ struct Coverage {
   std::string reason = {};  // or why none does
 };
 
-const std::string no_metrics = "execution metrics are not built";
 const std::string no_iterables = "iterable jobs are not built";
 
 const Coverage coverages[] = {
@@ -50,8 +49,9 @@ const Coverage coverages[] = {
     {"retry-now", "store/api_sets"},
     {"retry-same-score", "store/api_sets"},
     {"deploy-mark", "store/api_stats"},
-    {.prefix = "histogram-", .reason = no_metrics},
-    {.prefix = "metric-", .reason = no_metrics},
+    {"histogram-", "unit/metrics"},
+    {"metric-keys-", "unit/metrics"},
+    {"metric-bitfield", "store/metrics"},
     {.prefix = "iterable-", .reason = no_iterables},
 };
 

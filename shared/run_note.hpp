@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace brood {
+
+// One run of a worker's batch: a word in its record, until the worker adds all of the batch to what the classes have
+// used.  What it does not live to add, the supervisor does.
+struct RunNote {
+  enum class State : std::uint8_t {
+    none,        // nothing to add
+    begun,       // to say whether it has, ask the entry
+    ended_well,  // or interrupted itself
+    failed,
+  };
+
+  State state = State::none;
+  int class_index = 0;   // of the table of usage
+  std::uint64_t ms = 0;  // how long it took, when it has ended
+
+  std::uint64_t word() const;
+  // Anything may have been scribbled there: `class_index` is one of the table's, `ms` no longer than a job can run.
+  static RunNote read(std::uint64_t word);
+};
+
+inline constexpr int max_run_notes = 32;
+using RunNotes = std::array<std::atomic<std::uint64_t>, max_run_notes>;
+
+}  // namespace brood

@@ -120,7 +120,7 @@ class WorkerSlot {
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
              std::uint32_t class_flags);
-  // Between jobs: whose code runs, and may print.
+  // Between jobs: whose code runs, and may print; empty: nobody's.
   void set_printing(std::string_view what);
   // Of the running entry; nullopt: none.
   void set_deadline(std::optional<SteadyTime> deadline);

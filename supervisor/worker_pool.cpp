@@ -333,6 +333,7 @@ void WorkerPool::note_stopped(pid_t pid) const {
 void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
                         std::chrono::milliseconds rest, bool said_before) {
   const std::string status = exit.status.describe(), refill = fmt::format("{}ms", rest.count());
+  const bool in_a_handler = exit.last.jid.empty() && exit.last.job_class.starts_with("Event::");
   if (end.in_order || said_before) {
     log::debug("worker_ended", {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}});
   } else if (!last.ready_at && exit.status.exited && exit.status.value == EX_CONFIG) {
@@ -343,7 +344,7 @@ void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const Proc
                                   {"worker_pid", pid},
                                   {"status", status},
                                   {"jid", end.cause ? exit.last.jid : ""},
-                                  {"class", end.cause ? exit.last.job_class : ""},
+                                  {"class", end.cause || in_a_handler ? exit.last.job_class : ""},
                                   {"uptime", short_duration(exit.now - last.occupied_since)},
                                   {"refill_in", refill}});
   }

@@ -241,10 +241,12 @@ void Performer::begin_handlers(std::string_view event) {
 void Performer::end_handlers() {
   if (surroundings_) {
     end_if_a_copy("", event_);
-    return clean_up(true);
+    clean_up(true);
+  } else {
+    output_.flush();
+    output_.end_job(slot_.record());
   }
-  output_.flush();
-  output_.end_job(slot_.record());
+  slot_.set_printing("");
 }
 
 // So that nobody pays for what an earlier job has left behind.

@@ -122,12 +122,17 @@ struct Wrong {
   static constexpr int options = 3;
   void perform() {}
 };
+#elif defined(REFUSED_event_handler)
+using Wrong = Fine;
+void brood_setup(brood::Setup& setup) { setup.on(brood::Event::startup, [](int) {}); }
 #else
 using Wrong = Fine;
 #endif
 
 #if defined(BY_CLIENT)
 std::string push(brood::Client& client, const Wrong& job) { return client.enqueue(job); }
+#elif defined(REFUSED_no_jobs)
+BROOD_JOBS()
 #else
 BROOD_JOBS(Wrong)
 #endif

@@ -225,6 +225,19 @@ BOOST_AUTO_TEST_CASE(a_startup_that_throws_refuses_the_worker_as_a_bad_library_d
   BOOST_TEST(listened.logs("libevent_jobs.so: a handler of startup threw std::domain_error: a wrong startup"));
 }
 
+BOOST_AUTO_TEST_CASE(a_restart_whose_new_workers_refuse_to_start_is_rolled_back) {
+  TemporaryDirectory directory;
+  const std::string once = directory / "once";
+  Listened listened{BroodOptions{.workers = 1, .environment = {{"EVENTS_FAULT_ONCE", once}}}, "startup throws"};
+  const pid_t worker = listened.worker();
+  std::ofstream(once) << "x";
+  const CommandResult restart = run_brood({"restart"}, listened.brood->environment());
+  BOOST_TEST(restart.status == 70, restart.output << restart.errors);
+  listened.run("Ran");
+  listened.happens("ran");
+  BOOST_TEST(listened.worker() == worker);
+}
+
 BOOST_AUTO_TEST_CASE(a_handler_that_crashes_ends_its_worker_and_charges_nobody) {
   for (const std::string event : {"beat", "shutdown"}) {
     TemporaryDirectory directory;
@@ -254,6 +267,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_hangs_is_cut_off_after_the_shutdown_timeout_
     BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
     BOOST_TEST(listened.count("ran") == 1);
     BOOST_TEST(listened.redis.size_of("retry") == 0u);
+    if (event == "beat") BOOST_TEST(listened.logs("status=\"killed by SIGKILL\" jid=\"\" class=Event::beat"));
   }
 }
 

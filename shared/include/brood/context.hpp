@@ -61,7 +61,8 @@ class Context {
   const abi::Call* call_;
 };
 
-// A failed job, for its `exhausted` hook and for death handlers.  Valid during the call alone.
+// A failed job, for its `exhausted` hook, for error and death handlers, and at Event::crash.  Valid during the call
+// alone.
 struct JobInfo {
   std::string_view job_class, jid, queue, payload;
   std::string_view error_class, message;  // why its last attempt failed

@@ -48,7 +48,8 @@ class Setup {
   ServerMiddleware& server_middleware() { return registrations_->middleware; }
 
   // Called for each attempt that has failed, also one that will be tried again, before the job is settled: in the
-  // worker, or, after a crash, in a short-lived process of its own.  What it throws is logged.
+  // worker, or, after a crash, in a short-lived process of its own.  What it throws is logged.  Not for one that
+  // `brood kill` ended, nor for an Interrupted.
   void on_error(ErrorHandler handler) { registrations_->error_handlers.push_back(std::move(handler)); }
 
   // Called for each job that will not be tried again: exhausted, killed or discarded; where and when as above.

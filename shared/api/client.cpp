@@ -2,59 +2,46 @@
 #include <brood/client.hpp>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
-#include <span>
+#include <cmath>
+#include <optional>
+#include <thread>
+#include <utility>
 
-#include "shared/api/client_connection.hpp"
+#include "shared/api/cancel.hpp"
 #include "shared/api/known_redis.hpp"
+#include "shared/api/per_process.hpp"
 #include "shared/api/prepared_push.hpp"
-#include "shared/job/payload.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/api/sender.hpp"
 
 namespace brood {
 namespace {
 
-constexpr std::size_t slice_size = 1000;
+using namespace std::chrono_literals;
 
-std::vector<Command> commands_for(std::span<const PreparedPush> pushes) {
-  Command schedule{"ZADD", keys::schedule};
-  Command register_queues{"SADD", keys::queues};
-  std::map<std::string, Command> queues;
-  for (const PreparedPush& push : pushes) {
-    if (push.score) {
-      schedule.add(score_text(*push.score)).add(push.payload);
-      continue;
-    }
-    const auto [queue, added] = queues.try_emplace(push.queue, Command{"LPUSH", keys::queue(push.queue)});
-    if (added) register_queues.add(push.queue);
-    queue->second.add(push.payload);
+constexpr auto between_attempts = 20ms;
+constexpr std::chrono::milliseconds least_spread = 5s;  // Sidekiq's, which looks for due jobs every five seconds
+
+// Gives each job its time within the spread.
+void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallTime now) {
+  if (spread <= 0ms) throw std::invalid_argument("a spread is a positive duration");
+  RandomBytes random;
+  for (Push& job : jobs) {
+    if (job.at) throw std::invalid_argument("a job that has its time cannot be spread");
+    const std::chrono::duration<double> later = std::max(spread, least_spread) * random.fraction();
+    job.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(now + later);
   }
-  std::vector<Command> commands;
-  if (!queues.empty()) commands.push_back(std::move(register_queues));
-  for (auto& [name, command] : queues) commands.push_back(std::move(command));
-  if (schedule.args.size() > 2) commands.push_back(std::move(schedule));
-  return commands;
 }
 
 }  // namespace
 
 struct Client::State {
-  explicit State(const RedisAddress& address) : redis(address) {}
-
-  void send(const std::vector<Command>& commands);
+  explicit State(const RedisAddress& address)
+      : sender([this, address] { return std::make_unique<Sender>(address, buffer); }) {}
 
   ClientMiddleware middleware = default_middleware();
-  std::mutex mutex;
-  ClientConnection redis;
+  std::optional<BufferOptions> buffer;
+  PerProcess<Sender> sender;
 };
-
-void Client::State::send(const std::vector<Command>& commands) {
-  for (const Reply& reply : redis.pipeline(commands)) {
-    if (reply.view().is_error())
-      throw RedisError("Redis at " + redis.name() + ": " + std::string(reply.view().error()));
-  }
-}
 
 Client::Client() : state_(std::make_unique<State>(known_redis().address)) {}
 
@@ -77,48 +64,69 @@ ClientMiddleware& Client::default_middleware() {
 
 std::string Client::push(const Push& job) { return push_bulk({job}).front(); }
 
-std::vector<std::string> Client::push_bulk(const std::vector<Push>& jobs) {
+std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOptions& options) {
   const WallTime now = wall_now();
+  if (options.spread) spread_out(jobs, *options.spread, now);
+
+  PushWriter writer(now);
   std::vector<PreparedPush> prepared;
   std::vector<std::string> jids;
-  for (const Push& job : jobs) {
-    Push push = job;
-    if (push.jid.empty()) push.jid = new_jid();
+  prepared.reserve(jobs.size());
+  jids.reserve(jobs.size());
+  for (Push& job : jobs) {
+    if (job.jid.empty()) job.jid = writer.new_jid();
     bool goes_on = false;
-    state_->middleware.run(push, [&] { goes_on = true; });
-    if (goes_on) prepared.push_back(prepare_push(push, now));
+    state_->middleware.run(job, [&] { goes_on = true; });
+    if (goes_on) prepared.push_back(writer.prepare(job));
     jids.push_back(goes_on ? prepared.back().jid : "");
   }
-
-  const std::lock_guard lock(state_->mutex);
-  for (std::size_t sent = 0; sent < prepared.size(); sent += slice_size) {
-    const std::span slice(prepared.data() + sent, std::min(slice_size, prepared.size() - sent));
-    try {
-      state_->send(commands_for(slice));
-    } catch (const RedisError& error) {
-      if (sent == 0) throw;
-      throw RedisError(std::string(error.what()) + "; of " + std::to_string(prepared.size()) + " jobs the first " +
-                       std::to_string(sent) + " were pushed");
-    }
-  }
+  state_->sender.use([&](Sender& sender) { sender.push(std::move(prepared), options.batch_size); });
   return jids;
 }
 
-std::string Client::push_in(double seconds, Push job) {
+std::string Client::push_in(double seconds, Push job, const BulkOptions& options) {
   if (!(seconds < 1e9))
     throw std::invalid_argument("a delay is less than 1,000,000,000 seconds; enqueue_at takes a time");
-  return push_at(epoch_seconds(wall_now()) + seconds, std::move(job));
+  job.at = due(std::chrono::duration<double>(wall_now().time_since_epoch()).count() + seconds);
+  return push_bulk({std::move(job)}, options).front();
 }
 
-std::string Client::push_at(double time, Push job) {
-  const double now = epoch_seconds(wall_now());
-  // A time before 2001 would be taken for an interval.
-  const auto later = time <= now ? std::nullopt : scheduled_time(time, now);
-  if (later) {
-    job.at = std::chrono::system_clock::time_point(
-        std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(*later)));
+std::optional<std::chrono::system_clock::time_point> Client::due(double time) {
+  if (!(time < 9e9)) throw std::invalid_argument("a job cannot be scheduled for so late a time");
+  if (time <= epoch_seconds(wall_now())) return std::nullopt;
+  return std::chrono::system_clock::time_point(
+      std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(time)));
+}
+
+bool Client::cancel(std::string_view jid) {
+  if (state_->sender.use([&](Sender& sender) { return sender.take_back(jid); })) return true;
+  return cancel_scheduled(
+      jid, [&](const auto& ask) { return state_->sender.use([&](Sender& sender) { return ask(sender.redis()); }); });
+}
+
+bool Client::cancel_at(std::string_view jid, double time) {
+  return state_->sender.use(
+      [&](Sender& sender) { return sender.take_back(jid) || cancel_scheduled_at(sender.redis(), jid, time); });
+}
+
+void Client::buffer(const BufferOptions& options) {
+  if (options.max_jobs == 0) throw std::invalid_argument("a buffer has room for one job at least");
+  state_->buffer = options;
+  state_->sender.use([&](Sender& sender) { sender.keep_while_away(options); });
+}
+
+std::size_t Client::buffered() const {
+  return state_->sender.use([](Sender& sender) { return sender.buffered(); });
+}
+
+std::size_t Client::drain(std::chrono::milliseconds longest) {
+  const SteadyTime deadline = steady_now() + longest;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
+    const bool done = state_->sender.use([&](Sender& sender) { return sender.drain(std::max(left, 1ms)); });
+    if (done || steady_now() + between_attempts >= deadline) return buffered();
+    std::this_thread::sleep_for(between_attempts);
   }
-  return push(job);
 }
 
 }  // namespace brood

@@ -1,7 +1,5 @@
 #include "shared/api/client_connection.hpp"
 
-#include <brood/client.hpp>
-
 namespace brood {
 namespace {
 
@@ -52,8 +50,10 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
   }
   last_used_ = steady_now();
   return replies;
+} catch (const LoginRefused& refused) {
+  throw RedisError("Redis at " + name_ + ": " + refused.what());
 } catch (const ConnectionLost& lost) {
-  throw RedisError("Redis at " + name_ + ": " + lost.what());
+  throw RedisAway("Redis at " + name_ + ": " + lost.what());
 } catch (const UnexpectedReply& reply) {
   throw RedisError("Redis at " + name_ + ": " + reply.what());
 }
@@ -64,9 +64,14 @@ Reply ClientConnection::call(const Command& command) {
   return reply;
 }
 
-Reply ClientConnection::run(const ScriptCall& call) {
+Reply ClientConnection::try_to_run(const ScriptCall& call) {
   Reply reply = std::move(pipeline({call.evalsha()}).front());
-  if (classify_error(reply.view().error()) == ErrorKind::no_script) reply = std::move(pipeline({call.eval()}).front());
+  if (classify_error(reply.view().error()) == ErrorKind::no_script) return std::move(pipeline({call.eval()}).front());
+  return reply;
+}
+
+Reply ClientConnection::run(const ScriptCall& call) {
+  Reply reply = try_to_run(call);
   if (reply.view().is_error()) refuse(call.keys.front(), reply.view().error());
   return reply;
 }

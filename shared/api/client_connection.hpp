@@ -4,11 +4,19 @@
 #include <string_view>
 #include <vector>
 
+#include <brood/client.hpp>
+
 #include "shared/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
+
+// No connection, or it was lost before the whole reply had come: what was sent may have been applied, or not.
+class RedisAway : public RedisError {
+ public:
+  using RedisError::RedisError;
+};
 
 // The one connection of a program that uses the library.  Whatever ends it is thrown as RedisError, with the address.
 // A connection that rested is asked whether it still lives before anything is risked on it, and what a former master
@@ -25,6 +33,10 @@ class ClientConnection {
   // One command, or one script.  Throws RedisError for an error reply.
   Reply call(const Command& command);
   Reply run(const ScriptCall& call);
+  Reply try_to_run(const ScriptCall& call);  // returns an error reply
+
+  void set_timeouts(Connection::Timeouts timeouts) { connection_.set_timeouts(timeouts); }
+  void disconnect() { connection_.disconnect(); }
 
   // All or none of them, as MULTI does it.  Throws RedisError when one is refused.
   void transaction(std::vector<Command> commands);

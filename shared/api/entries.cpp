@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include "shared/job/json.hpp"
+
 namespace brood {
 
 SetEntry read_entry(std::string_view member, std::string_view score) {
@@ -24,6 +26,16 @@ std::vector<SetEntry> read_entries(ReplyView members_and_scores) {
 
 bool comes_before(const SetEntry& a, const SetEntry& b) {
   return a.score != b.score ? a.score < b.score : a.payload < b.payload;
+}
+
+std::string pattern_of_jid(std::string_view jid) {
+  const std::string quoted = json_string(jid);
+  std::string pattern = "*";
+  for (const char c : quoted.substr(1, quoted.size() - 2)) {
+    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern + "*";
 }
 
 }  // namespace brood

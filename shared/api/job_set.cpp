@@ -7,7 +7,6 @@
 #include "shared/api/entry_cursor.hpp"
 #include "shared/api/entry_moves.hpp"
 #include "shared/api/pages.hpp"
-#include "shared/job/json.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/set_entries.hpp"
 
@@ -15,16 +14,6 @@ namespace brood {
 namespace {
 
 constexpr std::size_t scanned_at_once = 250;  // half a millisecond of Redis
-
-// `text` for a pattern that takes it as it is.
-std::string escape_pattern(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
 
 // The members with their scores as other commands spell them: ZSCAN has a spelling of its own.
 std::vector<SetEntry> with_scores(ClientConnection& redis, const std::string& set, ReplyView scanned) {
@@ -100,9 +89,7 @@ void JobSet::scan(std::string_view match, const std::function<bool(const SetEntr
 std::optional<SetEntry> JobSet::find(std::string_view jid) const {
   std::optional<SetEntry> found;
   if (jid.empty()) return found;
-  const std::string quoted = json_string(jid);
-  const std::string pattern = "*" + escape_pattern(quoted.substr(1, quoted.size() - 2)) + "*";
-  scan_pattern(*state_, name_, pattern, [&](const SetEntry& entry) {
+  scan_pattern(*state_, name_, pattern_of_jid(jid), [&](const SetEntry& entry) {
     if (entry.jid == jid) found = entry;
     return !found;
   });

@@ -1,13 +1,9 @@
 #include "shared/api/prepared_push.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <stdexcept>
-#include <system_error>
 
 #include <brood/detail/pushed_job.hpp>
 #include <brood/detail/read_arguments.hpp>
@@ -24,13 +20,17 @@ constexpr std::size_t longest_name = 255;
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
 
 // Sidekiq's Busy page prints class and jid without escaping them.
+constexpr auto fit_for_names = [] {
+  std::array<bool, 256> fit{};
+  for (std::size_t c = '!'; c < fit.size(); ++c) fit[c] = c != 0x7F;
+  for (const char c : std::string_view("<>&\"'")) fit[static_cast<unsigned char>(c)] = false;
+  return fit;
+}();
+
 void check_name(const char* what, const std::string& name) {
   if (name.empty()) refuse(std::string(what) + " is empty");
   if (name.size() > longest_name) refuse(std::string(what) + " is longer than 255 bytes");
-  const auto bad = [](unsigned char c) {
-    return c <= ' ' || c == 0x7F || std::string_view("<>&\"'").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (std::any_of(name.begin(), name.end(), bad)) {
+  if (!std::all_of(name.begin(), name.end(), [](unsigned char c) { return fit_for_names[c]; })) {
     refuse(std::string(what) + " " + detail::json_text(name) +
            " has a space, a control character or one of < > & \" '");
   }
@@ -43,6 +43,15 @@ void check_args(const std::string& args) {
   reader.expect_end();
 }
 
+// A queue's name, or null.
+void check_retry_queue(std::string_view json) {
+  if (json == "null" || json == "false") return;
+  std::string name;
+  detail::JsonReader reader(json);
+  if (reader.peek() == '"') reader.read_string(name);
+  if (!is_safe_name(name)) refuse("retry_queue is no queue's name: " + detail::shown(json));
+}
+
 void check_member(const std::string& name, const std::string& json) {
   for (const char* own : {"class", "args", "queue", "retry", "at", "jid", "enqueued_at"}) {
     if (name == own) refuse("\"" + name + "\" is given twice: it has a place of its own in a push");
@@ -51,6 +60,7 @@ void check_member(const std::string& name, const std::string& json) {
   const char first = reader.peek();
   const std::string_view value = reader.skip_value();
   reader.expect_end();
+  if (name == "retry_queue") check_retry_queue(value);
   const bool falsy = value == "null" || value == "false";
   if (name == "tags" && !falsy && first != '[') refuse("tags is no array");
   if (name == "retry_for" && !falsy) {
@@ -65,68 +75,65 @@ void check_member(const std::string& name, const std::string& json) {
   }
 }
 
-class Members {
- public:
-  void add(std::string_view name, std::string_view json) {
-    detail::write_string(text_.append(text_.empty() ? "{" : ","), name);
-    text_.append(":").append(json);
-  }
-  std::string close() && { return std::move(text_) + "}"; }
-
- private:
-  std::string text_;
-};
+void add_member(std::string& text, std::string_view name, std::string_view json) {
+  detail::write_string(text.append(","), name);
+  text.append(":").append(json);
+}
 
 }  // namespace
 
-std::string new_jid() {
-  std::array<unsigned char, 12> bytes;
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw std::system_error(errno, std::generic_category(), "getrandom");
-  }
-  std::string jid;
-  for (const unsigned char byte : bytes) {
-    jid.push_back("0123456789abcdef"[byte >> 4]);
-    jid.push_back("0123456789abcdef"[byte & 15]);
-  }
-  return jid;
-}
+std::string new_jid() { return RandomBytes().jid(); }
 
 std::optional<double> scheduled_time(double number, double now) {
   const double time = number < first_point_in_time ? now + number : number;
   return time <= now ? std::nullopt : std::optional(time);
 }
 
-PreparedPush prepare_push(const Push& job, WallTime now) {
-  check_name("the job class", job.job_class);
-  if (job.queue.empty()) refuse("the queue has no name");
-  if (!is_safe_name(job.queue))
-    refuse("the queue's name " + detail::json_text(job.queue) +
-           " has characters other than A-Z a-z 0-9 _ . : @ / -, or more than 255");
+PreparedPush prepare_push(const Push& job, WallTime now) { return PushWriter(now).prepare(job); }
+
+PushWriter::PushWriter(WallTime now) : time_(json_time(now, TimeUnit::integer_milliseconds)) {}
+
+void PushWriter::check_names(const Push& job) {
+  if (job.job_class != checked_class_ || checked_class_.empty()) {
+    check_name("the job class", job.job_class);
+    checked_class_ = job.job_class;
+  }
+  if (job.queue != checked_queue_ || checked_queue_.empty()) {
+    if (job.queue.empty()) refuse("the queue has no name");
+    if (!is_safe_name(job.queue))
+      refuse("the queue's name " + detail::json_text(job.queue) +
+             " has characters other than A-Z a-z 0-9 _ . : @ / -, or more than 255");
+    checked_queue_ = job.queue;
+  }
   if (!job.jid.empty()) check_name("the jid", job.jid);
+}
+
+PreparedPush PushWriter::prepare(const Push& job) {
+  check_names(job);
   check_args(job.args);
 
   PreparedPush prepared;
-  prepared.jid = job.jid.empty() ? new_jid() : job.jid;
+  prepared.jid = job.jid.empty() ? random_.jid() : job.jid;
   prepared.queue = job.queue;
   if (job.at) prepared.score = epoch_seconds(WallTime(*job.at));
 
-  Members members;
-  members.add("retry", detail::json_text(job.retry));
-  members.add("queue", detail::json_text(job.queue));
+  std::string& text = prepared.payload;
+  text.reserve(160 + job.args.size() + job.job_class.size() + job.queue.size());
+  text.append("{\"retry\":").append(detail::json_text(job.retry)).append(",\"queue\":");
+  detail::write_string(text, job.queue);
   bool created = false;
   for (const auto& [name, json] : job.members) {
     check_member(name, json);
     created = created || name == "created_at";
-    members.add(name, json);
+    add_member(text, name, json);
   }
-  members.add("class", detail::json_text(job.job_class));
-  members.add("args", job.args);
-  members.add("jid", detail::json_text(prepared.jid));
-  const std::string time = json_time(now, TimeUnit::integer_milliseconds);
-  if (!created) members.add("created_at", time);
-  if (!prepared.score) members.add("enqueued_at", time);
-  prepared.payload = std::move(members).close();
+  text.append(",\"class\":");
+  detail::write_string(text, job.job_class);
+  text.append(",\"args\":").append(job.args).append(",\"jid\":");
+  detail::write_string(text, prepared.jid);
+  if (!created) text.append(",\"created_at\":").append(time_);
+  if (!prepared.score) text.append(",\"enqueued_at\":").append(time_);
+  text.append("}");
   return prepared;
 }
 

@@ -5,6 +5,7 @@
 
 #include <brood/push.hpp>
 
+#include "shared/api/random_bytes.hpp"
 #include "shared/clock.hpp"
 
 namespace brood {
@@ -17,6 +18,22 @@ struct PreparedPush {
 
 // Checks the parts by Sidekiq's rules and writes the payload.  Throws std::invalid_argument with a sentence.
 PreparedPush prepare_push(const Push& job, WallTime now);
+
+// Prepares the jobs of one call: they share its time.
+class PushWriter {
+ public:
+  explicit PushWriter(WallTime now);
+
+  PreparedPush prepare(const Push& job);
+  std::string new_jid() { return random_.jid(); }
+
+ private:
+  void check_names(const Push& job);
+
+  std::string time_;  // as JSON
+  RandomBytes random_;
+  std::string checked_class_, checked_queue_;  // the last ones, since most jobs of a bulk have the same
+};
 
 // Sidekiq's rule for the one number of perform_in and perform_at: below 1,000,000,000 it is an interval, else a point
 // in epoch seconds.  Returns when to run; nullopt: at once.

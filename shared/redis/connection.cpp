@@ -95,7 +95,11 @@ void Connection::State::greet(SteadyTime deadline) {
   const std::vector<Command> commands = greeting(address, client_name);
   for (const Command& command : commands) stream->append(command);
   for (const Command& command : commands) {
-    if (const auto why = refusal(command, next_reply(deadline))) throw ConnectionLost(*why);
+    const auto why = refusal(command, next_reply(deadline));
+    if (!why) continue;
+    const ErrorKind kind = classify_error(*why);
+    if (kind == ErrorKind::unauthorized || kind == ErrorKind::other) throw LoginRefused(*why);
+    throw ConnectionLost(*why);
   }
 }
 
@@ -140,6 +144,9 @@ auto Connection::State::closing_on_failure(Talk talk) {
   } catch (const std::length_error&) {
     stream.reset();
     throw;
+  } catch (const LoginRefused& e) {
+    stream.reset();
+    throw LoginRefused(fmt::format("{}: {}", address.without_password(), e.what()));
   } catch (const std::runtime_error& e) {
     stream.reset();
     throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
@@ -226,6 +233,11 @@ std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
 void Connection::disconnect() { state_->stream.reset(); }
 
 bool Connection::connected() const { return state_->stream != nullptr; }
+
+void Connection::set_timeouts(Timeouts timeouts) {
+  state_->timeouts = timeouts;
+  if (state_->stream) state_->stream->set_patience(timeouts.command);
+}
 
 void Connection::give_up_on_eof_of(int fd) { state_->eof_fd = fd; }
 

@@ -23,6 +23,13 @@ class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The server lets us in no more than that: a wrong password, no such database.  Nothing but the greeting was sent, and
+// trying again does not help.
+class LoginRefused : public ConnectionLost {
+ public:
+  using ConnectionLost::ConnectionLost;
+};
+
 // How long to wait for a reply that may take long, and who may shorten it.
 struct Patience {
   std::chrono::milliseconds longest;
@@ -73,6 +80,7 @@ class Connection : public Channel {
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
   void disconnect() override;
   bool connected() const;
+  void set_timeouts(Timeouts timeouts);  // from the next call on
 
   // Waiting for a reply also ends when `fd` becomes readable at its end (EOF), so that a worker whose supervisor is
   // gone need not sit out the deadline.  Throws ConnectionLost then, now and at every later call that has to wait:

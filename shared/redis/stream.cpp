@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <new>
 
@@ -68,6 +69,14 @@ Stream::Stream(UniqueFd socket) : socket_(std::move(socket)), reader_(redisReade
 
 void Stream::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
+void Stream::append_length(char kind, std::size_t length) {
+  char text[24] = {kind};
+  char* end = std::to_chars(text + 1, text + sizeof text - 2, length).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  output_.append(text, end);
+}
+
 void Stream::append(const Command& command) {
   const std::size_t size = wire_size(command);
   if (size > max_message_bytes)
@@ -77,9 +86,9 @@ void Stream::append(const Command& command) {
     sent_ = 0;
   }
   output_.reserve(output_.size() + size);
-  fmt::format_to(std::back_inserter(output_), "*{}\r\n", command.args.size());
+  append_length('*', command.args.size());
   for (const std::string& arg : command.args) {
-    fmt::format_to(std::back_inserter(output_), "${}\r\n", arg.size());
+    append_length('$', arg.size());
     output_.append(arg).append("\r\n");
   }
 }

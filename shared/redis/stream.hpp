@@ -48,6 +48,7 @@ class Stream {
     void operator()(redisReader*) const;
   };
   bool read(int flags);
+  void append_length(char kind, std::size_t length);
 
   UniqueFd socket_;
   std::unique_ptr<redisReader, Free> reader_;

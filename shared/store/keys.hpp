@@ -47,6 +47,9 @@ inline constexpr std::string_view brood_crash_times = "brood:crash_times";
 // `|wall_us` and `|peak_rss_kb`.
 inline std::string brood_usage(std::string_view day) { return "brood:usage:" + std::string(day); }
 
+// The number of the last batch of one client that keeps pushes while Redis is away.
+inline std::string pushes(std::string_view client) { return "brood:pushes:" + std::string(client); }
+
 // A worker's place in Redis: "<slot>.<incarnation>".
 inline std::string worker_field(int slot, std::uint64_t incarnation) {
   return std::to_string(slot) + "." + std::to_string(incarnation);

@@ -2,6 +2,9 @@
 add_executable(bench_floor bench/bench_floor.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench_usage.cpp)
 target_link_libraries(bench_floor PRIVATE brood_test_support PkgConfig::hiredis simdjson::simdjson)
 
+add_executable(bench_push bench/bench_push.cpp)
+target_link_libraries(bench_push PRIVATE brood_api brood_test_support PkgConfig::hiredis)
+
 add_executable(bench_brood bench/bench_brood.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench_usage.cpp
                ${PROJECT_SOURCE_DIR}/supervisor/cli/scoreboards.cpp)
 target_link_libraries(bench_brood PRIVATE brood_test_support)

@@ -39,7 +39,8 @@ grep -qx '3 wait in images' "$work/jids"
 grep -qxF 'ResizeImage waits with ["dog.png",160]' "$work/jids" || { cat "$work/jids"; exit 1; }
 [ "$(redis-cli -s "$work/redis.sock" llen queue:images)" = 3 ]
 [ "$(redis-cli -s "$work/redis.sock" llen queue:default)" = 1 ]
-[ "$(redis-cli -s "$work/redis.sock" zcard schedule)" = 2 ]
+[ "$(redis-cli -s "$work/redis.sock" zcard schedule)" = 4 ]
+[ "$(redis-cli -s "$work/redis.sock" llen queue:by_hand)" = 1 ]
 redis-cli -s "$work/redis.sock" lindex queue:images -1 | grep -F '"class":"ResizeImage","args":["cat.png",320],' > /dev/null
 
 # The same by pkg-config, from where the installation was moved to.

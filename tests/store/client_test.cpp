@@ -1,18 +1,17 @@
 #define BOOST_TEST_MODULE client
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
 #include <chrono>
-#include <map>
 #include <set>
 #include <thread>
 
 #include "shared/api/prepared_push.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/redis_location.hpp"
 #include "tests/support/redis_server.hpp"
-#include "tests/support/temporary_directory.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;
@@ -36,42 +35,6 @@ std::string without_chance(const Payload& payload) {
 }
 
 double seconds_now() { return epoch_seconds(wall_now()); }
-
-// What a push of a JSON object is refused for; empty when it is taken.
-std::string why_refused(const std::string& json) {
-  try {
-    prepare_push(Push::parse(json), wall_now());
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
-
-// The vectors' objects as JSON again.
-std::string json_of(const test::VectorValue& value) {
-  std::string out;
-  switch (value.kind) {
-    case test::VectorValue::Kind::string:
-      return json_string(value.text);
-    case test::VectorValue::Kind::other:
-      return value.text;
-    case test::VectorValue::Kind::array:
-      for (const auto& element : value.elements) out += (out.empty() ? "" : ",") + json_of(element);
-      return "[" + out + "]";
-    case test::VectorValue::Kind::object:
-      for (const auto& [key, member] : value.members) {
-        out += (out.empty() ? "" : ",") + json_string(key) + ":" + json_of(member);
-      }
-  }
-  return "{" + out + "}";
-}
-
-Environment invented(std::map<std::string, std::string> variables) {
-  return [variables = std::move(variables)](const char* name) -> const char* {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  };
-}
 
 }  // namespace
 
@@ -148,46 +111,6 @@ BOOST_AUTO_TEST_CASE(intervals_follow_sidekiqs_rule) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_sidekiq_refuses_is_refused_before_anything_is_sent) {
-  int refused = 0;
-  for (const test::Vector& vector : test::vectors("reject-")) {
-    if (!vector.input.has("push")) continue;
-    BOOST_TEST_CONTEXT(vector.id) BOOST_TEST(why_refused(json_of(vector.input["push"])) != "");
-    ++refused;
-  }
-  BOOST_TEST(refused == 7);
-  BOOST_TEST(why_refused(R"({"class":"X","args":[{"a":[1,2.0,null,true]}]})") == "");
-}
-
-BOOST_AUTO_TEST_CASE(what_no_job_can_be_is_refused) {
-  for (const char* no :
-       {"", "[]", "null", R"({"class":"","args":[]})", R"({"class":"<b>","args":[]})", R"({"class":"A B","args":[]})",
-        R"({"class":"X","args":[],"jid":"a'b"})", R"({"class":"X","args":[],"jid":""})",
-        R"({"class":"X","args":[],"queue":"a b"})", R"({"class":"X","args":[],"retry":-1})",
-        R"({"class":"X","args":[],"retry":"7"})", R"({"class":"X","args":[]} x)",
-        R"({"class":"X","args":[],"at":null})", R"({"class":"X","args":[],"at":1e300})",
-        R"({"class":"X","args":[NaN]})", R"({"class":"X","args":[01]})", R"({"class":"X","args":["\ud800"]})"}) {
-    BOOST_TEST_CONTEXT(no) BOOST_TEST(why_refused(no) != "");
-  }
-  // The payload around them is a level of its own, and Ruby reads a hundred.
-  const auto nested = [](std::size_t depth) {
-    return R"({"class":"X","args":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
-  };
-  BOOST_TEST(why_refused(nested(99)) == "");
-  BOOST_TEST(why_refused(nested(100)) != "");
-
-  RedisServer redis;
-  Client client{redis.url()};
-  BOOST_CHECK_THROW(client.push({.job_class = "X", .args = "[1"}), std::invalid_argument);
-  BOOST_CHECK_THROW(client.push({.job_class = "X", .members = {{"class", "\"Y\""}}}), std::invalid_argument);
-  BOOST_CHECK_THROW(client.push({.job_class = "X", .members = {{"a", "1,\"class\":\"Y\""}}}), std::invalid_argument);
-  BOOST_CHECK_THROW(client.push_bulk({{.job_class = "X"}, {.job_class = "X", .args = "1"}}), std::invalid_argument);
-  BOOST_CHECK_THROW(client.enqueue(HardJob{.name = "\xff"}), std::invalid_argument);
-  BOOST_CHECK_THROW(client.enqueue_bulk(std::vector<HardJob>{{.name = "fine"}, {.name = "\xff"}}),
-                    std::invalid_argument);
-  BOOST_TEST(redis.keys().empty());
-}
-
 BOOST_AUTO_TEST_CASE(a_push_carries_every_member_through) {
   RedisServer redis;
   Client client{redis.url()};
@@ -228,42 +151,6 @@ BOOST_AUTO_TEST_CASE(what_ruby_clients_wrote_is_pushed_with_the_same_members) {
     }
   }
   BOOST_TEST(pushed >= 30);
-}
-
-BOOST_AUTO_TEST_CASE(an_empty_bulk_sends_nothing) {
-  Client client{"unix:///nowhere/at/all.sock"};
-  BOOST_TEST(test::vectors("bulk-empty").front().expect["commands"].elements.empty());
-  BOOST_TEST(client.enqueue_bulk(std::vector<HardJob>{}).empty());
-}
-
-BOOST_AUTO_TEST_CASE(a_bulk_goes_in_slices_of_a_thousand_in_order) {
-  RedisServer redis;
-  Client client{redis.url()};
-  std::vector<HardJob> jobs;
-  for (int i = 0; i < 2500; ++i) jobs.push_back({.name = "n", .count = i});
-  const auto jids = client.enqueue_bulk(jobs);
-
-  BOOST_TEST(std::set<std::string>(jids.begin(), jids.end()).size() == 2500u);
-  const auto queue = redis.lrange("queue:critical");
-  BOOST_REQUIRE(queue.size() == 2500u);
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    BOOST_REQUIRE(Payload::parse(queue[queue.size() - 1 - i]).jid() == jids[i]);  // the first is next to run
-  }
-  const Reply stats = redis.command({"INFO", "commandstats"});
-  BOOST_TEST(std::string(stats.view().text()).find("cmdstat_lpush:calls=3,") != std::string::npos);
-}
-
-BOOST_AUTO_TEST_CASE(a_bulk_may_mix_queues_and_times) {
-  RedisServer redis;
-  Client client{redis.url()};
-  client.push_bulk({{.job_class = "A", .queue = "a"},
-                    {.job_class = "B", .queue = "b"},
-                    {.job_class = "C", .at = std::chrono::system_clock::from_time_t(2'000'000'000)},
-                    {.job_class = "D", .queue = "a"}});
-  BOOST_TEST(redis.size_of("queue:a") == 2u);
-  BOOST_TEST(redis.size_of("queue:b") == 1u);
-  BOOST_TEST(redis.size_of("schedule") == 1u);
-  BOOST_TEST(redis.size_of("queues") == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_is_a_redis_error_that_says_why) {
@@ -334,42 +221,69 @@ BOOST_AUTO_TEST_CASE(threads_may_share_a_client) {
   BOOST_TEST(redis.size_of("queue:critical") == 200u);
 }
 
-BOOST_AUTO_TEST_CASE(redis_is_found_in_the_contracts_order) {
-  const Environment both =
-      invented({{"REDIS_URL", "redis://one:1"}, {"REDIS_PROVIDER", "MY_REDIS"}, {"MY_REDIS", "redis://two:2"}});
-  BOOST_TEST(locate_redis({.url = "redis://zero:3", .user = {}, .password_file = {}}, both).host == "zero");
-  BOOST_TEST(locate_redis({}, both).host == "two");
-  BOOST_TEST(locate_redis({}, invented({{"REDIS_URL", "redis://one:1"}})).host == "one");
-  BOOST_CHECK_THROW(locate_redis({}, invented({{"REDIS_PROVIDER", "MY_REDIS"}})), AddressError);
-  BOOST_CHECK_THROW(locate_redis({}, invented({{"REDIS_PROVIDER", "redis://two:2"}})), AddressError);
+namespace {
 
-  const Environment state = invented({{"STATE_DIRECTORY", "/var/lib/a:/var/lib/b"}});
-  BOOST_TEST(uses_embedded_redis({}, state));
-  BOOST_TEST(locate_redis({}, state).socket_path == "/var/lib/a/redis.sock");
-  BOOST_TEST(!uses_embedded_redis({}, both));
-  BOOST_TEST(uses_embedded_redis({.url = "embedded", .user = {}, .password_file = {}}, both));
-}
-
-BOOST_AUTO_TEST_CASE(user_and_password_file_stand_beside_the_url) {
-  const TemporaryDirectory directory;
-  const std::string file = directory.write("password", "s3cret\n");
-  const RedisAddress address = locate_redis({.url = "redis://h:1", .user = "app", .password_file = file}, invented({}));
-  BOOST_TEST(address.user == "app");
-  BOOST_TEST(address.password == "s3cret");
-  BOOST_CHECK_THROW(locate_redis({.url = "redis://h:1", .user = {}, .password_file = file + "x"}, invented({})),
-                    AddressError);
-}
-
-BOOST_AUTO_TEST_CASE(directories_follow_systemd_then_xdg_then_the_user) {
-  BOOST_TEST(runtime_directory(invented({{"RUNTIME_DIRECTORY", "/run/x"}, {"XDG_RUNTIME_DIR", "/run/user/1"}})) ==
-             "/run/x");
-  BOOST_TEST(runtime_directory(invented({{"XDG_RUNTIME_DIR", "/run/user/1"}})) == "/run/user/1/brood");
-  BOOST_TEST(state_directory(invented({{"XDG_STATE_HOME", "/home/a/state"}})) == "/home/a/state/brood");
-  if (geteuid() == 0) {
-    BOOST_TEST(runtime_directory(invented({})) == "/run/brood");
-    BOOST_TEST(state_directory(invented({})) == "/var/lib/brood");
-  } else {
-    BOOST_TEST(state_directory(invented({{"HOME", "/home/a"}})) == "/home/a/.local/state/brood");
-    BOOST_CHECK_THROW(state_directory(invented({})), std::runtime_error);
+// Runs `body` in a child; true when it returned true.
+template <typename Body>
+bool in_child(Body body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    bool well = false;
+    try {
+      well = body();
+    } catch (...) {
+    }
+    _exit(well ? 0 : 1);
   }
+  int status = 0;
+  return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+std::size_t connections_of(RedisServer& redis) {
+  const Reply stats = redis.command({"INFO", "stats"});
+  const std::string text(stats.view().text()), name = "total_connections_received:";
+  return std::stoul(text.substr(text.find(name) + name.size()));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_forked_child_has_a_connection_of_its_own) {
+  RedisServer redis;
+  Client client{redis.url()};
+  client.enqueue(HardJob{.name = "parent"});
+  const std::size_t before = connections_of(redis);
+  // Both talk at once, which on one socket would mix their bytes.
+  std::atomic<bool> child_done = false;
+  std::thread child([&] {
+    BOOST_TEST(in_child([&] {
+      for (int i = 0; i < 300; ++i) client.enqueue(HardJob{.name = "child", .count = i});
+      return true;
+    }));
+    child_done = true;
+  });
+  int mine = 1;
+  while (!child_done) {
+    client.enqueue(HardJob{.name = "parent", .count = mine});
+    ++mine;
+  }
+  child.join();
+  client.enqueue(HardJob{.name = "parent"});  // on the connection that it had
+  BOOST_TEST(redis.size_of("queue:critical") == static_cast<std::size_t>(mine) + 301u);
+  BOOST_TEST(connections_of(redis) == before + 1);
+  std::set<std::string> jids;
+  for (const std::string& payload : redis.lrange("queue:critical")) jids.insert(Payload::parse(payload).jid());
+  BOOST_TEST(jids.size() == redis.size_of("queue:critical"));
+}
+
+BOOST_AUTO_TEST_CASE(a_child_may_end_with_its_parents_client_unused) {
+  RedisServer redis;
+  Client client{redis.url()};
+  client.enqueue(HardJob{});
+  BOOST_TEST(in_child([&] {
+    const Client moved = std::move(client);
+    return true;
+  }));
+  const std::size_t before = connections_of(redis);
+  client.enqueue(HardJob{});
+  BOOST_TEST(connections_of(redis) == before);
 }

@@ -21,9 +21,9 @@ const std::string no_iterables = "iterable jobs are not built";
 
 const Coverage coverages[] = {
     {"push-", "store/client"},
-    {"reject-", "store/client"},
+    {"reject-", "store/refused_pushes"},
     {"interval-", "store/client"},
-    {"bulk-empty", "store/client"},
+    {"bulk-empty", "store/client_bulk"},
     {"fail-", "unit/judge_failure"},
     {"retry-delay-", "unit/judge_failure"},
     {"retry-total-25", "unit/judge_failure"},

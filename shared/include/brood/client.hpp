@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -13,6 +14,7 @@
 
 #include <brood/chain.hpp>
 #include <brood/detail/pushed_job.hpp>
+#include <brood/enqueue_options.hpp>
 #include <brood/options.hpp>
 #include <brood/push.hpp>
 
@@ -22,6 +24,17 @@ namespace brood {
 class BROOD_API RedisError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// Redis is away, and the client's buffer has no room for what was to be pushed.
+class BROOD_API BufferFull : public RedisError {
+ public:
+  using RedisError::RedisError;
+};
+
+struct BufferOptions {
+  std::size_t max_jobs = 1000;
+  std::chrono::milliseconds at_end{2000};  // how long the client's destructor tries to push what still waits
 };
 
 // A client's middleware takes in every push.
@@ -38,12 +51,14 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 //
 //   brood::Client client;
 //   client.enqueue(ResizeImage{.path = "cat.png", .width = 320});
+//   client.enqueue(ResizeImage{...}, {.queue = "low", .retry = 3});
 //   client.enqueue_in(10min, ResizeImage{...});
 //   client.push({.job_class = "Ruby::Job", .args = R"(["any", 1])"});
 //
 // Every call returns the new job's jid; an empty one where a middleware has stopped the push.  What cannot be a job is
-// refused with std::invalid_argument before anything is sent.  A Client may be used by several threads, one call at a
-// time: it locks itself.  It connects at the first push, and anew after a loss.
+// refused with std::invalid_argument before anything is sent (section 1.4 of Sidekiq's wire specification).  A Client
+// may be used by several threads, one call at a time: it locks itself.  It connects at the first push, anew after a
+// loss, and anew in a child that was forked.
 class BROOD_API Client {
  public:
   // Finds Redis as `brood run` does: the machine's configuration, REDIS_PROVIDER or REDIS_URL, else the embedded one.
@@ -54,33 +69,75 @@ class BROOD_API Client {
   Client& operator=(Client&&) noexcept;
 
   template <typename Job>
-  std::string enqueue(const Job& job) {
-    return push(detail::pushed_job(job));
+  std::string enqueue(const Job& job, const EnqueueOptions& options = {}) {
+    return push_bulk({detail::pushed_job(job, options)}, bulk_options(options)).front();
   }
 
   // After `delay`, which is less than 1,000,000,000 seconds; at once when it is not positive.
   template <typename Number, typename Period, typename Job>
-  std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job) {
-    return push_in(std::chrono::duration<double>(delay).count(), detail::pushed_job(job));
+  std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job,
+                         const EnqueueOptions& options = {}) {
+    return push_in(std::chrono::duration<double>(delay).count(), detail::pushed_job(job, options),
+                   bulk_options(options));
   }
 
   // At `time`; at once when that is past.
   template <typename Duration, typename Job>
-  std::string enqueue_at(std::chrono::time_point<std::chrono::system_clock, Duration> time, const Job& job) {
-    return push_at(std::chrono::duration<double>(time.time_since_epoch()).count(), detail::pushed_job(job));
+  std::string enqueue_at(std::chrono::time_point<std::chrono::system_clock, Duration> time, const Job& job,
+                         const EnqueueOptions& options = {}) {
+    Push push = detail::pushed_job(job, options);
+    push.at = due(epoch_seconds(time));
+    return push_bulk({std::move(push)}, bulk_options(options)).front();
   }
 
-  // All jobs of a range, with one command for every thousand.  All are checked before the first is sent.
+  // All jobs of a range, a thousand with one command.  All are checked before the first is sent; returns their jids.
   template <std::ranges::input_range Jobs>
-  std::vector<std::string> enqueue_bulk(Jobs&& jobs) {
-    std::vector<Push> pushes;
-    for (const auto& job : jobs) pushes.push_back(detail::pushed_job(job));
-    return push_bulk(pushes);
+  std::vector<std::string> enqueue_bulk(Jobs&& jobs, const EnqueueOptions& options = {}) {
+    return push_bulk(pushes_of(std::forward<Jobs>(jobs), options), bulk_options(options));
+  }
+
+  // All at `time`, or each at its own of as many `times`; those whose time is past at once.
+  template <typename Duration, std::ranges::input_range Jobs>
+  std::vector<std::string> enqueue_bulk_at(std::chrono::time_point<std::chrono::system_clock, Duration> time,
+                                           Jobs&& jobs, const EnqueueOptions& options = {}) {
+    std::vector<Push> pushes = pushes_of(std::forward<Jobs>(jobs), options);
+    for (Push& push : pushes) push.at = due(epoch_seconds(time));
+    return push_bulk(std::move(pushes), bulk_options(options));
+  }
+  template <std::ranges::input_range Times, std::ranges::input_range Jobs>
+  std::vector<std::string> enqueue_bulk_at(Times&& times, Jobs&& jobs, const EnqueueOptions& options = {}) {
+    std::vector<Push> pushes = pushes_of(std::forward<Jobs>(jobs), options);
+    std::size_t given = 0;
+    for (const auto& time : times) {
+      if (given < pushes.size()) pushes[given].at = due(epoch_seconds(time));
+      ++given;
+    }
+    if (given != pushes.size()) throw std::invalid_argument("a bulk has as many times as jobs");
+    return push_bulk(std::move(pushes), bulk_options(options));
   }
 
   // One job by its parts, of any class in any language.
   std::string push(const Push& job);
-  std::vector<std::string> push_bulk(const std::vector<Push>& jobs);
+  std::vector<std::string> push_bulk(std::vector<Push> jobs, const BulkOptions& options = {});
+
+  // Takes a job out of the schedule: true, and it does not run; false: it is not there, or not any more.  Looks through
+  // the whole schedule, page by page; with the time that it is scheduled for, only there.
+  bool cancel(std::string_view jid);
+  template <typename Duration>
+  bool cancel(std::string_view jid, std::chrono::time_point<std::chrono::system_clock, Duration> time) {
+    return cancel_at(jid, epoch_seconds(time));
+  }
+
+  // Keeps pushes in memory, in order, while Redis is away or too full to write; they return their jids as ever, and are
+  // pushed with the next push that finds it back, by drain(), or by the destructor.  Each is pushed once, also where
+  // the connection was lost before Redis had answered: a number that goes with it tells (the key
+  // brood:pushes:<client>). What is kept is lost when the process dies.  While Redis is away at most half of a
+  // program's time goes into trying. Say so before the first push.
+  void buffer(const BufferOptions& options = {});
+  std::size_t buffered() const;  // jobs that are kept
+  // Pushes what is kept, and tries for so long while Redis is away.  Returns how many are left.  Throws RedisError for
+  // those that Redis has refused for good, such as a queue whose key is no list: they stay, and hold up no others.
+  std::size_t drain(std::chrono::milliseconds longest = std::chrono::seconds(5));
 
   // This client's own chain: made of the default one, later changes of which it does not see.  Pushes of several
   // threads run in it at once, so change it before.
@@ -90,8 +147,25 @@ class BROOD_API Client {
   static ClientMiddleware& default_middleware();
 
  private:
-  std::string push_in(double seconds, Push job);
-  std::string push_at(double epoch_seconds, Push job);
+  template <typename Duration>
+  static double epoch_seconds(std::chrono::time_point<std::chrono::system_clock, Duration> time) {
+    return std::chrono::duration<double>(time.time_since_epoch()).count();
+  }
+  static BulkOptions bulk_options(const EnqueueOptions& options) {
+    return {.spread = options.spread, .batch_size = options.batch_size};
+  }
+  template <typename Jobs>
+  static std::vector<Push> pushes_of(Jobs&& jobs, const EnqueueOptions& options) {
+    std::vector<Push> pushes;
+    if constexpr (std::ranges::sized_range<Jobs>) pushes.reserve(std::ranges::size(jobs));
+    for (const auto& job : jobs) pushes.push_back(detail::pushed_job(job, options));
+    if (!options.jid.empty() && pushes.size() > 1) throw std::invalid_argument("a jid is for one job");
+    return pushes;
+  }
+
+  static std::optional<std::chrono::system_clock::time_point> due(double epoch_seconds);
+  std::string push_in(double seconds, Push job, const BulkOptions& options);
+  bool cancel_at(std::string_view jid, double epoch_seconds);
 
   struct __attribute__((visibility("hidden"))) State;
   std::unique_ptr<State> state_;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <stdexcept>
 #include <string_view>
 
 namespace brood {
@@ -19,8 +20,9 @@ class YesNoOrCount {
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool>) constexpr YesNoOrCount(Integer n)
       : kind_(Kind::count),
-        count_(n >= 0 && static_cast<std::uint64_t>(n) <= 1'000'000 ? static_cast<std::uint32_t>(n)
-                                                                    : throw "a count is 0 to 1,000,000") {}
+        count_(n >= 0 && static_cast<std::uint64_t>(n) <= 1'000'000
+                   ? static_cast<std::uint32_t>(n)
+                   : throw std::invalid_argument("a count is 0 to 1,000,000")) {}
 
   constexpr Kind kind() const { return kind_; }
   constexpr std::uint32_t count() const { return count_; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,14 @@ struct BROOD_API Push {
   // Reads {"class": ..., "args": [...], "queue": ..., ...}: the payload of a push, with `at` in epoch seconds.  Throws
   // std::invalid_argument with a sentence.
   static Push parse(std::string_view json);
+};
+
+// How many pushes are sent at once.
+struct BulkOptions {
+  // Each job at a random time of its own within so long from now, within 5 s at least; not with pushes that have a
+  // time.
+  std::optional<std::chrono::milliseconds> spread = {};
+  std::size_t batch_size = 0;  // jobs with one command; 0: 1,000, of scheduled ones 100
 };
 
 }  // namespace brood

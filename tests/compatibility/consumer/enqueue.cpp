@@ -13,6 +13,12 @@ int main(int argc, char** argv) {
     std::puts(client.enqueue_in(10min, ResizeImage{.path = "dog.png", .width = 160}).c_str());
     client.enqueue_at(std::chrono::system_clock::now() + 1h, ResizeImage{.path = "cow.png", .width = 80});
     client.enqueue_bulk(std::vector<ResizeImage>{{.path = "a.png"}, {.path = "b.png"}});
+    client.enqueue(ResizeImage{.path = "cow.png"},
+                   {.queue = "by_hand", .retry = false, .timeout = 1min, .tags = {"by hand"}});
+    client.enqueue_bulk(std::vector<ResizeImage>{{.path = "c.png"}, {.path = "d.png"}}, {.spread = 1h});
+    const auto later = std::chrono::system_clock::now() + 2h;
+    if (!client.cancel(client.enqueue_at(later, ResizeImage{.path = "e.png"}), later)) return 1;
+    client.buffer({.max_jobs = 100});
     client.push({.job_class = "Ruby::Job", .args = R"(["any", 1])"});
 
     brood::Api api{argv[1]};

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <chrono>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <brood/detail/job_class.hpp>
 #include <brood/detail/write_arguments.hpp>
+#include <brood/enqueue_options.hpp>
 #include <brood/push.hpp>
 
 #pragma GCC visibility push(hidden)
@@ -21,26 +25,63 @@ inline std::string json_text(std::string_view text) {
   return json;
 }
 
-inline std::string json_text(const Tags& tags) {
+template <typename Texts>
+std::string json_array(const Texts& texts) {
   std::string json;
-  for (const std::string_view tag : tags) json.append(json.empty() ? "[" : ",").append(json_text(tag));
+  for (const std::string_view text : texts) json.append(json.empty() ? "[" : ",").append(json_text(text));
   return json + "]";
 }
 
-// A job with its class's options, as Sidekiq's client copies them into the payload.
+// A payload's durations are seconds.
+inline std::string json_seconds(std::chrono::milliseconds duration) {
+  if (duration.count() < 0) throw std::invalid_argument("a timeout is not negative");
+  if (duration.count() % 1000 == 0) return std::to_string(duration.count() / 1000);
+  std::string json;
+  write_floating(json, static_cast<double>(duration.count()) / 1000);
+  return json;
+}
+
+inline void set_member(Push& push, std::string_view name, std::string json) {
+  for (auto& [given, value] : push.members) {
+    if (given != name) continue;
+    value = std::move(json);
+    return;
+  }
+  push.members.emplace_back(name, std::move(json));
+}
+
+// What a call says, else what the class says, as Sidekiq's client copies it into the payload.
+inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOptions& call) {
+  const YesNoOrCount backtrace = call.backtrace.value_or(of_class.backtrace);
+  const std::chrono::seconds retry_for = call.retry_for.value_or(of_class.retry_for);
+  const std::string_view retry_queue = call.retry_queue ? std::string_view(*call.retry_queue) : of_class.retry_queue;
+  const auto add = [&](const char* name, std::string json) { push.members.emplace_back(name, std::move(json)); };
+  if (!retry_queue.empty()) add("retry_queue", json_text(retry_queue));
+  if (!call.dead.value_or(of_class.dead)) add("dead", "false");
+  if (backtrace != YesNoOrCount(false)) add("backtrace", json_text(backtrace));
+  if (!call.tags.empty()) {
+    add("tags", json_array(call.tags));
+  } else if (!of_class.tags.empty()) {
+    add("tags", json_array(of_class.tags));
+  }
+  if (retry_for.count() > 0) add("retry_for", std::to_string(retry_for.count()));
+  // Of a class its workers know the timeout.
+  if (call.timeout) add("timeout", json_seconds(*call.timeout));
+  if (!call.display_class.empty()) add("display_class", json_text(call.display_class));
+  for (const auto& [name, json] : call.members) set_member(push, name, json);
+}
+
+// A job as it is pushed.
 template <typename Job>
-Push pushed_job(const Job& job) {
+Push pushed_job(const Job& job, const EnqueueOptions& call = {}) {
   static_assert(check_job<Job>());
-  constexpr JobOptions options = options_of<Job>();
+  static constexpr JobOptions of_class = options_of<Job>();
   Push push{.job_class = std::string(wire_name<Job>()),
             .args = write_arguments(job),
-            .queue = std::string(options.queue),
-            .retry = options.retry};
-  if (!options.retry_queue.empty()) push.members.emplace_back("retry_queue", json_text(options.retry_queue));
-  if (!options.dead) push.members.emplace_back("dead", "false");
-  if (options.backtrace != YesNoOrCount(false)) push.members.emplace_back("backtrace", json_text(options.backtrace));
-  if (!options.tags.empty()) push.members.emplace_back("tags", json_text(options.tags));
-  if (options.retry_for.count() > 0) push.members.emplace_back("retry_for", std::to_string(options.retry_for.count()));
+            .queue = call.queue ? *call.queue : std::string(of_class.queue),
+            .retry = call.retry.value_or(of_class.retry),
+            .jid = call.jid};
+  add_options(push, of_class, call);
   return push;
 }
 

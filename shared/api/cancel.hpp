@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "shared/api/client_connection.hpp"
+
+namespace brood {
+
+// Removes the job from `schedule`; false: it was not there.  Each page is asked for in a `conversation` of its own, so
+// that others have the connection in between.
+using Question = std::function<bool(ClientConnection&)>;
+bool cancel_scheduled(std::string_view jid, const std::function<bool(const Question&)>& conversation);
+
+// The same where it is scheduled for this time, in epoch seconds.
+bool cancel_scheduled_at(ClientConnection& redis, std::string_view jid, double time);
+
+}  // namespace brood

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace brood {
+
+// A T for each process, and one thread at a time in it.  A child that was forked gets a T of its own: its parent's has
+// a socket on which two would talk at once, and may have been copied in the midst of a change by another thread.
+// T::leave_to_parent() lets go of what the parent goes on with.
+template <typename T>
+class PerProcess {
+ public:
+  explicit PerProcess(std::function<std::unique_ptr<T>()> make) : make_(std::move(make)), own_(new Own{make_()}) {}
+  ~PerProcess() {
+    Own* const own = own_;
+    if (own->pid == getpid() || own->let_go()) delete own;
+  }
+  PerProcess(const PerProcess&) = delete;
+  PerProcess& operator=(const PerProcess&) = delete;
+
+  template <typename Use>
+  auto use(Use use) {
+    Own& own = mine();
+    const std::lock_guard lock(own.mutex);
+    return use(*own.value);
+  }
+
+ private:
+  struct Own {
+    std::unique_ptr<T> value;
+    pid_t pid = getpid();
+    std::mutex mutex = {};
+    std::unique_ptr<Own> inherited = {};  // another thread may just be looking at it
+
+    // False: a thread that the child does not have was changing it.  Then it must not even be destroyed.
+    bool let_go() {
+      if (!mutex.try_lock()) return false;
+      value->leave_to_parent();
+      mutex.unlock();
+      return true;
+    }
+  };
+
+  Own& mine() {
+    Own* own = own_;
+    while (own->pid != getpid()) {
+      auto fresh = std::unique_ptr<Own>(new Own{make_()});
+      if (!own_.compare_exchange_strong(own, fresh.get())) continue;
+      if (own->let_go()) fresh->inherited.reset(own);
+      own = fresh.release();
+    }
+    return *own;
+  }
+
+  std::function<std::unique_ptr<T>()> make_;
+  std::atomic<Own*> own_;
+};
+
+}  // namespace brood

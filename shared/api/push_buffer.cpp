@@ -1,0 +1,157 @@
+#include "shared/api/push_buffer.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "shared/job/payload.hpp"
+#include "shared/store/push_once.hpp"
+
+namespace brood {
+
+PushBuffer::PushBuffer(const BufferOptions& options) : options_(options), client_(new_jid()) {}
+
+std::size_t PushBuffer::first_batch() const {
+  const PreparedPush& first = waiting_.front();
+  // A script that pushes to the schedule takes ten times as long.
+  const std::size_t most =
+      std::min(std::max<std::size_t>(1, options_.max_jobs), first.score ? 100 : max_jobs_pushed_once);
+  std::size_t count = 1;
+  while (count < std::min(most, waiting_.size()) && waiting_[count].score.has_value() == first.score.has_value() &&
+         (first.score || waiting_[count].queue == first.queue)) {
+    ++count;
+  }
+  return count;
+}
+
+PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
+  if (in_doubt_ == 0) in_doubt_ = first_batch();
+  std::vector<std::string> payloads;
+  for (std::size_t i = 0; i < in_doubt_; ++i) {
+    if (waiting_[i].score) payloads.push_back(score_text(*waiting_[i].score));
+    payloads.push_back(waiting_[i].payload);
+  }
+  const std::string queue = waiting_.front().score ? "" : waiting_.front().queue;
+  const SteadyTime begin = steady_now();
+  try {
+    const Reply reply = redis.try_to_run(push_once(client_, number_, queue, std::move(payloads)));
+    const std::string_view error = reply.view().error();
+    switch (classify_error(error)) {
+      case ErrorKind::none:
+        return Sent::pushed;
+      case ErrorKind::not_applied_retry:
+      case ErrorKind::not_applied_reconnect:
+        refusal_ = "Redis at " + redis.name() + ": " + std::string(error);
+        break;
+      case ErrorKind::unauthorized:
+        refusal_ = "Redis at " + redis.name() + ": " + std::string(error);
+        return Sent::shut_out;
+      default:
+        refusal_ = "Redis at " + redis.name() + ": " + std::string(error);
+        return Sent::refused;
+    }
+  } catch (const RedisAway& away) {
+    refusal_ = away.what();
+  } catch (const RedisError& refused) {
+    refusal_ = refused.what();
+    return Sent::shut_out;
+  }
+  const SteadyTime now = steady_now();
+  rests_until_ = now + (now - begin);
+  return Sent::away;
+}
+
+// A copy of it may still be under way: the number is never used again.
+void PushBuffer::drop_first_batch() {
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_));
+  in_doubt_ = 0;
+  ++number_;
+}
+
+void PushBuffer::set_first_batch_aside() {
+  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_);
+  std::move(waiting_.begin(), end, std::back_inserter(refused_));
+  drop_first_batch();
+}
+
+bool PushBuffer::push_waiting(ClientConnection& redis) {
+  while (!waiting_.empty()) {
+    switch (send_first_batch(redis)) {
+      case Sent::pushed:
+        drop_first_batch();
+        break;
+      case Sent::refused:
+        set_first_batch_aside();
+        break;
+      case Sent::away:
+        return false;
+      case Sent::shut_out:
+        throw RedisError(refusal_);
+    }
+  }
+  return true;
+}
+
+bool PushBuffer::drain(ClientConnection& redis) {
+  std::move(refused_.begin(), refused_.end(), std::back_inserter(waiting_));
+  refused_.clear();
+  if (!push_waiting(redis)) return false;
+  if (!refused_.empty())
+    throw RedisError(refusal_ + "; of the jobs that were kept " + std::to_string(refused_.size()) + " were refused");
+  return true;
+}
+
+void PushBuffer::keep(std::vector<PreparedPush>& jobs, std::size_t from, std::size_t done) {
+  if (from < jobs.size() && size() + jobs.size() - from > options_.max_jobs) {
+    throw BufferFull(refusal_ + "; the buffer keeps " + std::to_string(size()) + " of at most " +
+                     std::to_string(options_.max_jobs) + " jobs" +
+                     (done == 0 ? std::string(" and has no room for these")
+                                : "; of " + std::to_string(jobs.size()) + " jobs the first " + std::to_string(done) +
+                                      " were pushed or are kept"));
+  }
+  std::move(jobs.begin() + static_cast<std::ptrdiff_t>(from), jobs.end(), std::back_inserter(waiting_));
+}
+
+void PushBuffer::refuse_waiting(std::size_t all, std::size_t pushed) {
+  waiting_.clear();
+  in_doubt_ = 0;
+  ++number_;
+  throw RedisError(all == 1 ? refusal_
+                            : refusal_ + "; of " + std::to_string(all) + " jobs the first " + std::to_string(pushed) +
+                                  " were pushed");
+}
+
+void PushBuffer::push(ClientConnection& redis, std::vector<PreparedPush> jobs) {
+  if (jobs.empty()) return;
+  if (steady_now() < rests_until_ || !push_waiting(redis)) return keep(jobs, 0, 0);
+  const auto at = [&](std::size_t i) { return jobs.begin() + static_cast<std::ptrdiff_t>(i); };
+  const std::size_t most = std::min(options_.max_jobs, max_jobs_pushed_once);  // so that there is room for each
+  for (std::size_t begin = 0; begin < jobs.size(); begin += most) {
+    const std::size_t end = std::min(jobs.size(), begin + most);
+    std::move(at(begin), at(end), std::back_inserter(waiting_));
+    while (!waiting_.empty()) {
+      const Sent sent = send_first_batch(redis);
+      if (sent == Sent::away) return keep(jobs, end, end);
+      if (sent != Sent::pushed) refuse_waiting(jobs.size(), end - waiting_.size());
+      drop_first_batch();
+    }
+  }
+}
+
+bool PushBuffer::take_back(std::string_view jid) {
+  const auto is_it = [&](const PreparedPush& job) { return job.jid == jid; };
+  const auto unsent = waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_);
+  if (const auto found = std::find_if(unsent, waiting_.end(), is_it); found != waiting_.end()) {
+    waiting_.erase(found);
+    return true;
+  }
+  return std::erase_if(refused_, is_it) > 0;
+}
+
+void PushBuffer::forget_all() {
+  waiting_.clear();
+  refused_.clear();
+  in_doubt_ = 0;
+}
+
+}  // namespace brood

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace brood {
+
+// The kernel's random numbers, fetched some hundred bytes at a time.  One lives no longer than a call, so that no
+// forked child has its parent's.
+class RandomBytes {
+ public:
+  std::string jid();  // 24 hex digits
+  double fraction();  // 0 <= x < 1
+
+ private:
+  unsigned char next();
+
+  static constexpr std::size_t first_helping = 12;  // one jid, which is all that most calls need
+  std::array<unsigned char, 240> bytes_;
+  std::size_t at_ = 0, size_ = 0;
+};
+
+}  // namespace brood

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <brood/client.hpp>
+
+#include "shared/api/client_connection.hpp"
+#include "shared/api/prepared_push.hpp"
+#include "shared/api/push_buffer.hpp"
+
+namespace brood {
+
+// What a client has to itself in one process: the connection, and what it keeps while Redis is away.
+class Sender {
+ public:
+  Sender(const RedisAddress& address, const std::optional<BufferOptions>& buffer);
+  ~Sender();  // tries to push what is kept
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  void leave_to_parent();
+  void keep_while_away(const BufferOptions& options);
+
+  // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
+  void push(std::vector<PreparedPush> jobs, std::size_t batch_size);
+
+  std::size_t buffered() const { return buffer_ ? buffer_->size() : 0; }
+  // Tries once, for so long; false: Redis is away.
+  bool drain(std::chrono::milliseconds longest);
+  bool take_back(std::string_view jid) { return buffer_ && buffer_->take_back(jid); }
+
+  ClientConnection& redis() { return redis_; }
+
+ private:
+  ClientConnection redis_;
+  std::optional<PushBuffer> buffer_;
+  std::chrono::milliseconds at_end_{0};
+};
+
+}  // namespace brood

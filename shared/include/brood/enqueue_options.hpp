@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <brood/options.hpp>
+
+namespace brood {
+
+// What one call says of its jobs; where it says nothing, the options of their class hold.
+//
+//   client.enqueue(job, {.queue = "low", .retry = 3, .tags = {"by hand"}});
+//   client.enqueue_bulk(jobs, {.timeout = 2min, .spread = 1h});
+//
+// C++ wants designated members in the order of this list.  What the payload makes of them is in section 1.1 of
+// Sidekiq's wire specification; what it cannot be (section 1.4) is refused with std::invalid_argument.
+struct EnqueueOptions {
+  std::optional<std::string> queue = {};
+  std::optional<YesNoOrCount> retry = {};
+  std::optional<std::chrono::milliseconds> timeout = {};  // 0: none at all
+  std::optional<YesNoOrCount> backtrace = {};
+  std::optional<bool> dead = {};
+  std::vector<std::string> tags = {};                  // empty: the class's
+  std::optional<std::chrono::seconds> retry_for = {};  // at most 1,000,000,000; 0: not used
+  std::optional<std::string> retry_queue = {};         // empty: the queue it failed in
+  std::string jid = {};                                // empty: 24 random hex digits; of a bulk only for one job
+  std::string display_class = {};                      // shown instead of the class
+  // Further members of the payload, name and JSON text, such as {"bid", R"("b1")"}: they win over all of the above.
+  std::vector<std::pair<std::string, std::string>> members = {};
+
+  // Each job at a random time of its own within so long from now, within 5 s at least (section 2).
+  std::optional<std::chrono::milliseconds> spread = {};
+  std::size_t batch_size = 0;  // jobs of a bulk with one command; 0: 1,000, of scheduled ones 100
+};
+
+}  // namespace brood

@@ -1,0 +1,63 @@
+#define BOOST_TEST_MODULE redis_location
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <string>
+
+#include "shared/paths.hpp"
+#include "shared/redis_location.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+
+namespace {
+
+Environment invented(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(redis_is_found_in_the_contracts_order) {
+  const Environment both =
+      invented({{"REDIS_URL", "redis://one:1"}, {"REDIS_PROVIDER", "MY_REDIS"}, {"MY_REDIS", "redis://two:2"}});
+  BOOST_TEST(locate_redis({.url = "redis://zero:3", .user = {}, .password_file = {}}, both).host == "zero");
+  BOOST_TEST(locate_redis({}, both).host == "two");
+  BOOST_TEST(locate_redis({}, invented({{"REDIS_URL", "redis://one:1"}})).host == "one");
+  BOOST_CHECK_THROW(locate_redis({}, invented({{"REDIS_PROVIDER", "MY_REDIS"}})), AddressError);
+  BOOST_CHECK_THROW(locate_redis({}, invented({{"REDIS_PROVIDER", "redis://two:2"}})), AddressError);
+
+  const Environment state = invented({{"STATE_DIRECTORY", "/var/lib/a:/var/lib/b"}});
+  BOOST_TEST(uses_embedded_redis({}, state));
+  BOOST_TEST(locate_redis({}, state).socket_path == "/var/lib/a/redis.sock");
+  BOOST_TEST(!uses_embedded_redis({}, both));
+  BOOST_TEST(uses_embedded_redis({.url = "embedded", .user = {}, .password_file = {}}, both));
+}
+
+BOOST_AUTO_TEST_CASE(user_and_password_file_stand_beside_the_url) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("password", "s3cret\n");
+  const RedisAddress address = locate_redis({.url = "redis://h:1", .user = "app", .password_file = file}, invented({}));
+  BOOST_TEST(address.user == "app");
+  BOOST_TEST(address.password == "s3cret");
+  BOOST_CHECK_THROW(locate_redis({.url = "redis://h:1", .user = {}, .password_file = file + "x"}, invented({})),
+                    AddressError);
+}
+
+BOOST_AUTO_TEST_CASE(directories_follow_systemd_then_xdg_then_the_user) {
+  BOOST_TEST(runtime_directory(invented({{"RUNTIME_DIRECTORY", "/run/x"}, {"XDG_RUNTIME_DIR", "/run/user/1"}})) ==
+             "/run/x");
+  BOOST_TEST(runtime_directory(invented({{"XDG_RUNTIME_DIR", "/run/user/1"}})) == "/run/user/1/brood");
+  BOOST_TEST(state_directory(invented({{"XDG_STATE_HOME", "/home/a/state"}})) == "/home/a/state/brood");
+  if (geteuid() == 0) {
+    BOOST_TEST(runtime_directory(invented({})) == "/run/brood");
+    BOOST_TEST(state_directory(invented({})) == "/var/lib/brood");
+  } else {
+    BOOST_TEST(state_directory(invented({{"HOME", "/home/a"}})) == "/home/a/.local/state/brood");
+    BOOST_CHECK_THROW(state_directory(invented({})), std::runtime_error);
+  }
+}

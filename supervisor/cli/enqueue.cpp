@@ -31,7 +31,7 @@ constexpr const char* examples = R"(Examples:
 
 An argument that parses as JSON is that value, else a string.  Words that begin with "-" come after "--".)";
 
-struct EnqueueOptions {
+struct EnqueueArguments {
   RedisAccess redis;
   std::optional<std::string> queue, in, at, retry, args, jid, bulk;
   bool all_strings = false, json = false;
@@ -46,7 +46,7 @@ std::string json_argument(const std::string& word, bool as_string) {
   return text;
 }
 
-std::string json_arguments(const EnqueueOptions& options, const std::vector<std::string>& words) {
+std::string json_arguments(const EnqueueArguments& options, const std::vector<std::string>& words) {
   if (options.args) {
     if (!words.empty() || options.all_strings)
       throw UsageError("--args takes the place of all arguments and of --string");
@@ -70,7 +70,7 @@ YesNoOrCount read_retry(const std::string& text) {
 }
 
 // When the job is due; nullopt: at once, as for a time that is past.
-std::optional<WallTime> due(const EnqueueOptions& options) {
+std::optional<WallTime> due(const EnqueueArguments& options) {
   if (options.in && options.at) throw UsageError("--in and --at exclude each other");
   if (options.in) {
     const auto delay = parse_duration(*options.in);
@@ -87,7 +87,7 @@ std::optional<WallTime> due(const EnqueueOptions& options) {
   return *time > wall_now() ? time : std::nullopt;
 }
 
-Push push_of(const EnqueueOptions& options, const std::vector<std::string>& words) {
+Push push_of(const EnqueueArguments& options, const std::vector<std::string>& words) {
   if (words.empty()) throw UsageError("the class of the job is missing");
   Push push;
   push.job_class = words[0];
@@ -100,7 +100,7 @@ Push push_of(const EnqueueOptions& options, const std::vector<std::string>& word
   return push;
 }
 
-std::string report(const EnqueueOptions& options, const Push& push, const std::string& jid) {
+std::string report(const EnqueueArguments& options, const Push& push, const std::string& jid) {
   if (options.json) {
     const std::string at = push.at ? fmt::format("{:.3f}", epoch_seconds(WallTime(*push.at))) : "null";
     return fmt::format("{{\"jid\":{},\"class\":{},\"queue\":{},\"at\":{}}}\n", json_string(jid),
@@ -112,7 +112,7 @@ std::string report(const EnqueueOptions& options, const Push& push, const std::s
                      Style::of_standard_output().bold(jid));
 }
 
-int enqueue_bulk(const EnqueueOptions& options, const std::vector<std::string>& words) {
+int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>& words) {
   if (!words.empty() || options.queue || options.in || options.at || options.retry || options.args || options.jid ||
       options.all_strings) {
     throw UsageError("--bulk takes class, args, queue, at and all else from each line");
@@ -126,7 +126,7 @@ int enqueue_bulk(const EnqueueOptions& options, const std::vector<std::string>& 
 }  // namespace
 
 int enqueue_command(const std::vector<std::string>& args) {
-  EnqueueOptions options;
+  EnqueueArguments options;
   CLI::App app("Puts a job on its queue, now or later: brood enqueue CLASS [ARGUMENT...] [OPTIONS]", "brood enqueue");
   app.add_option("-q,--queue", options.queue, "Queue (default: default)")->type_name("NAME");
   app.add_option("--in", options.in, "Run it after so long: 30s, 10m, 1h30m")->type_name("DURATION");

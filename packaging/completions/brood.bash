@@ -13,7 +13,7 @@ _brood() {
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --args --string --jid --bulk --json $redis $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --tag --args --string --jid --bulk --spread --json $redis $every" ;;
     status) options="--crash --format --interval --json --watch $redis $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $redis $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $redis $every" verbs="list show run kill delete clear reschedule" ;;
@@ -48,7 +48,7 @@ _brood() {
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
-    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--tag | enqueue:--spread | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

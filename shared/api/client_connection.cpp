@@ -64,15 +64,19 @@ Reply ClientConnection::call(const Command& command) {
   return reply;
 }
 
-Reply ClientConnection::try_to_run(const ScriptCall& call) {
-  Reply reply = std::move(pipeline({call.evalsha()}).front());
-  if (classify_error(reply.view().error()) == ErrorKind::no_script) return std::move(pipeline({call.eval()}).front());
-  return reply;
+Reply ClientConnection::try_to_run(ScriptCall call) {
+  std::vector<Command> commands;
+  commands.push_back(std::move(call).evalsha());
+  Reply reply = std::move(pipeline(commands).front());
+  if (classify_error(reply.view().error()) != ErrorKind::no_script) return reply;
+  send_text_instead(commands.front(), *call.script);
+  return std::move(pipeline(commands).front());
 }
 
-Reply ClientConnection::run(const ScriptCall& call) {
-  Reply reply = try_to_run(call);
-  if (reply.view().is_error()) refuse(call.keys.front(), reply.view().error());
+Reply ClientConnection::run(ScriptCall call) {
+  const std::string key = call.keys.front();
+  Reply reply = try_to_run(std::move(call));
+  if (reply.view().is_error()) refuse(key, reply.view().error());
   return reply;
 }
 

@@ -32,8 +32,8 @@ class ClientConnection {
 
   // One command, or one script.  Throws RedisError for an error reply.
   Reply call(const Command& command);
-  Reply run(const ScriptCall& call);
-  Reply try_to_run(const ScriptCall& call);  // returns an error reply
+  Reply run(ScriptCall call);
+  Reply try_to_run(ScriptCall call);  // returns an error reply
 
   void set_timeouts(Connection::Timeouts timeouts) { connection_.set_timeouts(timeouts); }
   void disconnect() { connection_.disconnect(); }

@@ -50,7 +50,7 @@ class Progress {
 
 class Slices {
  public:
-  explicit Slices(Client& client) : client_(client) {}
+  Slices(Client& client, const BulkOptions& options) : client_(client), options_(options) {}
 
   void add(Push push, std::size_t bytes) {
     waiting_.push_back(std::move(push));
@@ -59,9 +59,7 @@ class Slices {
   }
 
   void send() {
-    client_.push_bulk(waiting_);
-    pushed_ += waiting_.size();
-    waiting_.clear();
+    pushed_ += client_.push_bulk(std::exchange(waiting_, {}), options_).size();
     waiting_bytes_ = 0;
   }
 
@@ -69,6 +67,7 @@ class Slices {
 
  private:
   Client& client_;
+  BulkOptions options_;
   std::vector<Push> waiting_;
   std::size_t waiting_bytes_ = 0, pushed_ = 0;
 };
@@ -88,13 +87,13 @@ void open_lines(std::ifstream& file, const std::string& path) {
 
 }  // namespace
 
-std::size_t push_lines(Client& client, const std::string& path) {
+std::size_t push_lines(Client& client, const std::string& path, std::optional<std::chrono::milliseconds> spread) {
   std::ifstream file;
   if (path != "-") open_lines(file, path);
   std::istream& lines = path == "-" ? std::cin : file;
 
   Progress progress(size_of(path));
-  Slices slices(client);
+  Slices slices(client, {.spread = spread});
   std::size_t number = 0, bytes = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
@@ -102,6 +101,7 @@ std::size_t push_lines(Client& client, const std::string& path) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     try {
       Push push = Push::parse(line);
+      if (spread && push.at) throw std::invalid_argument("a job that has its time cannot be spread");
       prepare_push(push, wall_now());  // the client would check a whole slice, and could not say which line is wrong
       slices.add(std::move(push), line.size());
     } catch (const std::invalid_argument& error) {

@@ -33,7 +33,8 @@ An argument that parses as JSON is that value, else a string.  Words that begin 
 
 struct EnqueueArguments {
   RedisAccess redis;
-  std::optional<std::string> queue, in, at, retry, args, jid, bulk;
+  std::optional<std::string> queue, in, at, retry, timeout, args, jid, bulk, spread;
+  std::vector<std::string> tags;
   bool all_strings = false, json = false;
 };
 
@@ -69,15 +70,18 @@ YesNoOrCount read_retry(const std::string& text) {
   return count;
 }
 
+std::chrono::milliseconds read_duration(const char* option, const std::string& text) {
+  if (const auto duration = parse_duration(text)) return *duration;
+  throw UsageError(fmt::format("{} must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"{}\"", option,
+                               log::printable(text.substr(0, 80))));
+}
+
 // When the job is due; nullopt: at once, as for a time that is past.
 std::optional<WallTime> due(const EnqueueArguments& options) {
   if (options.in && options.at) throw UsageError("--in and --at exclude each other");
   if (options.in) {
-    const auto delay = parse_duration(*options.in);
-    if (!delay)
-      throw UsageError(fmt::format("--in must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"{}\"",
-                                   log::printable(*options.in)));
-    return delay->count() > 0 ? std::optional(wall_now() + *delay) : std::nullopt;
+    const std::chrono::milliseconds delay = read_duration("--in", *options.in);
+    return delay.count() > 0 ? std::optional(wall_now() + delay) : std::nullopt;
   }
   if (!options.at) return std::nullopt;
   const auto time = parse_iso_time(*options.at);
@@ -95,6 +99,9 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   if (options.queue) push.queue = *options.queue;
   if (options.retry) push.retry = read_retry(*options.retry);
   if (options.jid) push.jid = *options.jid;
+  if (!options.tags.empty()) push.members.emplace_back("tags", detail::json_array(options.tags));
+  if (options.timeout)
+    push.members.emplace_back("timeout", detail::json_seconds(read_duration("--timeout", *options.timeout)));
   if (const auto time = due(options))
     push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(*time);
   return push;
@@ -114,11 +121,14 @@ std::string report(const EnqueueArguments& options, const Push& push, const std:
 
 int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>& words) {
   if (!words.empty() || options.queue || options.in || options.at || options.retry || options.args || options.jid ||
-      options.all_strings) {
+      options.all_strings || options.timeout || !options.tags.empty()) {
     throw UsageError("--bulk takes class, args, queue, at and all else from each line");
   }
+  std::optional<std::chrono::milliseconds> spread;
+  if (options.spread) spread = read_duration("--spread", *options.spread);
+  if (spread && spread->count() == 0) throw UsageError("--spread must be longer than nothing");
   Client client(url_of(options.redis.locate()));
-  const std::size_t pushed = push_lines(client, *options.bulk);
+  const std::size_t pushed = push_lines(client, *options.bulk, spread);
   print(options.json ? fmt::format("{{\"pushed\":{}}}\n", pushed) : fmt::format("{} jobs pushed\n", pushed));
   return exit_status::ok;
 }
@@ -134,11 +144,18 @@ int enqueue_command(const std::vector<std::string>& args) {
       ->type_name("TIME");
   app.add_option("--retry", options.retry, "How often to retry it: a number, true (the server's default) or false")
       ->type_name("N");
+  app.add_option("--timeout", options.timeout, "How long it may run: 30s, 10m; 0 is without end")
+      ->type_name("DURATION");
+  app.add_option("--tag", options.tags, "A label, shown with it; may be repeated")
+      ->type_name("TAG")
+      ->allow_extra_args(false);
   app.add_option("--args", options.args, "All arguments as one JSON array")->type_name("JSON");
   app.add_flag("--string", options.all_strings, "Take every argument as a string");
   app.add_option("--jid", options.jid, "Job id (default: 24 random hex digits)")->type_name("JID");
   app.add_option("--bulk", options.bulk, "Push every line of a file, a JSON object each; - for standard input")
       ->type_name("FILE");
+  app.add_option("--spread", options.spread, "Run those of --bulk at random times within so long, 5s at least")
+      ->type_name("DURATION");
   app.add_flag("--json", options.json, "Answer in JSON");
   options.redis.add_options(app);
   app.footer(examples);
@@ -146,6 +163,7 @@ int enqueue_command(const std::vector<std::string>& args) {
   const std::vector<std::string> words = parse_arguments(app, args);
   try {
     if (options.bulk) return enqueue_bulk(options, words);
+    if (options.spread) throw UsageError("--spread goes with --bulk");
     const Push push = push_of(options, words);
     const std::string jid = Client(url_of(options.redis.locate())).push(push);
     print(report(options, push, jid));

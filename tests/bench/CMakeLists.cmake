@@ -4,6 +4,8 @@ target_link_libraries(bench_floor PRIVATE brood_test_support PkgConfig::hiredis 
 
 add_executable(bench_push bench/bench_push.cpp)
 target_link_libraries(bench_push PRIVATE brood_api brood_test_support PkgConfig::hiredis)
+add_test(NAME bench_push COMMAND bench_push --turns 2 --turn-ms 1)
+set_tests_properties(bench_push PROPERTIES LABELS bench TIMEOUT 60)
 
 add_executable(bench_brood bench/bench_brood.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench_usage.cpp
                ${PROJECT_SOURCE_DIR}/supervisor/cli/scoreboards.cpp)

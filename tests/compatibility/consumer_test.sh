@@ -24,6 +24,12 @@ if readelf -d "$work/project/build/libjobs.so" | grep -q 'NEEDED.*libbrood'; the
   echo "a library that enqueues nothing needs libbrood"
   exit 1
 fi
+# What a program that only enqueues must have installed beside it: no event loop, no logger.
+if readelf -d "$(find "$work/prefix" -name 'libbrood.so.*' -type f)" | grep 'NEEDED' |
+  grep -v -E 'lib(brood|hiredis|simdjson|fmt|tomlplusplus|z|stdc\+\+|gcc_s|m|c|asan|ubsan|tsan)\.so|ld-linux'; then
+  echo "libbrood needs more than it did"
+  exit 1
+fi
 
 redis-server --port 0 --unixsocket "$work/redis.sock" --dir "$work" --save '' > "$work/redis.log" &
 redis=$!

@@ -107,6 +107,12 @@ BOOST_AUTO_TEST_CASE(a_command_line_that_is_not_understood_exits_64_with_a_sente
       {{"enqueue", "Job", "\xff"}, "brood enqueue: the argument \"\\xff\" is not UTF-8\n"},
       {{"enqueue", "--bulk", "x", "-q", "a"},
        "brood enqueue: --bulk takes class, args, queue, at and all else from each line\n"},
+      {{"enqueue", "--bulk", "x", "--tag", "a"},
+       "brood enqueue: --bulk takes class, args, queue, at and all else from each line\n"},
+      {{"enqueue", "--bulk", "x", "--spread", "0s"}, "brood enqueue: --spread must be longer than nothing\n"},
+      {{"enqueue", "Job", "--spread", "1h"}, "brood enqueue: --spread goes with --bulk\n"},
+      {{"enqueue", "Job", "--timeout", "soon"},
+       "brood enqueue: --timeout must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"soon\"\n"},
   };
   for (const auto& [arguments, sentence] : cases) {
     const CommandResult result = run_brood(arguments);
@@ -166,6 +172,35 @@ BOOST_AUTO_TEST_CASE(retry_and_jid_reach_the_payload_and_json_reports_them) {
   BOOST_TEST(result.output == "{\"jid\":\"my-own-jid\",\"class\":\"Zip\",\"queue\":\"default\",\"at\":null}\n");
   enqueue(redis, {"Zip", "--retry", "false"});
   BOOST_TEST(member(redis.lrange("queue:default")[0], "retry") == "false");
+}
+
+BOOST_AUTO_TEST_CASE(tags_and_timeout_reach_the_payload) {
+  RedisServer redis;
+  BOOST_TEST(enqueue(redis, {"--tag", "slow", "Zip", "--tag", "by \"hand\"", "1", "--timeout", "1m30s"}).status == 0);
+  const std::string payload = redis.lrange("queue:default")[0];
+  BOOST_TEST(member(payload, "args") == "[1]");
+  BOOST_TEST(member(payload, "tags") == R"(["slow","by \"hand\""])");
+  BOOST_TEST(member(payload, "timeout") == "90");
+}
+
+BOOST_AUTO_TEST_CASE(a_bulk_can_be_spread_over_an_interval) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  std::string lines;
+  for (int i = 0; i < 50; ++i) lines += "{\"class\":\"Zip\",\"args\":[" + std::to_string(i) + "]}\n";
+  const double before = epoch_seconds(wall_now());
+  BOOST_TEST(enqueue(redis, {"--bulk", directory.write("jobs.ndjson", lines), "--spread", "1h"}).status == 0);
+  BOOST_TEST_REQUIRE(redis.size_of("schedule") == 50u);
+  BOOST_TEST(redis.zrange("schedule").front().second >= before);
+  BOOST_TEST(redis.zrange("schedule").back().second > before + 60);
+  BOOST_TEST(redis.zrange("schedule").back().second < epoch_seconds(wall_now()) + 3600);
+
+  const std::string file =
+      directory.write("timed.ndjson", lines + "{\"class\":\"Zip\",\"args\":[],\"at\":2000000000}\n");
+  const CommandResult result = enqueue(redis, {"--bulk", file, "--spread", "1h"});
+  BOOST_TEST(result.status == 64);
+  BOOST_TEST(result.errors.starts_with("brood enqueue: " + file + ":51: a job that has its time cannot be spread; "),
+             result.errors);
 }
 
 BOOST_AUTO_TEST_CASE(a_job_for_later_goes_to_the_schedule_and_one_for_the_past_to_its_queue) {

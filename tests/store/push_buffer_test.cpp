@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_waits_can_be_cancelled) {
   BOOST_TEST(numbers_in(redis) == (std::vector<int>{0, 2}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(the_destructor_pushes_what_is_kept_or_gives_up_in_time) {
+BOOST_AUTO_TEST_CASE(the_destructor_pushes_what_is_kept) {
   RedisServer redis;
   {
     Client client{redis.url()};
@@ -245,17 +245,25 @@ BOOST_AUTO_TEST_CASE(the_destructor_pushes_what_is_kept_or_gives_up_in_time) {
     redis.restart();
   }
   BOOST_TEST(numbers_in(redis) == numbers(0, 1), boost::test_tools::per_element());
-  redis.pause();  // it accepts connections and never answers
-  const auto begin = std::chrono::steady_clock::now();
-  std::optional<Client> client{redis.url()};
-  client->buffer({.at_end = 100ms});
-  redis.resume();
-  client->enqueue(Note{1});
-  redis.kill9();
-  client->enqueue(Note{2});
-  client.reset();
-  // A minute is far more than 100 ms, and far less than for ever.
-  BOOST_TEST((std::chrono::steady_clock::now() - begin < 60s));
+}
+
+BOOST_AUTO_TEST_CASE(the_destructor_gives_up_in_time) {
+  for (const bool frozen : {false, true}) {
+    RedisServer redis;
+    std::optional<Client> client{redis.url()};
+    client->buffer({.at_end = 100ms});
+    redis.kill9();
+    client->enqueue(Note{0});
+    if (frozen) {
+      redis.restart();
+      redis.pause();  // it accepts connections and never answers
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    client.reset();
+    // Without an end of its own it would wait for 10 s, for as long as a reply may take.
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
+    if (frozen) redis.resume();
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_a_parent_keeps_is_not_pushed_by_its_child) {

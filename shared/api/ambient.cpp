@@ -121,10 +121,11 @@ void set(std::string_view name, std::string_view json) {
   const std::string_view value = reader.skip_value();
   reader.expect_end();
   const auto found = find(name);
-  if (found != here().attributes.end())
+  if (found != here().attributes.end()) {
     found->value = value;
-  else
+  } else {
     here().attributes.push_back({std::string(name), detail::quoted(name), std::string(value)});
+  }
 }
 
 void unset(std::string_view name) {

@@ -15,6 +15,7 @@
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/job_arguments.hpp"
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/terminal.hpp"
 
@@ -33,30 +34,11 @@ An argument that parses as JSON is that value, else a string.  Words that begin 
 
 struct EnqueueArguments {
   RedisAccess redis;
-  std::optional<std::string> queue, in, at, retry, timeout, args, jid, bulk, spread;
+  JobArguments arguments;
+  std::optional<std::string> queue, in, at, retry, timeout, jid, bulk, spread;
   std::vector<std::string> tags;
-  bool all_strings = false, json = false;
+  bool json = false;
 };
-
-std::string json_argument(const std::string& word, bool as_string) {
-  if (!as_string && is_json(word)) return word;
-  const std::string text = json_string(word);
-  // What JSON cannot hold would arrive as something else.
-  if (json_unescape(text) != word)
-    throw UsageError(fmt::format("the argument \"{}\" is not UTF-8", log::printable(word.substr(0, 80))));
-  return text;
-}
-
-std::string json_arguments(const EnqueueArguments& options, const std::vector<std::string>& words) {
-  if (options.args) {
-    if (!words.empty() || options.all_strings)
-      throw UsageError("--args takes the place of all arguments and of --string");
-    return *options.args;
-  }
-  std::vector<std::string> values;
-  for (const std::string& word : words) values.push_back(json_argument(word, options.all_strings));
-  return fmt::format("[{}]", fmt::join(values, ","));
-}
 
 YesNoOrCount read_retry(const std::string& text) {
   if (text == "true") return true;
@@ -95,7 +77,7 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   if (words.empty()) throw UsageError("the class of the job is missing");
   Push push;
   push.job_class = words[0];
-  push.args = json_arguments(options, {words.begin() + 1, words.end()});
+  push.args = options.arguments.json({words.begin() + 1, words.end()});
   if (options.queue) push.queue = *options.queue;
   if (options.retry) push.retry = read_retry(*options.retry);
   if (options.jid) push.jid = *options.jid;
@@ -120,8 +102,8 @@ std::string report(const EnqueueArguments& options, const Push& push, const std:
 }
 
 int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>& words) {
-  if (!words.empty() || options.queue || options.in || options.at || options.retry || options.args || options.jid ||
-      options.all_strings || options.timeout || !options.tags.empty()) {
+  if (!words.empty() || options.queue || options.in || options.at || options.retry || options.arguments.array ||
+      options.jid || options.arguments.all_strings || options.timeout || !options.tags.empty()) {
     throw UsageError("--bulk takes class, args, queue, at and all else from each line");
   }
   std::optional<std::chrono::milliseconds> spread;
@@ -149,8 +131,7 @@ int enqueue_command(const std::vector<std::string>& args) {
   app.add_option("--tag", options.tags, "A label, shown with it; may be repeated")
       ->type_name("TAG")
       ->allow_extra_args(false);
-  app.add_option("--args", options.args, "All arguments as one JSON array")->type_name("JSON");
-  app.add_flag("--string", options.all_strings, "Take every argument as a string");
+  options.arguments.add_options(app);
   app.add_option("--jid", options.jid, "Job id (default: 24 random hex digits)")->type_name("JID");
   app.add_option("--bulk", options.bulk, "Push every line of a file, a JSON object each; - for standard input")
       ->type_name("FILE");

@@ -1,8 +1,13 @@
 #include "shared/stack_record.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <iterator>
+
+#include "shared/signal_names.hpp"
 
 namespace brood {
 namespace {
@@ -52,6 +57,15 @@ CapturedStack read_stack(const StackRecord& record) {
         {module.begin, module.end, module.bias, hex(module.build_id, id_size), read_text(module.path)});
   }
   return stack;
+}
+
+std::string describe_signal(const CapturedStack& stack) {
+  std::string text = signal_name(stack.signal);
+  const bool aborted_itself = stack.signal == SIGABRT && stack.code == SI_TKILL;
+  const std::string code = signal_code_name(stack.signal, stack.code);
+  if (!code.empty() && !aborted_itself) text += " (" + code + ")";
+  if (signal_has_address(stack.signal, stack.code)) text += fmt::format(" at {:#x}", stack.address);
+  return text;
 }
 
 void clear_stack(StackRecord& record) {

@@ -71,6 +71,9 @@ struct CapturedStack {
 
 CapturedStack read_stack(const StackRecord& record);
 
+// What a signal says of itself: "SIGSEGV (SEGV_MAPERR) at 0x10".
+std::string describe_signal(const CapturedStack& stack);
+
 // Before a slot's next occupant.
 void clear_stack(StackRecord& record);
 

@@ -27,16 +27,6 @@ int first_signal(const WorkerExit& exit) {
   return handler_was_ended ? exit.stack.signal : exit.status.value;
 }
 
-std::string describe_signal(const WorkerExit& exit, int signal) {
-  std::string text = signal_name(signal);
-  if (exit.stack.signal != signal) return text;
-  const bool aborted_itself = signal == SIGABRT && exit.stack.code == SI_TKILL;
-  const std::string code = signal_code_name(signal, exit.stack.code);
-  if (!code.empty() && !aborted_itself) text += " (" + code + ")";
-  if (signal_has_address(signal, exit.stack.code)) text += fmt::format(" at {:#x}", exit.stack.address);
-  return text;
-}
-
 std::string seconds_text(std::chrono::nanoseconds d) {
   return fmt::format("{:.1f}s", std::chrono::duration<double>(d).count());
 }
@@ -77,7 +67,7 @@ Charge charge_for(const WorkerExit& exit) {
     return {"OutOfMemory", describe_memory(exit)};
   if (exit.status.exited) return {"UnexpectedExit", fmt::format("exit status {}", exit.status.value)};
   const int signal = first_signal(exit);
-  return {signal_name(signal), describe_signal(exit, signal)};
+  return {signal_name(signal), exit.stack.signal == signal ? describe_signal(exit.stack) : signal_name(signal)};
 }
 
 }  // namespace

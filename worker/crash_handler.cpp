@@ -127,6 +127,7 @@ void on_crash(int, siginfo_t* info, void* context) {
   if (installed.settings.before_unwinding != nullptr) installed.settings.before_unwinding();
   write_frames(crash, installed.modules, interrupted);
   set_patience({});  // a core file may take longer
+  if (installed.settings.when_written != nullptr) installed.settings.when_written();
   end_by_default(info);
 }
 
@@ -182,6 +183,7 @@ void on_exit_call(int status, void*) {
   write_exit_header(crash, status);
   write_frames_from(crash, installed.modules, reinterpret_cast<const void*>(&std::exit));
   crashing.store(0);  // a library's destructor may crash yet
+  if (installed.settings.when_written != nullptr) installed.settings.when_written();
 }
 
 // With a page below it that nobody may touch: overrunning it must not run into a neighbour.

@@ -9,6 +9,8 @@ namespace brood {
 struct CrashHandlerSettings {
   std::chrono::milliseconds longest_unwinding{1500};
   void (*before_unwinding)() = nullptr;  // for tests
+  // Within the handler, or within exit(), once all of it is written; it may take its time.
+  void (*when_written)() = nullptr;
 };
 
 // What a worker tells of itself in its slot.

@@ -5,10 +5,11 @@ _brood() {
   local command=${COMP_WORDS[1]} options
   local every="-h --help -V --version" redis="-C --config --redis"
   local filters="--class --queue --error --tag --jid --match --older-than --newer-than" verbs=
+  local foreground="-r --require --attempt --timeout --memory-limit -v --verbose --gdb --valgrind --debugger"
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet stop dump kill recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet stop dump kill perform replay new recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -25,6 +26,9 @@ _brood() {
     stop) options="--now --pid --instance --json $every" ;;
     dump) options="--json $every" ;;
     kill) options="--outcome --json $every" ;;
+    perform) options="--args --string --payload -q --queue --jid -C --config $foreground $every" ;;
+    replay) options="-q --queue $foreground $redis $every" ;;
+    new) options="$every" ;;
     recover) options="--all --dry-run --yes --wait --json $redis $every" ;;
     bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --log-jobs --json $redis $every" ;;
     *) return ;;
@@ -40,12 +44,15 @@ _brood() {
     return    # a value that nobody can guess
   fi
   case $command:$previous in
-    *:-C | *:--config | run:-r | run:--require | enqueue:--bulk) compopt -o default ;;
+    *:-C | *:--config | *:-r | *:--require | enqueue:--bulk) compopt -o default ;;
     *:--redis) mapfile -t COMPREPLY < <(compgen -W "embedded" -- "$word") ;;
     run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
     kill:--outcome) mapfile -t COMPREPLY < <(compgen -W "retry dead discard" -- "$word") ;;
     status:--format) mapfile -t COMPREPLY < <(compgen -W "text json prometheus" -- "$word") ;;
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
+    perform:--debugger | replay:--debugger) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
+    perform:-q | replay:-q | perform:--queue | replay:--queue | *:--attempt | *:--memory-limit | perform:--timeout | replay:--timeout) ;;
+    perform:--args | perform:--payload | perform:--jid) ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
     status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--tag | enqueue:--spread | enqueue:--args | enqueue:--jid) ;;
@@ -54,7 +61,9 @@ _brood() {
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
       elif [ -n "$verbs" ] && [ "$COMP_CWORD" -eq 2 ]; then
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
-      elif [ "$command" = enqueue ] && [ "$COMP_CWORD" -gt 2 ]; then
+      elif [ "$command" = new ]; then
+        compopt -o dirnames
+      elif [[ $command == enqueue || $command == perform ]] && [ "$COMP_CWORD" -gt 2 ]; then
         compopt -o default    # an argument of a job is often a file
       fi
       ;;

@@ -21,6 +21,9 @@ int scheduled_command(const std::vector<std::string>& args);
 int dead_command(const std::vector<std::string>& args);
 int processes_command(const std::vector<std::string>& args);
 int mark_command(const std::vector<std::string>& args);
+int perform_command(const std::vector<std::string>& args);
+int replay_command(const std::vector<std::string>& args);
+int new_command(const std::vector<std::string>& args);
 int recover_command(const std::vector<std::string>& args);
 int bench_command(const std::vector<std::string>& args);
 

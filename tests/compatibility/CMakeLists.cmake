@@ -25,7 +25,9 @@ if(BROOD_SANITIZE)
 endif()
 add_test(NAME compatibility_consumer
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/consumer_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-set_tests_properties(compatibility_headers compatibility_consumer PROPERTIES TIMEOUT 600)
+add_test(NAME compatibility_new_project
+         COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
+set_tests_properties(compatibility_headers compatibility_consumer compatibility_new_project PROPERTIES TIMEOUT 600)
 
 # A struct that is no job is refused with a sentence that says why; of a wrong field g++ and clang++ say in words of their
 # own which it is.

@@ -112,3 +112,9 @@ brood_test(lifecycle/events LINK brood_test_support TIMEOUT 300)
 add_dependencies(lifecycle_events_test brood event_jobs)
 brood_test(lifecycle/carried_context LINK brood_test_support brood_job TIMEOUT 300)
 add_dependencies(lifecycle_carried_context_test brood context_jobs)
+
+# One job in the foreground.
+brood_add_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.cpp)
+set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/perform LINK brood_test_support TIMEOUT 300)
+add_dependencies(lifecycle_perform_test brood brood_examples foreground_jobs)

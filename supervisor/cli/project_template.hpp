@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace brood {
+
+// A file of packaging/template, which `brood new` writes.  In both @NAME@, @LIBRARY@ and @VERSION@ stand for
+// themselves.
+struct TemplateFile {
+  std::string_view path;  // below the project's directory
+  std::string_view text;
+};
+
+const std::vector<TemplateFile>& project_template();
+
+}  // namespace brood

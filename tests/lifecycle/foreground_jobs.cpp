@@ -1,0 +1,28 @@
+// Jobs that meet the terminal they were started from, and say what they know of themselves.
+#include <brood/job.hpp>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+// Reads a line, and prints it.
+struct Echo {
+  void perform() {
+    std::string line;
+    std::getline(std::cin, line);
+    std::cout << "heard: " << line << std::endl;
+  }
+};
+
+struct Introduce {
+  std::string name;
+  void perform(brood::Context& job) {
+    std::cout << name << " is attempt " << job.attempt() << " of " << job.jid() << " from " << job.queue() << std::endl;
+  }
+};
+
+struct ThrowUncaught {
+  static void fail() { throw std::runtime_error("nobody catches this"); }
+  void perform() noexcept { fail(); }
+};
+
+BROOD_JOBS(Echo, Introduce, ThrowUncaught)

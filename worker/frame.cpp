@@ -31,8 +31,12 @@ bool belongs_to_runtime(std::string_view module) {
 }
 
 bool calls_the_job(const Frame& frame) {
-  return frame.function.find("brood::detail::perform_job<") != std::string::npos ||
-         frame.function.starts_with("brood::perform(") || frame.function.starts_with("brood::run_worker(");
+  // What a job library's headers put around a job, with and without middleware.
+  constexpr std::string_view around[] = {"brood::detail::run_job<", "brood::detail::run_in_own_middleware(",
+                                         "brood::detail::perform_job<"};
+  return frame.function.starts_with("brood::perform(") || frame.function.starts_with("brood::run_worker(") ||
+         std::any_of(std::begin(around), std::end(around),
+                     [&](std::string_view name) { return frame.function.find(name) != std::string::npos; });
 }
 
 }  // namespace

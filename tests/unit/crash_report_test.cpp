@@ -214,6 +214,8 @@ BOOST_AUTO_TEST_CASE(what_lies_beneath_every_job_is_cut) {
   BOOST_TEST(cut({libc, job, thunk, brood, start}) == same({libc, job}));
   BOOST_TEST(cut({libc, thunk, brood, start}) == same({libc, thunk}));  // the job was inlined without a trace
   BOOST_TEST(cut({thunk, brood, start}) == same({thunk}));
+  const Frame body = frame_in("libjobs.so", "void brood::detail::run_job<Segfault>(brood::abi::Call const&)");
+  BOOST_TEST(cut({job, body, frame_in("libjobs.so", "Metered::operator()"), thunk, brood, start}) == same({job}));
   BOOST_TEST(cut({frame_in("libjobs.so"), frame_in("libjobs.so"), frame_in("brood"), frame_in("brood"), start}) ==
              same({frame_in("libjobs.so"), frame_in("libjobs.so")}));
   BOOST_TEST(cut({libc, frame_in("libc.so.6", "raise")}) == same({libc, frame_in("libc.so.6", "raise")}));

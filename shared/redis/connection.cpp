@@ -36,10 +36,10 @@ struct Connection::State {
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
 
  private:
-  void connect();
-  void connect_if_needed();
+  void connect(std::chrono::milliseconds longest);
+  void connect_if_needed(std::chrono::milliseconds longest);
   template <typename Talk>
-  auto closing_on_failure(Talk talk);
+  auto closing_on_failure(std::chrono::milliseconds longest_connect, Talk talk);
   void greet(SteadyTime deadline);
   UniqueFd connect_any(SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
@@ -103,8 +103,8 @@ void Connection::State::greet(SteadyTime deadline) {
   }
 }
 
-void Connection::State::connect() {
-  const SteadyTime deadline = steady_now() + timeouts.connect;
+void Connection::State::connect(std::chrono::milliseconds longest) {
+  const SteadyTime deadline = steady_now() + longest;
   stream = std::make_unique<Stream>(connect_any(deadline));
   ++connections;
   greet(deadline);
@@ -131,15 +131,15 @@ Reply Connection::State::next_reply(SteadyTime deadline, Wait how) {
 
 // A server that restarted or dropped an idle client is noticed before anything is sent, when it is still safe to
 // connect anew.  Bytes that nobody asked for would be taken for our reply.
-void Connection::State::connect_if_needed() {
+void Connection::State::connect_if_needed(std::chrono::milliseconds longest) {
   if (stream && !stream->silent()) stream.reset();
-  if (!stream) connect();
+  if (!stream) connect(longest);
 }
 
 template <typename Talk>
-auto Connection::State::closing_on_failure(Talk talk) {
+auto Connection::State::closing_on_failure(std::chrono::milliseconds longest_connect, Talk talk) {
   try {
-    connect_if_needed();
+    connect_if_needed(longest_connect);
     return talk();
   } catch (const std::length_error&) {
     stream.reset();
@@ -157,7 +157,7 @@ auto Connection::State::closing_on_failure(Talk talk) {
 }
 
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
-  return closing_on_failure([&] {
+  return closing_on_failure(timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command);
     stream->write_some();
     const SteadyTime deadline = steady_now() + timeouts.command;
@@ -169,7 +169,8 @@ std::vector<Reply> Connection::State::exchange(std::span<const Command> commands
 }
 
 std::vector<Reply> Connection::State::await(const std::vector<Command>& commands, const Patience& patience) {
-  return closing_on_failure([&] {
+  const bool hurries = patience.longest_connect > std::chrono::milliseconds(0);
+  return closing_on_failure(hurries ? std::min(patience.longest_connect, timeouts.connect) : timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command);
     stream->write_some();
     std::vector<Reply> replies;

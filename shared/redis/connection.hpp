@@ -33,6 +33,7 @@ class LoginRefused : public ConnectionLost {
 // How long to wait for a reply that may take long, and who may shorten it.
 struct Patience {
   std::chrono::milliseconds longest;
+  std::chrono::milliseconds longest_connect{0};  // should it have to connect first; 0: as long as ever
   int wake_fd = -1;
   // Called when `wake_fd` is readable, which it must no longer be afterwards, or when a signal came: how much longer
   // to wait at most; nullopt: go on.

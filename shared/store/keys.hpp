@@ -34,6 +34,7 @@ inline std::string workers_of_6(std::string_view identity) {
   return std::string(identity) + ":workers";
 }  // as Sidekiq 6.4.1 reads it
 inline std::string signals(std::string_view identity) { return std::string(identity) + "-signals"; }
+inline std::string iteration(std::string_view jid) { return "it-" + std::string(jid); }
 
 // Ours.
 inline constexpr std::string_view brood_processes = "brood:processes";

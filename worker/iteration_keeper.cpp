@@ -1,0 +1,106 @@
+#include "worker/iteration_keeper.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "shared/log.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_connect = 500ms;
+constexpr auto longest_answer = 1000ms;
+constexpr auto rest_after_silence = 5s;  // as long as Sidekiq lets pass between two saves
+constexpr auto first_pause = 50ms;
+constexpr auto longest_pause = 2000ms;
+
+bool is_passing(ErrorKind kind) {
+  return kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect;
+}
+
+void say_unsaved(const std::string& jid, std::string_view why) {
+  log::warn("iteration_not_saved", {{"jid", jid}, {"reason", why}});
+}
+
+}  // namespace
+
+Reply IterationKeeper::ask(const Command& command) {
+  return std::move(
+      redis_.call_patiently({command}, {.longest = longest_answer, .longest_connect = longest_connect}).front());
+}
+
+std::optional<IterationState> IterationKeeper::load(const std::string& jid,
+                                                    const std::function<bool(std::chrono::milliseconds)>& pause) {
+  for (auto length = std::chrono::milliseconds(first_pause);; length = std::min(2 * length, longest_pause)) {
+    try {
+      const Reply reply = ask(load_iteration(jid));
+      const ErrorKind kind = classify_error(reply.view().error());
+      if (!is_passing(kind)) return read_iteration(reply.view());
+      if (kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+    } catch (const ConnectionLost&) {
+    }
+    if (!pause(length)) return std::nullopt;
+  }
+}
+
+bool IterationKeeper::save(const std::string& jid, const IterationState& state) {
+  const ScriptCall call = save_iteration(jid, state);
+  return write_or_keep({jid, call.evalsha(), call.script}) == Sent::cancelled;
+}
+
+void IterationKeeper::drop(const std::string& jid) { write_or_keep({jid, drop_iteration(jid)}); }
+
+// A reply that is lost leaves open whether the write was applied, or will be; to apply it twice does no harm.
+IterationKeeper::Sent IterationKeeper::send(Write& write) {
+  std::string why;
+  try {
+    Reply reply = ask(write.command);
+    if (write.script != nullptr && classify_error(reply.view().error()) == ErrorKind::no_script) {
+      send_text_instead(write.command, *write.script);
+      write.script = nullptr;
+      reply = ask(write.command);
+    }
+    const ErrorKind kind = classify_error(reply.view().error());
+    if (kind == ErrorKind::none)
+      return reply.view().is_string() && read_saved_is_cancelled(reply.view()) ? Sent::cancelled : Sent::applied;
+    why = reply.view().error();
+    if (kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+    if (!is_passing(kind)) {
+      say_unsaved(write.jid, why);
+      return Sent::refused;
+    }
+  } catch (const ConnectionLost& lost) {
+    why = lost.what();
+  }
+  if (ask_again_ == SteadyTime{}) say_unsaved(write.jid, why);
+  ask_again_ = steady_now() + rest_after_silence;
+  return Sent::not_now;
+}
+
+IterationKeeper::Sent IterationKeeper::write_or_keep(Write write) {
+  std::erase_if(unsaved_, [&](const Write& earlier) { return earlier.jid == write.jid; });
+  Sent sent = Sent::not_now;
+  if (steady_now() >= ask_again_) sent = send(write);
+  if (sent == Sent::not_now)
+    unsaved_.push_back(std::move(write));
+  else
+    ask_again_ = {};
+  return sent;
+}
+
+void IterationKeeper::deliver(const std::function<void(std::chrono::milliseconds)>& pause) {
+  auto length = std::chrono::milliseconds(first_pause);
+  while (!unsaved_.empty()) {
+    if (send(unsaved_.front()) != Sent::not_now) {
+      unsaved_.erase(unsaved_.begin());
+      continue;
+    }
+    pause(length);
+    length = std::min(2 * length, longest_pause);
+  }
+  ask_again_ = {};
+}
+
+}  // namespace brood

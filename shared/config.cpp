@@ -45,8 +45,8 @@ std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
 const std::map<std::string, std::vector<std::string>> known_keys = {
     {"",
      {"concurrency", "queues", "require", "shutdown_timeout", "environment", "tag", "poll_interval", "max_retries",
-      "max_unavailable", "metrics", "labels", "dead_max_jobs", "dead_timeout", "redis", "log", "worker", "capsules",
-      "commands"}},
+      "max_unavailable", "metrics", "max_iteration_runtime", "labels", "dead_max_jobs", "dead_timeout", "redis", "log",
+      "worker", "capsules", "commands"}},
     {"redis", {"url", "user", "password_file"}},
     {"log", {"level", "format", "file", "log_jobs"}},
     {"worker", keys_of_workers},
@@ -321,6 +321,7 @@ void read_sections(const Section& root, Config& config) {
   root.count("max_retries", config.max_retries, 0, 1'000'000);
   root.count("max_unavailable", config.max_unavailable, 1, most_workers);
   root.boolean("metrics", config.metrics);
+  root.duration("max_iteration_runtime", config.max_iteration_runtime, 0ms, year);
   root.texts("labels",
              [&](const Place& at, const std::string& label) { config.labels.push_back(check_name(at, label)); });
   root.count("dead_max_jobs", config.dead_max_jobs, 1, 1'000'000'000);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include <brood/abi.hpp>
 #include "shared/job/json.hpp"
@@ -48,6 +49,16 @@ class CallFrame {
     call_.time_left_ms = [](void* frame) { return static_cast<CallFrame*>(frame)->time_left_ms(); };
     call_.set_time_left = [](void* frame, std::int64_t ms) { static_cast<CallFrame*>(frame)->set_time_left(ms); };
     if (host != nullptr) call_.capsule = text_of(host->capsule);
+    if (host_ == nullptr || !host_->iterations) return;
+    iterations_.size = sizeof iterations_;
+    iterations_.max_runtime_ms = host_->iterations->max_runtime.count();
+    iterations_.interrupt = [](void* frame) { return iterations_of(frame).interrupt() ? 1 : 0; };
+    iterations_.load = [](void* frame, abi::IterationState* state) {
+      return static_cast<CallFrame*>(frame)->load_iteration(*state);
+    };
+    iterations_.save = [](void* frame, const abi::IterationState* state) { return save_iteration(frame, *state); };
+    iterations_.end = [](void* frame) { iterations_of(frame).end(); };
+    call_.iterations = &iterations_;
   }
   CallFrame(const CallFrame&) = delete;
   CallFrame& operator=(const CallFrame&) = delete;
@@ -74,9 +85,46 @@ class CallFrame {
     log::write(known, "job_says", {{"job", job_class()}, {"jid", jid()}, {"message", read_text(message, "")}});
   }
 
+  static const IterationHost& iterations_of(const void* frame) {
+    return *static_cast<const CallFrame*>(frame)->host_->iterations;
+  }
+
+  std::uint32_t load_iteration(abi::IterationState& state) const {
+    try {
+      const std::optional<IterationState> known = iterations_of(this).load();
+      if (!known) return abi::iteration_away;
+      text_ = known->cursor;
+      state.executions = known->executions;
+      state.run_seconds = known->run_seconds;
+      state.cursor = text_of(text_);
+      state.cancelled = known->cancelled ? 1 : 0;
+      return abi::iteration_loaded;
+    } catch (const std::exception& error) {
+      text_ = error.what();
+      state.cursor = text_of(text_);
+      return abi::iteration_none;
+    }
+  }
+
+  // What memory does not allow now is saved later.
+  static int save_iteration(void* frame, const abi::IterationState& state) {
+    try {
+      return iterations_of(frame).save(
+                 {.executions = state.executions,
+                  .cursor = state.cursor.size == 0 ? std::string() : std::string(state.cursor.data, state.cursor.size),
+                  .run_seconds = state.run_seconds})
+                 ? 1
+                 : 0;
+    } catch (const std::bad_alloc&) {
+      return 0;
+    }
+  }
+
   const Payload& job_;
   const JobHost* host_;
   abi::Call call_{};
+  abi::Iterations iterations_{};
+  mutable std::string text_;  // what the library was handed last
 };
 
 class FailureFrame {

@@ -9,9 +9,20 @@
 
 #include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/iteration.hpp"
 #include "worker/job_registry.hpp"
 
 namespace brood {
+
+// What an iterable job may ask of its worker.
+struct IterationHost {
+  std::chrono::milliseconds max_runtime{0};  // 0: no limit
+  std::function<bool()> interrupt = {};      // it is to let another worker go on
+  // nullopt: the worker leaves before Redis has answered.  Throws UnexpectedReply.
+  std::function<std::optional<IterationState>()> load = {};
+  std::function<bool(const IterationState&)> save = {};  // true: somebody has cancelled the job
+  std::function<void()> end = {};                        // the job is done
+};
 
 // What a running job may ask of its worker.
 struct JobHost {
@@ -19,6 +30,7 @@ struct JobHost {
   std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
   std::function<void(std::chrono::milliseconds)> set_time_left = {};
   std::string capsule = {};
+  std::optional<IterationHost> iterations = {};  // nullopt: it keeps no states
 };
 
 // How one attempt ended.

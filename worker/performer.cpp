@@ -75,17 +75,39 @@ void log_failure(const Payload& job, const std::string& queue, SteadyTime starte
 
 }  // namespace
 
-Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control)
+Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control, Channel& redis)
     : config_(config),
       seat_(seat),
       settings_(config.worker_of(seat.capsule)),
       slot_(slot),
       control_(control),
       output_(seat.output, seat.output_token),
+      iterations_(redis),
       host_{.stopping = [this] { return control_.told_to_stop() || out_of_time(); },
             .time_left = [this] { return time_left(); },
             .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); },
-            .capsule = config.capsules.at(static_cast<std::size_t>(seat.capsule)).name} {}
+            .capsule = config.capsules.at(static_cast<std::size_t>(seat.capsule)).name,
+            .iterations = iteration_host()} {}
+
+// A copy of this worker, forked by a job, must not touch the connection.
+IterationHost Performer::iteration_host() {
+  const auto interrupt = [this] { return control_.told_to_quiet() || out_of_time(); };
+  return {.max_runtime = config_.max_iteration_runtime,
+          .interrupt = interrupt,
+          .load =
+              [this, interrupt] {
+                return iterations_.load(job_.jid(), [&](std::chrono::milliseconds length) {
+                  control_.wait(length);
+                  return !interrupt();
+                });
+              },
+          .save =
+              [this](const IterationState& state) {
+                end_if_a_copy(job_.jid(), job_.display_class());
+                return iterations_.save(job_.jid(), state);
+              },
+          .end = [this] { iteration_ended_ = true; }};
+}
 
 void Performer::load_libraries() { registry_.load(config_); }
 
@@ -147,6 +169,7 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
 
 Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
   made_calls_ = true;
+  iteration_ended_ = false;
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
       ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
@@ -166,6 +189,7 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   switch (performed.kind) {
     case Performed::Kind::succeeded:
       end_entry(entry, EntryState::succeeded);
+      if (iteration_ended_) iterations_.drop(job.jid());
       log_end(level_of_jobs(), "job_done", job, queue, started);
       return {};
     case Performed::Kind::interrupted:

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include "shared/seat.hpp"
 #include "shared/store/outcome.hpp"
 #include "worker/control.hpp"
+#include "worker/iteration_keeper.hpp"
 #include "worker/job_meter.hpp"
 #include "worker/job_registry.hpp"
 #include "worker/memory_limit.hpp"
@@ -28,7 +31,7 @@ namespace brood {
 // says meanwhile, the limits that hold, what is measured and logged, and what is put right afterwards.
 class Performer {
  public:
-  Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control);
+  Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control, Channel& redis);
 
   // Throws LibraryError.
   void load_libraries();
@@ -48,11 +51,16 @@ class Performer {
   // supervisor ends this worker for it.
   std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue);
 
+  // Before what it returned is settled: how far the iterable jobs among them came, should Redis not have taken that
+  // yet.  `pause` throws to give up.
+  void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
+
   // Why this worker is to be replaced by a new one; nullopt: it goes on.
   std::optional<RecycleReason> reason_to_recycle();
   const WorkerAge& age() const { return age_; }
 
  private:
+  IterationHost iteration_host();
   void clean_up(bool made_calls);
   void note(int entry, RunNote::State state, std::chrono::milliseconds took);
   void forget_note(int entry);
@@ -78,6 +86,8 @@ class Performer {
   SyscallWatch syscall_watch_;
   bool made_calls_ = true;  // the job that ran last, or may have
   bool batch_made_calls_ = false;
+  IterationKeeper iterations_;
+  bool iteration_ended_ = false;  // the job under way has no item left
   const JobHost host_;
   Payload job_;  // the one under way; its memory serves them all
   JobRegistry registry_;

@@ -42,14 +42,14 @@ class Worker {
         seat_(seat),
         control_(seat, config.shutdown_timeout),
         slot_(*seat.record),
-        performer_(config, seat, slot_, control_),
+        redis_(address, {}, "brood-worker-" + std::to_string(seat.slot)),
+        performer_(config, seat, slot_, control_, redis_),
         lifecycle_(performer_.registry(),
                    {.slot = seat.slot,
                     .capsule = config.capsules.at(static_cast<std::size_t>(seat.capsule)).name,
                     .longest = config.shutdown_timeout,
                     .begins = [this](std::string_view event) { performer_.begin_handlers(event); },
                     .ended = [this] { performer_.end_handlers(); }}),
-        redis_(address, {}, "brood-worker-" + std::to_string(seat.slot)),
         draw_(config.capsules.at(static_cast<std::size_t>(seat.capsule)), redis_, seat.queue_changes),
         in_flight_(redis_, slot_,
                    {.identity = identity.name,
@@ -89,7 +89,7 @@ class Worker {
         perform_batch(in_flight_.batch());
         log::flush();
       }
-      in_flight_.retire(take_outcomes());
+      in_flight_.retire(take_outcomes_to_settle());
       if (recycling_) say_why_recycled();
     } catch (const ToldToStop&) {
       log::warn("worker_leaves_jobs_to_recovery", {{"reason", "told to stop while Redis was away"}});
@@ -105,11 +105,17 @@ class Worker {
     return std::exchange(outcomes_, {});
   }
 
+  std::vector<Outcome> take_outcomes_to_settle() {
+    std::vector<Outcome> outcomes = take_outcomes();
+    performer_.save_iterations([this](std::chrono::milliseconds length) { pause(length); });
+    return outcomes;
+  }
+
   void fetch(int want) {
     draw_.begin();
     const std::vector<std::string> first = draw_.take(max_queues_asked);
     const std::string wait_queue = may_wait() && want > 0 ? draw_.wait_queue(seat_.number) : "";
-    in_flight_.settle_and_fetch(take_outcomes(), first, want, draw_.is_over() ? wait_queue : "");
+    in_flight_.settle_and_fetch(take_outcomes_to_settle(), first, want, draw_.is_over() ? wait_queue : "");
     unsettled_ = false;
     if (want > 0 && !draw_.is_over() && in_flight_.batch().entries.empty())
       in_flight_.settle_and_fetch({}, in_flight_.which_hold_jobs(draw_.take(all)), want, wait_queue);
@@ -212,9 +218,9 @@ class Worker {
   const Seat seat_;
   Control control_;
   WorkerSlot slot_;
+  Connection redis_;
   Performer performer_;
   Lifecycle lifecycle_;
-  Connection redis_;
   QueueDraw draw_;
   InFlight in_flight_;
   BatchSize batch_size_;

@@ -117,6 +117,52 @@ struct Wrong {
   void exhausted(int) {}
   void perform() {}
 };
+#elif defined(REFUSED_items_alone)
+struct Wrong {
+  brood::Items<int> items(std::optional<std::int64_t>) { return {}; }
+};
+#elif defined(REFUSED_each_alone)
+struct Wrong {
+  void each(int) {}
+};
+#elif defined(REFUSED_iterates_and_performs)
+struct Wrong {
+  brood::Items<int> items(std::optional<std::int64_t>) { return {}; }
+  void each(int) {}
+  void perform() {}
+};
+#elif defined(REFUSED_items_type)
+struct Wrong {
+  std::vector<int> items(std::optional<std::int64_t>) { return {}; }
+  void each(int) {}
+};
+#elif defined(REFUSED_items_cursor)
+struct Wrong {
+  brood::Items<int, std::string> items(std::optional<std::int64_t>) { return {}; }
+  void each(int) {}
+};
+#elif defined(REFUSED_cursor_type)
+struct Wrong {
+  brood::Items<int, char> items(std::optional<char>) { return {}; }
+  void each(int) {}
+};
+#elif defined(REFUSED_each_item)
+struct Wrong {
+  brood::Items<int> items(std::optional<std::int64_t>) { return {}; }
+  void each(const std::string&) {}
+};
+#elif defined(REFUSED_hook)
+struct Wrong {
+  brood::Items<int> items(std::optional<std::int64_t>) { return {}; }
+  void each(int) {}
+  void on_stop(int) {}
+};
+#elif defined(REFUSED_flush_interval)
+struct Wrong {
+  static constexpr int flush_interval = 5;
+  brood::Items<int> items(std::optional<std::int64_t>) { return {}; }
+  void each(int) {}
+};
 #elif defined(REFUSED_options_type)
 struct Wrong {
   static constexpr int options = 3;
@@ -125,6 +171,20 @@ struct Wrong {
 #elif defined(REFUSED_event_handler)
 using Wrong = Fine;
 void brood_setup(brood::Setup& setup) { setup.on(brood::Event::startup, [](int) {}); }
+#elif defined(BY_ITERATION)
+struct Wrong {
+  std::vector<int> each_number;
+  brood::Items<int> items(std::optional<std::int64_t> cursor) const { return brood::each_of(each_number, cursor); }
+  void each(int, brood::Iteration&) {}
+  void on_stop() {}
+};
+#elif defined(BY_LIKENESS)  // these names are nobody's own
+struct Wrong {
+  std::vector<int> items;
+  int each = 0;
+  void on_stop(int) {}
+  void perform() {}
+};
 #else
 using Wrong = Fine;
 #endif

@@ -86,6 +86,7 @@ void check_defaults(const Config& config) {
   BOOST_CHECK(config.poll_interval == 5s);
   BOOST_TEST(config.max_retries == 25);
   BOOST_TEST(config.max_unavailable == 1);
+  BOOST_CHECK(config.max_iteration_runtime == 0s);
   BOOST_TEST(config.labels.empty());
   BOOST_TEST(config.dead_max_jobs == 10'000);
   BOOST_CHECK(config.dead_timeout == 180 * 24h);
@@ -133,6 +134,7 @@ tag = "images"
 poll_interval = 0.5
 max_retries = 3
 max_unavailable = 2
+max_iteration_runtime = "10m"
 labels = ["eu-1", "blue"]
 dead_max_jobs = 50
 dead_timeout = "2d"
@@ -180,6 +182,7 @@ directory = "/srv/media"
   BOOST_CHECK(config.poll_interval == 500ms);
   BOOST_TEST(config.max_retries == 3);
   BOOST_TEST(config.max_unavailable == 2);
+  BOOST_CHECK(config.max_iteration_runtime == 10min);
   BOOST_TEST(config.labels == (std::vector<std::string>{"eu-1", "blue"}), boost::test_tools::per_element());
   BOOST_TEST(config.dead_max_jobs == 50);
   BOOST_CHECK(config.dead_timeout == 48h);

@@ -106,3 +106,28 @@ BOOST_FIXTURE_TEST_CASE(a_death_is_written_down, Examples) {
   run_death_handlers(registry, job("Segfault", "[]"), "default", crash);
   BOOST_TEST(content(deaths) == "dead j1 Segfault SIGSEGV: at 0x10\n");
 }
+
+BOOST_FIXTURE_TEST_CASE(a_job_of_many_items_goes_on_where_it_was, Examples) {
+  const std::string from = directory.path() + "/from", to = directory.path() + "/to";
+  std::ofstream(from) << "one\ntwo\nthree\n";
+  IterationState state;
+  const auto run_for = [&](int items) {
+    int asked = 0;
+    const IterationHost iterations{.interrupt = [&] { return asked++ >= items; },
+                                   .load = [&] { return state; },
+                                   .save =
+                                       [&](const IterationState& saved) {
+                                         state = saved;
+                                         return false;
+                                       },
+                                   .end = [] {}};
+    return perform(registry, job("CopyLines", "[\"" + from + "\",\"" + to + "\"]"), "default",
+                   JobHost{.iterations = iterations})
+        .kind;
+  };
+  BOOST_TEST((run_for(2) == Performed::Kind::interrupted));
+  BOOST_TEST(content(to) == "one\ntwo\n");
+  BOOST_TEST(state.cursor == "8");
+  BOOST_TEST((run_for(9) == Performed::Kind::succeeded));
+  BOOST_TEST(content(to) == "one\ntwo\nthree\n");
+}

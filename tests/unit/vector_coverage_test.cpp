@@ -17,8 +17,6 @@ struct Coverage {
   std::string reason = {};  // or why none does
 };
 
-const std::string no_iterables = "iterable jobs are not built";
-
 const Coverage coverages[] = {
     {"push-", "store/client"},
     {"reject-", "store/refused_pushes"},
@@ -52,7 +50,10 @@ const Coverage coverages[] = {
     {"histogram-", "unit/metrics"},
     {"metric-keys-", "unit/metrics"},
     {"metric-bitfield", "store/metrics"},
-    {.prefix = "iterable-", .reason = no_iterables},
+    {"iterable-flush", "store/iteration"},
+    {"iterable-cancel", "store/iteration"},
+    {"iterable-done", "store/iteration"},
+    {"iterable-interrupted", "lifecycle/iteration"},
 };
 
 std::string source_of(const std::string& test) {

@@ -7,6 +7,7 @@
 #include "failures.hpp"
 #include "greetings.hpp"
 #include "ledger.hpp"
+#include "lines.hpp"
 #include "typed.hpp"
 #include "waiting.hpp"
 
@@ -22,4 +23,4 @@ void brood_setup(brood::Setup& setup) {
 }
 
 BROOD_JOBS(Greet, AddNumbers, Sleep, PoliteLoop, Stubborn, Fail, FailOnce, FailOddly, Discarded, RetryHook,
-           ExhaustedHook, Segfault, Abort, DeepRecursion, Exit, Gobble, Ledger, Typed)
+           ExhaustedHook, Segfault, Abort, DeepRecursion, Exit, Gobble, Ledger, CopyLines, Typed)

@@ -19,6 +19,32 @@ struct Text {
   std::size_t size;
 };
 
+// How far an iterable job has come.
+struct IterationState {
+  std::size_t size;
+  std::int64_t
+      executions;      // runs that were begun: in what is loaded without the one under way, in what is saved with it
+  double run_seconds;  // of the runs that have ended
+  Text cursor;         // JSON; empty: none yet.  A loaded one lives until the next of these calls
+  std::uint32_t cancelled;  // loaded: not 0: somebody has cancelled the job
+};
+
+enum IterationAnswer : std::uint32_t {
+  iteration_loaded = 0,
+  iteration_away = 1,  // the worker is told to end while it waits for its Redis
+  iteration_none = 2   // what lies there is no state; `cursor` says why
+};
+
+// What a worker does for iterable jobs: it keeps their states.  `host` is the call's.
+struct Iterations {
+  std::size_t size;
+  std::int64_t max_runtime_ms;                               // 0: no limit
+  int (*interrupt)(void* host);                              // not 0: save, and let another worker go on
+  std::uint32_t (*load)(void* host, IterationState* state);  // IterationAnswer
+  int (*save)(void* host, const IterationState* state);      // not 0: somebody has cancelled the job
+  void (*end)(void* host);                                   // the job is done: its state is needed no more
+};
+
 // One attempt, as the worker describes it.  Everything lives until the call returns.
 struct Call {
   std::size_t size;  // of this struct
@@ -35,6 +61,8 @@ struct Call {
   // Moves the deadline to so many milliseconds from now.
   void (*set_time_left)(void* host, std::int64_t ms);
   Text capsule;  // of the worker; empty where no worker asks
+  // For iterable jobs; null, or beyond `size`, in workers that keep no states.
+  const Iterations* iterations;
 };
 
 // Whether `object`, which may come from somebody with older headers, is long enough to have this member.

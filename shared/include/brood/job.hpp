@@ -8,6 +8,7 @@
 #include <brood/context.hpp>
 #include <brood/detail/thunks.hpp>
 #include <brood/error.hpp>
+#include <brood/iteration.hpp>
 #include <brood/json.hpp>
 #include <brood/options.hpp>
 #include <brood/retry.hpp>
@@ -31,6 +32,8 @@
 //   };
 //
 //   BROOD_JOBS(ResizeImage)
+//
+// A job of many items has items() and each() in place of perform(): see <brood/iteration.hpp>.
 //
 // A job has failed when perform() throws: the type is its error class, what() its message.
 //

@@ -1,7 +1,7 @@
-# Job libraries for job_registry_test and perform_test, good ones and one for each way to be bad.
+# Job libraries for job_registry_test, perform_test and iteration_test, good ones and one for each way to be bad.
 include(${PROJECT_SOURCE_DIR}/packaging/cmake/BroodJobLibrary.cmake)
 set(job_libraries)
-foreach(library perform_jobs setup_throws same_name wrapped_jobs)
+foreach(library perform_jobs iterable_jobs setup_throws same_name wrapped_jobs)
   brood_add_job_library(${library} ${CMAKE_CURRENT_LIST_DIR}/${library}.cpp)
   list(APPEND job_libraries ${library})
 endforeach()

@@ -6,6 +6,7 @@
 
 #include <brood/context.hpp>
 #include <brood/detail/field_types.hpp>
+#include <brood/detail/iterable_job.hpp>
 #include <brood/options.hpp>
 
 // What a job class says of itself: its wire name, its options, and whether it is a job at all.
@@ -58,9 +59,14 @@ constexpr bool check_job() {
   static_assert(is_class_name(wire_name<Job>()),
                 "brood: the type's name is no class name ([A-Za-z0-9_:], at most 255); give the job a "
                 "`static constexpr std::string_view job_class`");
-  static_assert(
-      requires(Job job, Context & context) { job.perform(context); } || requires(Job job) { job.perform(); },
-      "brood: a job has `void perform(brood::Context&)` or `void perform()`");
+  static_assert(Performs<Job> || has_items<Job>() || has_each<Job>(),
+                "brood: a job has `void perform(brood::Context&)` or `void perform()`; an iterable one has items() and "
+                "each(), see <brood/iteration.hpp>");
+  static_assert(!Performs<Job> || !(has_items<Job>() && has_each<Job>()),
+                "brood: a job has perform(), or else items() and each(), but not all three");
+  static_assert(Performs<Job> || has_items<Job>() == has_each<Job>(),
+                "brood: an iterable job has both items() and each(), see <brood/iteration.hpp>");
+  if constexpr (Iterable<Job>) static_assert(check_iterable<Job>());
   return check_fields<Job>();
 }
 

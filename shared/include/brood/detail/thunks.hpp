@@ -12,6 +12,7 @@
 #include <brood/abi.hpp>
 #include <brood/context.hpp>
 #include <brood/detail/attempt.hpp>
+#include <brood/detail/iterate.hpp>
 #include <brood/detail/job_class.hpp>
 #include <brood/detail/own_middleware.hpp>
 #include <brood/detail/read_arguments.hpp>
@@ -26,7 +27,9 @@ namespace brood::detail {
 template <typename Job>
 void run_job(const abi::Call& call) {
   Job job = read_arguments<Job>(wire_name<Job>(), view_of(call.args));
-  if constexpr (requires(Context & context) { job.perform(context); }) {
+  if constexpr (Iterable<Job>) {
+    IterableRun<Job>(job, call).run();
+  } else if constexpr (requires(Context & context) { job.perform(context); }) {
     Context context(call);
     job.perform(context);
   } else {

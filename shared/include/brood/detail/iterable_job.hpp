@@ -1,0 +1,148 @@
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <optional>
+#include <type_traits>
+
+#include <brood/detail/field_types.hpp>
+#include <brood/iteration.hpp>
+
+// Which job classes are iterable, and the refusal of those that almost are.
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
+
+// A field may have these names as well.
+template <typename Pointer>
+inline constexpr bool is_function_pointer =
+    std::is_member_function_pointer_v<Pointer> || std::is_function_v<std::remove_pointer_t<Pointer>>;
+
+template <typename Job>
+constexpr bool has_items() {
+  if constexpr (requires { &Job::items; }) return is_function_pointer<decltype(&Job::items)>;
+  return false;
+}
+template <typename Job>
+constexpr bool has_each() {
+  if constexpr (requires { &Job::each; }) return is_function_pointer<decltype(&Job::each)>;
+  return false;
+}
+
+template <typename Job>
+concept Performs = requires(Job job, Context& context) {
+  job.perform(context);
+}
+|| requires(Job job) { job.perform(); };
+
+template <typename Job>
+concept Iterable = has_items<Job>() && has_each<Job>() && !Performs<Job>;
+
+template <typename Function>
+struct Returned {
+  using Type = void;
+};
+template <typename Result, typename... Parameters>
+struct Returned<Result (*)(Parameters...)> {
+  using Type = Result;
+};
+template <typename Result, typename... Parameters>
+struct Returned<Result (*)(Parameters...) noexcept> {
+  using Type = Result;
+};
+template <typename Job, typename Result, typename... Parameters>
+struct Returned<Result (Job::*)(Parameters...)> {
+  using Type = Result;
+};
+template <typename Job, typename Result, typename... Parameters>
+struct Returned<Result (Job::*)(Parameters...) noexcept> {
+  using Type = Result;
+};
+template <typename Job, typename Result, typename... Parameters>
+struct Returned<Result (Job::*)(Parameters...) const> {
+  using Type = Result;
+};
+template <typename Job, typename Result, typename... Parameters>
+struct Returned<Result (Job::*)(Parameters...) const noexcept> {
+  using Type = Result;
+};
+
+template <typename Job>
+using ItemsOf = typename Returned<decltype(&Job::items)>::Type;
+
+template <typename Type>
+inline constexpr bool is_items = false;
+template <typename Item, typename Cursor>
+inline constexpr bool is_items<Items<Item, Cursor>> = true;
+
+// As check_field(), for a type that is no field.
+template <typename Type>
+constexpr bool fits_json() {
+  if constexpr (is_a<Type, std::optional> || Sequence<Type>) {
+    return fits_json<typename Type::value_type>();
+  } else if constexpr (is_string_map<Type>) {
+    return fits_json<typename Type::mapped_type>();
+  } else {
+    return Scalar<Type> || NestedStruct<Type>;
+  }
+}
+
+template <typename Type>
+inline constexpr bool is_duration = false;
+template <typename Number, typename Period>
+inline constexpr bool is_duration<std::chrono::duration<Number, Period>> = true;
+
+// Calls a hook as it is declared; false: there is none.
+#define BROOD_HOOK(name)                                                                        \
+  template <typename Job>                                                                       \
+  constexpr bool call_##name(Job& job, Iteration& iteration) {                                  \
+    if constexpr (requires { job.name(iteration); }) {                                          \
+      job.name(iteration);                                                                      \
+      return true;                                                                              \
+    } else if constexpr (requires { job.name(); }) {                                            \
+      job.name();                                                                               \
+      return true;                                                                              \
+    } else {                                                                                    \
+      static_assert(                                                                            \
+          !requires { &Job::name; }, "brood: " #name " takes (brood::Iteration&), or nothing"); \
+      return false;                                                                             \
+    }                                                                                           \
+  }
+BROOD_HOOK(on_start)
+BROOD_HOOK(on_resume)
+BROOD_HOOK(on_stop)
+BROOD_HOOK(on_cancel)
+BROOD_HOOK(on_complete)
+#undef BROOD_HOOK
+
+// Refuses, with a sentence, what an iterable job must not be.
+template <typename Job>
+constexpr bool check_iterable() {
+  static_assert(is_items<ItemsOf<Job>>,
+                "brood: items() of an iterable job returns brood::Items<Item> or brood::Items<Item, Cursor>");
+  if constexpr (is_items<ItemsOf<Job>>) {
+    using Item = typename ItemsOf<Job>::Item;
+    using Cursor = typename ItemsOf<Job>::Cursor;
+    static_assert(
+        requires(Job job, const std::optional<Cursor>& cursor) { job.items(cursor); },
+        "brood: items() of an iterable job takes (std::optional<Cursor> cursor), with the Cursor of its brood::Items");
+    static_assert(fits_json<Cursor>(),
+                  "brood: JSON cannot say what this cursor says; use an integer, std::string or what a field may be");
+    static_assert(
+        requires(Job job, Item && item, Iteration & iteration) { job.each(static_cast<Item&&>(item), iteration); } ||
+            requires(Job job, Item && item) { job.each(static_cast<Item&&>(item)); },
+        "brood: each() of an iterable job takes (const Item&, brood::Iteration&) or (const Item&), with the Item of "
+        "its "
+        "brood::Items");
+  }
+  if constexpr (requires { Job::flush_interval; })
+    static_assert(is_duration<std::remove_cvref_t<decltype(Job::flush_interval)>>,
+                  "brood: flush_interval is a duration, such as `static constexpr auto flush_interval = 1s;`");
+  if constexpr (requires { Job::max_iteration_runtime; })
+    static_assert(is_duration<std::remove_cvref_t<decltype(Job::max_iteration_runtime)>>,
+                  "brood: max_iteration_runtime is a duration, such as `static constexpr auto max_iteration_runtime = "
+                  "10min;`");
+  return true;
+}
+
+}  // namespace brood::detail
+#pragma GCC visibility pop

@@ -1,0 +1,178 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <brood/abi.hpp>
+#include <brood/detail/attempt.hpp>
+#include <brood/detail/iterable_job.hpp>
+#include <brood/detail/job_class.hpp>
+#include <brood/detail/read_arguments.hpp>
+#include <brood/detail/write_arguments.hpp>
+#include <brood/error.hpp>
+#include <brood/iteration.hpp>
+
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
+
+// What the worker does for iterable jobs; nullptr: it is too old for them.
+inline const abi::Iterations* iterations_of(const abi::Call& call) {
+  return abi::has(call, &abi::Call::iterations) ? call.iterations : nullptr;
+}
+
+// One run of an iterable job.
+template <typename Job>
+class IterableRun {
+  using Cursor = typename ItemsOf<Job>::Cursor;
+  using Seconds = std::chrono::duration<double>;
+  using Clock = std::chrono::steady_clock;
+
+ public:
+  IterableRun(Job& job, const abi::Call& call)
+      : job_(job), call_(call), worker_(iterations_of(call)), iteration_(call) {}
+
+  // Returns when the job is done.  Throws Interrupted, and whatever the job throws.
+  void run() {
+    if (worker_ == nullptr)
+      throw JobFailure("LibraryError", "this brood is older than the library and keeps no cursors: " +
+                                           std::string(wire_name<Job>()) + ", which iterates, needs a newer one");
+    load();
+    bool done = false;
+    try {
+      done = perform();
+    } catch (...) {
+      if (cursor_) save(iteration_.total_run_time());
+      throw;
+    }
+    if (done) {
+      worker_->end(call_.host);
+      return;
+    }
+    save(iteration_.total_run_time());
+    throw Interrupted{};
+  }
+
+ private:
+  // False: interrupted.
+  bool perform() {
+    const bool cancelled = iteration_.cancelled_;
+    ItemsOf<Job> items = job_.items(cursor_);
+    if (iteration_.executions_ == 1) {
+      call_on_start(job_, iteration_);
+    } else {
+      call_on_resume(job_, iteration_);
+    }
+    const bool done = cancelled ? end_cancelled() : go_through(items);
+    call_on_stop(job_, iteration_);
+    if (done) call_on_complete(job_, iteration_);
+    return done;
+  }
+
+  bool go_through(ItemsOf<Job>& items) {
+    Clock::time_point saved = iteration_.began_;
+    while (auto step = items()) {
+      cursor_ = step->cursor;
+      const bool leaves = worker_->interrupt(call_.host) != 0 || ran_long_enough();
+      if (leaves || Clock::now() - saved >= flush_interval()) {
+        save(iteration_.earlier_runs_);
+        if (iteration_.cancelled_) return end_cancelled();
+        if (leaves) return false;
+        saved = Clock::now();
+      }
+      try {
+        work_on(static_cast<typename ItemsOf<Job>::Item&&>(step->item));
+      } catch (const Interrupted&) {
+        save(iteration_.earlier_runs_);
+        return iteration_.cancelled_ ? end_cancelled() : false;
+      }
+      ++iteration_.items_done_;
+      if (iteration_.finished_) break;
+    }
+    return true;
+  }
+
+  void work_on(typename ItemsOf<Job>::Item&& item) {
+    using Item = typename ItemsOf<Job>::Item;
+    if constexpr (requires { job_.each(static_cast<Item&&>(item), iteration_); }) {
+      job_.each(static_cast<Item&&>(item), iteration_);
+    } else {
+      job_.each(static_cast<Item&&>(item));
+    }
+  }
+
+  bool end_cancelled() {
+    iteration_.log("cancelled");
+    call_on_cancel(job_, iteration_);
+    return true;
+  }
+
+  // A run does at least one item, or the job would never end.
+  bool ran_long_enough() const {
+    const Seconds longest = max_runtime();
+    return longest.count() > 0 && iteration_.items_done_ > 0 && iteration_.run_time() > longest;
+  }
+  Seconds max_runtime() const {
+    if constexpr (requires { Job::max_iteration_runtime; }) return Job::max_iteration_runtime;
+    return std::chrono::milliseconds(worker_->max_runtime_ms);
+  }
+  static constexpr Seconds flush_interval() {
+    if constexpr (requires { Job::flush_interval; }) return Job::flush_interval;
+    return std::chrono::seconds(5);  // Sidekiq's
+  }
+
+  void load() {
+    abi::IterationState state{};
+    state.size = sizeof state;
+    switch (worker_->load(call_.host, &state)) {
+      case abi::iteration_loaded:
+        break;
+      case abi::iteration_away:
+        throw Interrupted{};
+      default:
+        throw JobFailure("LibraryError",
+                         "the state of this iterable job cannot be read: " + std::string(view_of(state.cursor)));
+    }
+    iteration_.executions_ = state.executions + 1;
+    iteration_.earlier_runs_ = Seconds(state.run_seconds);
+    iteration_.cancelled_ = state.cancelled != 0;
+    cursor_ = read_cursor(view_of(state.cursor));
+  }
+
+  static std::optional<Cursor> read_cursor(std::string_view json) {
+    if (json.empty() || json == "null") return std::nullopt;
+    const auto refuse = [&](const std::string& why) {
+      return ArgumentError(std::string(wire_name<Job>()) + ": the cursor of its last run: " + why);
+    };
+    try {
+      Cursor cursor{};
+      JsonReader reader(json);
+      read_value(reader, cursor);
+      reader.expect_end();
+      return cursor;
+    } catch (const Misfit& misfit) {
+      throw refuse(misfit.path.empty() ? misfit.problem : misfit.path + ": " + misfit.problem);
+    } catch (const BadJson& bad) {
+      throw refuse(bad.what());
+    }
+  }
+
+  void save(Seconds run_time) {
+    std::string json;
+    if (cursor_) write_value(json, *cursor_);
+    const abi::IterationState state{sizeof(abi::IterationState), iteration_.executions_, run_time.count(),
+                                    text_of(json), 0};
+    if (worker_->save(call_.host, &state) != 0) iteration_.cancelled_ = true;
+  }
+
+  Job& job_;
+  const abi::Call& call_;
+  const abi::Iterations* worker_;
+  Iteration iteration_;
+  std::optional<Cursor> cursor_ = {};  // of the item under way
+};
+
+}  // namespace brood::detail
+#pragma GCC visibility pop

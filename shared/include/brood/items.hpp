@@ -1,0 +1,236 @@
+#pragma once
+
+#include <cerrno>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <brood/error.hpp>
+
+// What an iterable job goes through: see <brood/iteration.hpp>.
+#pragma GCC visibility push(hidden)
+namespace brood {
+
+// An item and its cursor.
+template <typename Item, typename Cursor = std::int64_t>
+struct Step {
+  Item item;
+  Cursor cursor;
+};
+template <typename Item, typename Cursor>
+Step(Item, Cursor) -> Step<Item, Cursor>;
+
+namespace detail {
+
+template <typename Type>
+inline constexpr bool is_step = false;
+template <typename Item, typename Cursor>
+inline constexpr bool is_step<Step<Item, Cursor>> = true;
+
+template <typename Type>
+inline constexpr bool is_maybe_step = false;
+template <typename Item, typename Cursor>
+inline constexpr bool is_maybe_step<std::optional<Step<Item, Cursor>>> = true;
+
+// Says the next step at each call, and nullopt at the end.
+template <typename Type>
+concept StepFunction = std::is_invocable_v<Type&> && is_maybe_step<std::invoke_result_t<Type&>>;
+
+template <typename Type>
+concept StepRange =
+    std::ranges::input_range<Type> && is_step<std::remove_cvref_t<std::ranges::range_reference_t<Type>>>;
+
+}  // namespace detail
+
+// The items of a job, one after the other, with their cursors: whatever each_of(), each_line() or batches_of() return,
+// a function object that returns std::optional<brood::Step<...>>, or a range of brood::Step.  An item may be a
+// reference, as in Items<const Row&>, to what outlives the step.
+//
+//   return [rows = database.select_from(cursor)]() mutable -> std::optional<brood::Step<Row>> {
+//     if (!rows.next()) return std::nullopt;
+//     return brood::Step{rows.get(), rows.id()};
+//   };
+template <typename ItemType, typename CursorType = std::int64_t>
+class Items {
+ public:
+  using Item = ItemType;
+  using Cursor = CursorType;
+
+  Items() = default;  // none
+
+  template <typename Function>
+  requires(detail::StepFunction<Function> && !std::same_as<Function, Items>) Items(Function function)
+      : source_(std::make_unique<Called<Function>>(std::move(function))) {}
+
+  template <typename Range>
+  requires(detail::StepRange<Range> && !detail::StepFunction<Range> && !std::is_reference_v<Range>) Items(Range range)
+      : source_(std::make_unique<Walked<Range>>(std::move(range))) {}
+
+  std::optional<Step<Item, Cursor>> operator()() { return source_ == nullptr ? std::nullopt : source_->next(); }
+
+ private:
+  using Next = std::optional<Step<Item, Cursor>>;
+  struct Source {
+    virtual ~Source() = default;
+    virtual Next next() = 0;
+  };
+  template <typename From, bool stays>
+  static constexpr void check_lifetime() {
+    static_assert(!std::is_reference_v<Item> || std::is_reference_v<From> || stays,
+                  "brood: these items are references to what is gone with the step; take them by value");
+  }
+  template <typename Function>
+  struct Called : Source {
+    explicit Called(Function&& taken) : function(std::move(taken)) {}
+    Next next() override {
+      auto step = function();
+      if (!step) return std::nullopt;
+      using Own = std::remove_reference_t<decltype(*step)>;
+      check_lifetime<decltype(Own::item), false>();
+      return Step<Item, Cursor>{static_cast<decltype(Own::item)&&>(step->item), std::move(step->cursor)};
+    }
+    Function function;
+  };
+  template <typename Range>
+  struct Walked : Source {
+    explicit Walked(Range&& taken) : range(std::move(taken)) {}
+    Next next() override {
+      if (!at) {
+        at.emplace(std::ranges::begin(range));
+      } else if (*at != std::ranges::end(range)) {
+        ++*at;
+      }
+      if (*at == std::ranges::end(range)) return std::nullopt;
+      auto&& step = **at;
+      check_lifetime<decltype(step.item), std::is_lvalue_reference_v<std::ranges::range_reference_t<Range>>>();
+      return Step<Item, Cursor>{step.item, step.cursor};
+    }
+    Range range;
+    std::optional<std::ranges::iterator_t<Range>> at = {};
+  };
+
+  std::unique_ptr<Source> source_;
+};
+
+namespace detail {
+
+template <typename Range, typename Cursor>
+class EachOf {
+ public:
+  EachOf(Range&& range, Cursor first) : range_(std::forward<Range>(range)), index_(first) {}
+
+  std::optional<Step<std::ranges::range_reference_t<Range>, Cursor>> operator()() {
+    if (!at_) {  // not before: an iterator does not follow its range when that moves
+      at_.emplace(std::ranges::begin(range_));
+      using Distance = std::ranges::range_difference_t<Range>;
+      std::ranges::advance(*at_, static_cast<Distance>(index_), std::ranges::end(range_));
+    } else if (*at_ != std::ranges::end(range_)) {
+      ++*at_;
+      ++index_;
+    }
+    if (*at_ == std::ranges::end(range_)) return std::nullopt;
+    return Step<std::ranges::range_reference_t<Range>, Cursor>{**at_, index_};
+  }
+
+ private:
+  Range range_;  // of a range that has a name a reference
+  std::optional<std::ranges::iterator_t<Range>> at_ = {};
+  Cursor index_;
+};
+
+class EachLine {
+ public:
+  EachLine(const std::string& path, std::int64_t offset) : path_(path), file_(path, std::ios::binary), offset_(offset) {
+    if (!file_.is_open() || !file_.seekg(static_cast<std::streamoff>(offset))) fail();
+  }
+
+  std::optional<Step<std::string, std::int64_t>> operator()() {
+    Step<std::string, std::int64_t> step{{}, offset_};
+    if (!std::getline(file_, step.item)) {
+      if (file_.bad()) fail();
+      return std::nullopt;
+    }
+    offset_ += static_cast<std::int64_t>(step.item.size()) + (file_.eof() ? 0 : 1);
+    return step;
+  }
+
+ private:
+  [[noreturn]] void fail() const { throw std::system_error(errno, std::generic_category(), path_); }
+
+  std::string path_;
+  std::ifstream file_;
+  std::int64_t offset_;
+};
+
+template <typename MaybeStep>
+struct StepParts;
+template <typename ItemType, typename CursorType>
+struct StepParts<std::optional<Step<ItemType, CursorType>>> {
+  using Item = std::remove_cvref_t<ItemType>;
+  using Cursor = CursorType;
+};
+
+template <typename Function>
+class BatchesOf {
+  using Parts = StepParts<std::invoke_result_t<Function&>>;
+
+ public:
+  using Batch = Step<std::vector<typename Parts::Item>, typename Parts::Cursor>;
+
+  BatchesOf(std::size_t size, Function function) : size_(size), function_(std::move(function)) {}
+
+  std::optional<Batch> operator()() {
+    std::optional<Batch> batch;
+    while (!ended_ && (!batch || batch->item.size() < size_)) {
+      auto step = function_();
+      ended_ = !step;
+      if (ended_) break;
+      if (!batch) batch.emplace(Batch{{}, step->cursor});
+      batch->item.push_back(std::forward<decltype(step->item)>(step->item));
+    }
+    return batch;
+  }
+
+ private:
+  std::size_t size_;
+  Function function_;
+  bool ended_ = false;  // nothing says that it may be asked again then
+};
+
+}  // namespace detail
+
+// Every element of a range; its cursor is its index, as in Sidekiq's array_enumerator.  Of a range with a name the
+// items are references into it; another lives as long as the items.  Where the elements cannot be told by their index,
+// it walks to the first.
+template <std::ranges::input_range Range, std::integral Cursor>
+auto each_of(Range&& range, const std::optional<Cursor>& cursor) {
+  if (cursor && *cursor < 0) throw ArgumentError("a cursor that is an index is not negative");
+  return detail::EachOf<Range, Cursor>(std::forward<Range>(range), cursor.value_or(0));
+}
+
+// Every line of a text file, without its end; its cursor is the offset of its first byte.  Throws std::system_error for
+// a file that cannot be read.
+inline auto each_line(const std::string& path, const std::optional<std::int64_t>& cursor) {
+  return detail::EachLine(path, cursor.value_or(0));
+}
+
+// What another yields, as a std::vector of up to `size` at a time; its cursor is that of the first in it.
+//
+//   return brood::batches_of(100, brood::each_line(file, cursor));
+template <detail::StepFunction Function>
+auto batches_of(std::size_t size, Function items) {
+  return detail::BatchesOf<Function>(size, std::move(items));
+}
+
+}  // namespace brood
+#pragma GCC visibility pop

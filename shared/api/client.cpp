@@ -12,6 +12,7 @@
 #include "shared/api/per_process.hpp"
 #include "shared/api/prepared_push.hpp"
 #include "shared/api/sender.hpp"
+#include "shared/store/iteration.hpp"
 
 namespace brood {
 namespace {
@@ -127,6 +128,19 @@ std::size_t Client::drain(std::chrono::milliseconds longest) {
     if (done || steady_now() + between_attempts >= deadline) return buffered();
     std::this_thread::sleep_for(between_attempts);
   }
+}
+
+std::chrono::system_clock::time_point Client::cancel_iteration(std::string_view jid) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(wall_now().time_since_epoch()).count();
+  return state_->sender.use([&](Sender& sender) {
+    ClientConnection& redis = sender.redis();
+    try {
+      const std::int64_t when = read_cancelled(redis.pipeline(brood::cancel_iteration(jid, now)));
+      return std::chrono::system_clock::time_point(std::chrono::seconds(when));
+    } catch (const UnexpectedReply& reply) {
+      throw RedisError("Redis at " + redis.name() + ": " + reply.what());
+    }
+  });
 }
 
 }  // namespace brood

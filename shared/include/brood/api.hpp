@@ -184,6 +184,14 @@ struct BROOD_API Work {
   Time run_at{};
 };
 
+// How far an iterable job has come (section 5.8): what is told of it at its flushes, every 5 s or so.
+struct BROOD_API IterationRecord {
+  std::int64_t executions = 0;            // runs that were begun
+  std::string cursor;                     // JSON text; empty: none yet
+  double run_seconds = 0;                 // of the runs that have ended
+  std::optional<Time> cancelled_at = {};  // somebody has cancelled it
+};
+
 struct BROOD_API QueueSummary {
   std::string name;
   std::size_t size = 0;
@@ -254,6 +262,8 @@ class BROOD_API Api {
   bool stop(std::string_view identity);
   bool dump(std::string_view identity);  // stacks of what runs, into its log
   std::vector<Work> work();              // the longest-running first
+
+  std::optional<IterationRecord> iteration(std::string_view jid);  // nullopt: nothing is known of such a job
 
   Stats stats();
   void reset_stats();

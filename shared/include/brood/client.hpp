@@ -139,6 +139,11 @@ class BROOD_API Client {
   // those that Redis has refused for good, such as a queue whose key is no list: they stay, and hold up no others.
   std::size_t drain(std::chrono::milliseconds longest = std::chrono::seconds(5));
 
+  // Ends an iterable job for good (<brood/iteration.hpp>; section 5.8), of brood or of a Ruby Sidekiq: at its next
+  // flush when it runs, some 5 s later, else when it begins.  Returns when it was first cancelled, on the clock of the
+  // wall. Nobody says whether there is such a job; for 30 days the next of this jid would be cancelled.
+  std::chrono::system_clock::time_point cancel_iteration(std::string_view jid);
+
   // This client's own chain: made of the default one, later changes of which it does not see.  Pushes of several
   // threads run in it at once, so change it before.
   ClientMiddleware& middleware();

@@ -76,6 +76,13 @@ set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CUR
 brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 300)
 add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
 
+# Long jobs that keep their place.
+brood_add_job_library(iterating_jobs ${CMAKE_CURRENT_LIST_DIR}/iterating_jobs.cpp)
+set_target_properties(iterating_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_api TIMEOUT 300)
+add_dependencies(lifecycle_iteration_test brood iterating_jobs)
+set_tests_properties(lifecycle_iteration PROPERTIES PROCESSORS 2)
+
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
 brood_add_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)
 set_target_properties(menagerie_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)

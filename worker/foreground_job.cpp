@@ -138,7 +138,12 @@ class Attempt {
   const JobHost host_{.stopping = [this] { return stop_came != 0 || out_of_time(); },
                       .time_left = [this] { return time_left(); },
                       .set_time_left = [this](milliseconds left) { set_time_left(left); },
-                      .capsule = capsule};
+                      .capsule = capsule,
+                      // It begins with the first item, and leaves no state: there is no Redis.
+                      .iterations = IterationHost{.interrupt = [this] { return stop_came != 0 || out_of_time(); },
+                                                  .load = [] { return IterationState{}; },
+                                                  .save = [](const IterationState&) { return false; },
+                                                  .end = [] {}}};
 };
 
 // As a worker judges what ended by itself: see Performer.

@@ -11,6 +11,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/storm.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -62,21 +63,20 @@ void order(const BroodProcess& brood, const std::vector<std::string>& words) {
 
 BOOST_AUTO_TEST_CASE(restarts_and_upgrades_under_load_keep_a_serial_queue_in_order_one_job_at_a_time) {
   RedisServer redis;
-  const TemporaryDirectory directory;
-  const Ledger ledger(directory / "ledger");
-  constexpr int jobs = 6'000;
+  Load load{redis, "serial", 3};
   const BroodProcess brood(redis, serial);
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  enqueue_ledger_jobs(redis, ledger.path(), jobs, 3, "serial");
   for (int round = 0; round < 5; ++round) {
+    load.keep_up();
     order(brood, {"restart"});
+    load.keep_up();
     order(brood, {round % 2 == 0 ? "upgrade" : "restart"});
   }
-  BOOST_TEST(redis.size_of("queue:serial") > 0U);  // or the restarts met no job
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs); }, 60s), brood.log_tail());
+  const auto all_done = [&] { return load.ledger.has_done(static_cast<std::size_t>(load.jobs)); };
+  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
 
-  BOOST_TEST(overlap(ledger) == "");
-  BOOST_TEST(order_of_ends(ledger) == numbers(jobs), boost::test_tools::per_element());
+  BOOST_TEST(overlap(load.ledger) == "");
+  BOOST_TEST(order_of_ends(load.ledger) == numbers(load.jobs), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_serial_capsule_waits_for_the_job_of_its_old_worker_and_goes_on_the_moment_that_it_ends) {

@@ -21,14 +21,15 @@ int storm_factor() {
 void Load::push(int count) {
   std::vector<std::string> payloads;
   for (int i = 0; i < count; ++i, ++jobs)
-    payloads.push_back(
-        payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(jobs) + "\",1]", jobs + 1));
-  enqueue(redis, payloads);
+    payloads.push_back(payload_text(
+        "Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(jobs) + "\"," + std::to_string(milliseconds) + "]",
+        jobs + 1));
+  enqueue(redis, payloads, queue);
 }
 
 void Load::keep_up() {
   constexpr int at_a_time = 2'000;
-  if (redis.size_of("queue:default") < at_a_time / 2) push(at_a_time);
+  if (redis.size_of("queue:" + queue) < at_a_time / 2) push(at_a_time);
 }
 
 bool drained(RedisServer& redis) {

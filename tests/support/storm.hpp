@@ -15,10 +15,11 @@ namespace brood {
 // How many times as long as usual the storms are to be: BROOD_STORM in the environment, else 1.
 int storm_factor();
 
-// What workers are to have while things happen to them: Ledger jobs of a millisecond, without end as long as somebody
-// asks.
+// What workers are to have while things happen to them: Ledger jobs, without end as long as somebody asks.
 struct Load {
   RedisServer& redis;
+  const std::string queue = "default";
+  const int milliseconds = 1;  // that each takes
   const TemporaryDirectory directory{};
   const Ledger ledger{directory / "ledger"};
   int jobs = 0;  // pushed so far; their ids are 0 .. jobs-1

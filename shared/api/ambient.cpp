@@ -41,7 +41,8 @@ class NoAttributes : public std::invalid_argument {
 std::string name_of(std::string_view key) {
   if (key.starts_with('"')) return detail::unquoted(key);
   if (!key.starts_with('{')) throw NoAttributes();
-  const std::string* value = detail::Members(key).find("value");
+  const detail::Members members(key);
+  const std::string* const value = members.find("value");
   if (value == nullptr || !value->starts_with('"')) throw NoAttributes();
   return detail::unquoted(*value);
 }

@@ -65,7 +65,10 @@ struct UntilFile {
 };
 
 struct CrashNow {
-  void perform() { *static_cast<volatile int*>(nullptr) = 1; }
+  void perform() {
+    int* volatile nowhere = reinterpret_cast<int*>(0x10);
+    *nowhere = 1;
+  }
 };
 
 struct FailNow {

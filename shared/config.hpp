@@ -59,7 +59,7 @@ struct Config {
   std::chrono::milliseconds poll_interval{5'000};  // Sidekiq's average_scheduled_poll_interval
   int max_retries = 25;
   int max_unavailable = 1;
-  bool metrics = true;  // Sidekiq's execution metrics are told
+  bool metrics = true;                                 // Sidekiq's execution metrics are told
   std::chrono::milliseconds max_iteration_runtime{0};  // of one run of an iterable job; 0: no limit
   std::vector<std::string> labels;
   std::int64_t dead_max_jobs = 10'000;

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "shared/store/bury_due.hpp"
 #include "shared/job/prepared_job.hpp"
+#include "shared/store/bury_due.hpp"
 
 namespace brood {
 

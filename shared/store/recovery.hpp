@@ -77,8 +77,8 @@ struct LastSettle {
 };
 std::optional<LastSettle> parse_last_settle(std::string_view field_value);
 
-// Gives the jobs of one in-flight list back to the head of its queue, unless a field names it.  Returns how many; throws
-// as above.
+// Gives the jobs of one in-flight list back to the head of its queue, unless a field names it.  Returns how many;
+// throws as above.
 int give_back_list_without_field(Channel& redis, const std::string& key);
 
 // Finds in-flight lists without a field by one SCAN and gives their jobs back to the heads of their queues.

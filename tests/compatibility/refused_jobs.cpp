@@ -170,7 +170,9 @@ struct Wrong {
 };
 #elif defined(REFUSED_event_handler)
 using Wrong = Fine;
-void brood_setup(brood::Setup& setup) { setup.on(brood::Event::startup, [](int) {}); }
+void brood_setup(brood::Setup& setup) {
+  setup.on(brood::Event::startup, [](int) {});
+}
 #elif defined(BY_ITERATION)
 struct Wrong {
   std::vector<int> each_number;

@@ -23,6 +23,8 @@
 extern "C" {
 int setupterm(const char* term, int descriptor, int* error);
 char* tigetstr(const char* capability);
+struct term* set_curterm(struct term* terminal);
+int del_curterm(struct term* terminal);
 }
 
 namespace brood::watch {
@@ -55,6 +57,7 @@ SCREEN* open_terminal() {
   if (place_cursor == nullptr || place_cursor == reinterpret_cast<char*>(-1))
     throw UsageError(
         fmt::format("--watch needs a terminal that can place its cursor, and \"{}\" cannot", log::printable(name)));
+  del_curterm(set_curterm(nullptr));  // newterm() sets up one of its own
   SCREEN* const screen = newterm(nullptr, stdout, stdin);
   if (!screen) throw UsageError(fmt::format("--watch cannot use the terminal \"{}\"", log::printable(name)));
   return screen;

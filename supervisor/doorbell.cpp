@@ -308,14 +308,9 @@ void Doorbell::State::drop_unneeded(SteadyTime now) {
 // ---- Looks
 
 void Doorbell::State::look_at(const std::vector<std::string>& wanted) {
-  std::vector<std::vector<std::string>> asked;
+  const std::vector<std::vector<std::string>> asked = slices_to_size(wanted);
   std::vector<ScriptCall> calls;
-  for (std::size_t i = 0; i < wanted.size(); i += max_queues_sized) {
-    const std::size_t end = std::min(wanted.size(), i + max_queues_sized);
-    asked.emplace_back(wanted.begin() + static_cast<std::ptrdiff_t>(i),
-                       wanted.begin() + static_cast<std::ptrdiff_t>(end));
-    calls.push_back(queue_sizes(asked.back()));
-  }
+  for (const std::vector<std::string>& queues : asked) calls.push_back(queue_sizes(queues));
   looking = true;
   const SteadyTime begun = steady_now();
   send_scripts(redis, std::move(calls), deadline,

@@ -17,8 +17,8 @@
 #include "worker/core_file.hpp"
 #include "worker/crash_report.hpp"
 #include "worker/failed_job.hpp"
+#include "worker/hooks.hpp"
 #include "worker/job_registry.hpp"
-#include "worker/perform.hpp"
 #include "worker/signal_shield.hpp"
 #include "worker/symboliser.hpp"
 

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "shared/log.hpp"
+#include "worker/hooks.hpp"
 #include "worker/perform.hpp"
 
 namespace brood {

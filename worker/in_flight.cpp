@@ -110,13 +110,10 @@ const InFlight::Batch& InFlight::settle_and_fetch(const std::vector<Outcome>& ou
 
 std::vector<std::string> InFlight::which_hold_jobs(std::vector<std::string> queues) {
   if (queues.size() <= few_queues) return queues;
-  std::vector<std::vector<std::string>> asked;
+  const std::vector<std::vector<std::string>> asked = slices_to_size(queues);
   std::vector<Command> commands;
-  for (std::size_t i = 0; i < queues.size(); i += max_queues_sized) {
-    const std::size_t end = std::min(queues.size(), i + max_queues_sized);
-    asked.emplace_back(queues.begin() + static_cast<std::ptrdiff_t>(i),
-                       queues.begin() + static_cast<std::ptrdiff_t>(end));
-    const ScriptCall call = queue_sizes(asked.back());
+  for (const std::vector<std::string>& slice : asked) {
+    const ScriptCall call = queue_sizes(slice);
     commands.push_back(sizes_are_known_ ? call.evalsha() : call.eval());
   }
   try {

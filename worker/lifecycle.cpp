@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "shared/check.hpp"
-#include "shared/job/json.hpp"
 #include "shared/log.hpp"
+#include "worker/library_text.hpp"
 
 namespace brood {
 namespace {
@@ -17,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_beats = 10s;  // Sidekiq's
-constexpr std::size_t longest_text = 10'000;
 
 // Kills this process unless it is destroyed in time: handlers may block, or ignore, everything else.
 class LastMoment {
@@ -39,11 +38,6 @@ class LastMoment {
  private:
   timer_t timer_{};
 };
-
-std::string read_text(const abi::Text& text) {
-  if (text.data == nullptr) return "";
-  return utf8_prefix(std::string_view(text.data, text.size), longest_text);
-}
 
 void write_log(void* host, std::uint32_t level, abi::Text message) {
   const auto known = static_cast<log::Level>(std::min<std::uint32_t>(level, abi::log_error));

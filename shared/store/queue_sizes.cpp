@@ -10,6 +10,15 @@ namespace scripts {
 extern const Script queue_sizes;
 }
 
+std::vector<std::vector<std::string>> slices_to_size(const std::vector<std::string>& queues) {
+  std::vector<std::vector<std::string>> slices;
+  for (std::size_t i = 0; i < queues.size(); i += max_queues_sized) {
+    const auto first = queues.begin() + static_cast<std::ptrdiff_t>(i);
+    slices.emplace_back(first, first + static_cast<std::ptrdiff_t>(std::min(max_queues_sized, queues.size() - i)));
+  }
+  return slices;
+}
+
 ScriptCall queue_sizes(const std::vector<std::string>& queues) {
   ScriptCall call{&scripts::queue_sizes, {}, {}};
   const std::size_t count = std::min(queues.size(), max_queues_sized);

@@ -11,6 +11,9 @@ namespace brood {
 
 inline constexpr std::size_t max_queues_sized = 200;  // by one script, so that it does not hold up Redis
 
+// `queues` in their order, as many at a time as one script may be asked for.
+std::vector<std::vector<std::string>> slices_to_size(const std::vector<std::string>& queues);
+
 // Which of up to max_queues_sized queues hold jobs.
 ScriptCall queue_sizes(const std::vector<std::string>& queues);
 

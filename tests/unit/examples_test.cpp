@@ -7,6 +7,7 @@
 
 #include "tests/support/ledger.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "worker/hooks.hpp"
 #include "worker/perform.hpp"
 
 using namespace brood;

@@ -10,6 +10,7 @@
 
 #include "tests/support/temporary_directory.hpp"
 #include "worker/failed_job.hpp"
+#include "worker/hooks.hpp"
 #include "worker/perform.hpp"
 
 using namespace brood;

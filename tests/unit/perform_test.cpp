@@ -1,5 +1,6 @@
 #define BOOST_TEST_MODULE perform
 #include "worker/perform.hpp"
+#include "worker/hooks.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>

@@ -1,7 +1,6 @@
 #define BOOST_TEST_MODULE watch_layout
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <clocale>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "supervisor/cli/watch/layout.hpp"
 #include "supervisor/cli/watch/panes.hpp"
 #include "supervisor/cli/watch/spans.hpp"
+#include "tests/unit/watched_workers.hpp"
 
 using namespace brood;
 using namespace brood::watch;
@@ -17,24 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Utf8 {
-  Utf8() { BOOST_REQUIRE(std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr); }
-};
-BOOST_TEST_GLOBAL_FIXTURE(Utf8);
-
 constexpr const char* long_jid = "0123456789abcdef01234567";
-
-WorkerStatus worker(int slot, const std::string& state, const std::string& job_class = "",
-                    const std::string& jid = "") {
-  WorkerStatus worker;
-  worker.identity = "vm:1:ab";
-  worker.slot = slot;
-  worker.pid = 1000 + slot;
-  worker.state = state;
-  worker.job_class = job_class;
-  worker.jid = jid;
-  return worker;
-}
 
 // A view on a machine with `workers` busy workers, driven as the program drives it.
 struct Watched {

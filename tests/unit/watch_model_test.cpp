@@ -3,7 +3,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
-#include <clocale>
 #include <limits>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "supervisor/cli/watch/rate.hpp"
 #include "supervisor/cli/watch/text.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/unit/watched_workers.hpp"
 
 using namespace brood;
 using namespace brood::watch;
@@ -23,26 +23,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Utf8 {
-  Utf8() { BOOST_REQUIRE(std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr); }
-};
-BOOST_TEST_GLOBAL_FIXTURE(Utf8);
-
 constexpr Glyphs full{}, ascii{.utf8 = false, .blocks = false};
 
 SteadyTime at(std::chrono::milliseconds since_start) { return SteadyTime(1h + since_start); }
-
-WorkerStatus worker(int slot, const std::string& state, const std::string& job_class = "",
-                    const std::string& jid = "") {
-  WorkerStatus worker;
-  worker.identity = "vm:1:ab";
-  worker.slot = slot;
-  worker.pid = 1000 + slot;
-  worker.state = state;
-  worker.job_class = job_class;
-  worker.jid = jid;
-  return worker;
-}
 
 MachineLook machine(std::chrono::milliseconds when, std::uint64_t processed, std::uint64_t failed = 0) {
   MachineLook look;

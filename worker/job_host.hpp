@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "shared/store/iteration.hpp"
+
+namespace brood {
+
+// More is as good as for ever, and does not overflow a clock.
+inline constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(24 * 365);
+
+// What an iterable job may ask of its worker.
+struct IterationHost {
+  std::chrono::milliseconds max_runtime{0};  // 0: no limit
+  std::function<bool()> interrupt = {};      // it is to let another worker go on
+  // nullopt: the worker leaves before Redis has answered.  Throws UnexpectedReply.
+  std::function<std::optional<IterationState>()> load = {};
+  std::function<bool(const IterationState&)> save = {};  // true: somebody has cancelled the job
+  std::function<void()> end = {};                        // the job is done
+};
+
+// What a running job may ask of its worker.
+struct JobHost {
+  std::function<bool()> stopping = {};
+  std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
+  std::function<void(std::chrono::milliseconds)> set_time_left = {};
+  std::string capsule = {};
+  std::optional<IterationHost> iterations = {};  // nullopt: it keeps no states
+};
+
+}  // namespace brood

@@ -11,7 +11,6 @@
 #include <csignal>
 
 #include "shared/check.hpp"
-#include "shared/job/json.hpp"
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/stopped_children.hpp"
@@ -23,7 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto time_for_strays = 1s;  // to die, when we stop
-constexpr auto one_wish = 100ms;
 constexpr auto status_interval = 1s;
 constexpr auto sweep_interval = 1h;
 constexpr int most_reaped_a_turn = 256;
@@ -46,25 +44,6 @@ ExitStatus exit_status(const siginfo_t& info) {
   return {info.si_code == CLD_EXITED, info.si_status, info.si_code == CLD_DUMPED};
 }
 
-std::shared_ptr<const Generation> first_generation(std::shared_ptr<const Config> config, const BodiesFor& bodies) {
-  return std::make_shared<Generation>(Generation{1, config, bodies(config)});
-}
-
-// What the workers go by that were left; what is not told of their configuration is as in the present one.
-std::optional<WorkerPool::Estate> estate_of(const std::optional<Handover>& handover, const Config& present,
-                                            const BodiesFor& bodies) {
-  if (!handover) return std::nullopt;
-  WorkerPool::Estate estate{*handover, {}};
-  for (const Handover::Generation& known : handover->generations) {
-    Config config = present;
-    config.capsules = known.capsules;
-    config.worker = known.worker;
-    const auto shared = std::make_shared<const Config>(std::move(config));
-    estate.generations[known.number] = std::make_shared<Generation>(Generation{known.number, shared, bodies(shared)});
-  }
-  return estate;
-}
-
 }  // namespace
 
 Supervisor::Supervisor(Setup setup)
@@ -73,13 +52,18 @@ Supervisor::Supervisor(Setup setup)
       bodies_(setup.bodies(config_)),
       follow_(std::move(setup.follow)),
       started_at_(setup.handover ? setup.handover->started_at : wall_now()),
-      signal_source_(loop_, [this](const signalfd_siginfo& signal) { signals_.push_back(signal); }),
-      pool_(loop_, {.generation = first_generation(config_, setup.bodies),
-                    .estate = estate_of(setup.handover, *config_, setup.bodies),
+      signals_(loop_, {.is_ours = [this](pid_t pid) { return belongs_to_us(pid); },
+                       .order = [this](Order wish) { order(wish); },
+                       .restart = [this] { restart_workers(); },
+                       .upgrade = [this] { upgrade(); },
+                       .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); },
+                       .child_changed = [this] { note_stopped_children(); }}),  // reap_children asks who has ended
+      pool_(loop_, {.generation = std::make_shared<Generation>(Generation{1, config_, bodies_}),
+                    .estate = WorkerPool::Estate::of(setup.handover, *config_, setup.bodies),
                     .identity = identity_.name,
                     .runtime_directory = setup.runtime_directory,
                     .instance = setup.instance,
-                    .all_ready = [this] { look_whether_all_is_ready(); },
+                    .all_ready = [this] { readiness_.look(); },
                     .batching = [this] { batch_watch_.look_for_a_while(); },
                     .left_wait = [this] { doorbell_.look(); },
                     .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
@@ -92,6 +76,7 @@ Supervisor::Supervisor(Setup setup)
       inheritance_(recovery_, setup.runtime_directory),
       redis_(loop_, std::move(setup.redis), std::move(setup.embedded_redis),
              {.usable = [this] { redis_is_usable(); }, .unusable = [this](const std::string&) { fail(EX_CONFIG); }}),
+      readiness_(pool_, redis_, service_, setup.handover && pool_.was_ready()),
       unblocking_(loop_, redis_.connection()),
       doorbell_(loop_, redis_.connection(),
                 {.capsules = config_->capsules,
@@ -147,7 +132,7 @@ Supervisor::Supervisor(Setup setup)
                 .adopted = [this](const Generation& generation) { adopt(generation); },
                 .ended =
                     [this] {
-                      if (said_ready_) service_.ready();
+                      if (readiness_.said()) service_.ready();
                       report_status();
                     }}),
       upgrade_(loop_, setup.successor,
@@ -170,15 +155,7 @@ Supervisor::Supervisor(Setup setup)
   if (setup.handover) {
     listener.reset(setup.handover->control_listener);
     if (listener) fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
-    const bool same_memory = pool_.adopted_scoreboard();
-    for (const auto& [slot, counts] : setup.handover->counted) {
-      if (same_memory) heartbeat_.statistics().start_from(slot, counts, steady_now());
-    }
-    heartbeat_.statistics().add_unflushed(setup.handover->uncounted);
-    heartbeat_.metrics().resume(setup.handover->classes, same_memory, steady_now());
-    took_over_ = true;
-    said_ready_ = pool_.was_ready();
-    if (setup.handover->quiet) order(Order::quiet);
+    take_over(*setup.handover);
   }
   try {
     control_socket_ = std::make_unique<ControlSocket>(
@@ -205,11 +182,7 @@ int Supervisor::run() {
   while (!farewell_.done()) {
     keep_time();
     loop_.run_once();
-    while (!signals_.empty()) {
-      const signalfd_siginfo signal = signals_.front();
-      signals_.pop_front();
-      heed(signal);
-    }
+    signals_.heed();
     reap_children();
     strays_.look(steady_now());
     kill_overdue_children();
@@ -228,52 +201,6 @@ int Supervisor::run() {
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
   verbs_.stopped();
   return exit_code_;
-}
-
-void Supervisor::heed(const signalfd_siginfo& signal) {
-  const auto sender = static_cast<pid_t>(signal.ssi_pid);
-  if (signal.ssi_signo == SIGCHLD) {  // reap_children asks who has ended
-    for (const pid_t stopped : newly_stopped_children()) pool_.note_stopped(stopped);
-    return;
-  }
-  const std::string name = signal_name(static_cast<int>(signal.ssi_signo));
-  if (belongs_to_us(sender)) {
-    log::warn("signal_from_own_child_ignored", {{"signal", name}, {"pid", sender}});
-    return;
-  }
-  log::info("signal", {{"signal", name}, {"from_pid", sender}});
-  switch (signal.ssi_signo) {
-    case SIGTERM:
-    case SIGINT:
-      if (!repeats_the_stop(sender)) order(Order::stop);
-      break;
-    case SIGTSTP:
-      order(Order::quiet);
-      break;
-    case SIGHUP:
-    case SIGUSR1:
-      restart_workers();
-      break;
-    case SIGUSR2:
-      upgrade();
-      break;
-    case SIGTTIN:
-      stack_log_.write(pool_.ask_for_stacks());
-      break;
-    default:
-      log::warn("signal_has_no_meaning_here", {{"signal", name}});
-      break;
-  }
-}
-
-// timeout(1) and some container runtimes send one TERM to the process and at once the same to its group: that is one
-// wish, while an operator's second TERM kills.
-bool Supervisor::repeats_the_stop(pid_t sender) {
-  const SteadyTime now = steady_now();
-  const bool repeated = sender == stop_sender_ && now - stop_came_ < one_wish;
-  stop_sender_ = sender;
-  stop_came_ = now;
-  return repeated;
 }
 
 void Supervisor::order(Order order) {
@@ -316,32 +243,6 @@ void Supervisor::upgrade() {
   log::warn("upgrade_refused", {{"reason", fmt::format("the supervisor is {}", name_of(phase_))}});
 }
 
-Handover Supervisor::hand_over() {
-  Handover handover;
-  handover.version = version;
-  handover.identity = identity_;
-  handover.redis = redis_.address();
-  handover.started_at = started_at_;
-  handover.quiet = phase_ == Phase::quiet;
-  handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
-  for (const auto& [slot, counts] : heartbeat_.statistics().observed()) handover.counted.push_back({slot, counts});
-  handover.uncounted = heartbeat_.statistics().unflushed();
-  handover.classes = heartbeat_.metrics().known();
-  pool_.hand_over(handover);
-  return handover;
-}
-
-// What the next program could not go on with.
-std::string Supervisor::half_done() {
-  if (restart_.under_way()) return "a restart is under way";
-  if (!recovery_.is_idle())
-    return redis_.connected() ? "jobs of workers that died are being recovered"
-                              : "jobs of workers that died are to be recovered, and Redis is away";
-  if (pool_.endings().under_way()) return "a job is being ended";
-  if (heartbeat_.beating()) return "a heartbeat is under way";
-  return "";
-}
-
 void Supervisor::adopt(const Generation& generation) {
   config_ = generation.config;
   bodies_ = generation.bodies;
@@ -352,12 +253,8 @@ void Supervisor::adopt(const Generation& generation) {
   heartbeat_.beat();
 }
 
-// Somebody else's Redis may come when it likes; our own is part of what is to be ready.
-void Supervisor::look_whether_all_is_ready() {
-  if (said_ready_ || !pool_.was_ready() || (redis_.is_embedded() && !redis_.was_usable())) return;
-  said_ready_ = true;
-  service_.ready();
-  log::info("ready", {{"workers", pool_.size()}});
+void Supervisor::note_stopped_children() {
+  for (const pid_t stopped : newly_stopped_children()) pool_.note_stopped(stopped);
 }
 
 void Supervisor::reap_children() {
@@ -395,12 +292,9 @@ void Supervisor::note_end(WorkerPool::Reaped reaped) {
   recovery_.add(std::move(*reaped.casualty));
 }
 
-// Before the first worker is ever ready, every place failing means that none ever will be: a library or a configuration
-// that an operator must mend.
+// That is a library or a configuration that an operator must mend.
 void Supervisor::note_failed_start(int place) {
-  if (pool_.was_ready() || phase_ != Phase::running || pool_.ready() > 0 || restart_.under_way()) return;
-  failed_starts_.insert(place);
-  if (static_cast<int>(failed_starts_.size()) < pool_.size()) return;
+  if (phase_ != Phase::running || restart_.under_way() || !readiness_.is_hopeless_after_failed_start(place)) return;
   log::error("no_worker_became_ready",
              {{"hint", "the lines above say why; `brood run --check` tries the libraries alone"}});
   fail(EX_CONFIG);
@@ -482,7 +376,7 @@ void Supervisor::redis_is_usable() {
   }
   pruning_.start();
   orphan_watch_.look();
-  look_whether_all_is_ready();
+  readiness_.look();
 }
 
 void Supervisor::report_status() {

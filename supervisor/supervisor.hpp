@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,10 +21,12 @@
 #include "supervisor/handover.hpp"
 #include "supervisor/heartbeat.hpp"
 #include "supervisor/inheritance.hpp"
+#include "supervisor/operator_signals.hpp"
 #include "supervisor/orphan_watch.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/process_pruning.hpp"
 #include "supervisor/queue_watch.hpp"
+#include "supervisor/readiness.hpp"
 #include "supervisor/recovery.hpp"
 #include "supervisor/redis_link.hpp"
 #include "supervisor/rolling_restart.hpp"
@@ -67,10 +68,8 @@ class Supervisor {
 
  private:
   // What came.
-  void heed(const signalfd_siginfo& signal);
-  bool repeats_the_stop(pid_t sender);
   void redis_is_usable();
-
+  void note_stopped_children();
   void restart_workers();
   void upgrade();
   void adopt(const Generation& generation);
@@ -83,7 +82,6 @@ class Supervisor {
   void keep_time();
 
   void order(Order order);
-  void look_whether_all_is_ready();
   void note_end(WorkerPool::Reaped reaped);
   void note_failed_start(int place);
   void note_capsules();
@@ -91,6 +89,7 @@ class Supervisor {
   void fail(int exit_code);
 
   Handover hand_over();
+  void take_over(const Handover& handover);
   std::string half_done();
 
   std::set<std::string> living_fields() const;
@@ -105,14 +104,14 @@ class Supervisor {
   const WallTime started_at_;
 
   EventLoop loop_;
-  std::deque<signalfd_siginfo> signals_;
-  SignalSource signal_source_;
+  OperatorSignals signals_;
   WorkerPool pool_;
   StackLog stack_log_;
   ServiceNotify service_;
   Recovery recovery_;
   Inheritance inheritance_;
   RedisLink redis_;
+  Readiness readiness_;
   Unblocking unblocking_;
   Doorbell doorbell_;
   QueueWatch queue_watch_;
@@ -130,14 +129,10 @@ class Supervisor {
 
   Phase phase_ = Phase::running;
   int exit_code_ = 0;
-  bool said_ready_ = false;
   bool took_over_ = false;  // from another program in this process
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
-  pid_t stop_sender_ = 0;  // of the last TERM or INT
-  SteadyTime stop_came_{};
   bool more_to_reap_ = false;
-  std::set<int> failed_starts_;  // places whose occupants ended before any worker was ever ready
-  Timer alarm_;                  // the next moment at which something is due
+  Timer alarm_;  // the next moment at which something is due
 };
 
 }  // namespace brood

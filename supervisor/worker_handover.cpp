@@ -22,6 +22,20 @@ UniqueFd taken_over(int descriptor) {
 
 }  // namespace
 
+std::optional<WorkerPool::Estate> WorkerPool::Estate::of(const std::optional<Handover>& left, const Config& present,
+                                                         const BodiesFor& bodies) {
+  if (!left) return std::nullopt;
+  Estate estate{*left, {}};
+  for (const Handover::Generation& known : left->generations) {
+    Config config = present;
+    config.capsules = known.capsules;
+    config.worker = known.worker;
+    const auto shared = std::make_shared<const Config>(std::move(config));
+    estate.generations[known.number] = std::make_shared<Generation>(Generation{known.number, shared, bodies(shared)});
+  }
+  return estate;
+}
+
 void WorkerPool::hand_over(Handover& handover) const {
   handover.last_incarnation = table_.last_incarnation();
   handover.used_slots = table_.used_slots();

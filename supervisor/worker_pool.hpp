@@ -41,6 +41,10 @@ class WorkerPool {
   struct Estate {
     Handover handover;
     std::map<std::uint32_t, std::shared_ptr<const Generation>> generations;
+
+    // What is not told of their configuration is as in the `present` one.  Nothing left, no estate.
+    static std::optional<Estate> of(const std::optional<Handover>& left, const Config& present,
+                                    const BodiesFor& bodies);
   };
   struct Setup {
     std::shared_ptr<const Generation> generation;  // without an estate, or where that cannot be read

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <deque>
+#include <functional>
+
+#include "shared/clock.hpp"
+#include "supervisor/event_loop.hpp"
+#include "supervisor/phase.hpp"
+
+namespace brood {
+
+// What operators and service managers wish for by signals.
+class OperatorSignals {
+ public:
+  struct Hooks {
+    std::function<bool(pid_t)> is_ours;  // a child, whose signals a job may have sent: they are not heeded
+    std::function<void(Order)> order;
+    std::function<void()> restart, upgrade, log_stacks;
+    std::function<void()> child_changed;  // SIGCHLD; one may stand for several
+  };
+  OperatorSignals(EventLoop& loop, Hooks hooks);
+
+  // Those that have come.
+  void heed();
+
+ private:
+  void heed(const signalfd_siginfo& signal);
+  bool repeats_the_stop(pid_t sender);
+
+  Hooks hooks_;
+  std::deque<signalfd_siginfo> waiting_;
+  pid_t stop_sender_ = 0;  // of the last TERM or INT
+  SteadyTime stop_came_{};
+  SignalSource source_;
+};
+
+}  // namespace brood

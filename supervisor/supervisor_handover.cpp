@@ -1,0 +1,45 @@
+// How a supervisor passes from one program to the next in the same process; see supervisor.hpp.
+
+#include "supervisor/supervisor.hpp"
+#include "supervisor/version.hpp"
+
+namespace brood {
+
+Handover Supervisor::hand_over() {
+  Handover handover;
+  handover.version = version;
+  handover.identity = identity_;
+  handover.redis = redis_.address();
+  handover.started_at = started_at_;
+  handover.quiet = phase_ == Phase::quiet;
+  handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
+  for (const auto& [slot, counts] : heartbeat_.statistics().observed()) handover.counted.push_back({slot, counts});
+  handover.uncounted = heartbeat_.statistics().unflushed();
+  handover.classes = heartbeat_.metrics().known();
+  pool_.hand_over(handover);
+  return handover;
+}
+
+void Supervisor::take_over(const Handover& handover) {
+  const bool same_memory = pool_.adopted_scoreboard();
+  for (const auto& [slot, counts] : handover.counted) {
+    if (same_memory) heartbeat_.statistics().start_from(slot, counts, steady_now());
+  }
+  heartbeat_.statistics().add_unflushed(handover.uncounted);
+  heartbeat_.metrics().resume(handover.classes, same_memory, steady_now());
+  took_over_ = true;
+  if (handover.quiet) order(Order::quiet);
+}
+
+// What the next program could not go on with.
+std::string Supervisor::half_done() {
+  if (restart_.under_way()) return "a restart is under way";
+  if (!recovery_.is_idle())
+    return redis_.connected() ? "jobs of workers that died are being recovered"
+                              : "jobs of workers that died are to be recovered, and Redis is away";
+  if (pool_.endings().under_way()) return "a job is being ended";
+  if (heartbeat_.beating()) return "a heartbeat is under way";
+  return "";
+}
+
+}  // namespace brood

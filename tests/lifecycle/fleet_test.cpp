@@ -39,11 +39,6 @@ void stop(BroodProcess& brood) {
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
 }
 
-bool load_went_on(RedisServer& redis, std::size_t by) {
-  const std::size_t before = redis.size_of("queue:default");
-  return eventually([&] { return before == 0 || redis.size_of("queue:default") + by < before; }, 20s);
-}
-
 void check_inheritance(std::shared_ptr<TemporaryDirectory> home_of_victim,
                        std::shared_ptr<TemporaryDirectory> home_of_heir) {
   constexpr int jobs = 3000, workers = 3;
@@ -55,7 +50,7 @@ void check_inheritance(std::shared_ptr<TemporaryDirectory> home_of_victim,
   BOOST_REQUIRE_MESSAGE(victim.wait_ready() && heir.wait_ready(), heir.log_tail());
   BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:processes") == 2; }));
   enqueue_ledger_jobs(redis, ledger.path(), jobs, 5);
-  BOOST_REQUIRE_MESSAGE(load_went_on(redis, 500), heir.log_tail());
+  BOOST_REQUIRE_MESSAGE(load_goes_on(redis, 500), heir.log_tail());
 
   kill_with_workers(victim);
 
@@ -91,7 +86,7 @@ BOOST_AUTO_TEST_CASE(two_supervisors_that_stop_under_load_leave_nothing_in_fligh
   enqueue_ledger_jobs(redis, ledger.path(), jobs, 2);
   BroodProcess one(redis, {.workers = 2}), other(redis, {.workers = 2});
   BOOST_REQUIRE(one.wait_ready() && other.wait_ready());
-  BOOST_REQUIRE_MESSAGE(load_went_on(redis, 300), one.log_tail());
+  BOOST_REQUIRE_MESSAGE(load_goes_on(redis, 300), one.log_tail());
 
   stop(one);
   BOOST_TEST(redis.size_of("brood:processes") == 1U);
@@ -142,7 +137,7 @@ BOOST_AUTO_TEST_CASE(ten_kills_of_everything_under_load_lose_nothing_and_charge_
   enqueue_ledger_jobs(redis, ledger.path(), jobs, 2);
   BroodProcess brood(redis, {.workers = workers});
   for (int i = 0; i < kills; ++i) {
-    BOOST_REQUIRE_MESSAGE(brood.wait_ready() && load_went_on(redis, 50), brood.log_tail());
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready() && load_goes_on(redis, 50), brood.log_tail());
     kill_with_workers(brood);
     brood.start();
   }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "tests/support/eventually.hpp"
+
 namespace brood {
 
 std::string payload_text(const std::string& job_class, const std::string& args, long number, const std::string& more) {
@@ -43,6 +45,16 @@ std::size_t jobs_in_flight(RedisServer& redis) {
     if (redis.command({"TYPE", key}).view().text() == "list") jobs += redis.size_of(key);
   }
   return jobs;
+}
+
+bool load_goes_on(RedisServer& redis, std::size_t by) {
+  const std::size_t before = redis.size_of("queue:default");
+  return eventually(
+      [&] {
+        const std::size_t now = redis.size_of("queue:default");
+        return now == 0 || now + by < before;
+      },
+      std::chrono::seconds(20));
 }
 
 }  // namespace brood

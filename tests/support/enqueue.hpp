@@ -23,4 +23,7 @@ void enqueue_ledger_jobs(RedisServer& redis, const std::string& path, int count,
 // How many jobs lie in workers' in-flight lists.
 std::size_t jobs_in_flight(RedisServer& redis);
 
+// Waits until workers have taken more than `by` jobs out of the default queue, or all; false: they do not get on.
+bool load_goes_on(RedisServer& redis, std::size_t by = 100);
+
 }  // namespace brood

@@ -29,6 +29,14 @@ add_test(NAME compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 set_tests_properties(compatibility_headers compatibility_consumer compatibility_new_project PROPERTIES TIMEOUT 600)
 
+# Their reference, where Doxygen and Python are.
+if(TARGET reference)
+  add_test(NAME compatibility_reference COMMAND ${CMAKE_CURRENT_LIST_DIR}/reference_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+  set_tests_properties(compatibility_reference PROPERTIES TIMEOUT 120)
+else()
+  message(STATUS "Left out: the test of the reference, which needs doxygen and python3")
+endif()
+
 # A struct that is no job is refused with a sentence that says why; of a wrong field g++ and clang++ say in words of their
 # own which it is.
 function(brood_refuses name sentence)

@@ -1,24 +1,42 @@
 #!/bin/sh
-# Every installed header compiles alone, without a warning, with every compiler that is here.
+# Every installed header compiles alone, without a warning, with both compilers, and includes the standard library and
+# brood's own headers only.
 # usage: headers_test.sh SOURCE_DIRECTORY
 set -eu
 include=$1/shared/include
+warnings="-Wall -Wextra -Wconversion -Wshadow -Wpedantic -Werror"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
 status=0
+
+# includes_of DEPTH: which files -H has named at that depth, in $work/said.
+includes_of() { sed -n "s/^$1 //p" "$work/said"; }
+
 for compiler in g++ clang++; do
   if ! command -v $compiler > /dev/null; then
-    echo "SKIP: no $compiler"
-    continue
+    echo "no $compiler is installed: see packaging/install-dependencies"
+    exit 1
   fi
+  echo '#include <version>' | $compiler -std=c++20 -x c++ -fsyntax-only -H - 2> "$work/said"
+  standard=$(dirname "$(includes_of '\.' | head -n 1)")
   for header in $(cd "$include" && find brood -name '*.hpp' | sort); do
-    if ! printf '#include <%s>\n' "$header" |
-      $compiler -std=c++20 -x c++ -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Wpedantic -Werror -I "$include" -; then
+    # shellcheck disable=SC2086
+    if ! echo "#include <$header>" | $compiler -std=c++20 -x c++ -fsyntax-only -H $warnings -I "$include" - 2> "$work/said"; then
+      grep -v '^\.* ' "$work/said" || true
       echo "$compiler refuses $header"
+      status=1
+    fi
+    # What it includes itself; what that includes has its own turn, or is the standard library's.
+    if includes_of '\.\.' | grep -v -F -e "$include/brood/" -e "$standard/"; then
+      echo "$header includes what is neither the standard library's nor brood's"
       status=1
     fi
   done
   # A whole library and a program: templates are checked where they are used.
   for file in "$1"/tests/compatibility/consumer/*.cpp "$1"/worker/examples/*.cpp; do
-    if ! $compiler -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Werror -I "$include" "$file"; then
+    # shellcheck disable=SC2086
+    if ! $compiler -std=c++20 -fsyntax-only $warnings -I "$include" "$file"; then
       echo "$compiler refuses $file"
       status=1
     fi

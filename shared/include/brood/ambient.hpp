@@ -28,19 +28,20 @@ namespace brood {
 // wrapped (symbols, records, times) stays as it wrote it.
 namespace ambient {
 
-// An attribute; nullopt: it is not set.
+// An attribute's JSON text; nullopt: it is not set.
 BROOD_API std::optional<std::string> get(std::string_view name);
-// Throws std::invalid_argument for what is no JSON.
+// Sets an attribute: `name` as Ruby calls it, `json` one JSON value.  Throws std::invalid_argument for what is no JSON.
 BROOD_API void set(std::string_view name, std::string_view json);
+// An attribute is not set any more; nothing where it was not.
 BROOD_API void unset(std::string_view name);
 BROOD_API std::vector<std::pair<std::string, std::string>> attributes();  // in the order in which they were set
 
-BROOD_API std::string locale();  // empty: none
-BROOD_API void set_locale(std::string_view name);
-BROOD_API std::string traceparent();  // empty: none
-BROOD_API void set_traceparent(std::string_view value);
+BROOD_API std::string locale();                          // empty: none
+BROOD_API void set_locale(std::string_view name);        // "de", say; empty: none
+BROOD_API std::string traceparent();                     // empty: none
+BROOD_API void set_traceparent(std::string_view value);  // as W3C's Trace Context writes it, unchecked; empty: none
 
-BROOD_API void clear();
+BROOD_API void clear();  // nothing is set any more
 
 // Reads what a payload carries, in place of all that was set.  Attributes in another form than an object (Sidekiq 7) or
 // pairs (8), and those of further classes (`cattr_1`, ...), have no names here, but are carried on.  Never throws for

@@ -22,9 +22,9 @@ namespace brood {
 //   api.retries().scan("ResizeImage", [&](const brood::SetEntry& entry) { ...; return true; });
 //   api.dead().run(*api.dead().find("0123456789abcdef01234567"));
 //
-// Times are the clock of the wall; durations are seconds; texts are bytes as they lie in Redis, and may hold anything.
-// What others wrote and cannot be read, a process without `info` or a counter that is no number, is left out or counts
-// as nothing.
+// Times are the clock of the wall; durations without a type of their own are seconds; texts are bytes as they lie in
+// Redis, and may hold anything. What others wrote and cannot be read, a process without `info` or a counter that is no
+// number, is left out or counts as nothing.
 //
 // Whatever asks Redis throws RedisError, with its address and what it said: unreachable, refused, or the very key that
 // the call is about holds something else.  After a lost connection a change may or may not have been made.  An argument
@@ -33,23 +33,27 @@ namespace brood {
 // Every object may be used by several threads, one call at a time: those of one Api share its connection and lock it
 // for each conversation, but never while a function that was passed in runs.  The objects of an Api may outlive it.
 
+// A point in time, on the clock of the wall.
 using Time = std::chrono::system_clock::time_point;
 
 // A job as it lies in Redis.  A text that is no job has its payload, and nothing else.
 struct BROOD_API JobRecord {
-  std::string payload;        // the bytes: a delete goes by them
-  bool is_job = false;        // a JSON object with `class` and `args`
-  std::string jid;            // empty where the payload has none
-  std::string queue;          // as in the payload; of a job that lies in a queue, that one
-  std::string job_class;      // as in the payload
-  std::string display_class;  // display_class, else wrapped, else class: what people know it by
-  std::string args;           // JSON array, as written
-  std::vector<std::string> tags;
-  std::optional<Time> created_at, enqueued_at, failed_at, retried_at;
-  std::optional<std::int64_t> retry_count;  // 0 after the first failure
-  std::string error_class, error_message;
+  std::string payload;                      // the bytes: a delete goes by them
+  bool is_job = false;                      // a JSON object with `class` and `args`
+  std::string jid;                          // empty where the payload has none
+  std::string queue;                        // as in the payload; of a job that lies in a queue, that one
+  std::string job_class;                    // as in the payload: what is run
+  std::string display_class;                // display_class, else wrapped, else class: what people know it by
+  std::string args;                         // JSON array, as written
+  std::vector<std::string> tags;            // that are texts
+  std::optional<Time> created_at;           // when it was made
+  std::optional<Time> enqueued_at;          // when it last came into a queue
+  std::optional<Time> failed_at;            // when it failed first
+  std::optional<Time> retried_at;           // when it failed last, from its second failure on
+  std::optional<std::int64_t> retry_count;  // 0 after the first failure; nullopt: it has not failed
+  std::string error_class, error_message;   // of its last failure; empty: none
 
-  // Never throws for what the text holds.
+  // Reads a payload by itself.  Never throws for what the text holds.
   static JobRecord read(std::string payload);
 
   // The JSON text of a top-level member, as written; nullopt: there is none.
@@ -64,38 +68,38 @@ struct BROOD_API SetEntry : JobRecord {
   double score = 0;        // epoch seconds: when it is to run, or when it died
   std::string score_text;  // the same as Redis spells it
 
-  Time time() const;
+  Time time() const;  // the score as a point in time
 };
 
 // Called with how much of how much is done; false: stop after this.  `total` is what was there at the beginning.
 using Progress = std::function<bool(std::size_t done, std::size_t total)>;
 
-// What became of the entries that an operation on many has looked at.  wanted = done + gone + stuck.
+// What became of the entries that an operation on many has looked at: wanted = done + gone + stuck.
 struct BROOD_API BulkResult {
-  std::size_t looked_at = 0;
-  std::size_t wanted = 0;  // met the condition
-  std::size_t done = 0;    // of these
-  std::size_t gone = 0;    // somebody else took them meanwhile
-  std::size_t stuck = 0;   // could not be moved, and stay: no job, or the key of the queue is no list
-  bool stopped = false;    // by `progress`
+  std::size_t looked_at = 0;  // were judged by the condition
+  std::size_t wanted = 0;     // met the condition
+  std::size_t done = 0;       // of these
+  std::size_t gone = 0;       // somebody else took them meanwhile
+  std::size_t stuck = 0;      // could not be moved, and stay: no job, or the key of the queue is no list
+  bool stopped = false;       // by `progress`
 };
 
 namespace detail {
 struct __attribute__((visibility("hidden"))) ApiState;
 }
 
-// One queue: a list whose oldest job is the next to run.
+// One queue: a list whose oldest job is the next to run.  It need not exist: then it is empty.
 class BROOD_API Queue {
  public:
-  const std::string& name() const { return name_; }
-  std::size_t size() const;
+  const std::string& name() const { return name_; }  // without "queue:"
+  std::size_t size() const;                          // jobs that wait
   double latency() const;  // seconds that the next job has waited since it was enqueued; 0: none waits
 
   // From the newest to the oldest, as Sidekiq lists them, in pages; `visit` returns false to stop.  None that stays is
   // passed over while others come and go, but some may come twice.
   void each(const std::function<bool(const JobRecord&)>& visit) const;
   std::vector<JobRecord> page(std::size_t number, std::size_t per_page = 25) const;  // number 0: the newest
-  std::optional<JobRecord> find(std::string_view jid) const;
+  std::optional<JobRecord> find(std::string_view jid) const;                         // goes through all of it
 
   bool remove(const JobRecord& job);  // false: it is not there any more, or not with these bytes
   // From the newest to the oldest; the others keep their order.  Redis has no other way into the midst of a list than
@@ -105,7 +109,7 @@ class BROOD_API Queue {
   BulkResult remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress = {});
   void clear();  // all jobs, and the name
 
-  // The set `paused`, which brood's workers heed within seconds, as Sidekiq Pro's do.  Running jobs go on.
+  // The set `paused`, which brood's workers heed within two seconds, as Sidekiq Pro's do.  Running jobs go on.
   bool paused() const;
   void pause();
   void unpause();
@@ -121,32 +125,37 @@ class BROOD_API Queue {
 // is lost or doubled when this process dies, and whoever changed the entry meanwhile wins.
 class BROOD_API JobSet {
  public:
-  const std::string& name() const { return name_; }
-  std::size_t size() const;
+  const std::string& name() const { return name_; }  // its key
+  std::size_t size() const;                          // entries
 
-  enum class Order { lowest_first, highest_first };  // by score
+  // By score: what is due next, or died first; or the other end.
+  enum class Order { lowest_first, highest_first };
+  // Entries number * per_page and so on of that order.
   std::vector<SetEntry> page(std::size_t number, std::size_t per_page = 25, Order order = Order::lowest_first) const;
   // All entries, in pages: those of the highest score first, as Sidekiq lists them.
   void each(const std::function<bool(const SetEntry&)>& visit) const;
   // Those whose text holds `match`, or fits it where it holds a "*"; searched within Redis, unordered, and perhaps one
   // twice.  An empty match takes all.
   void scan(std::string_view match, const std::function<bool(const SetEntry&)>& visit) const;
-  std::optional<SetEntry> find(std::string_view jid) const;
-  std::vector<SetEntry> fetch(double score) const;  // all of one score
-  std::vector<SetEntry> fetch(double lowest, double highest) const;
+  std::optional<SetEntry> find(std::string_view jid) const;          // searched within Redis
+  std::vector<SetEntry> fetch(double score) const;                   // all of one score: epoch seconds
+  std::vector<SetEntry> fetch(double lowest, double highest) const;  // both included
 
   // One entry; false: it is not there any more as it was read.
   bool remove(const SetEntry& entry);
   // Onto its queue now; in `retry` and `dead` one less in retry_count, and the rest of its bytes as they were.  Throws
   // std::invalid_argument for what is no job, RedisError when the key of its queue is no list: the entry stays.
   bool run(const SetEntry& entry);
-  bool kill(const SetEntry& entry);  // into `dead`; no death handlers run
+  // Into `dead`, as of now; no death handlers run.  False: it is not there any more as it was read.
+  bool kill(const SetEntry& entry);
+  // To another time, in the same set, to the microsecond; false likewise.
   bool reschedule(const SetEntry& entry, Time time);
 
   // Many, in batches of up to 250 that hold up Redis for half a millisecond to two each; no condition: all.  The lowest
   // score first, up to the entry that is the last when it begins: what others add before that may be met too, but no
   // more than as many again.
   using Condition = std::function<bool(const SetEntry&)>;
+  // As remove(), run() and kill() for those that the condition wants.
   BulkResult remove_if(const Condition& wanted, const Progress& progress = {});
   BulkResult run_all(const Condition& wanted = {}, const Progress& progress = {});
   BulkResult kill_all(const Condition& wanted = {}, const Progress& progress = {});
@@ -161,27 +170,38 @@ class BROOD_API JobSet {
 
 // One entry of the process list: a supervisor of brood, or a Ruby Sidekiq (section 7.2).
 struct BROOD_API Process {
+  // A pool of its workers, or threads, with queues of its own.
   struct Capsule {
-    std::string name;
-    std::int64_t concurrency = 0;
-    std::string mode;  // strict, random, weighted
-    std::map<std::string, std::int64_t> weights;
+    std::string name;                             // "default" where none are configured
+    std::int64_t concurrency = 0;                 // how many jobs it runs at once
+    std::string mode;                             // strict, random, weighted
+    std::map<std::string, std::int64_t> weights;  // of its queues; 0 where the mode is strict
   };
-  std::string identity, hostname, tag, version;
-  std::int64_t pid = 0;
-  std::vector<std::string> queues, labels;
-  std::vector<Capsule> capsules;  // none from releases before 8.0.9
-  std::int64_t concurrency = 0, busy = 0;
-  std::int64_t rss_kb = 0, rtt_us = 0;
-  bool quiet = false, embedded = false;
-  Time started_at{}, beat{};
+  std::string identity;             // `<hostname>:<pid>:<random>`, its key
+  std::string hostname;             // as it says itself
+  std::string tag;                  // as configured
+  std::string version;              // of Sidekiq, or of brood
+  std::int64_t pid = 0;             // on its host: of brood the supervisor's
+  std::vector<std::string> queues;  // of all capsules
+  std::vector<std::string> labels;  // as configured
+  std::vector<Capsule> capsules;    // none from releases before 8.0.9
+  std::int64_t concurrency = 0;     // how many jobs it runs at once
+  std::int64_t busy = 0;            // how many it runs now
+  std::int64_t rss_kb = 0;          // resident memory in KB, of brood with its workers'
+  std::int64_t rtt_us = 0;          // how long Redis took to answer it, in microseconds
+  bool quiet = false;               // it fetches no more
+  bool embedded = false;            // it is a part of another program, and heeds neither quiet() nor stop()
+  Time started_at{};                // when it began
+  Time beat{};                      // its last heartbeat
 };
 
 // A job that runs, as of the last heartbeat of its process (section 7.3).
 struct BROOD_API Work {
-  std::string identity, tid, queue;
-  JobRecord job;
-  Time run_at{};
+  std::string identity;  // of its process
+  std::string tid;       // its thread, of brood its worker
+  std::string queue;     // the one it was fetched from
+  JobRecord job;         // as it was fetched
+  Time run_at{};         // when this attempt began, to the second
 };
 
 // How far an iterable job has come (section 5.8): what is told of it at its flushes, every 5 s or so.
@@ -192,58 +212,70 @@ struct BROOD_API IterationRecord {
   std::optional<Time> cancelled_at = {};  // somebody has cancelled it
 };
 
+// A queue at a glance.
 struct BROOD_API QueueSummary {
-  std::string name;
-  std::size_t size = 0;
-  double latency = 0;  // seconds
-  bool paused = false;
-  bool is_list = true;  // false: its key holds something else, and no job can be pushed to it
+  std::string name;      // without "queue:"
+  std::size_t size = 0;  // jobs that wait
+  double latency = 0;    // seconds that the next one has waited
+  bool paused = false;   // nobody fetches from it
+  bool is_list = true;   // false: its key holds something else, and no job can be pushed to it
 };
 
+// The numbers of Sidekiq's dashboard (section 8).
 struct BROOD_API Stats {
   std::uint64_t processed = 0, failed = 0;  // since the counters were last reset; failures are among the processed
-  std::uint64_t scheduled = 0, retries = 0, dead = 0, enqueued = 0, processes = 0, busy = 0;
-  double default_latency = 0;  // seconds, of the queue "default"
+  std::uint64_t scheduled = 0, retries = 0, dead = 0;  // entries of the three sets
+  std::uint64_t enqueued = 0;                          // jobs in all known queues
+  std::uint64_t processes = 0;                         // of `processes`
+  std::uint64_t busy = 0;                              // jobs that they run
+  double default_latency = 0;                          // seconds, of the queue "default"
 };
 
+// The runs of one day.
 struct BROOD_API DayStats {
-  std::string day;  // YYYY-MM-DD, UTC
-  std::uint64_t processed = 0, failed = 0;
+  std::string day;                          // YYYY-MM-DD, UTC
+  std::uint64_t processed = 0, failed = 0;  // as in Stats
 };
 
 // How often a class ran, and for how long (section 5.7).
 struct BROOD_API ClassMetrics {
-  std::string job_class;
-  std::uint64_t processed = 0, failed = 0, milliseconds = 0;  // the time of those that ended well
-  double average_seconds() const;                             // of these; 0: none
+  std::string job_class;                    // `wrapped` of the payload, else `class`
+  std::uint64_t processed = 0, failed = 0;  // runs; failures are among the processed
+  std::uint64_t milliseconds = 0;           // the time of those that ended well
+  double average_seconds() const;           // of these; 0: none
 };
 
 // One minute of one class.
 struct BROOD_API MinuteMetrics {
-  Time minute{};
-  std::uint64_t processed = 0, failed = 0, milliseconds = 0;
+  Time minute{};                                              // its beginning
+  std::uint64_t processed = 0, failed = 0, milliseconds = 0;  // as in ClassMetrics
   std::vector<std::uint32_t> histogram;  // 26 buckets: runs that ended well, by duration; see histogram_bounds_ms()
 };
 
 // The upper bounds of the first 25 buckets, in milliseconds, each exclusive; the last has none (section 5.7).
 BROOD_API const std::vector<std::uint32_t>& histogram_bounds_ms();
 
+// Something was deployed: a line in the graphs of Sidekiq's metrics.
 struct BROOD_API DeployMark {
-  Time at{};  // a whole minute
-  std::string label;
+  Time at{};          // a whole minute
+  std::string label;  // what, such as a commit
 };
 
+// The way to all that lies in one Redis.  It connects at the first call, and anew after a loss.  It can be moved, not
+// copied.
 class BROOD_API Api {
  public:
   // Finds Redis as `brood run` does: the machine's configuration, REDIS_PROVIDER or REDIS_URL, else the embedded one.
+  // Throws RedisError where that cannot be read; nothing is asked yet.
   Api();
+  // Of redis://, rediss:// and unix:// as in brood.toml(5), or "embedded".  Throws RedisError for what is no such URL.
   explicit Api(const std::string& redis_url);
   ~Api();
   Api(Api&&) noexcept;
   Api& operator=(Api&&) noexcept;
 
-  std::vector<Queue> queues();  // all that are known, by name
-  Queue queue(std::string name);
+  std::vector<Queue> queues();                  // all that are known, by name
+  Queue queue(std::string name);                // std::invalid_argument for an empty name
   std::vector<QueueSummary> queue_summaries();  // by name, in two round trips
 
   JobSet scheduled();  // `schedule`
@@ -251,22 +283,23 @@ class BROOD_API Api {
   JobSet dead();       // `dead`
   // To what `dead` is cut when something is added (section 5.6).  Unless said otherwise it is what the machine's
   // configuration says where that names the Redis, else Sidekiq's 10,000 and 180 days.  max_jobs - 1 are kept, as
-  // there.
+  // there.  Throws std::invalid_argument for less than one job or one second.
   void limit_dead(std::int64_t max_jobs, std::chrono::seconds timeout);
 
   std::vector<Process> processes();  // by identity; forgets those without a heartbeat, as Sidekiq does
-  std::optional<Process> process(std::string_view identity);
-  std::string leader();  // of Sidekiq Enterprise; empty: none
-  // Asks a process, which heeds it with its next heartbeat; false: no such process, or it is embedded in a program.
+  std::optional<Process> process(std::string_view identity);  // nullopt: there is none
+  std::string leader();                                       // of Sidekiq Enterprise; empty: none
+  // Asks a process to fetch no more, or to end; it heeds that with its next heartbeat, within 10 s.  False: no such
+  // process, or it is embedded in a program.
   bool quiet(std::string_view identity);
   bool stop(std::string_view identity);
-  bool dump(std::string_view identity);  // stacks of what runs, into its log
+  bool dump(std::string_view identity);  // stacks of what runs, into its log; embedded ones do so too
   std::vector<Work> work();              // the longest-running first
 
   std::optional<IterationRecord> iteration(std::string_view jid);  // nullopt: nothing is known of such a job
 
-  Stats stats();
-  void reset_stats();
+  Stats stats();                                 // of now, in two round trips or so
+  void reset_stats();                            // processed and failed are 0 again; the days keep theirs
   std::vector<DayStats> history(int days = 30);  // today first; 1 to 1825
 
   // By the time that they took, the most first; at most 72 hours.  To the minute up to an hour, beyond to ten of them.

@@ -19,7 +19,7 @@ namespace brood {
 // middleware returns.  Calling it again does what is inside again.
 class Next {
  public:
-  void operator()() const { go_on_(rest_); }
+  void operator()() const { go_on_(rest_); }  // goes on; returns when what is inside has ended well
 
  private:
   template <typename Subject, typename Where>
@@ -42,9 +42,11 @@ class Next {
 template <typename Subject, typename Where>
 class Chain {
  public:
+  // What add() and its like take.
   using Middleware = std::function<void(Subject&, const Next&)>;
 
-  // At the end: innermost.  Throws std::invalid_argument for an empty name or function, as all of these do.
+  // At the end: innermost.  Throws std::invalid_argument for an empty name or function, as all of these do.  `where`
+  // says which subjects it is called for: see InCapsules.
   void add(std::string name, Middleware middleware, Where where = {}) {
     check(name, middleware);
     remove(name);
@@ -56,10 +58,11 @@ class Chain {
     remove(name);
     entries_.insert(entries_.begin(), {std::move(name), std::move(middleware), std::move(where)});
   }
-  // Around `other`, or inside of it.  Throws std::invalid_argument when there is no `other`.
+  // Around `other`.  Throws std::invalid_argument when there is no `other`.
   void insert_before(std::string_view other, std::string name, Middleware middleware, Where where = {}) {
     insert(other, 0, std::move(name), std::move(middleware), std::move(where));
   }
+  // Inside of `other`; throws likewise.
   void insert_after(std::string_view other, std::string name, Middleware middleware, Where where = {}) {
     insert(other, 1, std::move(name), std::move(middleware), std::move(where));
   }
@@ -67,17 +70,17 @@ class Chain {
   bool remove(std::string_view name) {  // false: it was not there
     return std::erase_if(entries_, [&](const Entry& entry) { return entry.name == name; }) > 0;
   }
-  void clear() { entries_.clear(); }
+  void clear() { entries_.clear(); }  // removes all, those that were there from the beginning too
 
-  bool exists(std::string_view name) const { return place_of(name) < entries_.size(); }
-  bool empty() const { return entries_.empty(); }
-  std::vector<std::string> names() const {  // outermost first
+  bool exists(std::string_view name) const { return place_of(name) < entries_.size(); }  // whether it is in the chain
+  bool empty() const { return entries_.empty(); }                                        // nothing is in it
+  std::vector<std::string> names() const {                                               // outermost first
     std::vector<std::string> names;
     for (const Entry& entry : entries_) names.push_back(entry.name);
     return names;
   }
 
-  // Calls the chain, and inside of it `inside()`.
+  // Calls the chain, and inside of it `inside()`; what they throw comes out.  The client and the library do so.
   template <typename Inside>
   void run(Subject& subject, const Inside& inside) const {
     Rest<Inside>{this, 0, &subject, &inside}.go_on();

@@ -20,7 +20,9 @@
 
 namespace brood {
 
-// Redis did not take a push: unreachable, or it refused.  After a lost connection the job may or may not be there.
+// Redis did not take a push, or did not answer another call: unreachable, or it refused; what() has its address and its
+// words.  After a lost connection the job may or may not be there.  Also where nobody can tell where Redis is: a URL or
+// a configuration that cannot be read.
 class BROOD_API RedisError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -32,14 +34,15 @@ class BROOD_API BufferFull : public RedisError {
   using RedisError::RedisError;
 };
 
+// What Client::buffer() keeps, and for how long at the end.
 struct BufferOptions {
-  std::size_t max_jobs = 1000;
+  std::size_t max_jobs = 1000;             // 1 at least; beyond, a push throws BufferFull
   std::chrono::milliseconds at_end{2000};  // how long the client's destructor tries to push what still waits
 };
 
 // A client's middleware takes in every push.
 struct EveryPush {
-  constexpr bool takes_in(const Push&) const { return true; }
+  constexpr bool takes_in(const Push&) const { return true; }  // whatever it is
 };
 
 // Called around each push, each of a bulk too, as `void (brood::Push& push, const brood::Next& next)`, before anything
@@ -56,24 +59,28 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 //   client.push({.job_class = "Ruby::Job", .args = R"(["any", 1])"});
 //
 // Every call returns the new job's jid; an empty one where a middleware has stopped the push.  What cannot be a job is
-// refused with std::invalid_argument before anything is sent (section 1.4 of Sidekiq's wire specification).  A Client
-// may be used by several threads, one call at a time: it locks itself.  It connects at the first push, anew after a
-// loss, and anew in a child that was forked.
+// refused with std::invalid_argument before anything is sent (section 1.4 of Sidekiq's wire specification); whatever
+// Redis does not take throws RedisError.  A Client may be used by several threads, one call at a time: it locks itself.
+// It connects at the first push, anew after a loss, and anew in a child that was forked.  It can be moved, not copied.
 class BROOD_API Client {
  public:
   // Finds Redis as `brood run` does: the machine's configuration, REDIS_PROVIDER or REDIS_URL, else the embedded one.
+  // Throws RedisError where that cannot be read; nothing is sent yet.
   Client();
+  // Of redis://, rediss:// and unix:// as in brood.toml(5), or "embedded".  Throws RedisError for what is no such URL.
   explicit Client(const std::string& redis_url);
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
+  // Now.  `job` is a struct as in <brood/job.hpp>; its program needs no perform() of it, only the declaration.
   template <typename Job>
   std::string enqueue(const Job& job, const EnqueueOptions& options = {}) {
     return push_bulk({detail::pushed_job(job, options)}, bulk_options(options)).front();
   }
 
-  // After `delay`, which is less than 1,000,000,000 seconds; at once when it is not positive.
+  // After `delay`, which is less than 1,000,000,000 seconds, else std::invalid_argument; at once when it is not
+  // positive.
   template <typename Number, typename Period, typename Job>
   std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job,
                          const EnqueueOptions& options = {}) {
@@ -81,7 +88,7 @@ class BROOD_API Client {
                    bulk_options(options));
   }
 
-  // At `time`; at once when that is past.
+  // At `time`, which is before the year 2255, else std::invalid_argument; at once when it is past.
   template <typename Duration, typename Job>
   std::string enqueue_at(std::chrono::time_point<std::chrono::system_clock, Duration> time, const Job& job,
                          const EnqueueOptions& options = {}) {
@@ -90,13 +97,14 @@ class BROOD_API Client {
     return push_bulk({std::move(push)}, bulk_options(options)).front();
   }
 
-  // All jobs of a range, a thousand with one command.  All are checked before the first is sent; returns their jids.
+  // All jobs of a range, a thousand with one command.  All are checked before the first is sent; returns their jids, in
+  // the order of the range.  When Redis refuses in the midst, the RedisError says how many were pushed.
   template <std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk(Jobs&& jobs, const EnqueueOptions& options = {}) {
     return push_bulk(pushes_of(std::forward<Jobs>(jobs), options), bulk_options(options));
   }
 
-  // All at `time`, or each at its own of as many `times`; those whose time is past at once.
+  // All at `time`; at once when it is past.
   template <typename Duration, std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk_at(std::chrono::time_point<std::chrono::system_clock, Duration> time,
                                            Jobs&& jobs, const EnqueueOptions& options = {}) {
@@ -104,6 +112,7 @@ class BROOD_API Client {
     for (Push& push : pushes) push.at = due(epoch_seconds(time));
     return push_bulk(std::move(pushes), bulk_options(options));
   }
+  // Each at its own of as many `times`, else std::invalid_argument; those whose time is past at once.
   template <std::ranges::input_range Times, std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk_at(Times&& times, Jobs&& jobs, const EnqueueOptions& options = {}) {
     std::vector<Push> pushes = pushes_of(std::forward<Jobs>(jobs), options);
@@ -118,11 +127,13 @@ class BROOD_API Client {
 
   // One job by its parts, of any class in any language.
   std::string push(const Push& job);
+  // Many of them; in the order of `jobs`, as enqueue_bulk().
   std::vector<std::string> push_bulk(std::vector<Push> jobs, const BulkOptions& options = {});
 
-  // Takes a job out of the schedule: true, and it does not run; false: it is not there, or not any more.  Looks through
-  // the whole schedule, page by page; with the time that it is scheduled for, only there.
+  // Takes a job out of the schedule, or out of what buffer() keeps: true, and it does not run; false: it is not there,
+  // or not any more.  Looks through the whole schedule, page by page.
   bool cancel(std::string_view jid);
+  // Likewise, but looks only at what is scheduled for `time`.
   template <typename Duration>
   bool cancel(std::string_view jid, std::chrono::time_point<std::chrono::system_clock, Duration> time) {
     return cancel_at(jid, epoch_seconds(time));
@@ -131,17 +142,18 @@ class BROOD_API Client {
   // Keeps pushes in memory, in order, while Redis is away or too full to write; they return their jids as ever, and are
   // pushed with the next push that finds it back, by drain(), or by the destructor.  Each is pushed once, also where
   // the connection was lost before Redis had answered: a number that goes with it tells (the key
-  // brood:pushes:<client>). What is kept is lost when the process dies.  While Redis is away at most half of a
-  // program's time goes into trying. Say so before the first push.
+  // `brood:pushes:<client>`).  Where there is no room for all of a push it throws BufferFull.  What is kept is lost
+  // when the process dies.  While Redis is away at most half of a program's time goes into trying.  Say so before the
+  // first push; std::invalid_argument for a buffer without room.
   void buffer(const BufferOptions& options = {});
-  std::size_t buffered() const;  // jobs that are kept
-  // Pushes what is kept, and tries for so long while Redis is away.  Returns how many are left.  Throws RedisError for
-  // those that Redis has refused for good, such as a queue whose key is no list: they stay, and hold up no others.
+  std::size_t buffered() const;  // jobs that are kept, 0 without buffer()
+  // Pushes what is kept, and tries for `longest` while Redis is away.  Returns how many are left.  Throws RedisError
+  // for those that Redis has refused for good, such as a queue whose key is no list: they stay, and hold up no others.
   std::size_t drain(std::chrono::milliseconds longest = std::chrono::seconds(5));
 
   // Ends an iterable job for good (<brood/iteration.hpp>; section 5.8), of brood or of a Ruby Sidekiq: at its next
-  // flush when it runs, some 5 s later, else when it begins.  Returns when it was first cancelled, on the clock of the
-  // wall. Nobody says whether there is such a job; for 30 days the next of this jid would be cancelled.
+  // flush when it runs, some 5 s later, else when it begins.  Returns when it was first cancelled, to the second.
+  // Nobody says whether there is such a job; for 30 days the next of this jid would be cancelled.
   std::chrono::system_clock::time_point cancel_iteration(std::string_view jid);
 
   // This client's own chain: made of the default one, later changes of which it does not see.  Pushes of several

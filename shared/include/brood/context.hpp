@@ -8,20 +8,22 @@
 
 namespace brood {
 
+// How loud a line of the log is; `[log] level` says from which on they are written.
 enum class LogLevel { debug, info, warn, error };
 
 // What a job may know of the attempt it runs in, and ask of its worker.  Valid during perform() alone.
 class Context {
  public:
+  // Made by the library that BROOD_JOBS names, for each run.
   explicit Context(const abi::Call& call) : call_(&call) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  std::string_view jid() const { return view(call_->jid); }
-  std::string_view job_class() const { return view(call_->job_class); }
-  std::string_view queue() const { return view(call_->queue); }      // the one it was fetched from
-  std::string_view payload() const { return view(call_->payload); }  // the job's whole JSON text
-  // Of the worker; empty in workers that are older than these headers.
+  std::string_view jid() const { return view(call_->jid); }              // the same in every attempt
+  std::string_view job_class() const { return view(call_->job_class); }  // as in the payload
+  std::string_view queue() const { return view(call_->queue); }          // the one it was fetched from
+  std::string_view payload() const { return view(call_->payload); }      // the job's whole JSON text
+  // Of the worker, "default" where none are configured; empty in `brood perform` and in older workers.
   std::string_view capsule() const {
     return abi::has(*call_, &abi::Call::capsule) ? view(call_->capsule) : std::string_view();
   }
@@ -30,7 +32,8 @@ class Context {
   int attempt() const { return retry_count() + 1; }                              // 1: the first
 
   // True once the worker should wind up: a stop, a deploy, or the job's timeout.  Finish soon, or save what is done
-  // and throw Interrupted.
+  // and throw Interrupted.  A job that goes on is killed: after `timeout_grace` when it was its timeout, else at the
+  // end of `shutdown_timeout`.
   bool stopping() const { return call_->stopping != nullptr && call_->stopping(call_->host) != 0; }
 
   // How long until stopping() turns true because of the job's timeout; nullopt: it has none.
@@ -40,12 +43,13 @@ class Context {
   }
 
   // Moves the job's deadline to `time_left` from now: a job that gets on needs no timeout long enough for the worst
-  // case.  It gives a deadline to a job that had none.  Nothing once the worker has been told to end for this job.
+  // case.  It gives a deadline to a job that had none; less than zero counts as zero, more than 365 days as these.
+  // Nothing once the worker has been told to end for this job.
   void extend_timeout(std::chrono::milliseconds time_left) const {
     if (knows_deadlines()) call_->set_time_left(call_->host, time_left.count());
   }
 
-  // One event in the worker's log, with the job's class and jid.
+  // One event in the worker's log, with the job's class and jid; at most 10,000 bytes of it.
   void log(LogLevel level, std::string_view message) const {
     if (call_->log != nullptr)
       call_->log(call_->host, static_cast<std::uint32_t>(level), {message.data(), message.size()});
@@ -64,7 +68,9 @@ class Context {
 // A failed job, for its `exhausted` hook, for error and death handlers, and at Event::crash.  Valid during the call
 // alone.
 struct JobInfo {
-  std::string_view job_class, jid, queue, payload;
+  std::string_view job_class, jid;        // as in the payload
+  std::string_view queue;                 // the one it was fetched from
+  std::string_view payload;               // the job's whole JSON text
   std::string_view error_class, message;  // why its last attempt failed
   bool crashed = false;                   // the attempt ended with its worker
 };

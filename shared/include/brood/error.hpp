@@ -10,15 +10,18 @@ namespace brood {
 // std::exception, so that a job's own `catch (const std::exception&)` does not swallow it.
 struct Interrupted {};
 
-// A job's arguments do not fit its fields.
+// A job's arguments do not fit its fields; what() names the argument.  A job may throw it as well: its error class is
+// "ArgumentError", as Ruby calls it.
 class ArgumentError : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// What hooks get for a failure that is no std::exception they could catch.
+// What hooks get for a failure that is no std::exception they could catch.  A job may throw it to choose the error
+// class that its retry record shows.
 class JobFailure : public std::runtime_error {
  public:
+  // An empty class is taken for none: the record then shows the exception's type.
   JobFailure(std::string error_class, const std::string& message)
       : std::runtime_error(message), error_class_(std::move(error_class)) {}
   // "SIGSEGV", "JobTimeout", "OutOfMemory", or the name of the thrown type.

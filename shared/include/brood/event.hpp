@@ -38,20 +38,22 @@ enum class Event { fork, startup, heartbeat, beat, quiet, shutdown, exit, crash 
 // What a handler is told.  Valid during the call alone.
 class Occasion {
  public:
+  // Made by the library, for each event.
   Occasion(Event event, const abi::Occasion& occasion, const JobInfo* job)
       : event_(event), occasion_(&occasion), job_(job) {}
   Occasion(const Occasion&) = delete;
   Occasion& operator=(const Occasion&) = delete;
 
-  Event event() const { return event_; }
+  Event event() const { return event_; }                                 // what has happened
   std::string_view capsule() const { return view(occasion_->capsule); }  // of this worker; empty at crash
   int slot() const { return occasion_->slot; }                           // of this worker, or the one that crashed
 
-  // At crash: the job that the worker died of, and what is known of it: the message, then a line for each frame.
-  const JobInfo* job() const { return job_; }  // else null
+  // At crash: the job that the worker died of; else null.
+  const JobInfo* job() const { return job_; }
+  // At crash: what is known of it, the message, then a line for each frame; else empty.
   std::string_view report() const { return view(occasion_->report); }
 
-  // One event in the worker's log.
+  // One event in the worker's log; at most 10,000 bytes of it.
   void log(LogLevel level, std::string_view message) const {
     occasion_->log(occasion_->host, static_cast<std::uint32_t>(level), {message.data(), message.size()});
   }
@@ -64,6 +66,7 @@ class Occasion {
   const JobInfo* job_;
 };
 
+// What Setup::on() keeps.
 using EventHandler = std::function<void(const Occasion&)>;
 
 }  // namespace brood

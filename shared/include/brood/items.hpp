@@ -24,9 +24,10 @@ namespace brood {
 // An item and its cursor.
 template <typename Item, typename Cursor = std::int64_t>
 struct Step {
-  Item item;
-  Cursor cursor;
+  Item item;      // what each() is given
+  Cursor cursor;  // by which items() finds it again
 };
+// `brood::Step{row, id}`: of these types.
 template <typename Item, typename Cursor>
 Step(Item, Cursor) -> Step<Item, Cursor>;
 
@@ -63,19 +64,22 @@ concept StepRange =
 template <typename ItemType, typename CursorType = std::int64_t>
 class Items {
  public:
-  using Item = ItemType;
-  using Cursor = CursorType;
+  using Item = ItemType;      // of a step
+  using Cursor = CursorType;  // of a step
 
   Items() = default;  // none
 
+  // Asks `function` for each step, until it answers nullopt.
   template <typename Function>
   requires(detail::StepFunction<Function> && !std::same_as<Function, Items>) Items(Function function)
       : source_(std::make_unique<Called<Function>>(std::move(function))) {}
 
+  // Goes through a range of steps, which it takes.
   template <typename Range>
   requires(detail::StepRange<Range> && !detail::StepFunction<Range> && !std::is_reference_v<Range>) Items(Range range)
       : source_(std::make_unique<Walked<Range>>(std::move(range))) {}
 
+  // The next step; nullopt: there is none.
   std::optional<Step<Item, Cursor>> operator()() { return source_ == nullptr ? std::nullopt : source_->next(); }
 
  private:
@@ -211,7 +215,7 @@ class BatchesOf {
 
 // Every element of a range; its cursor is its index, as in Sidekiq's array_enumerator.  Of a range with a name the
 // items are references into it; another lives as long as the items.  Where the elements cannot be told by their index,
-// it walks to the first.
+// it walks to the first.  Throws ArgumentError for a negative cursor; one behind the end yields nothing.
 template <std::ranges::input_range Range, std::integral Cursor>
 auto each_of(Range&& range, const std::optional<Cursor>& cursor) {
   if (cursor && *cursor < 0) throw ArgumentError("a cursor that is an index is not negative");
@@ -224,7 +228,8 @@ inline auto each_line(const std::string& path, const std::optional<std::int64_t>
   return detail::EachLine(path, cursor.value_or(0));
 }
 
-// What another yields, as a std::vector of up to `size` at a time; its cursor is that of the first in it.
+// What another yields, as a std::vector of up to `size` at a time; its cursor is that of the first in it.  A size of 0
+// is taken for 1.
 //
 //   return brood::batches_of(100, brood::each_line(file, cursor));
 template <detail::StepFunction Function>

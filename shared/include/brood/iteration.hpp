@@ -11,8 +11,8 @@
 //   struct ImportRows {
 //     std::string file;
 //
-//     // What there is to do: everything for a new job, else what begins with the item of this cursor, which runs
-//     again. brood::Items<std::string> items(std::optional<std::int64_t> cursor) const {
+//     // What there is to do: all for a new job, else from the item of this cursor on, which runs again.
+//     brood::Items<std::string> items(std::optional<std::int64_t> cursor) const {
 //       return brood::each_line(file, cursor);
 //     }
 //     // The work on one item.
@@ -58,13 +58,16 @@ class IterableRun;
 // The run that an iterable job is in.
 class Iteration : public Context {
  public:
+  // Made by the library, for each run.
   explicit Iteration(const abi::Call& call) : Context(call), began_(std::chrono::steady_clock::now()) {}
 
   std::int64_t executions() const { return executions_; }  // how many runs of this job have begun; 1: this is the first
   std::int64_t items_done() const { return items_done_; }  // in this run
-  bool cancelled() const { return cancelled_; }
+  bool cancelled() const { return cancelled_; }            // somebody has cancelled the job, as its last flush said
 
+  // How long this run has lasted, in seconds.
   std::chrono::duration<double> run_time() const { return std::chrono::steady_clock::now() - began_; }
+  // This run and those before.
   std::chrono::duration<double> total_run_time() const { return earlier_runs_ + run_time(); }
 
   // No item after this one: the job is done.

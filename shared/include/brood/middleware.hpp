@@ -20,17 +20,19 @@ namespace brood {
 // returns.
 class Run {
  public:
+  // Made by the library, for each run.
   explicit Run(const abi::Call& call) : call_(&call), context_(call) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // The attempt as it was fetched: jid, queue, capsule, attempt(), stopping(), log().
+  // The attempt as it was fetched: see Context.
   Context& context() { return context_; }
   const Context& context() const { return context_; }
-  std::string_view jid() const { return context_.jid(); }
-  std::string_view queue() const { return context_.queue(); }
-  std::string_view capsule() const { return context_.capsule(); }
+  std::string_view jid() const { return context_.jid(); }          // which no change changes
+  std::string_view queue() const { return context_.queue(); }      // the one it was fetched from
+  std::string_view capsule() const { return context_.capsule(); }  // of the worker
 
+  // What is run, changes included: the class, its arguments as a JSON array, and the whole payload.
   std::string_view job_class() const { return changed() ? std::string_view(job_class_) : context_.job_class(); }
   std::string_view args() const { return changed() ? std::string_view(*members_->find("args")) : fetched_args(); }
   std::string payload() const { return changed() ? members_->text() : std::string(context_.payload()); }
@@ -52,15 +54,16 @@ class Run {
     members().set(name, json);
     note_change();
   }
-  void set_args(std::string json) { set_member("args", std::move(json)); }
-  void set_job_class(std::string_view name) { set_member("class", detail::quoted(name)); }
+  void set_args(std::string json) { set_member("args", std::move(json)); }                  // a JSON array
+  void set_job_class(std::string_view name) { set_member("class", detail::quoted(name)); }  // the name itself, no JSON
+  // Throws std::invalid_argument for "class" and "args"; a member that is not there is nothing to remove.
   void remove_member(std::string_view name) {
     if (name == "class" || name == "args") throw std::invalid_argument("a job has a class and args");
     members().remove(name);
     note_change();
   }
 
-  bool changed() const { return changed_; }
+  bool changed() const { return changed_; }  // whether a member was set or removed
 
  private:
   std::string_view fetched_args() const {
@@ -84,13 +87,15 @@ class Run {
 
 // Where a middleware runs: `{.capsules = {"images"}}`; empty: everywhere.
 struct InCapsules {
-  std::vector<std::string> capsules = {};
+  std::vector<std::string> capsules = {};  // their names, as in the configuration
 
+  // Whether its worker is of one of them.
   bool takes_in(const Run& run) const {
     return capsules.empty() || std::find(capsules.begin(), capsules.end(), run.capsule()) != capsules.end();
   }
 };
 
+// The chain around the runs of a library's jobs.
 using ServerMiddleware = Chain<Run, InCapsules>;
 
 }  // namespace brood

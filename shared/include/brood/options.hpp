@@ -14,9 +14,12 @@ namespace brood {
 // Sidekiq's `retry` and `backtrace`: yes, no, or how many.
 class YesNoOrCount {
  public:
+  // Which of the three it is.
   enum class Kind { yes, no, count };
 
+  // Yes or no.
   constexpr YesNoOrCount(bool yes) : kind_(yes ? Kind::yes : Kind::no) {}
+  // How many: 0 to 1,000,000, else std::invalid_argument; in a constant an error of the compiler.
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool>) constexpr YesNoOrCount(Integer n)
       : kind_(Kind::count),
@@ -24,8 +27,9 @@ class YesNoOrCount {
                    ? static_cast<std::uint32_t>(n)
                    : throw std::invalid_argument("a count is 0 to 1,000,000")) {}
 
-  constexpr Kind kind() const { return kind_; }
-  constexpr std::uint32_t count() const { return count_; }
+  constexpr Kind kind() const { return kind_; }             // which it is
+  constexpr std::uint32_t count() const { return count_; }  // 0 unless it is a count
+  // Whether both say the same; `true` is not the count 1.
   friend constexpr bool operator==(const YesNoOrCount&, const YesNoOrCount&) = default;
 
  private:
@@ -36,34 +40,40 @@ class YesNoOrCount {
 // Up to 16 labels: `.tags = {"slow", "images"}`.
 class Tags {
  public:
-  constexpr Tags() = default;
+  constexpr Tags() = default;  // none
+  // The texts must outlive it, as literals do.  Throws std::invalid_argument for more than 16.
   constexpr Tags(std::initializer_list<std::string_view> tags) {
     for (const std::string_view tag : tags) {
-      if (size_ == tags_.size()) throw "at most 16 tags";
+      if (size_ == tags_.size()) throw std::invalid_argument("at most 16 tags");
       tags_[size_++] = tag;
     }
   }
-  constexpr const std::string_view* begin() const { return tags_.data(); }
-  constexpr const std::string_view* end() const { return tags_.data() + size_; }
-  constexpr bool empty() const { return size_ == 0; }
+  constexpr const std::string_view* begin() const { return tags_.data(); }        // the first
+  constexpr const std::string_view* end() const { return tags_.data() + size_; }  // behind the last
+  constexpr bool empty() const { return size_ == 0; }                             // none
 
  private:
   std::array<std::string_view, 16> tags_{};
   std::size_t size_ = 0;
 };
 
-// `static constexpr brood::JobOptions options{.queue = "images", .retry = 5, .timeout = 30s};`
-// C++ wants designated members in the order of this list.
+// The options of a job class: a member of its struct.  C++ wants designated members in the order of this list.
+//
+//   static constexpr brood::JobOptions options{.queue = "images", .retry = 5, .timeout = 30s};
+//
+// brood::Client writes them into the payload of each push, as Sidekiq's client does.  Of these the worker itself asks
+// two: `timeout`, which no payload carries unless its push says so, and `retry` for a payload that has none.  What a
+// payload says wins.
 struct JobOptions {
-  std::string_view queue = "default";
+  std::string_view queue = "default";    // characters A-Z a-z 0-9 _ . : @ / -, at most 255
   YesNoOrCount retry = true;             // true: the server's max_retries; false: a failure is stored nowhere
-  std::chrono::milliseconds timeout{0};  // 0: the worker's job_timeout
-  YesNoOrCount backtrace = false;        // how much of a failure's backtrace is stored
+  std::chrono::milliseconds timeout{0};  // of one attempt; 0: the worker's job_timeout
+  YesNoOrCount backtrace = false;        // how many lines of a failure's backtrace are stored; a crash's always are
   bool dead = true;                      // false: an exhausted job is dropped
-  Tags tags = {};
-  std::chrono::seconds retry_for{0};  // retry for so long instead of so often; 0: not used
-  std::string_view retry_queue = {};  // empty: the queue it failed in
-  int required = -1;                  // how many fields must be given; -1: all but trailing std::optional ones
+  Tags tags = {};                        // shown by Sidekiq's Web UI, and for filters
+  std::chrono::seconds retry_for{0};     // retry for so long instead of so often; 0: not used
+  std::string_view retry_queue = {};     // where retries go; empty: the queue it failed in
+  int required = -1;                     // how many fields must be given; -1: all but trailing std::optional ones
 };
 
 }  // namespace brood

@@ -13,6 +13,8 @@
 #pragma GCC visibility push(hidden)
 namespace brood {
 
+// What Setup::on_death() and Setup::on_error() take: the job, valid during the call alone, and what it threw: the
+// exception itself, else a JobFailure, after a crash a JobCrashed.
 using DeathHandler = std::function<void(const JobInfo&, const std::exception&)>;
 using ErrorHandler = std::function<void(const JobInfo&, const std::exception&)>;
 
@@ -37,6 +39,7 @@ struct Registrations {
 // Events concern the worker, and reach every library.
 class Setup {
  public:
+  // Made by the library, for brood_setup().
   explicit Setup(detail::Registrations& registrations) : registrations_(&registrations) {}
 
   // Called around each run of a job as `void (brood::Run& run, const brood::Next& next)`: next() goes on, and returns

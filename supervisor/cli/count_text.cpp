@@ -14,4 +14,8 @@ std::string counted(std::uint64_t number, std::string_view one, std::string_view
   return fmt::format("{} {}", grouped(number), number == 1 ? one : many);
 }
 
+std::string there_are(std::uint64_t number, std::string_view one, std::string_view many) {
+  return (number == 1 ? "there is " : "there are ") + counted(number, one, many);
+}
+
 }  // namespace brood

@@ -123,8 +123,8 @@ int show_queue(const QueuesOrder& order) {
   Listing<JobRecord> listing(
       order.limit, order.page, order.json, [](const JobRecord& job) { return job_json(job); }, table_of_jobs);
   queue.each([&](const JobRecord& job) { return !order.takes(job) || listing.add(job); });
-  const std::string total = counted(queue.size(), "job", "jobs");
-  listing.end(order.filter.is_empty() ? "there are " + total : "of " + total + " those that match");
+  listing.end(order.filter.is_empty() ? there_are(queue.size(), "job", "jobs")
+                                      : "of " + counted(queue.size(), "job", "jobs") + " those that match");
   return exit_status::ok;
 }
 

@@ -51,8 +51,9 @@ int list_entries(const SetOrder& order) {
       [&](const std::vector<SetEntry>& entries) { return table_of(*order.kind, entries); });
   each_in_order(set, order.kind->order,
                 [&](const SetEntry& entry) { return !order.takes(entry) || listing.add(entry); });
-  const std::string total = counted(set.size(), order.kind->one, order.kind->many);
-  listing.end(order.filter.is_empty() ? "there are " + total : "of " + total + " those that match");
+  listing.end(order.filter.is_empty()
+                  ? there_are(set.size(), order.kind->one, order.kind->many)
+                  : "of " + counted(set.size(), order.kind->one, order.kind->many) + " those that match");
   return exit_status::ok;
 }
 

@@ -37,6 +37,23 @@ else()
   message(STATUS "Left out: the test of the reference, which needs doxygen and python3")
 endif()
 
+# The documents, followed to the letter against an installed brood.  What they say of stacks and of crashes is what an
+# optimised brood says.
+find_package(Python3 COMPONENTS Interpreter)
+find_package(PNG)
+if(BROOD_SANITIZE)
+  message(STATUS "Left out under sanitizers: the walks through the documents; a sanitizer has a report of its own for a crash")
+elseif(Python3_FOUND AND PNG_FOUND)
+  foreach(document IN ITEMS cookbook)
+    add_test(NAME compatibility_walk_${document}
+             COMMAND ${CMAKE_CURRENT_LIST_DIR}/walkthrough_test.py packaging/doc/${document}.md ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}
+                     ${CMAKE_CXX_COMPILER} "${consumer_flags}")
+    set_tests_properties(compatibility_walk_${document} PROPERTIES TIMEOUT 600)
+  endforeach()
+else()
+  message(STATUS "Left out: the walks through the documents, which need Python 3 and libpng-dev")
+endif()
+
 # A struct that is no job is refused with a sentence that says why; of a wrong field g++ and clang++ say in words of their
 # own which it is.
 function(brood_refuses name sentence)

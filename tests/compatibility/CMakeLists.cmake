@@ -37,21 +37,25 @@ else()
   message(STATUS "Left out: the test of the reference, which needs doxygen and python3")
 endif()
 
-# The documents, followed to the letter against an installed brood.  What they say of stacks and of crashes is what an
-# optimised brood says.
+# The documents: each code block is compiled or tried, and those that are walks are followed to the letter, against an
+# installed brood.
 find_package(Python3 COMPONENTS Interpreter)
 find_package(PNG)
 if(BROOD_SANITIZE)
-  message(STATUS "Left out under sanitizers: the walks through the documents; a sanitizer has a report of its own for a crash")
+  message(STATUS "Left out under sanitizers: the tests of the documents, whose crashes a sanitizer would report in its own words")
 elseif(Python3_FOUND AND PNG_FOUND)
-  foreach(document IN ITEMS cookbook)
+  add_test(NAME compatibility_snippets
+           COMMAND ${CMAKE_CURRENT_LIST_DIR}/snippets_test.py ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
+  set(walks cookbook)
+  foreach(document IN LISTS walks)
     add_test(NAME compatibility_walk_${document}
              COMMAND ${CMAKE_CURRENT_LIST_DIR}/walkthrough_test.py packaging/doc/${document}.md ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}
                      ${CMAKE_CXX_COMPILER} "${consumer_flags}")
     set_tests_properties(compatibility_walk_${document} PROPERTIES TIMEOUT 600)
   endforeach()
+  set_tests_properties(compatibility_snippets PROPERTIES TIMEOUT 600)
 else()
-  message(STATUS "Left out: the walks through the documents, which need Python 3 and libpng-dev")
+  message(STATUS "Left out: the tests of the documents, which need Python 3 and libpng-dev")
 endif()
 
 # A struct that is no job is refused with a sentence that says why; of a wrong field g++ and clang++ say in words of their

@@ -3,7 +3,8 @@
 A block is fenced, with its language, or indented by four spaces, and then it is a console's.  A comment on a line of its
 own speaks of the next block:
 
-    <!-- context: NAME -->   a fragment: it is compiled or run as the line `SNIPPET` of tests/compatibility/snippets/NAME
+    <!-- language: NAME -->  the language of an indented block
+    <!-- context: NAME -->   a fragment: it is compiled or run as the line SNIPPET of tests/compatibility/snippets/NAME
     <!-- excerpt: PATH -->   it stands in this file, word for word
     <!-- output -->          what a program has printed, or a drawing: no code
     <!-- session: PATH -->   from here on console blocks are run, in order, in a copy of this directory (- : an empty one)
@@ -22,7 +23,7 @@ import dataclasses
 import pathlib
 import re
 
-WORDS = {"context", "excerpt", "output", "session", "file", "append", "log", "until", "check"}
+WORDS = {"language", "context", "excerpt", "output", "session", "file", "append", "log", "until", "check"}
 
 
 @dataclasses.dataclass
@@ -93,7 +94,7 @@ def blocks(path):
             while not text[-1].strip():
                 text.pop()
             text = [line[4:] for line in text]
-            found.append(Block(path, first, "console", "\n".join(text) + "\n", says, session, session_line))
+            found.append(Block(path, first, says.get("language", "console"), "\n".join(text) + "\n", says, session, session_line))
             says = {}
         elif line.strip() and says:
             raise ValueError(f"{path.name}:{first}: no block after the comment above")

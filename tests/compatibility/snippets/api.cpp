@@ -1,0 +1,5 @@
+#include <brood/api.hpp>
+
+int main() {
+  // SNIPPET
+}

@@ -1,0 +1,2 @@
+add_executable(enqueue enqueue.cpp)
+# SNIPPET

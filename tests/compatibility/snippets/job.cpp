@@ -1,0 +1,3 @@
+#include <brood/job.hpp>
+
+// SNIPPET

@@ -1,0 +1,3 @@
+bool work_is_left();
+
+// SNIPPET

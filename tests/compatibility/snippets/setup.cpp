@@ -1,0 +1,12 @@
+#include <brood/ambient.hpp>
+#include <brood/job.hpp>
+#include <string_view>
+
+struct Timer {
+  explicit Timer(std::string_view job_class);
+  ~Timer();
+};
+void connect_to_database();
+void report(std::string_view jid, std::string_view message);
+
+// SNIPPET

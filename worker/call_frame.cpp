@@ -52,6 +52,7 @@ void CallFrame::set_time_left(std::int64_t ms) const {
 }
 
 void CallFrame::write(std::uint32_t level, const abi::Text& message) const {
+  if (host_ != nullptr && host_->say) return host_->say(read_text(message, ""));
   const auto known = static_cast<log::Level>(std::min<std::uint32_t>(level, abi::log_error));
   if (!log::enabled(known)) return;
   log::write(known, "job_says", {{"job", job_class()}, {"jid", jid()}, {"message", read_text(message, "")}});

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "shared/store/iteration.hpp"
 
@@ -28,7 +29,8 @@ struct JobHost {
   std::function<std::optional<std::chrono::milliseconds>()> time_left = {};  // nullopt: no deadline
   std::function<void(std::chrono::milliseconds)> set_time_left = {};
   std::string capsule = {};
-  std::optional<IterationHost> iterations = {};  // nullopt: it keeps no states
+  std::optional<IterationHost> iterations = {};    // nullopt: it keeps no states
+  std::function<void(std::string_view)> say = {};  // what the job logs; empty: into this process's log
 };
 
 }  // namespace brood

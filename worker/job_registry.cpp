@@ -159,7 +159,10 @@ void JobRegistry::load(const std::filesystem::path& path) {
   std::string name = std::filesystem::weakly_canonical(path, unresolved).string();
   if (unresolved) name = std::filesystem::absolute(path).string();
 
-  const abi::Library* library = open_library(name)();
+  add(open_library(name)(), name);
+}
+
+void JobRegistry::add(const abi::Library* library, const std::string& name) {
   check_library(name, library);
   if (std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& loaded) { return loaded.abi == library; }))
     return;

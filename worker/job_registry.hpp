@@ -46,6 +46,9 @@ class JobRegistry {
   // constructor that throws ends the process (no exception passes the dynamic linker); its words are logged first.
   void load(const std::filesystem::path& path);
 
+  // The same for a library that is a part of this program; `name` is what messages call it.
+  void add(const abi::Library* library, const std::string& name);
+
   // Every library of `require`, then `commands`, which must live as long as this registry.  Throws LibraryError.
   void load(const Config& config);
 

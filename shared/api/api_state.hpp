@@ -8,6 +8,7 @@
 
 #include "shared/api/client_connection.hpp"
 #include "shared/api/known_redis.hpp"
+#include "shared/api/push_receiver.hpp"
 #include "shared/clock.hpp"
 
 namespace brood::detail {
@@ -19,6 +20,9 @@ struct ApiState {
   // Lets `talk` have the connection to itself.  Nothing that a user passed in may run in it.
   template <typename Talk>
   auto converse(Talk talk) {
+    if (push_receiver())
+      throw RedisError(
+          "brood::Api shows what lies in Redis; while a brood::testing::Fake or Inline takes the pushes, ask the Fake");
     const std::lock_guard lock(mutex);
     try {
       return talk(redis);

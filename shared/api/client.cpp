@@ -11,6 +11,7 @@
 #include "shared/api/known_redis.hpp"
 #include "shared/api/per_process.hpp"
 #include "shared/api/prepared_push.hpp"
+#include "shared/api/push_receiver.hpp"
 #include "shared/api/sender.hpp"
 #include "shared/store/iteration.hpp"
 
@@ -39,12 +40,29 @@ struct Client::State {
   explicit State(const RedisAddress& address)
       : sender([this, address] { return std::make_unique<Sender>(address, buffer); }) {}
 
+  // Lets `talk` have the connection, and what is kept for it, to itself.
+  template <typename Talk>
+  auto use(Talk talk) {
+    if (!nowhere.empty()) throw RedisError(nowhere);
+    return sender.use(std::move(talk));
+  }
+
   ClientMiddleware middleware = default_middleware();
   std::optional<BufferOptions> buffer;
   PerProcess<Sender> sender;
+  std::string nowhere;  // why it is not known where Redis is; empty: it is known
 };
 
-Client::Client() : state_(std::make_unique<State>(known_redis().address)) {}
+Client::Client() {
+  try {
+    state_ = std::make_unique<State>(known_redis().address);
+  } catch (const RedisError& unknown) {
+    // Where its pushes go to a test, the machine's Redis is nothing to fail for.
+    if (!push_receiver()) throw;
+    state_ = std::make_unique<State>(RedisAddress{});
+    state_->nowhere = unknown.what();
+  }
+}
 
 Client::Client(const std::string& redis_url) : state_(std::make_unique<State>(known_redis(redis_url).address)) {}
 
@@ -81,7 +99,11 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
     if (goes_on) prepared.push_back(writer.prepare(job));
     jids.push_back(goes_on ? prepared.back().jid : "");
   }
-  state_->sender.use([&](Sender& sender) { sender.push(std::move(prepared), options.batch_size); });
+  if (const auto receiver = push_receiver()) {
+    receiver->push(std::move(prepared));
+  } else {
+    state_->use([&](Sender& sender) { sender.push(std::move(prepared), options.batch_size); });
+  }
   return jids;
 }
 
@@ -100,13 +122,15 @@ std::optional<std::chrono::system_clock::time_point> Client::due(double time) {
 }
 
 bool Client::cancel(std::string_view jid) {
-  if (state_->sender.use([&](Sender& sender) { return sender.take_back(jid); })) return true;
+  if (const auto receiver = push_receiver()) return receiver->cancel(jid, std::nullopt);
+  if (state_->use([&](Sender& sender) { return sender.take_back(jid); })) return true;
   return cancel_scheduled(
-      jid, [&](const auto& ask) { return state_->sender.use([&](Sender& sender) { return ask(sender.redis()); }); });
+      jid, [&](const auto& ask) { return state_->use([&](Sender& sender) { return ask(sender.redis()); }); });
 }
 
 bool Client::cancel_at(std::string_view jid, double time) {
-  return state_->sender.use(
+  if (const auto receiver = push_receiver()) return receiver->cancel(jid, time);
+  return state_->use(
       [&](Sender& sender) { return sender.take_back(jid) || cancel_scheduled_at(sender.redis(), jid, time); });
 }
 
@@ -121,10 +145,11 @@ std::size_t Client::buffered() const {
 }
 
 std::size_t Client::drain(std::chrono::milliseconds longest) {
+  if (push_receiver()) return buffered();
   const SteadyTime deadline = steady_now() + longest;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
-    const bool done = state_->sender.use([&](Sender& sender) { return sender.drain(std::max(left, 1ms)); });
+    const bool done = state_->use([&](Sender& sender) { return sender.drain(std::max(left, 1ms)); });
     if (done || steady_now() + between_attempts >= deadline) return buffered();
     std::this_thread::sleep_for(between_attempts);
   }
@@ -132,7 +157,9 @@ std::size_t Client::drain(std::chrono::milliseconds longest) {
 
 std::chrono::system_clock::time_point Client::cancel_iteration(std::string_view jid) {
   const auto now = std::chrono::floor<std::chrono::seconds>(wall_now().time_since_epoch()).count();
-  return state_->sender.use([&](Sender& sender) {
+  if (const auto receiver = push_receiver())
+    return std::chrono::system_clock::time_point(std::chrono::seconds(receiver->cancel_iteration(jid, now)));
+  return state_->use([&](Sender& sender) {
     ClientConnection& redis = sender.redis();
     try {
       const std::int64_t when = read_cancelled(redis.pipeline(brood::cancel_iteration(jid, now)));

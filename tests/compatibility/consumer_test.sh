@@ -49,6 +49,11 @@ grep -qxF 'ResizeImage waits with ["dog.png",160]' "$work/jids" || { cat "$work/
 [ "$(redis-cli -s "$work/redis.sock" llen queue:by_hand)" = 1 ]
 redis-cli -s "$work/redis.sock" lindex queue:images -1 | grep -F '"class":"ResizeImage","args":["cat.png",320],' > /dev/null
 
+# By <brood/testing.hpp>: no Redis is asked.
+REDIS_URL=unix:///nonexistent/redis.sock "$work/project/build/test_jobs" "$work/project/build/libjobs.so" > "$work/said" 2>&1 ||
+  { cat "$work/said"; exit 1; }
+grep -q 'resizing cat.png' "$work/said" && grep -q 'resizing dog.png' "$work/said" || { cat "$work/said"; exit 1; }
+
 # The same by pkg-config, from where the installation was moved to.
 if command -v pkg-config > /dev/null; then
   mv "$work/prefix" "$work/moved"
@@ -56,5 +61,8 @@ if command -v pkg-config > /dev/null; then
   export PKG_CONFIG_PATH
   # shellcheck disable=SC2046,SC2086
   "$compiler" $flags -std=c++20 -fsyntax-only $(pkg-config --cflags brood) "$work/project/enqueue.cpp"
+  # shellcheck disable=SC2046,SC2086
+  "$compiler" $flags -std=c++20 $(pkg-config --cflags brood-testing) "$work/project/test_jobs.cpp" "$work/project/jobs.cpp" \
+    $(pkg-config --libs brood-testing) -o "$work/test_jobs"
 fi
-echo "the consumer builds and enqueues"
+echo "the consumer builds, enqueues and tests its jobs"

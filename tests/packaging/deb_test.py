@@ -81,7 +81,8 @@ class Packages(unittest.TestCase):
             return said("dpkg-deb", "--contents", packages[package])
 
         self.assertRegex(files("libbrood1"), r"/libbrood\.so\.1 -> libbrood\.so\.1\.")
-        for file in ("/include/brood/job.hpp", "/cmake/brood/brood-config.cmake", "/pkgconfig/brood.pc", "/libbrood.so -> "):
+        self.assertRegex(files("libbrood-testing1"), r"/libbrood-testing\.so\.1 -> libbrood-testing\.so\.1\.")
+        for file in ("/include/brood/job.hpp", "/cmake/brood/brood-config.cmake", "/pkgconfig/brood.pc", "/libbrood.so -> ", "/libbrood-testing.so -> "):
             self.assertIn(file, files("libbrood-dev"))
         for file in ("/usr/bin/brood", "/lib/systemd/system/brood.service", "/lib/systemd/system/brood@.service", "/man1/brood.1.gz", "/etc/brood/brood.toml"):
             self.assertIn(file, files("brood"))
@@ -149,7 +150,7 @@ class Life(unittest.TestCase):
         self.assertTrue((machine.root / STATE.lstrip("/") / "redis").is_dir())
 
     def test_4_a_purge_removes_configuration_and_data(self):
-        self.dpkg("--purge", "brood", "libbrood-dev", "libbrood1")
+        self.dpkg("--purge", "brood", "libbrood-dev", "libbrood-testing1", "libbrood1")
 
         left = [path for path in ("/etc/brood", STATE, "/var/log/brood", "/run/brood", "/usr/share/doc/brood") if (machine.root / path.lstrip("/")).exists()]
         self.assertEqual(left, [])

@@ -1,0 +1,40 @@
+#include "shared/api/push_receiver.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+namespace brood {
+namespace {
+
+std::atomic<std::size_t> count{0};
+std::mutex mutex;
+
+std::vector<std::shared_ptr<PushReceiver>>& receivers() {
+  static std::vector<std::shared_ptr<PushReceiver>> receivers;
+  return receivers;
+}
+
+}  // namespace
+
+PushReceiver::~PushReceiver() = default;
+
+void add_push_receiver(std::shared_ptr<PushReceiver> receiver) {
+  const std::lock_guard lock(mutex);
+  receivers().push_back(std::move(receiver));
+  count = receivers().size();
+}
+
+void remove_push_receiver(const PushReceiver& receiver) {
+  const std::lock_guard lock(mutex);
+  std::erase_if(receivers(), [&](const auto& one) { return one.get() == &receiver; });
+  count = receivers().size();
+}
+
+std::shared_ptr<PushReceiver> push_receiver() {
+  if (count.load(std::memory_order_acquire) == 0) return nullptr;
+  const std::lock_guard lock(mutex);
+  return receivers().empty() ? nullptr : receivers().back();
+}
+
+}  // namespace brood

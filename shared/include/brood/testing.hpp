@@ -1,0 +1,11 @@
+#pragma once
+
+// Tests of jobs, and of programs that enqueue them, by any test framework: nothing here asserts.  A test links
+// `brood::testing` and chooses how far it goes.
+//
+//   Fake         what is pushed is collected, to be looked at and performed; no Redis
+//   Inline       each push performs its job at once; no Redis
+//
+#include <brood/testing/fake.hpp>
+#include <brood/testing/inline.hpp>
+#include <brood/testing/jobs.hpp>

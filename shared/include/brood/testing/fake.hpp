@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <brood/api.hpp>
+#include <brood/testing/jobs.hpp>
+
+namespace brood::testing {
+
+// A job as it was pushed: jid, queue, job_class, args (JSON), payload and what else JobRecord has of it.
+struct BROOD_API FakeJob : JobRecord {
+  std::optional<std::chrono::system_clock::time_point> at = {};  // scheduled for; nullopt: for now
+
+  // The arguments as the struct's fields.  Throws ArgumentError where they do not fit.
+  template <typename Job>
+  __attribute__((visibility("hidden"))) Job as() const {
+    return brood::detail::read_arguments<Job>(brood::detail::wire_name<Job>(), args);
+  }
+};
+
+// While it lives, what every brood::Client of this process pushes is collected here, from any thread, and no Redis is
+// needed.
+//
+//   brood::testing::Fake fake(brood::testing::Jobs::of<ResizeImage>());
+//   shop.take_order(order);                                       // calls client.enqueue(ResizeImage{...})
+//   check(fake.jobs_of<ResizeImage>().at(0).width == 320);
+//   check(fake.jobs().at(0).queue == "images");
+//   fake.drain();                                                 // performs them
+//
+// All else of a push is as ever: options, the checks, the client's middleware, the jid.  client.cancel takes a job out
+// of here if it is scheduled, client.cancel_iteration ends an iterable job at its next run, client.buffer has nothing
+// to do; brood::Api, which shows Redis, throws RedisError.  Of several the innermost, the last that was made, gets the
+// pushes, of an Inline too.  A child that was forked has a copy: what it pushes stays in the child.
+class BROOD_API Fake {
+ public:
+  explicit Fake(Jobs jobs = {});
+  ~Fake();
+  Fake(const Fake&) = delete;
+  Fake& operator=(const Fake&) = delete;
+
+  // What waits, in the order of the pushes: all, of one queue, of one class.
+  std::vector<FakeJob> jobs() const;
+  std::vector<FakeJob> jobs_in(std::string_view queue) const;
+  std::vector<FakeJob> jobs_of(std::string_view job_class) const;
+  std::optional<FakeJob> find(std::string_view jid) const;
+  std::size_t size() const;
+
+  // Those of one class as structs, read back from their JSON.  Throws ArgumentError where they do not fit.
+  template <typename Job>
+  __attribute__((visibility("hidden"))) std::vector<Job> jobs_of() const {
+    std::vector<Job> jobs;
+    for (const FakeJob& job : jobs_of(brood::detail::wire_name<Job>())) jobs.push_back(job.template as<Job>());
+    return jobs;
+  }
+
+  void clear();  // forgets them, and how far iterable ones have come
+
+  // Performs what waits, and what that pushes, until nothing is left, of all queues or of one; those that are scheduled
+  // too, whatever their time.  Each runs on this thread as in a worker: from its payload's text, within server
+  // middleware, with a Context that knows jid, queue and attempt, has no timeout and is never stopping(); what it logs
+  // goes to standard error.  An iterable job goes on until all its items are done.  Returns how many were performed.
+  //
+  // What a job throws comes out, as the same exception where the job is compiled into the test, else as JobFailed;
+  // Interrupted too.  That job is gone and the others stay; nothing is retried.  An iterable one that threw goes on
+  // from its cursor when it is pushed again with its jid.  A class that the Jobs do not have is a std::invalid_argument
+  // with a sentence.
+  std::size_t drain();
+  std::size_t drain(std::string_view queue);
+  bool perform_one();  // the oldest; false: there was none
+
+ private:
+  struct __attribute__((visibility("hidden"))) State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood::testing

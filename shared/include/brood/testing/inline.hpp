@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include <brood/testing/jobs.hpp>
+
+namespace brood::testing {
+
+// While it lives, each push of any brood::Client of this process performs its job before it returns, on the thread that
+// pushes: scheduled ones at once too, those of a bulk one after the other.
+//
+//   brood::testing::Inline performs(brood::testing::Jobs::of<ResizeImage>());
+//   shop.take_order(order);                      // the picture has been resized
+//
+// A job runs as Fake::drain() says, and what it throws comes out of the push; then the rest of a bulk is not performed.
+// client.cancel finds nothing.  The innermost of several, of a Fake too, gets the pushes.
+class BROOD_API Inline {
+ public:
+  explicit Inline(Jobs jobs);
+  ~Inline();
+  Inline(const Inline&) = delete;
+  Inline& operator=(const Inline&) = delete;
+
+ private:
+  struct __attribute__((visibility("hidden"))) State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood::testing

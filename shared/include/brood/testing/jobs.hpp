@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <brood/detail/compiled_in.hpp>
+#include <brood/job.hpp>
+#include <brood/push.hpp>
+
+namespace brood::testing {
+
+// A job of a library failed: its own exception stays there.  what() is both: "Io::Error: no such picture".
+class BROOD_API JobFailed : public std::runtime_error {
+ public:
+  JobFailed(std::string error_class, std::string message)
+      : std::runtime_error(error_class + ": " + message),
+        error_class_(std::move(error_class)),
+        message_(std::move(message)) {}
+
+  // Of what was thrown, as a retry record has it: "Io::Error" and "no such picture".
+  const std::string& error_class() const noexcept { return error_class_; }
+  const std::string& message() const noexcept { return message_; }
+
+ private:
+  std::string error_class_, message_;
+};
+
+// The job classes that a Fake or an Inline performs, and the middleware around them.  A copy is the same Jobs.
+//
+//   Jobs::of<ResizeImage, SendWelcome>()      compiled into the test; no BROOD_JOBS is needed
+//   Jobs::of_library("build/libjobs.so")      as `brood run -r` loads it
+//   Jobs::of<ResizeImage>().add_library("build/libtracing.so")
+//
+// The `brood_setup` of each library, and the one that is compiled into the test, runs anew for each Jobs that is made,
+// and takes the place of what it registered before.  Server middleware runs around the jobs as in a worker; lifecycle
+// events, error and death handlers, and the hooks retry_in and exhausted are not called: see Supervised for these.
+//
+// What cannot be loaded, or a class that is there twice, is a std::runtime_error with a sentence.
+class BROOD_API Jobs {
+ public:
+  Jobs();  // none: what is pushed can be looked at, and not performed
+
+  template <typename... Job>
+  __attribute__((visibility("hidden"))) static Jobs of() {
+    Jobs jobs;
+    jobs.add({&brood::detail::library_of_jobs<Job...>, &brood::detail::take_thrown});
+    return jobs;
+  }
+  static Jobs of_library(const std::string& path) { return Jobs().add_library(path); }
+  Jobs& add_library(const std::string& path);
+
+  std::vector<std::string> class_names() const;  // sorted
+
+ private:
+  friend class JobRunner;
+  struct __attribute__((visibility("hidden"))) Known;
+  void add(const brood::detail::CompiledIn& compiled_in);
+  std::shared_ptr<Known> known_;
+};
+
+}  // namespace brood::testing

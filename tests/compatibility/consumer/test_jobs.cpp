@@ -1,0 +1,39 @@
+#include <brood/client.hpp>
+#include <brood/testing.hpp>
+#include <cstdio>
+#include <stdexcept>
+
+#include "resize_image.hpp"
+
+namespace {
+
+void expect(bool fact, const char* what) {
+  if (!fact) throw std::runtime_error(what);
+}
+
+void fake_collects_and_performs() {
+  brood::testing::Fake fake(brood::testing::Jobs::of<ResizeImage>());
+  brood::Client{}.enqueue(ResizeImage{.path = "cat.png", .width = 320});
+  expect(fake.jobs_of<ResizeImage>().at(0).width == 320, "the job was pushed with its width");
+  expect(fake.jobs().at(0).queue == "images", "the job was pushed to its queue");
+  expect(fake.drain() == 1, "one job was performed");
+}
+
+void inline_performs(const char* library) {
+  const brood::testing::Inline performs(brood::testing::Jobs::of_library(library));
+  brood::Client{}.enqueue(ResizeImage{.path = "dog.png", .width = 160});
+}
+
+}  // namespace
+
+// Without any test framework.
+int main(int argc, char** argv) {
+  if (argc != 2) return 64;
+  try {
+    fake_collects_and_performs();
+    inline_performs(argv[1]);
+  } catch (const std::exception& error) {
+    std::puts(error.what());
+    return 1;
+  }
+}

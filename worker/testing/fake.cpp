@@ -1,0 +1,119 @@
+#include <brood/testing/fake.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "shared/api/push_receiver.hpp"
+#include "worker/testing/job_runner.hpp"
+
+namespace brood::testing {
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+// Two spellings of one time differ by less.
+constexpr std::chrono::microseconds spelling{1};
+
+Clock::time_point time_of(double epoch_seconds) {
+  return Clock::time_point(std::chrono::round<Clock::duration>(std::chrono::duration<double>(epoch_seconds)));
+}
+
+FakeJob fake_job(const PreparedPush& push) {
+  FakeJob job{JobRecord::read(push.payload)};
+  if (push.score) job.at = time_of(*push.score);
+  return job;
+}
+
+}  // namespace
+
+struct Fake::State : PushReceiver {
+  explicit State(Jobs jobs) : runner(std::move(jobs)) {}
+
+  void push(std::vector<PreparedPush> pushed) override {
+    const std::lock_guard lock(mutex);
+    for (const PreparedPush& one : pushed) waiting.push_back(fake_job(one));
+  }
+
+  bool cancel(std::string_view jid, std::optional<double> time) override {
+    const std::lock_guard lock(mutex);
+    return std::erase_if(waiting, [&](const FakeJob& job) {
+             return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
+           }) > 0;
+  }
+
+  std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
+    return runner.cancel_iteration(jid, now);
+  }
+
+  template <typename Wanted>
+  std::vector<FakeJob> those(Wanted wanted) {
+    const std::lock_guard lock(mutex);
+    std::vector<FakeJob> found;
+    std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(found), wanted);
+    return found;
+  }
+
+  // Nothing is locked while it runs: the job may push.
+  template <typename Wanted>
+  bool perform_first(Wanted wanted) {
+    std::optional<FakeJob> job;
+    {
+      const std::lock_guard lock(mutex);
+      const auto first = std::find_if(waiting.begin(), waiting.end(), wanted);
+      if (first == waiting.end()) return false;
+      job = std::move(*first);
+      waiting.erase(first);
+    }
+    runner.run(job->payload, job->queue);
+    return true;
+  }
+
+  JobRunner runner;
+  std::mutex mutex;
+  std::vector<FakeJob> waiting;
+};
+
+Fake::Fake(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }
+Fake::~Fake() { remove_push_receiver(*state_); }
+
+std::vector<FakeJob> Fake::jobs() const {
+  return state_->those([](const FakeJob&) { return true; });
+}
+std::vector<FakeJob> Fake::jobs_in(std::string_view queue) const {
+  return state_->those([&](const FakeJob& job) { return job.queue == queue; });
+}
+std::vector<FakeJob> Fake::jobs_of(std::string_view job_class) const {
+  return state_->those([&](const FakeJob& job) { return job.job_class == job_class; });
+}
+std::optional<FakeJob> Fake::find(std::string_view jid) const {
+  std::vector<FakeJob> found = state_->those([&](const FakeJob& job) { return job.jid == jid; });
+  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+}
+std::size_t Fake::size() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->waiting.size();
+}
+
+void Fake::clear() {
+  const std::lock_guard lock(state_->mutex);
+  state_->waiting.clear();
+  state_->runner.forget_iterations();
+}
+
+std::size_t Fake::drain() {
+  std::size_t performed = 0;
+  while (perform_one()) ++performed;
+  return performed;
+}
+std::size_t Fake::drain(std::string_view queue) {
+  std::size_t performed = 0;
+  while (state_->perform_first([&](const FakeJob& job) { return job.queue == queue; })) ++performed;
+  return performed;
+}
+bool Fake::perform_one() {
+  return state_->perform_first([](const FakeJob&) { return true; });
+}
+
+}  // namespace brood::testing

@@ -1,0 +1,27 @@
+#include <brood/testing/inline.hpp>
+
+#include <utility>
+
+#include "shared/api/push_receiver.hpp"
+#include "worker/testing/job_runner.hpp"
+
+namespace brood::testing {
+
+struct Inline::State : PushReceiver {
+  explicit State(Jobs jobs) : runner(std::move(jobs)) {}
+
+  void push(std::vector<PreparedPush> pushed) override {
+    for (const PreparedPush& job : pushed) runner.run(job.payload, job.queue);
+  }
+  bool cancel(std::string_view, std::optional<double>) override { return false; }
+  std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
+    return runner.cancel_iteration(jid, now);
+  }
+
+  JobRunner runner;
+};
+
+Inline::Inline(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }
+Inline::~Inline() { remove_push_receiver(*state_); }
+
+}  // namespace brood::testing

@@ -1,0 +1,104 @@
+#include "worker/testing/job_runner.hpp"
+
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include <brood/error.hpp>
+
+#include "shared/log_line.hpp"
+#include "worker/testing/known_jobs.hpp"
+
+namespace brood::testing {
+namespace {
+
+void say(const Payload& job, std::string_view message) {
+  const std::string line = job.display_class() + " " + job.jid() + ": " + log::printable(message) + "\n";
+  std::fputs(line.c_str(), stderr);
+}
+
+std::string known_classes(const Jobs& jobs) {
+  std::string list;
+  for (const std::string& name : jobs.class_names()) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
+}
+
+}  // namespace
+
+JobRunner::JobRunner(Jobs jobs) : jobs_(std::move(jobs)) {
+  // Of the Jobs of one program, the last that named its classes names those that middleware may make of a job.
+  for (const brood::detail::CompiledIn& compiled_in : jobs_.known_->compiled_in) compiled_in.library();
+}
+
+void JobRunner::run(const std::string& payload, const std::string& queue) {
+  const Payload job = Payload::parse(payload);
+  if (jobs_.known_->registry.find(job.job_class()) == nullptr)
+    throw std::invalid_argument("no job class \"" + job.job_class() +
+                                "\" is among the Jobs that this test performs; known: " + known_classes(jobs_));
+  const Performed performed = perform_whole(job, queue);
+  if (performed.kind == Performed::Kind::interrupted) throw Interrupted{};
+  if (performed.kind == Performed::Kind::failed) throw_failure(job, performed.failure);
+}
+
+// One whose max_iteration_runtime has passed has moved its cursor; one that did not would do so for ever.
+Performed JobRunner::perform_whole(const Payload& job, const std::string& queue) {
+  for (;;) {
+    const IterationState before = iteration(job.jid());
+    Performed performed = perform(jobs_.known_->registry, job, queue, host_of(job));
+    if (performed.kind != Performed::Kind::interrupted || iteration(job.jid()).cursor == before.cursor)
+      return performed;
+  }
+}
+
+JobHost JobRunner::host_of(const Payload& job) {
+  IterationHost iterations;
+  iterations.interrupt = [] { return false; };
+  iterations.load = [this, &job] { return iteration(job.jid()); };
+  iterations.save = [this, &job](const IterationState& state) {
+    const std::lock_guard lock(mutex_);
+    IterationState& kept = iterations_[job.jid()];
+    kept = {.executions = state.executions,
+            .cursor = state.cursor,
+            .run_seconds = state.run_seconds,
+            .cancelled = kept.cancelled};
+    return kept.cancelled.has_value();
+  };
+  iterations.end = [this, &job] {
+    const std::lock_guard lock(mutex_);
+    iterations_.erase(job.jid());
+  };
+  return {.stopping = [] { return false; },
+          .capsule = "default",
+          .iterations = std::move(iterations),
+          .say = [&job](std::string_view message) { say(job, message); }};
+}
+
+void JobRunner::throw_failure(const Payload& job, const Failure& failure) const {
+  const auto& known = *jobs_.known_;
+  const abi::Library* const library = known.registry.find(job.job_class())->library;
+  for (const brood::detail::CompiledIn& compiled_in : known.compiled_in) {
+    if (compiled_in.library() != library) continue;
+    if (const std::exception_ptr thrown = compiled_in.take_thrown(failure.error_class)) std::rethrow_exception(thrown);
+  }
+  throw JobFailed(failure.error_class, failure.message);
+}
+
+IterationState JobRunner::iteration(const std::string& jid) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = iterations_.find(jid);
+  return found == iterations_.end() ? IterationState{} : found->second;
+}
+
+std::int64_t JobRunner::cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds) {
+  const std::lock_guard lock(mutex_);
+  IterationState& state = iterations_[std::string(jid)];
+  if (!state.cancelled) state.cancelled = now_epoch_seconds;
+  return *state.cancelled;
+}
+
+void JobRunner::forget_iterations() {
+  const std::lock_guard lock(mutex_);
+  iterations_.clear();
+}
+
+}  // namespace brood::testing

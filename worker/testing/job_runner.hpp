@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <brood/testing/jobs.hpp>
+
+#include "shared/job/payload.hpp"
+#include "shared/store/iteration.hpp"
+#include "worker/job_host.hpp"
+#include "worker/perform.hpp"
+
+namespace brood::testing {
+
+// Performs jobs in this process, and keeps in memory how far iterable ones have come.  From any thread.
+class JobRunner {
+ public:
+  explicit JobRunner(Jobs jobs);
+
+  // Throws what the job throws, see Fake::drain().
+  void run(const std::string& payload, const std::string& queue);
+
+  std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds);
+  void forget_iterations();
+
+ private:
+  JobHost host_of(const Payload& job);
+  // Until it does not interrupt itself any more.
+  Performed perform_whole(const Payload& job, const std::string& queue);
+  [[noreturn]] void throw_failure(const Payload& job, const Failure& failure) const;
+  IterationState iteration(const std::string& jid) const;
+
+  const Jobs jobs_;
+  mutable std::mutex mutex_;  // of what follows
+  std::map<std::string, IterationState, std::less<>> iterations_;
+};
+
+}  // namespace brood::testing

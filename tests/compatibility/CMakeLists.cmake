@@ -47,6 +47,9 @@ elseif(Python3_FOUND AND PNG_FOUND)
   add_test(NAME compatibility_snippets
            COMMAND ${CMAKE_CURRENT_LIST_DIR}/snippets_test.py ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
   set(walks cookbook)
+  if(BROOD_RUBY AND ruby_lacks EQUAL 0)
+    list(APPEND walks ruby)
+  endif()
   foreach(document IN LISTS walks)
     add_test(NAME compatibility_walk_${document}
              COMMAND ${CMAKE_CURRENT_LIST_DIR}/walkthrough_test.py packaging/doc/${document}.md ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}

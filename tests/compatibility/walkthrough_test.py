@@ -19,9 +19,12 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
 from document import blocks  # noqa: E402
 
-PATIENCE = 15  # seconds, for what comes by itself
+PATIENCE = 60  # seconds, for what comes by itself
 # They change nothing, so that they are asked again until they say what is expected.
 LOOKS = re.compile(r"(brood (status|queues|retries|scheduled|dead|processes)( (list|show)\b| -| *$)|(cat|ls|wc|grep|file|sort|find|head|tail)\b)")
+
+# Programs that run in a terminal of their own, and what they log when they are there.
+SERVERS = {"brood": b"event=ready", "redis-server": b"eady to accept connections", "sidekiq": b"Running in ruby"}
 
 VARIABLE = [
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
@@ -64,32 +67,38 @@ class Session:
             (root / name).mkdir(mode=0o700)
         self.log = root / "log"
         self.log.touch()
-        self.server = None
+        self.servers = {}  # what runs in terminals of its own, by its program
         self.jids = {}  # the document's, and those of this run
 
     def start(self, command):
-        self.stop()  # a terminal has one at a time
+        program = command.split()[0]
+        self.end(program)  # a terminal has one at a time
         begin = self.log.stat().st_size
         with self.log.open("ab") as log:
-            self.server = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "bash", "-c", "exec " + command], cwd=self.directory,
-                                           env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + PATIENCE
-        while b"event=ready" not in self.log.read_bytes()[begin:]:
-            if self.server.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"{command} does not become ready")
-            time.sleep(0.02)
+            server = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "bash", "-c", "exec " + command], cwd=self.directory,
+                                      env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.servers[program] = server
+
+        def ready():
+            if server.poll() is not None:
+                raise AssertionError(f"{command} has ended")
+            return SERVERS[program] in self.log.read_bytes()[begin:]
+        self.until(f"{command} is ready", ready)
+
+    def end(self, program):
+        server = self.servers.pop(program, None)
+        if server is None or server.poll() is not None:
+            return
+        server.terminate()
+        try:
+            server.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
     def stop(self):
-        if self.server is None:
-            return
-        if self.server.poll() is None:
-            self.server.terminate()
-            try:
-                self.server.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self.server.kill()
-                self.server.wait()
-        self.server = None
+        for program in reversed(list(self.servers)):
+            self.end(program)
 
     def call(self, command):
         return subprocess.run(["bash", "-c", command], cwd=self.directory, env=self.environment, stdin=subprocess.DEVNULL,
@@ -121,7 +130,7 @@ class Session:
         return re.sub(r"\b[0-9a-f]{4,24}\b", own, command)
 
     def note_jids(self, expected, printed):
-        """What `brood enqueue` answers is the id of the job."""
+        """Who enqueues answers with the id of the job."""
         for theirs, ours in zip(expected, printed):
             if re.fullmatch("[0-9a-f]{24}", theirs):
                 self.jids[theirs] = ours
@@ -130,7 +139,10 @@ class Session:
         if re.fullmatch(r"cd \S+", command):
             self.directory = (self.directory / command[3:]).resolve(strict=True)
             return
-        if re.match(r"brood run\b(?!.*--check)", command):
+        if exported := re.fullmatch(r"export (\w+)=(.*)", command):
+            self.environment[exported[1]] = self.call(f"printf %s {exported[2]}").stdout
+            return
+        if command.split()[0] in SERVERS and not re.match(r"brood (?!run\b)|.*--check", command):
             self.start(command)
             return
         expected = [alike(line) for line in printed]
@@ -140,8 +152,7 @@ class Session:
             lines = [alike(line) for line in done.stdout.splitlines()]
             failed = done.returncode != 0 and not printed
             if not failed and (not printed or matches(expected, lines)):
-                if command.startswith("brood enqueue "):
-                    self.note_jids(printed, done.stdout.splitlines())
+                self.note_jids(printed, done.stdout.splitlines())
                 return
             if not LOOKS.match(command) or time.monotonic() > deadline:
                 raise AssertionError(f"$ {command}\nstatus {done.returncode}, printed:\n{done.stdout}but the document says:\n" + "\n".join(printed))
@@ -177,7 +188,7 @@ def main():
         environment = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "REDIS_PROVIDER")}
         environment.update(PATH=f"{root}/prefix/bin:{os.environ['PATH']}", LC_ALL="C.UTF-8", CXX=compiler,
                            CXXFLAGS=f"{flags} -Wall -Wextra -Wconversion -Werror", CMAKE_PREFIX_PATH=f"{root}/prefix",
-                           CMAKE_GENERATOR="Ninja", LD_LIBRARY_PATH=f"{root}/prefix/lib")
+                           CMAKE_GENERATOR="Ninja", RUBYOPT="-W0", LD_LIBRARY_PATH=f"{root}/prefix/lib")
         for index, line in enumerate(sorted({block.session_line for block in wanted})):
             of_session = [block for block in wanted if block.session_line == line]
             name = of_session[0].session

@@ -30,6 +30,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// Not the clock's: others may hold up this whole process.
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 // A loop with the output of one worker, whose log goes to a file.
 class Office {
  public:
@@ -71,9 +78,9 @@ class Office {
     while (!holds()) {
       if (steady_now() > deadline) return false;
       tick_.start_in(2ms);
-      const SteadyTime before = steady_now();
+      const auto before = processor_time();
       loop_.run_once();
-      longest_turn_ = std::max(longest_turn_, steady_now() - before);
+      longest_turn_ = std::max(longest_turn_, processor_time() - before);
     }
     return true;
   }
@@ -104,7 +111,7 @@ class Office {
     return all;
   }
 
-  std::chrono::nanoseconds longest_turn() const { return longest_turn_; }
+  std::chrono::nanoseconds longest_turn() const { return longest_turn_; }  // of the processor's time
 
  private:
   TemporaryDirectory directory_;

@@ -35,7 +35,7 @@ JobSet Api::dead() { return {state_, std::string(keys::dead)}; }
 void Api::limit_dead(std::int64_t max_jobs, std::chrono::seconds timeout) {
   if (max_jobs < 1) throw std::invalid_argument("the dead set has room for one job at least");
   if (timeout.count() < 1) throw std::invalid_argument("a dead job is kept for a second at least");
-  state_->converse([&](ClientConnection&) { state_->dead = {max_jobs, timeout.count()}; });
+  state_->limit_dead({max_jobs, timeout.count()});
 }
 
 }  // namespace brood

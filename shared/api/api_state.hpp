@@ -1,39 +1,52 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include <brood/api.hpp>
 
 #include "shared/api/client_connection.hpp"
 #include "shared/api/known_redis.hpp"
+#include "shared/api/per_process.hpp"
 #include "shared/api/push_receiver.hpp"
 #include "shared/clock.hpp"
 
 namespace brood::detail {
 
 // What the objects of one Api share.
-struct ApiState {
-  explicit ApiState(const KnownRedis& known) : redis(known.address), dead(known.dead) {}
+class ApiState {
+ public:
+  explicit ApiState(const KnownRedis& known)
+      : redis_([address = known.address] { return std::make_unique<ClientConnection>(address); }),
+        max_dead_jobs_(known.dead.max_jobs),
+        dead_seconds_(known.dead.timeout_seconds) {}
 
-  // Lets `talk` have the connection to itself.  Nothing that a user passed in may run in it.
+  // Lets `talk` have this process's connection to itself.  Nothing that a user passed in may run in it.
   template <typename Talk>
   auto converse(Talk talk) {
     if (push_receiver())
       throw RedisError(
           "brood::Api shows what lies in Redis; while a brood::testing::Fake or Inline takes the pushes, ask the Fake");
-    const std::lock_guard lock(mutex);
-    try {
-      return talk(redis);
-    } catch (const UnexpectedReply& reply) {
-      throw RedisError("Redis at " + redis.name() + ": " + reply.what());
-    }
+    return redis_.use([&](ClientConnection& redis) {
+      try {
+        return talk(redis);
+      } catch (const UnexpectedReply& reply) {
+        throw RedisError("Redis at " + redis.name() + ": " + reply.what());
+      }
+    });
   }
 
-  std::mutex mutex;
-  ClientConnection redis;
-  DeadLimits dead;
+  DeadLimits dead() const { return {max_dead_jobs_, dead_seconds_}; }
+  void limit_dead(const DeadLimits& limits) {
+    max_dead_jobs_ = limits.max_jobs;
+    dead_seconds_ = limits.timeout_seconds;
+  }
+
+ private:
+  PerProcess<ClientConnection> redis_;
+  std::atomic<std::int64_t> max_dead_jobs_, dead_seconds_;  // no lock: a fork might leave it locked
 };
 
 }  // namespace brood::detail

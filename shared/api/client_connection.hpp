@@ -37,6 +37,7 @@ class ClientConnection {
 
   void set_timeouts(Connection::Timeouts timeouts) { connection_.set_timeouts(timeouts); }
   void disconnect() { connection_.disconnect(); }
+  void leave_to_parent() { disconnect(); }  // in a forked child: see PerProcess
 
   // All or none of them, as MULTI does it.  Throws RedisError when one is refused.
   void transaction(std::vector<Command> commands);

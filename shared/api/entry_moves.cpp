@@ -28,7 +28,7 @@ BulkResult done_of(std::size_t done, std::size_t all) {
 }  // namespace
 
 EntryMoves::EntryMoves(detail::ApiState& state, std::string set)
-    : set_(std::move(set)), dead_(state.dead), random_(std::random_device{}()) {}
+    : set_(std::move(set)), dead_(state.dead()), random_(std::random_device{}()) {}
 
 BulkResult EntryMoves::remove(ClientConnection& redis, const std::vector<SetEntry>& entries) {
   const Reply removed = redis.run(remove_entries(set_, as_read(entries)));
@@ -77,7 +77,7 @@ BulkResult change_entries(detail::ApiState& state, const std::string& set,
   // Jobs that come back at once, before the end, must not keep us for ever.
   const std::size_t most = 2 * total + 1000;
 
-  EntryMoves moves = state.converse([&](ClientConnection&) { return EntryMoves(state, set); });
+  EntryMoves moves(state, set);
   EntryCursor cursor(set, JobSet::Order::lowest_first);
   for (bool at_end = false; !at_end;) {
     const std::vector<SetEntry> page = state.converse([&](ClientConnection& redis) { return cursor.next(redis); });

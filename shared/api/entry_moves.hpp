@@ -12,7 +12,7 @@
 namespace brood {
 
 namespace detail {
-struct ApiState;
+class ApiState;
 }
 
 // What can be done to entries of one set, to max_entries_changed of them at most, each guarded by the entry as it was

@@ -91,7 +91,7 @@ Sender::~Sender() {
 }
 
 void Sender::leave_to_parent() {
-  redis_.disconnect();
+  redis_.leave_to_parent();
   buffer_.reset();
 }
 

@@ -31,6 +31,7 @@ brood_test(store/iteration LINK brood_worker brood_test_support brood_test_vecto
 brood_test(store/interleavings LINK brood_worker brood_test_support)
 target_sources(store_interleavings_test PRIVATE store/interleavings/world.cpp store/interleavings/world_checks.cpp)
 brood_test(store/api_sets LINK brood_api brood_test_support brood_test_vectors)
+brood_test(store/api_fork LINK brood_api brood_test_support)
 brood_test(store/api_bulk LINK brood_api brood_test_support)
 brood_test(store/api_queues LINK brood_api brood_test_support)
 brood_test(store/api_processes LINK brood_api brood_test_support)

@@ -1,5 +1,4 @@
 #define BOOST_TEST_MODULE client
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 
 #include "shared/api/prepared_push.hpp"
 #include "shared/job/payload.hpp"
+#include "tests/support/in_child.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/vectors.hpp"
 
@@ -222,22 +222,6 @@ BOOST_AUTO_TEST_CASE(threads_may_share_a_client) {
 }
 
 namespace {
-
-// Runs `body` in a child; true when it returned true.
-template <typename Body>
-bool in_child(Body body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    bool well = false;
-    try {
-      well = body();
-    } catch (...) {
-    }
-    _exit(well ? 0 : 1);
-  }
-  int status = 0;
-  return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 std::size_t connections_of(RedisServer& redis) {
   const Reply stats = redis.command({"INFO", "stats"});

@@ -31,7 +31,8 @@ namespace brood {
 // that cannot be (an empty page, a history of no day) is std::invalid_argument.
 //
 // Every object may be used by several threads, one call at a time: those of one Api share its connection and lock it
-// for each conversation, but never while a function that was passed in runs.  The objects of an Api may outlive it.
+// for each conversation, but never while a function that was passed in runs.  The objects of an Api may outlive it.  In
+// a child that was forked they connect anew.
 
 // A point in time, on the clock of the wall.
 using Time = std::chrono::system_clock::time_point;
@@ -85,7 +86,7 @@ struct BROOD_API BulkResult {
 };
 
 namespace detail {
-struct __attribute__((visibility("hidden"))) ApiState;
+class __attribute__((visibility("hidden"))) ApiState;
 }
 
 // One queue: a list whose oldest job is the next to run.  It need not exist: then it is empty.

@@ -12,6 +12,7 @@
 #include "shared/api/per_process.hpp"
 #include "shared/api/prepared_push.hpp"
 #include "shared/api/push_receiver.hpp"
+#include "shared/api/readings.hpp"
 #include "shared/api/sender.hpp"
 #include "shared/store/iteration.hpp"
 
@@ -163,7 +164,7 @@ std::chrono::system_clock::time_point Client::cancel_iteration(std::string_view 
     ClientConnection& redis = sender.redis();
     try {
       const std::int64_t when = read_cancelled(redis.pipeline(brood::cancel_iteration(jid, now)));
-      return std::chrono::system_clock::time_point(std::chrono::seconds(when));
+      return lenient_time(static_cast<double>(when));
     } catch (const UnexpectedReply& reply) {
       throw RedisError("Redis at " + redis.name() + ": " + reply.what());
     }

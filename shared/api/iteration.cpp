@@ -1,6 +1,7 @@
 #include "shared/store/iteration.hpp"
 
 #include "shared/api/api_state.hpp"
+#include "shared/api/readings.hpp"
 
 namespace brood {
 
@@ -10,7 +11,7 @@ std::optional<IterationRecord> Api::iteration(std::string_view jid) {
     if (reply.view().size() == 0) return std::nullopt;
     const IterationState state = read_iteration(reply.view());
     IterationRecord record{state.executions, state.cursor, state.run_seconds};
-    if (state.cancelled) record.cancelled_at = Time(std::chrono::seconds(*state.cancelled));
+    if (state.cancelled) record.cancelled_at = lenient_time(static_cast<double>(*state.cancelled));
     return record;
   });
 }

@@ -1,5 +1,6 @@
 #include "shared/store/iteration.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "shared/store/keys.hpp"
@@ -13,6 +14,9 @@ extern const Script save_iteration;
 namespace {
 
 constexpr std::string_view seconds_to_live = "2592000";
+
+// So that the next run still has a number, whatever was written there.
+constexpr std::int64_t most_executions = 1'000'000'000'000;
 
 // Zero for what is no number, as Ruby reads it.
 template <typename Number>
@@ -35,7 +39,7 @@ IterationState read_iteration(ReplyView reply) {
   IterationState state;
   for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
     const std::string_view field = reply[i].text(), value = reply[i + 1].text();
-    if (field == "ex") state.executions = number_of<std::int64_t>(value);
+    if (field == "ex") state.executions = std::clamp<std::int64_t>(number_of<std::int64_t>(value), 0, most_executions);
     if (field == "c") state.cursor = value;
     if (field == "rt") state.run_seconds = number_of<double>(value);
     if (field == "cancelled") state.cancelled = number_of<std::int64_t>(value);

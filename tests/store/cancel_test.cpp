@@ -1,6 +1,6 @@
 #define BOOST_TEST_MODULE cancel
 #include <boost/test/unit_test.hpp>
-#include <brood/client.hpp>
+#include <brood/api.hpp>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -90,4 +90,13 @@ BOOST_AUTO_TEST_CASE(a_schedule_that_is_none_is_a_redis_error) {
   Client client{redis.url()};
   BOOST_CHECK_THROW(client.cancel("abc"), RedisError);
   BOOST_CHECK_THROW(client.cancel("abc", evening), RedisError);
+}
+
+BOOST_AUTO_TEST_CASE(a_time_that_no_clock_holds_is_a_cancellation_all_the_same) {
+  RedisServer redis;
+  redis.command({"HSET", "it-abc", "ex", "1", "cancelled", "9223372036854775807"});
+  Api api{redis.url()};
+  BOOST_REQUIRE(api.iteration("abc").has_value());
+  BOOST_TEST((api.iteration("abc")->cancelled_at == Time{}));
+  BOOST_TEST((Client{redis.url()}.cancel_iteration("abc") == Time{}));
 }

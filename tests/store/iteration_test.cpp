@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <functional>
+#include <limits>
 
 #include "tests/support/redis_server.hpp"
 #include "tests/support/vectors.hpp"
@@ -146,6 +147,15 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_state_is_refused_and_left_alone, Site) {
   BOOST_TEST(!keeper.save("J", {.executions = 1, .cursor = "2"}));
   BOOST_TEST(redis.get("it-J").value() == "something");
   keeper.deliver([](std::chrono::milliseconds) { BOOST_FAIL("nothing is left to deliver"); });
+}
+
+BOOST_FIXTURE_TEST_CASE(whatever_number_is_there_the_next_run_has_one, Site) {
+  redis.command({"HSET", "it-J", "ex", "9223372036854775807", "c", "5", "rt", "nan", "cancelled", "no time"});
+  BOOST_TEST(known().executions > 1'000'000);
+  BOOST_TEST(known().executions < std::numeric_limits<std::int64_t>::max());
+  BOOST_TEST(known().cancelled.value() == 0);
+  redis.command({"HSET", "it-J", "ex", "-9223372036854775808"});
+  BOOST_TEST(known().executions == 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(the_last_states_are_delivered_once_redis_is_back, Site) {

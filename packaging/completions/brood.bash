@@ -9,7 +9,7 @@ _brood() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet stop dump kill perform replay new recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -26,6 +26,7 @@ _brood() {
     stop) options="--now --pid --instance --json $every" ;;
     dump) options="--json $every" ;;
     kill) options="--outcome --json $every" ;;
+    cancel) options="--iterable --json $redis $every" ;;
     perform) options="--args --string --payload -q --queue --jid -C --config $foreground $every" ;;
     replay) options="-q --queue $foreground $redis $every" ;;
     new) options="$every" ;;

@@ -49,6 +49,7 @@ const std::vector<NamedCommand>& commands() {
       {"stop", "stop the supervisor of this machine", stop_command},
       {"dump", "print the native stacks of this machine's workers", dump_command},
       {"kill", "end one running job of this machine", kill_command},
+      {"cancel", "cancel a scheduled or an iterable job", cancel_command},
       {"perform", "perform one job here and now, also under a debugger", perform_command},
       {"replay", "the same with a job that has failed", replay_command},
       {"new", "make a project with a job, a test and a unit", new_command},

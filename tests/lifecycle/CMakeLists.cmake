@@ -82,6 +82,8 @@ set_target_properties(iterating_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE
 brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_api TIMEOUT 300)
 add_dependencies(lifecycle_iteration_test brood iterating_jobs)
 set_tests_properties(lifecycle_iteration PROPERTIES PROCESSORS 2)
+brood_test(lifecycle/cancel LINK brood_test_support simdjson::simdjson)
+add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
 
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
 brood_add_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)

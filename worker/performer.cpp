@@ -96,6 +96,7 @@ IterationHost Performer::iteration_host() {
           .interrupt = interrupt,
           .load =
               [this, interrupt] {
+                end_if_a_copy(job_.jid(), job_.display_class());
                 return iterations_.load(job_.jid(), [&](std::chrono::milliseconds length) {
                   control_.wait(length);
                   return !interrupt();

@@ -1,5 +1,6 @@
 // Iterable jobs that write each item down: `<item> <pid>`, a line by one write.
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -86,5 +87,14 @@ struct IterJob {
     while (item == 25 && (!job.stopping() || job.run_time() < 1s)) std::this_thread::sleep_for(2ms);
   }
 };
+
+// Makes a copy of the worker where the payload says so, which comes back first.
+void brood_setup(brood::Setup& setup) {
+  setup.server_middleware().add("copies", [](brood::Run& run, const brood::Next& next) {
+    const pid_t copy = run.member("copied") ? fork() : -1;
+    if (copy > 0) waitpid(copy, nullptr, 0);
+    next();
+  });
+}
 
 BROOD_JOBS(Walk, WalkUnsaved, WalkInTime, IterJob)

@@ -260,6 +260,15 @@ BOOST_AUTO_TEST_CASE(a_job_that_ruby_began_is_continued) {
   BOOST_TEST(done.front().item == 10);
 }
 
+BOOST_AUTO_TEST_CASE(a_copy_of_the_worker_that_middleware_made_begins_nothing) {
+  Site site;
+  enqueue(site.redis, {payload_text("WalkUnsaved", "[\"" + site.path + "\",20,0]", 1, R"("copied":true)")});
+  BOOST_REQUIRE_MESSAGE(site.reaches(20), site.brood->log_tail());
+  BOOST_REQUIRE_MESSAGE(site.ends(), site.brood->log_tail());
+  site.check_all_once(20);
+  BOOST_TEST(times_logged(*site.brood, "copy_of_worker_ended") == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_job_goes_on_while_redis_is_away) {
   Site site;
   site.walk(2000, 3);

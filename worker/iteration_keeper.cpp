@@ -10,8 +10,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_connect = 500ms;
-constexpr auto longest_answer = 1000ms;
+// While a job is held up; where it has nothing to go on with, twice as long each time: a slow network, or a large
+// cursor, needs more.
+constexpr auto shortest_patience_connect = 500ms;
+constexpr auto shortest_patience = 1000ms;
+constexpr std::chrono::milliseconds longest_patience = 16s;
 constexpr auto rest_after_silence = 5s;  // as long as Sidekiq lets pass between two saves
 constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 2000ms;
@@ -20,28 +23,40 @@ bool is_passing(ErrorKind kind) {
   return kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect;
 }
 
+Patience short_patience() { return {.longest = shortest_patience, .longest_connect = shortest_patience_connect}; }
+
+Patience twice(const Patience& patience) {
+  return {.longest = std::min(2 * patience.longest, longest_patience),
+          .longest_connect = std::min(2 * patience.longest_connect, longest_patience)};
+}
+
 void say_unsaved(const std::string& jid, std::string_view why) {
   log::warn("iteration_not_saved", {{"jid", jid}, {"reason", why}});
 }
 
 }  // namespace
 
-Reply IterationKeeper::ask(const Command& command) {
-  return std::move(
-      redis_.call_patiently({command}, {.longest = longest_answer, .longest_connect = longest_connect}).front());
+Reply IterationKeeper::ask(const Command& command, const Patience& patience) {
+  return std::move(redis_.call_patiently({command}, patience).front());
 }
 
 std::optional<IterationState> IterationKeeper::load(const std::string& jid,
                                                     const std::function<bool(std::chrono::milliseconds)>& pause) {
+  Patience patience = short_patience();
   for (auto length = std::chrono::milliseconds(first_pause);; length = std::min(2 * length, longest_pause)) {
+    std::string why;
     try {
-      const Reply reply = ask(load_iteration(jid));
+      const Reply reply = ask(load_iteration(jid), patience);
       const ErrorKind kind = classify_error(reply.view().error());
       if (!is_passing(kind)) return read_iteration(reply.view());
+      why = reply.view().error();
       if (kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
-    } catch (const ConnectionLost&) {
+    } catch (const ConnectionLost& lost) {
+      why = lost.what();
     }
+    if (length == first_pause) log::warn("iteration_waits_for_redis", {{"jid", jid}, {"reason", why}});
     if (!pause(length)) return std::nullopt;
+    patience = twice(patience);
   }
 }
 
@@ -53,14 +68,14 @@ bool IterationKeeper::save(const std::string& jid, const IterationState& state) 
 void IterationKeeper::drop(const std::string& jid) { write_or_keep({jid, drop_iteration(jid)}); }
 
 // A reply that is lost leaves open whether the write was applied, or will be; to apply it twice does no harm.
-IterationKeeper::Sent IterationKeeper::send(Write& write) {
+IterationKeeper::Sent IterationKeeper::send(Write& write, const Patience& patience) {
   std::string why;
   try {
-    Reply reply = ask(write.command);
+    Reply reply = ask(write.command, patience);
     if (write.script != nullptr && classify_error(reply.view().error()) == ErrorKind::no_script) {
       send_text_instead(write.command, *write.script);
       write.script = nullptr;
-      reply = ask(write.command);
+      reply = ask(write.command, patience);
     }
     const ErrorKind kind = classify_error(reply.view().error());
     if (kind == ErrorKind::none)
@@ -82,7 +97,7 @@ IterationKeeper::Sent IterationKeeper::send(Write& write) {
 IterationKeeper::Sent IterationKeeper::write_or_keep(Write write) {
   std::erase_if(unsaved_, [&](const Write& earlier) { return earlier.jid == write.jid; });
   Sent sent = Sent::not_now;
-  if (steady_now() >= ask_again_) sent = send(write);
+  if (steady_now() >= ask_again_) sent = send(write, short_patience());
   if (sent == Sent::not_now)
     unsaved_.push_back(std::move(write));
   else
@@ -92,12 +107,14 @@ IterationKeeper::Sent IterationKeeper::write_or_keep(Write write) {
 
 void IterationKeeper::deliver(const std::function<void(std::chrono::milliseconds)>& pause) {
   auto length = std::chrono::milliseconds(first_pause);
+  Patience patience = short_patience();
   while (!unsaved_.empty()) {
-    if (send(unsaved_.front()) != Sent::not_now) {
+    if (send(unsaved_.front(), patience) != Sent::not_now) {
       unsaved_.erase(unsaved_.begin());
       continue;
     }
     pause(length);
+    patience = twice(patience);
     length = std::min(2 * length, longest_pause);
   }
   ask_again_ = {};

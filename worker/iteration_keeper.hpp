@@ -42,8 +42,8 @@ class IterationKeeper {
   };
   enum class Sent { applied, cancelled, refused, not_now };
 
-  Reply ask(const Command& command);
-  Sent send(Write& write);
+  Reply ask(const Command& command, const Patience& patience);
+  Sent send(Write& write, const Patience& patience);
   Sent write_or_keep(Write write);
 
   Channel& redis_;

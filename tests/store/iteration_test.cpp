@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/support/redis_server.hpp"
+#include "tests/support/tcp_proxy.hpp"
 #include "tests/support/vectors.hpp"
 #include "worker/iteration_keeper.hpp"
 
@@ -189,6 +190,27 @@ BOOST_FIXTURE_TEST_CASE(a_delivery_is_given_up_by_its_pause, Site) {
   redis.restart();
   keeper.deliver([](std::chrono::milliseconds) {});
   BOOST_TEST(known().cursor == "1");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_slow_network_keeps_nobody_from_a_state_for_ever, Site) {
+  keeper.save("J", {.executions = 1, .cursor = "1"});
+  TcpProxy network{redis.socket_path()};
+  network.delay(600ms);  // each way: longer than a job in the midst of its items may be held up
+  Connection far{network.address()};
+  IterationKeeper patient{far};
+  int pauses = 0;
+  const auto not_for_ever = [&](std::chrono::milliseconds) { return ++pauses < 5; };
+  const auto state = patient.load("J", not_for_ever);
+  BOOST_REQUIRE(state.has_value());
+  BOOST_TEST(state->cursor == "1");
+
+  far.disconnect();
+  patient.save("J", {.executions = 2, .cursor = "2"});
+  pauses = 0;
+  patient.deliver([&](std::chrono::milliseconds length) {
+    if (!not_for_ever(length)) throw std::runtime_error("never delivered");
+  });
+  BOOST_TEST(known().cursor == "2");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_load_waits_for_redis, Site) {

@@ -29,10 +29,10 @@ HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::st
                         const Failure& failure) {
   const CallFrame frame(job, queue, nullptr);
   const auto* registered = registry.find(frame.job_class());
-  if (registered == nullptr || registered->job_class->retry_in == nullptr) return {};
+  if (registered == nullptr || registered->job_class.retry_in == nullptr) return {};
 
   abi::Answer answer = no_answer();
-  registered->job_class->retry_in(frame.call(), FailureFrame(failure).failure(), failure_count(job), &answer);
+  registered->job_class.retry_in(frame.call(), FailureFrame(failure).failure(), failure_count(job), &answer);
   switch (answer.kind) {
     case abi::answer_delay:
       if (answer.delay_seconds <= 0) return {};
@@ -52,10 +52,10 @@ HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::st
 bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure) {
   const CallFrame frame(job, queue, nullptr);
   const auto* registered = registry.find(frame.job_class());
-  if (registered == nullptr || registered->job_class->exhausted == nullptr) return false;
+  if (registered == nullptr || registered->job_class.exhausted == nullptr) return false;
 
   abi::Answer answer = no_answer();
-  registered->job_class->exhausted(frame.call(), FailureFrame(failure).failure(), &answer);
+  registered->job_class.exhausted(frame.call(), FailureFrame(failure).failure(), &answer);
   if (answer.kind == abi::answer_threw) log_thrown("exhausted_threw", frame, answer);
   return answer.kind == abi::answer_discard;
 }
@@ -66,7 +66,7 @@ void run_error_handlers(const JobRegistry& registry, const Payload& job, std::st
   const FailureFrame failure_frame(failure);
   for (const JobRegistry::Library* library : registry.libraries_told(frame.job_class())) {
     if ((library->registered & abi::registered_error_handler) != 0)
-      library->abi->run_error_handlers(frame.call(), failure_frame.failure());
+      library->abi.run_error_handlers(frame.call(), failure_frame.failure());
   }
 }
 
@@ -87,8 +87,10 @@ void run_death_handlers(const JobRegistry& registry, const Payload& job, std::st
                         const Failure& failure) {
   const CallFrame frame(job, queue, nullptr);
   const FailureFrame failure_frame(failure);
-  for (const JobRegistry::Library* library : registry.libraries_told(frame.job_class()))
-    library->abi->run_death_handlers(frame.call(), failure_frame.failure());
+  for (const JobRegistry::Library* library : registry.libraries_told(frame.job_class())) {
+    if ((library->registered & abi::registered_death_handler) != 0)
+      library->abi.run_death_handlers(frame.call(), failure_frame.failure());
+  }
 }
 
 }  // namespace brood

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <system_error>
 
@@ -91,65 +92,84 @@ abi::Entry open_library(const std::string& path) {
   return reinterpret_cast<abi::Entry>(symbol);
 }
 
-// Built with headers that have it: one pointer of it, and all of them are there.
-bool knows_middleware(const abi::Library& library) {
-  return library.set_up_all != nullptr || library.registered != nullptr || library.run_middleware != nullptr ||
-         library.run_error_handlers != nullptr || library.run_event_handlers != nullptr;
+// As much of a struct as both sides know; the rest is null.
+template <typename Struct>
+Struct known_part(const Struct& theirs) {
+  Struct known{};
+  std::memcpy(&known, &theirs, std::min<std::size_t>(theirs.size, sizeof known));
+  return known;
 }
 
-void check_library(const std::string& path, const abi::Library* library) {
-  if (library == nullptr) refuse(path, "brood_job_library() returned null");
-  if (library->abi != abi::version) {
-    refuse(path, "is built for ABI " + std::to_string(library->abi) + ", this brood speaks ABI " +
+abi::Library check_library(const std::string& path, const abi::Library* theirs) {
+  if (theirs == nullptr) refuse(path, "brood_job_library() returned null");
+  if (theirs->abi != abi::version) {
+    refuse(path, "is built for ABI " + std::to_string(theirs->abi) + ", this brood speaks ABI " +
                      std::to_string(abi::version) + "; build it again with this brood's headers");
   }
-  if (library->size < abi::least_library_size) {
-    refuse(path, "says that its abi::Library has " + std::to_string(library->size) + " bytes, at least " +
+  if (theirs->size < abi::least_library_size) {
+    refuse(path, "says that its abi::Library has " + std::to_string(theirs->size) + " bytes, at least " +
                      std::to_string(abi::least_library_size) + " are needed");
   }
-  if (library->job_count == 0 && !knows_middleware(*library)) refuse(path, "has no job class");
-  if ((library->jobs == nullptr && library->job_count > 0) || library->set_up == nullptr ||
-      library->death_handler_count == nullptr || library->run_death_handlers == nullptr ||
-      (knows_middleware(*library) &&
-       (library->set_up_all == nullptr || library->registered == nullptr || library->run_middleware == nullptr ||
-        library->run_error_handlers == nullptr || library->run_event_handlers == nullptr))) {
-    refuse(path, "has a null pointer in its abi::Library");
+  const abi::Library library = known_part(*theirs);
+  if (library.job_count == 0 && library.registered == nullptr) refuse(path, "has no job class");
+  if (library.job_count > abi::most_jobs) {
+    refuse(path, "says that it has " + std::to_string(library.job_count) + " job classes, at most " +
+                     std::to_string(abi::most_jobs) + " are possible");
   }
+  if (library.jobs == nullptr && library.job_count > 0) refuse(path, "has a null pointer for its job classes");
+  return library;
 }
 
-std::string check_job_class(const std::string& path, std::size_t i, const abi::JobClass* job_class) {
+abi::JobClass check_job_class(const std::string& path, std::size_t i, const abi::JobClass* theirs) {
   const std::string which = "job class " + std::to_string(i + 1);
-  if (job_class == nullptr) refuse(path, which + " is a null pointer");
-  if (job_class->size < abi::least_job_class_size) {
-    refuse(path, which + " says that its abi::JobClass has " + std::to_string(job_class->size) + " bytes, at least " +
+  if (theirs == nullptr) refuse(path, which + " is a null pointer");
+  if (theirs->size < abi::least_job_class_size) {
+    refuse(path, which + " says that its abi::JobClass has " + std::to_string(theirs->size) + " bytes, at least " +
                      std::to_string(abi::least_job_class_size) + " are needed");
   }
-  const std::string name = text_of(job_class->name);
-  if (!is_class_name(name)) {
+  const abi::JobClass job_class = known_part(*theirs);
+  // The size first: one that lies would make us read what is not there.
+  const bool readable = job_class.name.data != nullptr && job_class.name.size <= longest_class_name;
+  if (!readable || !is_class_name({job_class.name.data, job_class.name.size})) {
     refuse(path, which + " has no usable name: 1 to 255 characters of A-Z a-z 0-9 _ : are needed");
   }
-  if (job_class->perform == nullptr) refuse(path, "job class " + name + " has no perform function");
-  if (job_class->retry_kind > abi::retry_count || job_class->timeout_ms < 0) {
+  const std::string name = text_of(job_class.name);
+  if (job_class.perform == nullptr) refuse(path, "job class " + name + " has no perform function");
+  if (job_class.retry_kind > abi::retry_count || job_class.timeout_ms < 0) {
     refuse(path, "job class " + name + " has an impossible retry or timeout");
   }
-  return name;
+  return job_class;
 }
 
+constexpr std::uint64_t registered_events =
+    (std::uint64_t{abi::registered_event} << (abi::event_crash + 1)) - abi::registered_event;
 constexpr std::uint64_t known_registrations =
-    abi::registered_middleware | abi::registered_error_handler |
-    ((std::uint64_t{abi::registered_event} << (abi::event_crash + 1)) - abi::registered_event);
+    abi::registered_middleware | abi::registered_error_handler | abi::registered_death_handler | registered_events;
 
-JobRegistry::Library set_up(const std::string& path, const abi::Library& library) {
+// A library that has registered what it has no function for.
+void check_registered(const std::string& path, const abi::Library& library, std::uint64_t registered) {
+  if ((registered & ~known_registrations) != 0)
+    refuse(path, "registers what this brood does not know; it needs a newer one");
+  const auto check = [&](std::uint64_t bits, bool has_function, const char* what) {
+    if ((registered & bits) != 0 && !has_function)
+      refuse(path, std::string("registers ") + what + ", and has a null pointer for the function that runs them");
+  };
+  check(abi::registered_middleware, library.run_middleware != nullptr, "middleware");
+  check(abi::registered_error_handler, library.run_error_handlers != nullptr, "error handlers");
+  check(abi::registered_death_handler, library.run_death_handlers != nullptr, "death handlers");
+  check(registered_events, library.run_event_handlers != nullptr, "handlers of events");
+}
+
+JobRegistry::Library set_up(const std::string& path, const abi::Library& library, const abi::Library* origin) {
   abi::Result result{};
   result.size = sizeof result;
-  (knows_middleware(library) ? library.set_up_all : library.set_up)(&result);
+  if (library.set_up != nullptr) library.set_up(&result);
   if (result.kind != abi::result_succeeded) {
     refuse(path, "brood_setup threw " + text_of(result.error_class) + ": " + text_of(result.message));
   }
-  const std::uint64_t registered = knows_middleware(library) ? library.registered() : 0;
-  if ((registered & ~known_registrations) != 0)
-    refuse(path, "registers what this brood does not know; it needs a newer one");
-  return {&library, path, registered, library.death_handler_count() > 0};
+  const std::uint64_t registered = library.registered == nullptr ? 0 : library.registered();
+  check_registered(path, library, registered);
+  return {library, origin, path, registered};
 }
 
 }  // namespace
@@ -162,25 +182,26 @@ void JobRegistry::load(const std::filesystem::path& path) {
   add(open_library(name)(), name);
 }
 
-void JobRegistry::add(const abi::Library* library, const std::string& name) {
-  check_library(name, library);
-  if (std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& loaded) { return loaded.abi == library; }))
+void JobRegistry::add(const abi::Library* origin, const std::string& name) {
+  const abi::Library library = check_library(name, origin);
+  if (std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& loaded) { return loaded.origin == origin; }))
     return;
 
   std::map<std::string, Registered, std::less<>> added;
-  for (std::size_t i = 0; i < library->job_count; ++i) {
-    const std::string job_class = check_job_class(name, i, library->jobs[i]);
+  for (std::size_t i = 0; i < library.job_count; ++i) {
+    const abi::JobClass job = check_job_class(name, i, library.jobs[i]);
+    const std::string job_class = text_of(job.name);
     if (const Registered* before = find(job_class)) {
       refuse(name, "job class " + job_class + " is already defined by " + before->path);
     }
-    if (!added.try_emplace(job_class, Registered{library->jobs[i], library, name}).second) {
+    if (!added.try_emplace(job_class, Registered{job, origin, name}).second) {
       refuse(name, "names job class " + job_class + " twice");
     }
   }
-  libraries_.push_back(set_up(name, *library));
+  libraries_.push_back(set_up(name, library, origin));
   classes_.merge(added);
   if (libraries_.back().serves_all() && (libraries_.back().registered & abi::registered_middleware) != 0)
-    middleware_.push_back(library);
+    middleware_.push_back(&libraries_.back().abi);
 }
 
 void JobRegistry::load(const Config& config) {
@@ -209,7 +230,7 @@ std::vector<const JobRegistry::Library*> JobRegistry::libraries_told(std::string
   const bool whose_is_unknown = known == nullptr && find_program(job_class) == nullptr;
   std::vector<const Library*> told;
   for (const Library& library : libraries_) {
-    if (whose_is_unknown || library.serves_all() || (known != nullptr && library.abi == known->library))
+    if (whose_is_unknown || library.serves_all() || (known != nullptr && library.origin == known->library))
       told.push_back(&library);
   }
   return told;
@@ -218,10 +239,10 @@ std::vector<const JobRegistry::Library*> JobRegistry::libraries_told(std::string
 bool JobRegistry::has_failure_handlers(std::string_view job_class) const {
   return std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& library) {
     if (library.has(abi::event_crash)) return true;
-    if (!library.has_death_handlers && (library.registered & abi::registered_error_handler) == 0) return false;
+    if ((library.registered & (abi::registered_death_handler | abi::registered_error_handler)) == 0) return false;
     if (library.serves_all()) return true;
     const Registered* known = find(job_class);
-    return known != nullptr && library.abi == known->library;
+    return known != nullptr && library.origin == known->library;
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
@@ -23,21 +24,22 @@ class LibraryError : public std::runtime_error {
 // Class name -> code, or program.  Lives in workers and autopsies alone: the supervisor loads no job library.
 class JobRegistry {
  public:
+  // What a library says is copied, as much of it as both sides know: what it has not is null.
   struct Registered {
-    const abi::JobClass* job_class;
-    const abi::Library* library;
+    abi::JobClass job_class;
+    const abi::Library* library;  // where it lies in the library
     std::string path;
 
-    bool has_hooks() const { return job_class->retry_in != nullptr || job_class->exhausted != nullptr; }
+    bool has_hooks() const { return job_class.retry_in != nullptr || job_class.exhausted != nullptr; }
   };
 
   struct Library {
-    const abi::Library* abi;
+    abi::Library abi;
+    const abi::Library* origin;  // where that lies in the library
     std::string path;
     std::uint64_t registered;  // abi::Registered
-    bool has_death_handlers;
 
-    bool serves_all() const { return abi->job_count == 0; }
+    bool serves_all() const { return abi.job_count == 0; }
     bool has(abi::EventKind event) const { return (registered & std::uint64_t{abi::registered_event} << event) != 0; }
   };
 
@@ -56,7 +58,7 @@ class JobRegistry {
   const CommandSettings* find_program(std::string_view job_class) const;  // nullptr: unknown, or in a library
   std::vector<std::string> class_names() const;                           // sorted, programs too
 
-  const std::vector<Library>& libraries() const { return libraries_; }  // as they were loaded
+  const std::deque<Library>& libraries() const { return libraries_; }  // as they were loaded
   // Whose middleware is around every job, the outermost first.
   const std::vector<const abi::Library*>& middleware() const { return middleware_; }
   // Those whose handlers hear of a job: its own library, or all where nobody knows its class, and those that serve all.
@@ -67,7 +69,7 @@ class JobRegistry {
 
  private:
   std::map<std::string, Registered, std::less<>> classes_;
-  std::vector<Library> libraries_;
+  std::deque<Library> libraries_;  // which stay where they are
   std::vector<const abi::Library*> middleware_;
   std::map<std::string, const CommandSettings*, std::less<>> programs_;
 };

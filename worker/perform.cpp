@@ -92,11 +92,11 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
   if (registered == nullptr) return unknown_class(registry, utf8_prefix(frame.job_class(), longest_text));
 
   if (registry.middleware().empty())
-    return read_result_of([&](abi::Result& result) { registered->job_class->perform(frame.call(), &result); });
+    return read_result_of([&](abi::Result& result) { registered->job_class.perform(frame.call(), &result); });
   Performed unknown;
   const JobBody body = [&](const abi::Call& call, abi::Result& result) {
     const std::string_view job_class(call.job_class.data, call.job_class.size);
-    if (const auto* wanted = registry.find(job_class)) return wanted->job_class->perform(&call, &result);
+    if (const auto* wanted = registry.find(job_class)) return wanted->job_class.perform(&call, &result);
     unknown = unknown_class(registry, utf8_prefix(job_class, longest_text));
     write_result(unknown, result);
   };
@@ -122,8 +122,8 @@ std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry,
                                                     std::chrono::milliseconds otherwise) {
   std::chrono::milliseconds timeout = otherwise;
   const auto* registered = registry.find(job.job_class());
-  if (registered != nullptr && registered->job_class->timeout_ms > 0)
-    timeout = std::chrono::milliseconds(registered->job_class->timeout_ms);
+  if (registered != nullptr && registered->job_class.timeout_ms > 0)
+    timeout = std::chrono::milliseconds(registered->job_class.timeout_ms);
   const auto* program = registry.find_program(job.job_class());
   if (program != nullptr && program->timeout > std::chrono::milliseconds(0)) timeout = program->timeout;
   if (const auto seconds = job.number("timeout"); seconds && *seconds >= 0) {
@@ -138,11 +138,11 @@ std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry,
 std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job) {
   const auto* registered = registry.find(job.job_class());
   if (registered == nullptr) return std::nullopt;
-  switch (registered->job_class->retry_kind) {
+  switch (registered->job_class.retry_kind) {
     case abi::retry_no:
       return RetryOption{RetryOption::Kind::no, 0};
     case abi::retry_count:
-      return RetryOption{RetryOption::Kind::count, registered->job_class->retry_count};
+      return RetryOption{RetryOption::Kind::count, registered->job_class.retry_count};
     default:
       return RetryOption{RetryOption::Kind::yes, 0};
   }

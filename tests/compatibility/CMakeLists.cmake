@@ -29,6 +29,10 @@ add_test(NAME compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 set_tests_properties(compatibility_headers compatibility_consumer compatibility_new_project PROPERTIES TIMEOUT 600)
 
+# What crosses the border to a job library that is built.
+add_test(NAME compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
+set_tests_properties(compatibility_abi_layout PROPERTIES TIMEOUT 120)
+
 # Their reference, where Doxygen and Python are.
 if(TARGET reference)
   add_test(NAME compatibility_reference COMMAND ${CMAKE_CURRENT_LIST_DIR}/reference_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})

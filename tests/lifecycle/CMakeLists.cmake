@@ -127,3 +127,17 @@ brood_add_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.
 set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/perform LINK brood_test_support TIMEOUT 300)
 add_dependencies(lifecycle_perform_test brood brood_examples foreground_jobs)
+
+# A library of the first ABI, in C and without brood's headers, and what no library may be.
+enable_language(C)
+add_library(abi_witness MODULE ${CMAKE_CURRENT_LIST_DIR}/abi_witness.c)
+set(abi_witnesses abi_witness)
+foreach(kind IN ITEMS older newer middleware)
+  string(TOUPPER ${kind} KIND)
+  add_library(abi_witness_${kind} MODULE ${CMAKE_CURRENT_LIST_DIR}/abi_witness.c)
+  target_compile_definitions(abi_witness_${kind} PRIVATE ${KIND})
+  list(APPEND abi_witnesses abi_witness_${kind})
+endforeach()
+set_target_properties(${abi_witnesses} PROPERTIES C_STANDARD 11 C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/abi LINK brood_test_support)
+add_dependencies(lifecycle_abi_test brood ${abi_witnesses} ${job_libraries})

@@ -239,16 +239,6 @@ BOOST_FIXTURE_TEST_CASE(a_worker_that_keeps_no_states_is_told_apart, Site) {
   BOOST_TEST((performed.kind == failed));
   BOOST_TEST(performed.failure.error_class == "LibraryError");
   BOOST_TEST(performed.failure.message.find("keeps no cursors: Plain") != std::string::npos);
-
-  brood::abi::Call call{};
-  call.size = offsetof(brood::abi::Call, iterations);  // a worker of yesterday
-  const std::string args = "[\"" + path + "\",3]";
-  call.args = {args.data(), args.size()};
-  call.iterations = reinterpret_cast<const brood::abi::Iterations*>(8);  // not its memory
-  brood::abi::Result result{};
-  result.size = sizeof result;
-  registry.find("Plain")->job_class->perform(&call, &result);
-  BOOST_TEST(result.kind == static_cast<std::uint32_t>(brood::abi::result_failed));
   BOOST_TEST(lines().empty());
 }
 

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_library_names_its_job_classes) {
   BOOST_TEST(registry.find("ResizeImage") != nullptr);
   BOOST_TEST(registry.find("Oddities::ThrowsTooHot") != nullptr);
   BOOST_TEST(registry.find("Resize") == nullptr);
-  BOOST_TEST(registry.find("TellsContext")->job_class->timeout_ms == 1500);
+  BOOST_TEST(registry.find("TellsContext")->job_class.timeout_ms == 1500);
   BOOST_TEST(registry.find("TellsContext")->path == library("perform_jobs"));
   const auto names = registry.class_names();
   BOOST_TEST(std::is_sorted(names.begin(), names.end()));
@@ -129,14 +129,15 @@ BOOST_AUTO_TEST_CASE(each_wrong_word_of_a_library_is_refused) {
   BOOST_TEST(says(why_refused(library("bad_null_library")), "returned null"));
   BOOST_TEST(says(why_refused(library("bad_no_jobs")), "has no job class"));
   BOOST_TEST(says(why_refused(library("bad_null_jobs")), "null pointer"));
-  BOOST_TEST(says(why_refused(library("bad_null_function")), "null pointer"));
   BOOST_TEST(says(why_refused(library("bad_null_job")), "job class 2 is a null pointer"));
   BOOST_TEST(says(why_refused(library("bad_small_job")), "job class 1 says that its abi::JobClass has 8 bytes"));
-  for (const char* name : {"bad_empty_name", "bad_unsafe_name", "bad_long_name", "bad_null_name"}) {
+  BOOST_TEST(says(why_refused(library("bad_countless_jobs")), "has 18446744073709551615 job classes, at most 10000"));
+  BOOST_TEST(says(why_refused(library("bad_garbage")), "is built for ABI 1768693857"));
+  for (const char* name : {"bad_endless_name", "bad_empty_name", "bad_unsafe_name", "bad_long_name", "bad_null_name"}) {
     BOOST_TEST(says(why_refused(library(name)), "job class 1 has no usable name"));
   }
   BOOST_TEST(says(why_refused(library("bad_null_perform")), "BadFirst has no perform function"));
-  BOOST_TEST(says(why_refused(library("bad_half_middleware")), "null pointer"));
+  BOOST_TEST(says(why_refused(library("bad_lost_function")), "registers death handlers, and has a null pointer"));
   BOOST_TEST(says(why_refused(library("bad_unknown_registration")), "registers what this brood does not know"));
   BOOST_TEST(says(why_refused(library("bad_same_name_twice")), "names job class BadFirst twice"));
 }

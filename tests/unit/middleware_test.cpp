@@ -1,5 +1,4 @@
 #define BOOST_TEST_MODULE middleware
-#include <dlfcn.h>
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -208,33 +207,4 @@ BOOST_AUTO_TEST_CASE(a_crash_is_told_with_its_report_to_every_library) {
   BOOST_TEST(stage.registry.has_failure_handlers("NoArguments"));
   Stage alone{"perform_jobs", "wrapped_jobs"};
   BOOST_TEST(alone.registry.has_failure_handlers("Says"));
-}
-
-BOOST_AUTO_TEST_CASE(a_library_of_the_first_headers_runs_within_middleware) {
-  Stage stage{"for_all", "first_abi"};
-  const Performed performed = stage.run(job("FirstJob", "[1]"));
-  BOOST_TEST(performed.failure.error_class == "First::Error");
-  BOOST_TEST(performed.failure.message == "[1], -1 ms left, set up 1 times, whole");
-  BOOST_TEST((class_retry(stage.registry, job("FirstJob"))->count == 4));
-  stage.notes();
-  settle_failure(stage.registry, job("FirstJob", "[1]", R"(,"retry":0)"), "pictures", performed.failure, {});
-  BOOST_TEST_LINES(stage.notes(), "all error First::Error " + performed.failure.message, "all death FirstJob",
-                   "first death 0123456789abcdef01234567: " + performed.failure.message);
-}
-
-// What a worker of that time does: it calls set_up, and looks no further.
-BOOST_AUTO_TEST_CASE(a_worker_of_the_first_headers_refuses_a_library_that_wants_more) {
-  const auto set_up = [](const std::string& name) {
-    void* handle = dlopen(library(name).c_str(), RTLD_NOW | RTLD_LOCAL);
-    BOOST_REQUIRE(handle != nullptr);
-    const auto* loaded = reinterpret_cast<brood::abi::Entry>(dlsym(handle, brood::abi::entry_symbol))();
-    BOOST_TEST(loaded->abi == 1u);
-    BOOST_TEST(loaded->size >= brood::abi::least_library_size);
-    brood::abi::Result result{};
-    result.size = sizeof result;
-    loaded->set_up(&result);
-    return result.kind == brood::abi::result_succeeded ? "" : std::string(result.message.data, result.message.size);
-  };
-  BOOST_TEST(set_up("perform_jobs") == "");
-  BOOST_TEST(set_up("wrapped_jobs").find("need a newer brood") != std::string::npos);
 }

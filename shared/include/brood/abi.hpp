@@ -7,8 +7,19 @@
 // may be built by different compilers, standard libraries and allocators.  No exception passes it.  Job authors never
 // see this page; BROOD_JOBS in <brood/job.hpp> fills it in.
 //
-// A struct only ever grows at its end.  Each carries its own size, so that a newer worker can tell what an older
-// library left out; `version` changes only when something here changes its meaning.
+// What is here never changes its place, type or meaning, and no enumerator its number.  A struct only ever grows at its
+// end, where no padding hides a member: what would be padding is a member `unused`, which is 0.  Each struct carries
+// its size, set by whoever made it.  Whoever reads a member that was not in the first headers of this version, or
+// writes it into a struct that the other side has made, first asks has(): beyond the size it is absent.  So
+//
+//  - a library built with older headers runs under a newer worker: what its Library and JobClass lack is null there;
+//  - one built with newer headers runs under an older worker, which passes over what it does not know.  What must not
+//  be
+//    passed over is a bit of its own in Registered, since a worker refuses a library with bits that it does not know;
+//    and what a library needs of its worker it looks for in the Call, as iterable jobs do.
+//
+// Only what cannot be done so raises `version`, and a worker loads no library of another one.  worker/abi_layout.cpp
+// says where everything lies, and does not compile when it has moved.
 namespace brood::abi {
 
 inline constexpr std::uint32_t version = 1;
@@ -22,11 +33,11 @@ struct Text {
 // How far an iterable job has come.
 struct IterationState {
   std::size_t size;
-  std::int64_t
-      executions;      // runs that were begun: in what is loaded without the one under way, in what is saved with it
-  double run_seconds;  // of the runs that have ended
-  Text cursor;         // JSON; empty: none yet.  A loaded one lives until the next of these calls
+  std::int64_t executions;  // runs that were begun: when loaded without the one under way, when saved with it
+  double run_seconds;       // of the runs that have ended
+  Text cursor;              // JSON; empty: none yet.  A loaded one lives until the next of these calls
   std::uint32_t cancelled;  // loaded: not 0: somebody has cancelled the job
+  std::uint32_t unused;
 };
 
 enum IterationAnswer : std::uint32_t {
@@ -55,17 +66,16 @@ struct Call {
   void* host;                                                  // handed back to the two functions below
   int (*stopping)(void* host);                                 // not 0: wind up
   void (*log)(void* host, std::uint32_t level, Text message);  // LogLevel
-  // The deadline, from now in milliseconds; -1: there is none, 0: it has passed.  Beyond `size` in workers that
-  // know no deadlines.
+  // The deadline, from now in milliseconds; -1: there is none, 0: it has passed.
   std::int64_t (*time_left_ms)(void* host);
   // Moves the deadline to so many milliseconds from now.
   void (*set_time_left)(void* host, std::int64_t ms);
   Text capsule;  // of the worker; empty where no worker asks
-  // For iterable jobs; null, or beyond `size`, in workers that keep no states.
+  // For iterable jobs; null where no states are kept.
   const Iterations* iterations;
 };
 
-// Whether `object`, which may come from somebody with older headers, is long enough to have this member.
+// Whether `object`, which may come from somebody with other headers, is long enough to have this member.
 template <typename Struct, typename Member>
 bool has(const Struct& object, Member Struct::*member) {
   const auto end = reinterpret_cast<const char*>(&(object.*member) + 1);
@@ -79,7 +89,8 @@ enum ResultKind : std::uint32_t { result_succeeded = 0, result_failed = 1, resul
 // How an attempt ended.  The texts live until the next call into the same library on the same thread.
 struct Result {
   std::size_t size;
-  std::uint32_t kind;         // ResultKind
+  std::uint32_t kind;  // ResultKind
+  std::uint32_t unused;
   Text error_class, message;  // when failed
 };
 
@@ -89,6 +100,7 @@ struct Failure {
   std::size_t size;
   Text error_class, message;
   std::uint32_t crashed;  // 1: the worker died of it, no exception was thrown
+  std::uint32_t unused;
 };
 
 enum AnswerKind : std::uint32_t {
@@ -102,7 +114,8 @@ enum AnswerKind : std::uint32_t {
 // What a hook answered.
 struct Answer {
   std::size_t size;
-  std::uint32_t kind;          // AnswerKind
+  std::uint32_t kind;  // AnswerKind
+  std::uint32_t unused;
   std::int64_t delay_seconds;  // when delay
   Text error_class, message;   // when threw
 };
@@ -147,14 +160,18 @@ struct Occasion {
   void (*log)(void* host, std::uint32_t level, Text message);
 };
 
-// What a library has registered besides death handlers; the event of kind k is registered_event << k.  A worker refuses
-// a library that has registered what it does not know.
-enum Registered : std::uint64_t { registered_middleware = 1, registered_error_handler = 2, registered_event = 1 << 8 };
+// What a library has registered besides its jobs; the event of kind k is registered_event << k.
+enum Registered : std::uint64_t {
+  registered_middleware = 1,
+  registered_error_handler = 2,
+  registered_death_handler = 4,
+  registered_event = 1 << 8
+};
 
 // One job class.
 struct JobClass {
   std::size_t size;
-  Text name;                 // [A-Za-z0-9_:]+
+  Text name;                 // [A-Za-z0-9_:]+, at most 255
   std::uint32_t retry_kind;  // RetryKind
   std::uint32_t retry_count;
   std::int64_t timeout_ms;  // 0: the worker's default
@@ -163,37 +180,34 @@ struct JobClass {
   void (*exhausted)(const Call*, const Failure*, Answer*);                     // null: no such hook
 };
 
-// What brood_job_library() returns; it lives as long as the library.
+// What brood_job_library() returns; it lives as long as the library.  Without job classes its middleware and its
+// handlers serve the jobs of all libraries.
 struct Library {
   std::uint32_t abi;   // version: looked at before anything else
   std::uint32_t size;  // of this struct
   Text built_with;     // for people: compiler and header version
   std::size_t job_count;
   const JobClass* const* jobs;
-  // Runs the author's brood_setup for a worker that knows nothing of what follows run_death_handlers, and refuses it
-  // when the author wants any of that.  Called once, before any job.  A Result of kind failed refuses the library.
+  // Runs the author's brood_setup; called once, before any job.  A Result of kind failed refuses the library.  Null:
+  // there is none.
   void (*set_up)(Result*);
-  std::size_t (*death_handler_count)();
-  // Runs every handler; what one throws is logged through the call.
-  void (*run_death_handlers)(const Call*, const Failure*);
-
-  // All of these are there, or, in libraries of the first headers, none: six null pointers stood here.  Only with them
-  // may a library have no job class; its middleware and its handlers then serve the jobs of all libraries.
-  void (*set_up_all)(Result*);    // called once in place of set_up
-  std::uint64_t (*registered)();  // Registered, after that
-  // Runs one job within the library's middleware; asked only of libraries without jobs of their own.
+  std::uint64_t (*registered)();  // Registered, after that; null: nothing
+  // Each is called only when `registered` says so.  The first runs one job within the library's middleware, and is
+  // asked only of libraries without jobs of their own.
   void (*run_middleware)(const Call*, const Inside*, Result*);
-  // Runs every handler, as run_death_handlers does.
+  // Run every handler; what one throws is logged through the call.
   void (*run_error_handlers)(const Call*, const Failure*);
+  void (*run_death_handlers)(const Call*, const Failure*);
   // Runs the handlers of one event; what one throws is logged through the occasion, and ends a startup as the Result.
   void (*run_event_handlers)(const Occasion*, Result*);
-  void (*reserved)();  // null
 };
 
 using Entry = const Library* (*)();
-// What the first libraries of this version have at least.
-inline constexpr std::size_t least_library_size = offsetof(Library, reserved) + sizeof(Library::reserved);
-inline constexpr std::size_t least_job_class_size = offsetof(JobClass, exhausted) + sizeof(JobClass::exhausted);
+// What no library may lack, nor any of its job classes; what follows may be absent.
+inline constexpr std::size_t least_library_size = offsetof(Library, set_up);
+inline constexpr std::size_t least_job_class_size = offsetof(JobClass, retry_in);
+// More are a mistake.
+inline constexpr std::size_t most_jobs = 10'000;
 
 inline constexpr const char* entry_symbol = "brood_job_library";
 

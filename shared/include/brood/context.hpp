@@ -23,10 +23,8 @@ class Context {
   std::string_view job_class() const { return view(call_->job_class); }  // as in the payload
   std::string_view queue() const { return view(call_->queue); }          // the one it was fetched from
   std::string_view payload() const { return view(call_->payload); }      // the job's whole JSON text
-  // Of the worker, "default" where none are configured; empty in `brood perform` and in older workers.
-  std::string_view capsule() const {
-    return abi::has(*call_, &abi::Call::capsule) ? view(call_->capsule) : std::string_view();
-  }
+  // Of the worker, "default" where none are configured; empty in `brood perform`.
+  std::string_view capsule() const { return view(call_->capsule); }
 
   int retry_count() const { return static_cast<int>(call_->earlier_attempts); }  // earlier attempts that failed
   int attempt() const { return retry_count() + 1; }                              // 1: the first
@@ -57,10 +55,7 @@ class Context {
   void log(std::string_view message) const { log(LogLevel::info, message); }
 
  private:
-  // A worker that is older than these headers hands over a shorter Call.
-  bool knows_deadlines() const {
-    return abi::has(*call_, &abi::Call::set_time_left) && call_->set_time_left != nullptr;
-  }
+  bool knows_deadlines() const { return call_->time_left_ms != nullptr && call_->set_time_left != nullptr; }
   static std::string_view view(const abi::Text& text) { return {text.data == nullptr ? "" : text.data, text.size}; }
   const abi::Call* call_;
 };

@@ -13,7 +13,6 @@ enum Wrong {
   null_library,
   no_jobs,
   null_jobs,
-  null_function,
   null_job,
   small_job,
   empty_name,
@@ -28,8 +27,12 @@ enum Wrong {
   untouched_result,
   static_throw,
   duplicate,
-  half_middleware,
-  unknown_registration
+  lost_function,
+  unknown_registration,
+  countless_jobs,
+  endless_name,
+  garbage,
+  wild_pointer
 };
 constexpr Wrong bad = BAD;
 
@@ -50,13 +53,10 @@ void perform(const abi::Call*, abi::Result* result) {
 }
 
 void set_up(abi::Result* result) { result->kind = abi::result_succeeded; }
-std::size_t count() { return 0; }
-void death(const abi::Call*, const abi::Failure*) {}
-
-constexpr bool knows_middleware = bad == half_middleware || bad == unknown_registration;
-[[maybe_unused]] std::uint64_t registered() { return std::uint64_t{1} << 40; }
-[[maybe_unused]] void middleware(const abi::Call*, const abi::Inside*, abi::Result*) {}
-[[maybe_unused]] void event(const abi::Occasion*, abi::Result*) {}
+std::uint64_t registered() {
+  if (bad == unknown_registration) return std::uint64_t{1} << 40;
+  return bad == lost_function ? abi::registered_death_handler : 0;
+}
 
 abi::JobClass make_job(const char* name) {
   abi::JobClass job{};
@@ -64,6 +64,7 @@ abi::JobClass make_job(const char* name) {
   job.name = name_of(bad == empty_name ? "" : bad == unsafe_name ? "<b>Bad</b>" : name);
   if (bad == long_name) job.name = {long_text, sizeof long_text};
   if (bad == null_name) job.name = {nullptr, 3};
+  if (bad == endless_name) job.name.size = ~std::size_t{0};
   job.perform = bad == null_perform ? nullptr : perform;
   return job;
 }
@@ -75,17 +76,22 @@ const abi::JobClass* const jobs[] = {&first, bad == null_job ? nullptr : &second
 const abi::Library library{bad == foreign_abi ? 7u : abi::version,
                            bad == small_library ? 16u : static_cast<std::uint32_t>(sizeof(abi::Library)),
                            {nullptr, 0},
-                           bad == no_jobs ? 0u : 2u,
-                           bad == null_jobs ? nullptr : jobs,
-                           bad == null_function ? nullptr : set_up,
-                           count,
-                           death,
-                           knows_middleware ? set_up : nullptr,
-                           bad == unknown_registration ? registered : nullptr,
-                           knows_middleware ? middleware : nullptr,
-                           knows_middleware ? death : nullptr,
-                           knows_middleware ? event : nullptr,
+                           bad == no_jobs          ? 0u
+                           : bad == countless_jobs ? ~std::size_t{0}
+                                                   : 2u,
+                           bad == null_jobs      ? nullptr
+                           : bad == wild_pointer ? reinterpret_cast<const abi::JobClass* const*>(8)
+                                                 : jobs,
+                           set_up,
+                           bad == no_jobs ? nullptr : registered,
+                           nullptr,
+                           nullptr,
+                           nullptr,
                            nullptr};
+
+// What was meant to be something else.
+alignas(8) const
+    char words[] = "a library that returns its name in place of what it says of itself, of 88 bytes and more";
 
 struct Thrower {
   Thrower() {
@@ -95,4 +101,7 @@ struct Thrower {
 
 }  // namespace
 
-extern "C" const abi::Library* brood_job_library() { return bad == null_library ? nullptr : &library; }
+extern "C" const abi::Library* brood_job_library() {
+  if (bad == garbage) return reinterpret_cast<const abi::Library*>(words);
+  return bad == null_library ? nullptr : &library;
+}

@@ -15,13 +15,11 @@ foreach(name IN ITEMS all too)
   target_compile_definitions(${library} PRIVATE NAME=${name})
   list(APPEND job_libraries ${library})
 endforeach()
-add_library(first_abi MODULE ${CMAKE_CURRENT_LIST_DIR}/first_abi.cpp)
-list(APPEND job_libraries first_abi)
 add_library(no_symbol MODULE ${CMAKE_CURRENT_LIST_DIR}/no_symbol.cpp)
 list(APPEND job_libraries no_symbol)
-foreach(wrong nothing foreign_abi small_library null_library no_jobs null_jobs null_function null_job small_job empty_name
+foreach(wrong nothing foreign_abi small_library null_library no_jobs null_jobs null_job small_job empty_name
               unsafe_name long_name null_name null_perform same_name_twice wrong_result null_texts exception_out
-              untouched_result static_throw duplicate half_middleware unknown_registration)
+              untouched_result static_throw duplicate lost_function unknown_registration countless_jobs endless_name garbage wild_pointer)
   add_library(bad_${wrong} MODULE ${CMAKE_CURRENT_LIST_DIR}/bad_library.cpp)
   target_compile_definitions(bad_${wrong} PRIVATE BAD=${wrong})
   target_link_libraries(bad_${wrong} PRIVATE brood::brood)

@@ -18,11 +18,6 @@
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// What the worker does for iterable jobs; nullptr: it is too old for them.
-inline const abi::Iterations* iterations_of(const abi::Call& call) {
-  return abi::has(call, &abi::Call::iterations) ? call.iterations : nullptr;
-}
-
 // One run of an iterable job.
 template <typename Job>
 class IterableRun {
@@ -31,14 +26,13 @@ class IterableRun {
   using Clock = std::chrono::steady_clock;
 
  public:
-  IterableRun(Job& job, const abi::Call& call)
-      : job_(job), call_(call), worker_(iterations_of(call)), iteration_(call) {}
+  IterableRun(Job& job, const abi::Call& call) : job_(job), call_(call), worker_(call.iterations), iteration_(call) {}
 
   // Returns when the job is done.  Throws Interrupted, and whatever the job throws.
   void run() {
     if (worker_ == nullptr)
-      throw JobFailure("LibraryError", "this brood is older than the library and keeps no cursors: " +
-                                           std::string(wire_name<Job>()) + ", which iterates, needs a newer one");
+      throw JobFailure("LibraryError", "this worker keeps no cursors: " + std::string(wire_name<Job>()) +
+                                           ", which iterates, needs them");
     load();
     bool done = false;
     try {
@@ -162,8 +156,11 @@ class IterableRun {
   void save(Seconds run_time) {
     std::string json;
     if (cursor_) write_value(json, *cursor_);
-    const abi::IterationState state{sizeof(abi::IterationState), iteration_.executions_, run_time.count(),
-                                    text_of(json), 0};
+    abi::IterationState state{};
+    state.size = sizeof state;
+    state.executions = iteration_.executions_;
+    state.run_seconds = run_time.count();
+    state.cursor = text_of(json);
     if (worker_->save(call_.host, &state) != 0) iteration_.cancelled_ = true;
   }
 

@@ -25,12 +25,13 @@ inline std::uint64_t registered() {
   std::uint64_t bits = 0;
   if (!registrations().middleware.empty()) bits |= abi::registered_middleware;
   if (!registrations().error_handlers.empty()) bits |= abi::registered_error_handler;
+  if (!registrations().death_handlers.empty()) bits |= abi::registered_death_handler;
   for (const auto& [event, handler] : registrations().event_handlers)
     bits |= std::uint64_t{abi::registered_event} << static_cast<std::uint32_t>(event);
   return bits;
 }
 
-inline void set_up_all(abi::Result* result) {
+inline void set_up(abi::Result* result) {
   answer_for(
       [] {
         registrations() = {};
@@ -39,19 +40,6 @@ inline void set_up_all(abi::Result* result) {
       },
       *result);
 }
-
-inline void set_up(abi::Result* result) {
-  set_up_all(result);
-  if (result->kind != abi::result_succeeded || registered() == 0) return;
-  answer_for(
-      [] {
-        throw JobFailure("UnknownToThisBrood",
-                         "it registers middleware, error handlers or lifecycle events, which need a newer brood");
-      },
-      *result);
-}
-
-inline std::size_t count_death_handlers() { return registrations().death_handlers.size(); }
 
 template <typename Handlers>
 void run_failure_handlers(const abi::Call& call, const abi::Failure& failure, const Handlers& handlers,

@@ -178,20 +178,10 @@ const abi::Library* job_library() {
   }
   (std::index_sequence_for<Jobs...>{});
   static constexpr std::array<JobBody, sizeof...(Jobs)> bodies{JobBody{wire_name<Jobs>(), &run_job<Jobs>}...};
-  static constexpr abi::Library library{abi::version,
-                                        sizeof(abi::Library),
-                                        {built_with, sizeof built_with - 1},
-                                        sizeof...(Jobs),
-                                        pointers.data(),
-                                        &set_up,
-                                        &count_death_handlers,
-                                        &run_death_handlers,
-                                        &set_up_all,
-                                        &registered,
-                                        &run_middleware,
-                                        &run_error_handlers,
-                                        &run_event_handlers,
-                                        nullptr};
+  static constexpr abi::Library library{abi::version,        sizeof(abi::Library), {built_with, sizeof built_with - 1},
+                                        sizeof...(Jobs),     pointers.data(),      &set_up,
+                                        &registered,         &run_middleware,      &run_error_handlers,
+                                        &run_death_handlers, &run_event_handlers};
   own_bodies() = {bodies.data(), bodies.size()};
   return &library;
 }

@@ -14,6 +14,7 @@
 #include "shared/store/queue_sizes.hpp"
 #include "supervisor/idle_watch.hpp"
 #include "supervisor/queue_peek.hpp"
+#include "supervisor/queue_rests.hpp"
 #include "supervisor/send_scripts.hpp"
 
 namespace brood {
@@ -30,9 +31,6 @@ constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a wh
 constexpr auto a_while = 10s;
 constexpr auto rare_look_interval = 1s;  // where each worker waits on the only queue that it has
 constexpr auto deadline = 10s;
-
-constexpr std::chrono::milliseconds shortest_pause{1};
-constexpr std::chrono::milliseconds longest_pause{100};
 
 constexpr auto connection_kept = 60s;  // when nobody needs it
 constexpr auto peek_again_after = 10s;
@@ -53,12 +51,6 @@ std::vector<std::string> by_priority(const QueueOrder& order) {
 // Callbacks on the supervisor's own connection hold it weakly: an answer that comes after the end finds nobody.  Those
 // on the doorbells' connections end with them.
 struct Doorbell::State : std::enable_shared_from_this<State> {
-  // How long to leave a queue alone that has rung: longer each time that the same job lies there.
-  struct Rest {
-    std::size_t job = 0;  // a hash of it
-    std::chrono::milliseconds pause{0};
-    SteadyTime until{};
-  };
   State(EventLoop& event_loop, AsyncConnection& connection, Setup with)
       : loop(event_loop),
         redis(connection),
@@ -84,7 +76,7 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   SteadyTime changed_at{};
 
   std::vector<std::unique_ptr<QueuePeek>> peeks;
-  std::map<std::string, Rest> rests;
+  QueueRests rests;
   std::set<std::string> no_lists;
   SteadyTime no_lists_until{}, no_lists_reported{};
   SteadyTime peeks_refused_until{}, refusal_reported{};
@@ -103,7 +95,6 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   bool keep_peeking(const std::string& queue, const std::vector<IdleWorker>& idle, SteadyTime now);
   QueuePeek::Candidate candidate_for(const std::string& queue, const std::vector<IdleWorker>& idle) const;
   void answered(QueuePeek& peek, const QueuePeek::Answer& answer);
-  void rest(const std::string& queue, std::string_view job, SteadyTime now);
   void refused(std::string queue, const std::string& why, SteadyTime now);
   void leave_out(const std::vector<std::string>& found, SteadyTime now);
   void drop_unneeded(SteadyTime now);
@@ -159,8 +150,7 @@ void Doorbell::State::carry_out(const std::vector<IdleWorker>& idle, SteadyTime 
   std::vector<std::string> to_look_at;
   bool all_peek = true;
   for (const std::string& queue : plan.doorbells) {
-    const auto rest = rests.find(queue);
-    if (rest != rests.end() && now < rest->second.until)
+    if (now < rests.until(queue))
       all_peek = false;
     else if (!keep_peeking(queue, idle, now))
       to_look_at.push_back(queue);
@@ -179,8 +169,7 @@ std::chrono::milliseconds Doorbell::State::interval(SteadyTime now) const {
 void Doorbell::State::set_timer(SteadyTime now) {
   SteadyTime at = now + interval(now);
   for (const std::string& queue : plan.doorbells) {
-    const auto rest = rests.find(queue);
-    if (rest != rests.end() && rest->second.until > now) at = std::min(at, rest->second.until);
+    if (const SteadyTime rested = rests.until(queue); rested > now) at = std::min(at, rested);
   }
   if (looks && next_look > now) at = std::min(at, next_look);
   next.start_in(at - now);
@@ -256,26 +245,18 @@ void Doorbell::State::answered(QueuePeek& peek, const QueuePeek::Answer& answer)
   if (!listening) return;
   const SteadyTime now = steady_now();
   if (!answer.job.empty()) {
-    rest(peek.queue(), answer.job, now);
+    rests.rang(peek.queue(), answer.job, now);
     if (answer.freed)
       watch.freed(peek.candidate().slot);
     else
       wake_one(peek.queue());
     plan_is_carried_out = false;
   } else {
-    rests.erase(peek.queue());
+    rests.found_empty(peek.queue());
     // A lost connection is opened anew by itself.
     if (!answer.refusal.empty()) refused(peek.queue(), answer.refusal, now);
   }
   replan();
-}
-
-void Doorbell::State::rest(const std::string& queue, std::string_view job, SteadyTime now) {
-  Rest& rest = rests[queue];
-  const std::size_t hash = std::hash<std::string_view>()(job);
-  rest.pause = std::exchange(rest.job, hash) == hash ? 2 * rest.pause : shortest_pause;
-  rest.pause = std::clamp(rest.pause, shortest_pause, longest_pause);
-  rest.until = now + rest.pause;
 }
 
 void Doorbell::State::refused(std::string queue, const std::string& why, SteadyTime now) {

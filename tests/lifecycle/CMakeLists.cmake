@@ -30,6 +30,10 @@ foreach(test IN ITEMS kill dump)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 
+# What tests of other people's jobs do.
+brood_test(lifecycle/supervised LINK brood_testing brood_test_support TIMEOUT 300)
+add_dependencies(lifecycle_supervised_test brood brood_examples)
+
 # The live view, in a terminal.
 brood_test(lifecycle/watch LINK brood_test_support TIMEOUT 300)
 add_dependencies(lifecycle_watch_test brood brood_examples)

@@ -5,7 +5,8 @@
 //
 //   Fake         what is pushed is collected, to be looked at and performed; no Redis
 //   Inline       each push performs its job at once; no Redis
-//
+//   Supervised   a whole `brood run` with a Redis of its own
 #include <brood/testing/fake.hpp>
 #include <brood/testing/inline.hpp>
 #include <brood/testing/jobs.hpp>
+#include <brood/testing/supervised.hpp>

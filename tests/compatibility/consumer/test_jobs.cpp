@@ -24,6 +24,16 @@ void inline_performs(const char* library) {
   brood::Client{}.enqueue(ResizeImage{.path = "dog.png", .width = 160});
 }
 
+void supervised_runs_workers(const char* library) {
+  using brood::testing::Outcome;
+  brood::testing::Supervised brood({.libraries = {library}});
+  const Outcome done = brood.wait_for(brood.client().enqueue(ResizeImage{.path = "cow.png", .width = 80}));
+  expect(done.kind == Outcome::Kind::succeeded, "the job succeeded in a worker");
+  const std::string jid = brood.client().push({.job_class = "ResizeImage", .args = R"(["cow.png", "wide"])"});
+  const Outcome failed = brood.wait_for(jid);
+  expect(failed.kind == Outcome::Kind::retried && failed.error_class == "ArgumentError", "wrong arguments were told");
+}
+
 }  // namespace
 
 // Without any test framework.
@@ -32,6 +42,7 @@ int main(int argc, char** argv) {
   try {
     fake_collects_and_performs();
     inline_performs(argv[1]);
+    supervised_runs_workers(argv[1]);
   } catch (const std::exception& error) {
     std::puts(error.what());
     return 1;

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <brood/api.hpp>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood::testing {
+
+// Where the jobs of a small Redis are.  Each answer is of one instant: a job that moves is not missed.  Throws
+// ConnectionLost and UnexpectedReply.
+class JobPlaces {
+ public:
+  explicit JobPlaces(const std::string& socket_path);
+
+  enum class Place { waits, schedule, retry, dead, nowhere };  // waits: in a queue, or in flight
+  struct Found {
+    Place place = Place::nowhere;
+    std::optional<SetEntry> entry = {};  // in schedule, retry and dead
+  };
+  Found find(std::string_view jid);
+  std::size_t waiting();  // in queues, and in flight
+
+ private:
+  Connection redis_;
+};
+
+}  // namespace brood::testing

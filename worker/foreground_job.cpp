@@ -194,9 +194,11 @@ ForegroundJob::Run ForegroundJob::perform(const Payload& job, const std::string&
   {
     const auto imposed = memory_limit.impose();
     if (program != nullptr) {
-      ProgramRun ran = perform_program(*program, job, queue, attempt.host(), config_.worker.timeout_grace);
-      meter.note_child_peak(ran.peak_kb);
-      run.performed = std::move(ran.performed);
+      run.performed = perform_in_middleware(registry_, job, queue, attempt.host(), [&](const Payload& as_changed) {
+        ProgramRun ran = perform_program(*program, as_changed, queue, attempt.host(), config_.worker.timeout_grace);
+        meter.note_child_peak(ran.peak_kb);
+        return std::move(ran.performed);
+      });
       if (stop_came != 0 && run.performed.kind == Performed::Kind::failed)
         run.performed.kind = Performed::Kind::interrupted;
     } else {

@@ -1,4 +1,7 @@
 // Jobs that meet the terminal they were started from, and say what they know of themselves.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <brood/job.hpp>
 #include <iostream>
 #include <stdexcept>
@@ -25,4 +28,12 @@ struct ThrowUncaught {
   void perform() noexcept { fail(); }
 };
 
-BROOD_JOBS(Echo, Introduce, ThrowUncaught)
+// The copy comes back first.
+struct ForkAndReturn {
+  void perform() {
+    const pid_t copy = fork();
+    if (copy > 0) waitpid(copy, nullptr, 0);
+  }
+};
+
+BROOD_JOBS(Echo, Introduce, ThrowUncaught, ForkAndReturn)

@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ using namespace brood;
 namespace {
 
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
+const std::string for_all = BROOD_BINARY_DIR "/tests/job_libraries/libfor_all.so";
 const std::string foreground_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libforeground_jobs.so";
 
 // Nothing listens there.
@@ -27,6 +29,12 @@ CommandResult perform(std::vector<std::string> arguments, const std::string& lib
 }
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::size_t times(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
 
 void check_holds(const std::string& text, const std::string& part) {
   BOOST_TEST(holds(text, part), "no \"" << part << "\" in:\n" << text);
@@ -201,6 +209,27 @@ BOOST_AUTO_TEST_CASE(a_job_class_may_be_a_program) {
   const CommandResult bad = run_brood({"perform", "-C", config, "Sh", "echo out of ink >&2; exit 3"}, no_redis);
   BOOST_TEST(bad.status == 70);
   check_holds(bad.errors, "CommandFailed: exit status 3: out of ink");
+}
+
+BOOST_AUTO_TEST_CASE(a_program_runs_within_the_middleware_of_all_jobs) {
+  const TemporaryDirectory directory;
+  std::map<std::string, std::string> environment = no_redis;
+  environment["MIDDLEWARE_TEST_NOTES"] = directory / "notes";
+  const CommandResult result =
+      run_brood({"perform", "-C", config_with_sh(directory), "-r", for_all, "Sh", "echo fine"}, environment);
+  BOOST_TEST(result.status == 0, result.errors);
+  BOOST_TEST(result.output == "fine\n");
+  std::ifstream notes(directory / "notes");
+  std::string first;
+  std::getline(notes, first);
+  BOOST_TEST(first == "all before Sh[\"echo fine\"]");
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_forks_and_comes_back_twice_is_told_of_once) {
+  const CommandResult result = perform({"ForkAndReturn"}, foreground_jobs);
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST(times(result.errors, "succeeded") == 1U, result.errors);
+  check_holds(result.errors, "copy_of_worker_ended");
 }
 
 BOOST_AUTO_TEST_CASE(control_c_ends_a_program) {

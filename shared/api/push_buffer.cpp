@@ -8,6 +8,12 @@
 #include "shared/store/push_once.hpp"
 
 namespace brood {
+namespace {
+
+// A batch that a slow network does not carry before its deadline would be sent again and again, for ever.
+constexpr std::size_t most_bytes_at_once = 1 << 20;
+
+}  // namespace
 
 PushBuffer::PushBuffer(const BufferOptions& options) : options_(options), client_(new_jid()) {}
 
@@ -16,9 +22,11 @@ std::size_t PushBuffer::first_batch() const {
   // A script that pushes to the schedule takes ten times as long.
   const std::size_t most =
       std::min(std::max<std::size_t>(1, options_.max_jobs), first.score ? 100 : max_jobs_pushed_once);
-  std::size_t count = 1;
+  std::size_t count = 1, bytes = first.payload.size();
   while (count < std::min(most, waiting_.size()) && waiting_[count].score.has_value() == first.score.has_value() &&
          (first.score || waiting_[count].queue == first.queue)) {
+    bytes += waiting_[count].payload.size();
+    if (bytes > most_bytes_at_once) break;
     ++count;
   }
   return count;

@@ -102,6 +102,23 @@ BOOST_AUTO_TEST_CASE(queues_and_times_keep_their_order) {
   BOOST_TEST(!Payload::parse(redis.zrange("schedule").front().first).raw("enqueued_at"));
 }
 
+BOOST_AUTO_TEST_CASE(large_jobs_are_pushed_a_few_at_a_time) {
+  RedisServer redis;
+  TcpProxy network{redis.socket_path()};
+  Client client{network.url()};
+  client.buffer();
+  redis.kill9();
+  const std::string large = "[\"" + std::string(100'000, 'a') + "\"]";
+  for (int i = 0; i < 80; ++i) client.push({.job_class = "Large", .args = large});
+  redis.restart();
+  network.cut_requests_after(3'000'000);
+  client.enqueue(Note{80});
+  BOOST_TEST(redis.size_of("queue:default") >= 20u);  // what came through is not sent again
+  BOOST_TEST(client.buffered() <= 61u);
+  BOOST_TEST(client.drain(30s) == 0u);
+  BOOST_TEST(redis.size_of("queue:default") == 81u);
+}
+
 BOOST_AUTO_TEST_CASE(drain_waits_for_redis_but_no_longer_than_it_may) {
   RedisServer redis;
   Client client{redis.url()};

@@ -26,10 +26,12 @@ Surroundings& here() {
   return surroundings;
 }
 
-auto find(std::string_view name) {
+// The last of a name, as Ruby reads it; null: there is none.
+Attribute* find(std::string_view name) {
   auto& attributes = here().attributes;
-  return std::find_if(attributes.begin(), attributes.end(),
-                      [&](const Attribute& attribute) { return attribute.name == name; });
+  const auto found = std::find_if(attributes.rbegin(), attributes.rend(),
+                                  [&](const Attribute& attribute) { return attribute.name == name; });
+  return found == attributes.rend() ? nullptr : &*found;
 }
 
 class NoAttributes : public std::invalid_argument {
@@ -113,16 +115,15 @@ void carry_member(Push& push, const std::string& name, const std::string& json) 
 }  // namespace
 
 std::optional<std::string> get(std::string_view name) {
-  const auto found = find(name);
-  return found == here().attributes.end() ? std::nullopt : std::optional(found->value);
+  const Attribute* const found = find(name);
+  return found == nullptr ? std::nullopt : std::optional(found->value);
 }
 
 void set(std::string_view name, std::string_view json) {
   detail::JsonReader reader(json, 2);
   const std::string_view value = reader.skip_value();
   reader.expect_end();
-  const auto found = find(name);
-  if (found != here().attributes.end()) {
+  if (Attribute* const found = find(name); found != nullptr) {
     found->value = value;
   } else {
     here().attributes.push_back({std::string(name), detail::quoted(name), std::string(value)});

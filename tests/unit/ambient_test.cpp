@@ -90,6 +90,19 @@ BOOST_AUTO_TEST_CASE(attributes_of_sidekiq_8_have_names_and_are_carried_on_as_ac
   BOOST_TEST(carried() == R"(cattr:[["tenant",42],[)" + symbol + R"(,null],["more",1]])");
 }
 
+BOOST_AUTO_TEST_CASE(of_an_attribute_given_twice_the_last_counts) {
+  const Cleared cleared;
+  for (const char* twice : {R"({"tenant":1,"tenant":2})", R"([["tenant",1],["tenant",2]])"}) {
+    carried_on(std::string("\"cattr\":") + twice);
+    BOOST_TEST(ambient::get("tenant").value() == "2");
+    ambient::set("tenant", "3");
+    BOOST_TEST(carried().find("3") > carried().find("1"));
+    BOOST_TEST(carried().find("2") == std::string::npos);
+    ambient::unset("tenant");
+    BOOST_TEST(!ambient::get("tenant"));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_carried_on_as_it_is) {
   const Cleared cleared;
   for (const char* odd : {"7", "\"x\"", "[1]", "[[\"a\"]]", "[[1,2]]", "[[{\"no\":1},2]]", "[[\"a\",1,2]]"}) {

@@ -252,6 +252,80 @@ BOOST_AUTO_TEST_CASE(a_job_that_waits_can_be_cancelled) {
   BOOST_TEST(numbers_in(redis) == (std::vector<int>{0, 2}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_job_of_which_nobody_knows_whether_it_was_pushed_is_cancelled_in_redis) {
+  RedisServer redis;
+  TcpProxy network(redis.socket_path());
+  Client client{network.url()};
+  client.buffer();
+  client.enqueue(Note{0});
+  network.cut_replies_after(0);
+  const std::string jid = client.enqueue_in(1h, Note{1});
+  BOOST_REQUIRE(client.buffered() == 1u);
+  BOOST_REQUIRE(redis.size_of("schedule") == 1u);
+  BOOST_TEST(client.cancel(jid));
+  BOOST_TEST(redis.size_of("schedule") == 0u);
+  BOOST_TEST(client.drain() == 0u);
+  BOOST_TEST(redis.size_of("schedule") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_was_refused_can_be_cancelled) {
+  RedisServer redis;
+  Client client{redis.url()};
+  client.buffer();
+  redis.kill9();
+  const std::string jid = client.enqueue_in(1h, Note{0});
+  redis.restart();
+  redis.command({"SET", "schedule", "no set"});
+  client.enqueue(Note{1});
+  BOOST_REQUIRE(client.buffered() == 1u);
+  BOOST_TEST(client.cancel(jid));
+  BOOST_TEST(client.buffered() == 0u);
+  BOOST_TEST(numbers_in(redis) == numbers(1, 2), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_right_that_is_missing_keeps_the_order_of_what_waits) {
+  RedisServer redis;
+  Client client{redis.url()};
+  client.buffer();
+  redis.kill9();
+  for (int i = 0; i < 2; ++i) client.enqueue(Note{i});
+  redis.restart();
+  redis.command({"ACL", "SETUSER", "default", "-@scripting"});
+  BOOST_TEST(contains(error_of<RedisError>([&] { client.enqueue(Note{90}); }), "NOPERM"));
+  BOOST_TEST(client.buffered() == 2u);
+  redis.command({"ACL", "SETUSER", "default", "+@scripting"});
+  client.enqueue(Note{2});
+  BOOST_TEST(numbers_in(redis) == numbers(0, 3), boost::test_tools::per_element());
+}
+
+// A frozen Redis takes ten seconds to be told from one that is there.
+BOOST_AUTO_TEST_CASE(who_has_just_waited_for_redis_does_not_wait_again_as_soon) {
+  RedisServer redis;
+  Client client{redis.url()};
+  client.buffer({.max_jobs = 10, .at_end = 0ms});
+  redis.kill9();
+  client.enqueue(Note{0});
+  redis.restart();
+  redis.pause();
+  BOOST_TEST(client.drain(2s) == 1u);
+  const auto begin = std::chrono::steady_clock::now();
+  client.enqueue(Note{1});
+  BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
+  BOOST_TEST(client.buffered() == 2u);
+  redis.resume();
+}
+
+BOOST_AUTO_TEST_CASE(how_long_a_drain_may_take_is_for_that_drain_alone) {
+  RedisServer redis;
+  TcpProxy network(redis.socket_path());
+  Client client{network.url()};
+  client.buffer();
+  network.delay(100ms);
+  BOOST_TEST(client.drain(1ms) == 0u);
+  client.enqueue(Note{0});
+  BOOST_TEST(client.buffered() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(the_destructor_pushes_what_is_kept) {
   RedisServer redis;
   {

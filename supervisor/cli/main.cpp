@@ -16,6 +16,7 @@
 #include "shared/nearest.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/reply.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/run_options.hpp"
@@ -127,6 +128,8 @@ int main_of(const std::vector<std::string>& words) {
     return complain(name, error.what(), exit_status::configuration);
   } catch (const ConnectionLost& error) {
     return complain(name, fmt::format("Redis is not available: {}", error.what()), exit_status::unavailable);
+  } catch (const UnexpectedReply& reply) {  // a key that holds something else than it should, say
+    return complain(name, fmt::format("Redis answered: {}", log::printable(reply.what())), exit_status::unavailable);
   } catch (const RedisError& error) {
     return complain(name, log::printable(error.what()), exit_status::unavailable);
   } catch (const OutputClosed&) {

@@ -251,6 +251,19 @@ BOOST_AUTO_TEST_CASE(a_deploy_is_marked_once_a_minute) {
   BOOST_TEST(redis.keys("*-marks").size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(a_key_that_holds_something_else_is_no_fault_of_the_program) {
+  RedisServer redis;
+  for (const std::string key : {"queues", "schedule", "retry", "dead", "processes"}) {
+    redis.flush();
+    redis.command({"SET", key, "something else"});
+    for (const std::string command : {"status", "queues", "scheduled", "retries", "dead", "processes"}) {
+      const CommandResult result = brood_on(redis, {command});
+      BOOST_TEST((result.status == 0 || result.status == 69),
+                 command << " with a wrong " << key << ": " << result.errors);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_command_line_that_says_too_little_or_too_much_is_refused) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"retries", "kil"}, "brood retries: unknown verb \"kil\"; did you mean \"kill\"?\n"},

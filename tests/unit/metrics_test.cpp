@@ -126,6 +126,19 @@ BOOST_AUTO_TEST_CASE(the_peak_is_the_highest_since_it_was_told) {
   BOOST_TEST(only(metrics).peak_rss_kb == 300u);
 }
 
+BOOST_AUTO_TEST_CASE(a_peak_that_rose_while_a_lower_one_was_told_is_told_next) {
+  Metrics metrics;
+  ClassUsage seen = usage("A", 1);
+  seen.peak_rss_kb = 400;
+  metrics.observe({seen}, at(0s));
+  const std::vector<ClassUsage> told = metrics.unflushed(all);
+  seen = usage("A", 2);
+  seen.peak_rss_kb = 500;
+  metrics.observe({seen}, at(2s));
+  metrics.flushed(told);
+  BOOST_TEST(only(metrics).peak_rss_kb == 500u);
+}
+
 BOOST_AUTO_TEST_CASE(counters_that_a_job_scribbled_over_gain_nothing_and_go_on_from_there) {
   constexpr std::uint64_t huge = 1ULL << 52;
   const auto scribble = [](auto change) {

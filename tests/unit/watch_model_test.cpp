@@ -141,6 +141,12 @@ BOOST_AUTO_TEST_CASE(a_bar_of_several_values_is_their_average) {
   BOOST_TEST(series.sparkline(3, full) == "█▅▁");
 }
 
+BOOST_AUTO_TEST_CASE(a_series_forgets_what_no_terminal_shows) {
+  Series series;
+  for (int i = 0; i < 1500; ++i) series.add(1.0);
+  BOOST_TEST(series.sparkline(1200, ascii) == std::string(200, ' ') + std::string(1000, '#'));
+}
+
 BOOST_AUTO_TEST_CASE(a_bar_rounds_neither_the_one_busy_nor_the_one_idle_away) {
   BOOST_TEST(bar(1, 1000, 12, ascii) == "[|         ]");
   BOOST_TEST(bar(999, 1000, 12, ascii) == "[||||||||| ]");
@@ -172,6 +178,43 @@ BOOST_AUTO_TEST_CASE(without_workers_here_the_rates_are_those_of_the_totals) {
   BOOST_TEST(*model.processed_per_second() == 5);
 }
 
+BOOST_AUTO_TEST_CASE(workers_that_rest_or_are_gone_are_none) {
+  Model model;
+  MachineLook look;
+  look.status.workers = {worker(0, "resting"), worker(1, "gone")};
+  model.note(look);
+  RedisLook totals = redis(0s, 7);
+  totals.status->processes.resize(1);
+  totals.status->processes[0].concurrency = 9;
+  totals.status->processes[0].busy = 3;
+  model.note(totals);
+  BOOST_TEST((model.source() == Model::Source::redis));
+  BOOST_TEST(model.busy().all == 9u);
+  look.status.workers.push_back(worker(2, "busy"));
+  model.note(look);
+  BOOST_TEST((model.source() == Model::Source::machine));
+  BOOST_TEST(model.busy().all == 1u);
+  BOOST_TEST(model.busy().busy == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_grows_and_shrinks_by_so_many_a_second) {
+  Model model;
+  const auto note = [&](std::chrono::milliseconds when, std::int64_t size) {
+    RedisLook look = redis(when, 0);
+    look.status->queues.push_back({.name = "images", .size = size});
+    model.note(look);
+  };
+  note(0s, 100);
+  BOOST_TEST(!model.queue_change("images"));
+  note(2s, 120);
+  BOOST_TEST(*model.queue_change("images") == 10);
+  note(4s, 60);
+  BOOST_TEST(*model.queue_change("images") == -10);
+  BOOST_TEST(!model.queue_change("other"));
+  model.note(redis(5s, 0));  // it is gone, and its past with it
+  BOOST_TEST(!model.queue_change("images"));
+}
+
 BOOST_AUTO_TEST_CASE(while_redis_is_away_what_it_said_stays) {
   Model model;
   BOOST_TEST(model.redis() == nullptr);
@@ -198,6 +241,12 @@ BOOST_AUTO_TEST_CASE(processor_time_is_that_of_the_same_process) {
   look.use[10].cpu_s = 2.0;
   model.note(look);
   BOOST_TEST(*model.cpu_percent(10) == 50);
+  model.note(look);  // the same moment again
+  BOOST_TEST(!model.cpu_percent(10));
+  look.at = at(2500ms);
+  look.use[10].cpu_s = 1.9;  // the kernel's sums may go back a little
+  model.note(look);
+  BOOST_TEST(*model.cpu_percent(10) == 0);
   look.at = at(3s);
   look.use[10] = ProcessUse{.start_time = 6, .cpu_s = 0.1, .rss_kb = 1};
   model.note(look);

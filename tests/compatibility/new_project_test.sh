@@ -1,6 +1,6 @@
 #!/bin/sh
 # What `brood new` writes builds without a warning against an installed brood, passes its own tests, among them its job in
-# `brood perform`, and can be run; and `brood new` touches nothing that is there.
+# workers, and can be run; and `brood new` touches nothing that is there.
 # usage: new_project_test.sh BUILD_DIRECTORY CXX_COMPILER CXX_FLAGS
 set -eu
 build=$1 compiler=$2 flags=${3-}

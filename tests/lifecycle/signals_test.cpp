@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr const char* patient = "\"timeout\":600";  // more than the class has, however slow this machine is
+
 constexpr const char* unruly_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libunruly_jobs.so";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
@@ -89,7 +91,7 @@ BOOST_AUTO_TEST_CASE(signals_of_later_versions_do_not_end_the_supervisor) {
 
 BOOST_AUTO_TEST_CASE(a_dump_names_the_function_of_every_running_job_and_disturbs_none) {
   Running running({.workers = 2});
-  enqueue(running.redis, {payload_text("Stubborn", "[60000]", 1), payload_text("PoliteLoop", "[60000]", 2)});
+  enqueue(running.redis, {payload_text("Stubborn", "[60000]", 1, patient), payload_text("PoliteLoop", "[60000]", 2)});
   BOOST_REQUIRE(running.logs("class=Stubborn"));
   BOOST_REQUIRE(running.logs("class=PoliteLoop"));
 
@@ -182,7 +184,7 @@ BOOST_AUTO_TEST_CASE(workers_of_a_killed_supervisor_finish_settle_and_exit) {
 
 BOOST_AUTO_TEST_CASE(an_orphan_that_does_not_end_is_gone_after_the_shutdown_timeout) {
   Running running({.workers = 1, .shutdown_timeout = "2"});
-  enqueue(running.redis, {payload_text("Stubborn", "[60000]")});
+  enqueue(running.redis, {payload_text("Stubborn", "[60000]", 1, patient)});
   BOOST_REQUIRE(running.logs("class=Stubborn"));
   const pid_t worker = running.brood.workers().at(0);
   const auto start = std::chrono::steady_clock::now();

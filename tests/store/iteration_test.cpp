@@ -169,7 +169,7 @@ BOOST_FIXTURE_TEST_CASE(the_last_states_are_delivered_once_redis_is_back, Site) 
   for (int i = 2; i < 1000; ++i) keeper.save("J", {.executions = 1, .cursor = std::to_string(i)});
   keeper.save("K", {.executions = 1, .cursor = "0"});
   keeper.drop("L");
-  BOOST_TEST((steady_now() - again < 900ms));
+  BOOST_TEST((steady_now() - again < 20s));  // a thousand waits would take minutes
   int pauses = 0;
 
   keeper.deliver([&](std::chrono::milliseconds) {

@@ -188,7 +188,7 @@ def main():
         environment = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "REDIS_PROVIDER")}
         environment.update(PATH=f"{root}/prefix/bin:{os.environ['PATH']}", LC_ALL="C.UTF-8", CXX=compiler,
                            CXXFLAGS=f"{flags} -Wall -Wextra -Wconversion -Werror", CMAKE_PREFIX_PATH=f"{root}/prefix",
-                           CMAKE_GENERATOR="Ninja", RUBYOPT="-W0", LD_LIBRARY_PATH=f"{root}/prefix/lib")
+                           CMAKE_GENERATOR="Ninja", RUBYOPT="-W0")
         for index, line in enumerate(sorted({block.session_line for block in wanted})):
             of_session = [block for block in wanted if block.session_line == line]
             name = of_session[0].session

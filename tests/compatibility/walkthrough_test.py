@@ -31,7 +31,7 @@ VARIABLE = [
     (r"\b[0-9a-f]{24}\b", "JID"),
     (r"0x[0-9a-f]+", "ADDRESS"),
     (r"\b[0-9a-f]{12}\b", "FINGERPRINT"),
-    (r"\b\d+(\.\d+)?(ms|s|m|h)\b( ago)?", "DURATION"),
+    (r"\b(\d+(\.\d+)?(ms|s|m|h|d))+\b( ago)?", "DURATION"),
     (r"\b\d+\.\d{3}\b", "SECONDS"),
     (r"\b\d+ [kMG]B\b", "SIZE"),
     (r"\b(pid|worker_pid|child_pid|slot|incarnation)=\d+", r"\1=N"),

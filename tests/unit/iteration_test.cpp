@@ -133,6 +133,12 @@ BOOST_FIXTURE_TEST_CASE(seldom_saved_is_saved_when_it_ends_too_early, Site) {
   BOOST_TEST(saves.empty());
 }
 
+BOOST_FIXTURE_TEST_CASE(between_two_saves_lies_the_interval, Site) {
+  BOOST_TEST((run("OneLongItem").kind == succeeded));
+  BOOST_TEST(!saves.empty());
+  BOOST_TEST(saves.size() < 20u);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_job_of_a_ruby_process_goes_on_where_that_left_it, Site) {
   state = {.executions = 1, .cursor = "10", .run_seconds = 2.5, .cancelled = {}};
   BOOST_TEST((run("Plain", ",13").kind == succeeded));
@@ -158,6 +164,13 @@ BOOST_FIXTURE_TEST_CASE(an_item_may_interrupt_its_run, Site) {
   BOOST_TEST((run("InterruptsItself").kind == interrupted));
   check(lines(), {"0", "1", "stop"});
   check(saves, {"1 2 running", "1 2 run counted"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_is_cancelled_by_the_time_it_interrupts_itself_is_done, Site) {
+  while_saving = [&] { state.cancelled = 1795237717; };
+  BOOST_TEST((run("InterruptsItself").kind == succeeded));
+  check(lines(), {"0", "1", "stop"});
+  BOOST_TEST(ends == 1);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_item_may_be_the_last, Site) {

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 #include <brood/job.hpp>
 
@@ -134,4 +135,18 @@ struct LongRuns {
   void each(int number) { write(path, std::to_string(number)); }
 };
 
-BROOD_JOBS(Hooked, Plain, InterruptsItself, FinishesEarly, FailsAtTheEnd, Words, Places, ShortRuns, LongRuns)
+// Saves once for the long item, and not for those that follow.
+struct OneLongItem {
+  std::string path;
+
+  static constexpr auto flush_interval = 300ms;
+  brood::Items<int> items(std::optional<std::int64_t> cursor) const {
+    return brood::each_of(numbers_below(100), cursor);
+  }
+  void each(int number) {
+    if (number == 0) std::this_thread::sleep_for(flush_interval);
+  }
+};
+
+BROOD_JOBS(Hooked, Plain, InterruptsItself, FinishesEarly, FailsAtTheEnd, Words, Places, ShortRuns, LongRuns,
+           OneLongItem)

@@ -42,8 +42,6 @@ each_list(function(key) waiting = waiting + redis.call("LLEN", key) end)
 return waiting
 )";
 
-std::string script(std::string_view body) { return std::string(lists).append(body); }
-
 RedisAddress at_socket(const std::string& path) {
   RedisAddress address;
   address.socket_path = path;
@@ -62,7 +60,7 @@ JobPlaces::Place place_of(std::string_view name) {
 JobPlaces::JobPlaces(const std::string& socket_path) : redis_(at_socket(socket_path)) {}
 
 JobPlaces::Found JobPlaces::find(std::string_view jid) {
-  const Reply reply = redis_.call({"EVAL", script(find_job), "0", "\"jid\":" + brood::detail::quoted(jid)});
+  const Reply reply = eval(find_job, {"\"jid\":" + brood::detail::quoted(jid)});
   const ReplyView answer = reply.view();
   Found found{place_of(answer[0].text())};
   if (answer.size() == 3) {
@@ -75,8 +73,15 @@ JobPlaces::Found JobPlaces::find(std::string_view jid) {
   return found;
 }
 
-std::size_t JobPlaces::waiting() {
-  return static_cast<std::size_t>(redis_.call({"EVAL", script(count_waiting), "0"}).view().integer());
+std::size_t JobPlaces::waiting() { return static_cast<std::size_t>(eval(count_waiting).view().integer()); }
+
+Reply JobPlaces::eval(std::string_view body, std::initializer_list<std::string_view> arguments) {
+  Command command{"EVAL", std::string(lists).append(body), "0"};
+  for (const std::string_view argument : arguments) command.add(argument);
+  Reply reply = redis_.call(command);
+  const std::string_view error = reply.view().error();
+  if (classify_error(error) == ErrorKind::not_applied_retry) throw ConnectionLost(std::string(error));
+  return reply;
 }
 
 }  // namespace brood::testing

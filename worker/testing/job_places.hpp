@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 namespace brood::testing {
 
 // Where the jobs of a small Redis are.  Each answer is of one instant: a job that moves is not missed.  Throws
-// ConnectionLost and UnexpectedReply.
+// UnexpectedReply, and ConnectionLost also while Redis reads its data.
 class JobPlaces {
  public:
   explicit JobPlaces(const std::string& socket_path);
@@ -26,6 +27,8 @@ class JobPlaces {
   std::size_t waiting();  // in queues, and in flight
 
  private:
+  Reply eval(std::string_view body, std::initializer_list<std::string_view> arguments = {});
+
   Connection redis_;
 };
 

@@ -6,36 +6,46 @@
 namespace brood::testing {
 namespace {
 
+// So many hex digits at the begin of `rest`, which it steps over.
+unsigned read_hex(std::string_view& rest, std::size_t digits) {
+  const std::string_view text = rest.substr(0, digits);
+  unsigned value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  rest.remove_prefix(text.size());
+  return value;
+}
+
+// Of three bytes at most: the log writes no others in hex.
+void append_utf8(std::string& text, unsigned code) {
+  if (code >= 0x800) text += static_cast<char>(0xE0 | (code >> 12));
+  text += static_cast<char>(code >= 0x800 ? 0x80 | ((code >> 6) & 0x3F) : 0xC0 | (code >> 6));
+  text += static_cast<char>(0x80 | (code & 0x3F));
+}
+
+char unescaped(char letter) { return letter == 'n' ? '\n' : letter == 'r' ? '\r' : letter == 't' ? '\t' : letter; }
+
 // The other way round than shared/log_line.cpp.
-std::string unquoted(std::string_view& rest) {
+std::string read_quoted(std::string_view& rest) {
   std::string value;
-  for (rest.remove_prefix(1); !rest.empty() && rest.front() != '"'; rest.remove_prefix(1)) {
-    if (rest.front() != '\\' || rest.size() < 2) {
-      value += rest.front();
+  rest.remove_prefix(1);
+  while (!rest.empty()) {
+    const char c = rest.front();
+    rest.remove_prefix(1);
+    if (c == '"') break;
+    if (c != '\\' || rest.empty()) {
+      value += c;
       continue;
     }
+    const char escape = rest.front();
     rest.remove_prefix(1);
-    unsigned byte = 0;
-    switch (rest.front()) {
-      case 'n':
-        value += '\n';
-        break;
-      case 'r':
-        value += '\r';
-        break;
-      case 't':
-        value += '\t';
-        break;
-      case 'x':
-        std::from_chars(rest.data() + 1, rest.data() + std::min<std::size_t>(rest.size(), 3), byte, 16);
-        value += static_cast<char>(byte);
-        rest.remove_prefix(std::min<std::size_t>(rest.size() - 1, 2));
-        break;
-      default:
-        value += rest.front();
+    if (escape == 'x') {
+      value += static_cast<char>(read_hex(rest, 2));
+    } else if (escape == 'u') {
+      append_utf8(value, read_hex(rest, 4));
+    } else {
+      value += unescaped(escape);
     }
   }
-  if (!rest.empty()) rest.remove_prefix(1);
   return value;
 }
 
@@ -49,7 +59,7 @@ LogLine read_line(std::string_view rest) {
     rest.remove_prefix(end + 1);
     if (!is_fact) continue;  // time and level stand before the facts
     if (rest.starts_with('"')) {
-      line.facts.try_emplace(name, unquoted(rest));
+      line.facts.try_emplace(name, read_quoted(rest));
     } else {
       const std::string_view value = rest.substr(0, rest.find(' '));
       line.facts.try_emplace(name, value);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -118,6 +119,7 @@ struct Supervised::State {
   auto wait(Look look, What what) {
     const SteadyTime deadline = steady_now() + options.patience;
     for (;;) {
+      const SteadyTime begin = steady_now();
       // Asked before, so that what has happened until an end counts.
       const auto ended = guardian.exit_status();
       try {
@@ -125,9 +127,11 @@ struct Supervised::State {
       } catch (const ConnectionLost&) {  // Redis does not listen yet, or not any more
       }
       if (ended) check_that_it_runs();
-      if (steady_now() >= deadline)
+      const SteadyTime now = steady_now();
+      if (now >= deadline)
         throw TimedOut(what() + " within " + std::to_string(options.patience.count()) + " ms\n" + last_lines(log()));
-      std::this_thread::sleep_for(3ms);
+      // Redis works for the workers, too.
+      std::this_thread::sleep_for(std::max<SteadyTime::duration>(3ms, now - begin));
     }
   }
 

@@ -80,7 +80,7 @@ struct BROOD_API SupervisedOptions {
 // It wants the program `brood` and a redis-server.  It starts in some 100 ms.  Several may run at once, in one test
 // program or in many.  Processes and directory are gone when the destructor returns, and soon after the test program
 // has ended in any other way, by SIGKILL too.  For one thread at a time; what a forked child does with its copy has no
-// effect.
+// effect.  While a Fake or an Inline lives, what client() pushes goes there.
 //
 // Every call throws TimedOut when its patience ends, RedisError, and std::runtime_error with the log's last lines when
 // brood has ended by itself, for a library that cannot be loaded, say.

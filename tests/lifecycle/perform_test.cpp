@@ -17,6 +17,7 @@ using namespace brood;
 namespace {
 
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
+[[maybe_unused]] const std::string limited_jobs = BROOD_BINARY_DIR "/tests/job_libraries/liblimited_jobs.so";
 const std::string for_all = BROOD_BINARY_DIR "/tests/job_libraries/libfor_all.so";
 const std::string foreground_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libforeground_jobs.so";
 
@@ -137,6 +138,26 @@ BOOST_AUTO_TEST_CASE(a_job_that_winds_up_at_its_deadline_has_failed) {
   BOOST_TEST(result.status == 70);
   check_holds(result.errors, "  JobTimeout: wound up after ");
 }
+
+BOOST_AUTO_TEST_CASE(a_job_may_be_given_all_the_time_there_is) {
+  const std::string payload = R"({"class":"PoliteLoop","args":[200],"timeout":0.05})";
+  BOOST_TEST(run_brood({"perform", "-r", examples, "--payload", payload}, no_redis).status == 70);
+  const CommandResult result = run_brood({"perform", "-r", examples, "--payload", payload, "--timeout", "0"}, no_redis);
+  BOOST_TEST(result.status == 0, result.errors);
+}
+
+// The sanitizers' shadow memory counts as data, so that no limit is possible there.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+BOOST_AUTO_TEST_CASE(a_job_that_takes_more_memory_than_it_may_has_failed) {
+  for (const std::vector<std::string>& job : {std::vector<std::string>{"EatMemory", "500"}, {"LeakEverything"}}) {
+    std::vector<std::string> arguments = job;
+    arguments.insert(arguments.end(), {"--memory-limit", "64M"});
+    const CommandResult result = perform(arguments, limited_jobs);
+    BOOST_TEST(result.status == 70);
+    check_holds(result.errors, "OutOfMemory: std::bad_alloc: over the memory_limit of 64 MB");
+  }
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(an_unknown_class_is_refused_with_what_may_have_been_meant) {
   const CommandResult result = perform({"Segfalt"});

@@ -157,6 +157,7 @@ std::size_t Client::drain(std::chrono::milliseconds longest) {
 }
 
 std::chrono::system_clock::time_point Client::cancel_iteration(std::string_view jid) {
+  if (jid.empty()) throw std::invalid_argument("a job that is cancelled has a jid");
   const auto now = std::chrono::floor<std::chrono::seconds>(wall_now().time_since_epoch()).count();
   if (const auto receiver = push_receiver())
     return std::chrono::system_clock::time_point(std::chrono::seconds(receiver->cancel_iteration(jid, now)));

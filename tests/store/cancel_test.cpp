@@ -100,3 +100,9 @@ BOOST_AUTO_TEST_CASE(a_time_that_no_clock_holds_is_a_cancellation_all_the_same) 
   BOOST_TEST((api.iteration("abc")->cancelled_at == Time{}));
   BOOST_TEST((Client{redis.url()}.cancel_iteration("abc") == Time{}));
 }
+
+BOOST_AUTO_TEST_CASE(an_iterable_job_without_a_jid_is_none) {
+  RedisServer redis;
+  BOOST_CHECK_THROW(Client{redis.url()}.cancel_iteration(""), std::invalid_argument);
+  BOOST_TEST(redis.keys().empty());
+}

@@ -30,6 +30,12 @@ if readelf -d "$(find "$work/prefix" -name 'libbrood.so.*' -type f)" | grep 'NEE
   echo "libbrood needs more than it did"
   exit 1
 fi
+# What performs jobs in a test: no event loop, no symboliser, no seccomp.
+if readelf -d "$(find "$work/prefix" -name 'libbrood-testing.so.*' -type f)" | grep 'NEEDED' |
+  grep -v -E 'lib(brood|hiredis|simdjson|fmt|spdlog|tomlplusplus|z|stdc\+\+|gcc_s|m|c|asan|ubsan|tsan)\.so|ld-linux'; then
+  echo "libbrood-testing needs more than it did"
+  exit 1
+fi
 
 redis-server --port 0 --unixsocket "$work/redis.sock" --dir "$work" --save '' > "$work/redis.log" &
 redis=$!

@@ -190,6 +190,11 @@ BOOST_AUTO_TEST_CASE(a_start_that_fails_says_why) {
                         [](const std::invalid_argument& error) { return holds(error.what(), "/nonexistent/brood"); });
 }
 
+BOOST_AUTO_TEST_CASE(a_machine_without_redis_server_is_told_at_once) {
+  BOOST_CHECK_EXCEPTION(Supervised{with_examples({.environment = {{"PATH", "/nonexistent"}}})}, std::runtime_error,
+                        [](const std::runtime_error& error) { return holds(error.what(), "needs a redis-server"); });
+}
+
 BOOST_AUTO_TEST_CASE(the_environment_names_the_program) {
   setenv("BROOD_PROGRAM", "/nonexistent/of_the_environment", 1);
   BOOST_CHECK_EXCEPTION(Supervised{with_examples()}, std::invalid_argument,

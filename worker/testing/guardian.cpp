@@ -142,6 +142,7 @@ void keep_watch(pid_t& program, const sigset_t& but_children) {
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;

@@ -32,9 +32,10 @@ JobRunner::JobRunner(Jobs jobs) : jobs_(std::move(jobs)) {
 
 void JobRunner::run(const std::string& payload, const std::string& queue) {
   const Payload job = Payload::parse(payload);
-  if (jobs_.known_->registry.find(job.job_class()) == nullptr)
+  if (jobs_.known_->registry.find(job.job_class()) == nullptr) {
     throw std::invalid_argument("no job class \"" + job.job_class() +
                                 "\" is among the Jobs that this test performs; known: " + known_classes(jobs_));
+  }
   const Performed performed = perform_whole(job, queue);
   if (performed.kind == Performed::Kind::interrupted) throw Interrupted{};
   if (performed.kind == Performed::Kind::failed) throw_failure(job, performed.failure);

@@ -43,7 +43,7 @@ class NewDirectory {
 };
 
 std::string write_config(const std::string& directory, const std::string& wanted) {
-  const std::string path = directory + "/brood.toml";
+  std::string path = directory + "/brood.toml";
   std::ofstream file(path);
   if (wanted.find("poll_interval") == wanted.npos) file << "poll_interval = \"100ms\"\n";
   file << wanted << "\n";
@@ -80,7 +80,8 @@ std::vector<std::string> environment_of(const SupervisedOptions& options, const 
   wanted["RUNTIME_DIRECTORY"] = directory + "/run";
   wanted["STATE_DIRECTORY"] = directory + "/state";
   std::vector<std::string> environment;
-  for (const auto& [name, value] : wanted) environment.push_back(name + "=" + value);
+  environment.reserve(wanted.size());
+  for (const auto& [name, value] : wanted) environment.push_back(std::string(name).append("=").append(value));
   return environment;
 }
 

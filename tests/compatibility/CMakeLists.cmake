@@ -25,9 +25,11 @@ if(BROOD_SANITIZE)
 endif()
 add_test(NAME compatibility_consumer
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/consumer_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
+add_test(NAME compatibility_every_name
+         COMMAND ${CMAKE_CURRENT_LIST_DIR}/every_name_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 add_test(NAME compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-set_tests_properties(compatibility_headers compatibility_consumer compatibility_new_project PROPERTIES TIMEOUT 600)
+set_tests_properties(compatibility_headers compatibility_consumer compatibility_every_name compatibility_new_project PROPERTIES TIMEOUT 600)
 
 # What crosses the border to a job library that is built.
 add_test(NAME compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})

@@ -20,16 +20,14 @@ if ! make_reference "$work/reference" || [ -s "$work/reference.log" ]; then
   cat "$work/reference.log"
   status=1
 fi
-for header in "$source"/shared/include/brood/*.hpp; do
-  name=$(basename "$header" .hpp)
-  [ "$name" != abi ] || continue
-  page=$(printf '%s' "$name" | sed 's/_/__/g')_8hpp.html
+for header in $(cd "$source/shared/include" && find brood -name '*.hpp' -not -path '*/detail/*' -not -name abi.hpp); do
+  page=$(basename "$header" .hpp | sed 's/_/__/g')_8hpp.html
   if [ ! -s "$work/reference/html/$page" ]; then
-    echo "brood/$name.hpp has no page"
+    echo "$header has no page"
     status=1
   fi
-  if ! grep -q "brood/$name.hpp" "$source/packaging/doc/reference.md"; then
-    echo "brood/$name.hpp is not on the reference's first page, packaging/doc/reference.md"
+  if ! grep -q "$header" "$source/packaging/doc/reference.md"; then
+    echo "$header is not on the reference's first page, packaging/doc/reference.md"
     status=1
   fi
 done
@@ -37,6 +35,7 @@ if grep -rl -e 'namespacebrood_1_1detail' -e 'namespacebrood_1_1abi' "$work/refe
   echo "these pages show what is not public"
   status=1
 fi
+"$source/tests/compatibility/unused_names" "$work/reference/xml" "$source/tests/compatibility/consumer" || status=1
 [ $status = 0 ] || exit 1
 
 # What such a check finds: a member without a comment, and a comment that speaks of what is not there.

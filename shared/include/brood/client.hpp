@@ -130,8 +130,8 @@ class BROOD_API Client {
   // Many of them; in the order of `jobs`, as enqueue_bulk().
   std::vector<std::string> push_bulk(std::vector<Push> jobs, const BulkOptions& options = {});
 
-  // Takes a job out of the schedule, or out of what buffer() keeps: true, and it does not run; false: it is not there,
-  // or not any more.  Looks through the whole schedule, page by page.
+  // Takes a job out of the schedule, or out of what buffer() keeps and has not tried to push: true, and it does not
+  // run; false: it is not there, or not any more.  Looks through the whole schedule, page by page.
   bool cancel(std::string_view jid);
   // Likewise, but looks only at what is scheduled for `time`.
   template <typename Duration>

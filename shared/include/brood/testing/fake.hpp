@@ -39,6 +39,7 @@ struct BROOD_API FakeJob : JobRecord {
 // pushes, of an Inline too.  A child that was forked has a copy: what it pushes stays in the child.
 class BROOD_API Fake {
  public:
+  // With these it can perform what is pushed; without, only be looked at.
   explicit Fake(Jobs jobs = {});
   ~Fake();
   Fake(const Fake&) = delete;

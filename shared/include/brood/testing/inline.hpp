@@ -16,6 +16,7 @@ namespace brood::testing {
 // client.cancel finds nothing.  The innermost of several, of a Fake too, gets the pushes.
 class BROOD_API Inline {
  public:
+  // A class that is not among these is a std::invalid_argument of its push.
   explicit Inline(Jobs jobs);
   ~Inline();
   Inline(const Inline&) = delete;

@@ -15,6 +15,7 @@ namespace brood::testing {
 // A job of a library failed: its own exception stays there.  what() is both: "Io::Error: no such picture".
 class BROOD_API JobFailed : public std::runtime_error {
  public:
+  // Of an exception's type and its words.
   JobFailed(std::string error_class, std::string message)
       : std::runtime_error(error_class + ": " + message),
         error_class_(std::move(error_class)),
@@ -43,13 +44,16 @@ class BROOD_API Jobs {
  public:
   Jobs();  // none: what is pushed can be looked at, and not performed
 
+  // Those that are compiled into the test.
   template <typename... Job>
   __attribute__((visibility("hidden"))) static Jobs of() {
     Jobs jobs;
     jobs.add({&brood::detail::library_of_jobs<Job...>, &brood::detail::take_thrown});
     return jobs;
   }
+  // Those of the library at `path`, relative to the working directory.
   static Jobs of_library(const std::string& path) { return Jobs().add_library(path); }
+  // Those of one library more; returns this object.
   Jobs& add_library(const std::string& path);
 
   std::vector<std::string> class_names() const;  // sorted

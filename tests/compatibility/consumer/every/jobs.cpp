@@ -1,0 +1,64 @@
+#include "jobs.hpp"
+
+#include <stdexcept>
+#include <thread>
+
+#include "ledger.hpp"
+
+using namespace std::chrono_literals;
+
+void Everything::perform(brood::Context& job) {
+  const bool as_told = flag && number == 1'234'567'890'123 && real == 0.5 && text == "t\u00e4xt" && list.size() == 2 &&
+                       pair[1] == 4 && sizes.at("a") == 1 && places.at("b").y == 3 && !perhaps;
+  note("everything " + std::string(as_told ? "as told" : "otherwise") + ", any " + any.text);
+  const std::optional<std::chrono::milliseconds> left = job.time_left();
+  job.extend_timeout(20min);
+  note("jid " + std::string(job.jid().size() == 24 ? "whole" : "cut") + ", class " + std::string(job.job_class()) +
+       ", queue " + std::string(job.queue()) + ", capsule " + std::string(job.capsule()) + ", attempt " +
+       std::to_string(job.attempt()) + " after " + std::to_string(job.retry_count()) + ", " +
+       (job.stopping() ? "stopping" : "going on") + ", timeout " +
+       (left && *left <= 30s && *job.time_left() > 19min ? "moved" : "as before") + ", payload " +
+       (job.payload().find("\"retry_queue\":\"again\"") != std::string_view::npos ? "whole" : "cut"));
+  job.log("an ordinary word");
+  job.log(brood::LogLevel::info, "the same word");
+  job.log(brood::LogLevel::warn, "a loud word");
+  job.log(brood::LogLevel::error, "a louder one");
+}
+
+void Ends::perform() {
+  if (how == "by argument") throw brood::ArgumentError("no such argument");
+  if (how == "by name") throw brood::JobFailure("Consumer::Named", "chosen words");
+  if (how == "by signal") *reinterpret_cast<volatile int*>(0x10) = 1;
+  if (how == "interrupted") {
+    static bool before = false;
+    note(before ? "ends after an interruption" : "is interrupted");
+    if (!std::exchange(before, true)) throw brood::Interrupted{};
+    return;
+  }
+  throw std::runtime_error(how);
+}
+
+brood::RetryDecision Ends::retry_in(int count, const std::exception& error) {
+  const std::string what = error.what();
+  note("retry_in " + std::to_string(count) + ": " + what.substr(0, what.find(' ', 8)));
+  if (what == "later") return 2h;
+  if (what == "discarded") return brood::discard;
+  if (what == "killed" || what == "killed and discarded") return brood::kill;
+  return brood::usual_delay;
+}
+
+brood::RetryDecision Ends::exhausted(const brood::JobInfo& job, const std::exception& error) const {
+  note("exhausted " + how + " of " + std::string(job.queue) + ": " + error.what() + (job.crashed ? ", crashed" : ""));
+  if (how == "killed and discarded") return brood::discard;
+  return brood::usual_delay;
+}
+
+void Lingers::perform(brood::Context& job) {
+  note("lingers");
+  while (!job.stopping()) std::this_thread::sleep_for(5ms);
+  throw brood::Interrupted{};
+}
+
+void Replaced::perform() { note("replaced by " + by_whom); }
+
+BROOD_JOBS(Everything, Ends, Lingers, Replaced, Lines, Batches, Steps)

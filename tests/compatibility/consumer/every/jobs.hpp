@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <brood/job.hpp>
+#include <map>
+#include <unordered_map>
+
+// Jobs that between them use all that a job may.  A program that enqueues them includes this and links no job.
+
+// Every type that a field may have, and every option that a class may.
+struct Everything {
+  struct Point {
+    int x = 0, y = 0;
+  };
+  bool flag = false;
+  std::int64_t number = 0;
+  double real = 0;
+  std::string text = {};
+  std::vector<std::string> list = {};
+  std::array<int, 2> pair{};
+  std::map<std::string, int> sizes = {};
+  std::unordered_map<std::string, Point> places = {};
+  brood::Json any = {};
+  std::optional<std::string> perhaps = {};
+
+  static constexpr std::string_view job_class = "Consumer::Everything";
+  static constexpr brood::JobOptions options{.queue = "images",
+                                             .retry = 5,
+                                             .timeout = std::chrono::seconds(30),
+                                             .backtrace = 10,
+                                             .dead = false,
+                                             .tags = {"one", "two"},
+                                             .retry_for = std::chrono::hours(1),
+                                             .retry_queue = "again",
+                                             .required = 9};
+  void perform(brood::Context& job);
+};
+
+// Ends in the way that it is told, and its hooks answer likewise.
+struct Ends {
+  std::string how;
+
+  void perform();
+  static brood::RetryDecision retry_in(int count, const std::exception& error);
+  brood::RetryDecision exhausted(const brood::JobInfo& job, const std::exception& error) const;
+};
+
+// Runs until it is told to stop.
+struct Lingers {
+  void perform(brood::Context& job);
+};
+
+// What middleware makes another job of.
+struct Replaced {
+  std::string by_whom;
+  void perform();
+};
+
+// Goes through the lines of a file, and stops once in the middle.
+struct Lines {
+  std::string file;
+
+  static constexpr auto flush_interval = std::chrono::seconds(0);
+  static constexpr auto max_iteration_runtime = std::chrono::minutes(10);
+  brood::Items<std::string> items(std::optional<std::int64_t> cursor) const;
+  void each(const std::string& line, brood::Iteration& job) const;
+  void on_start(brood::Iteration& job) const;
+  void on_resume() const;
+  void on_stop() const;
+  void on_cancel() const;
+  void on_complete() const;
+};
+
+// Items in batches.
+struct Batches {
+  int count = 0;
+
+  brood::Items<std::vector<int>> items(std::optional<std::int64_t> cursor) const;
+  void each(const std::vector<int>& batch) const;
+};
+
+// Items of the job's own making: a function's, then a range's.
+struct Steps {
+  bool of_a_range = false;
+
+  brood::Items<std::string, std::string> items(std::optional<std::string> cursor) const;
+  void each(const std::string& item, brood::Iteration& job) const;
+};

@@ -36,17 +36,19 @@ struct BROOD_API Crash {
 
 // How a job ended, or its last attempt so far.
 struct BROOD_API Outcome {
+  // What became of it.
   enum class Kind {
     succeeded,  // done
     retried,    // failed, and waits in `retry`
     dead,       // failed for the last time, or was killed, and lies in `dead`
     discarded,  // failed, and is stored nowhere: no retries, or brood::discard
   };
-  Kind kind = Kind::succeeded;
-  int runs = 0;  // that were begun
+  Kind kind = Kind::succeeded;  // so far
+  int runs = 0;                 // that were begun
 
   // Why, unless it succeeded, as the retry record has it: "JobTimeout", "SIGSEGV", the name of what was thrown.
-  std::string error_class, message;
+  std::string error_class;
+  std::string message;                      // likewise: its words
   std::vector<std::string> backtrace = {};  // the stack of a crash; else empty unless the job's option says so
   std::optional<Crash> crash = {};          // when the last attempt ended its worker: a crash, a timeout
   std::optional<SetEntry> entry = {};       // as it lies in `retry` or `dead`
@@ -95,9 +97,9 @@ class BROOD_API Supervised {
   Supervised(const Supervised&) = delete;
   Supervised& operator=(const Supervised&) = delete;
 
-  Client& client();
-  Api& api();
-  std::string redis_url() const;
+  Client& client();               // of its Redis, as api() is
+  Api& api();                     // what lies there
+  std::string redis_url() const;  // for further clients: unix://...
   std::string log() const;        // all of it, of the supervisor, its workers and their jobs
   std::string directory() const;  // the temporary one: a place for files of the test, too
 

@@ -300,3 +300,15 @@ BOOST_AUTO_TEST_CASE(batches_are_found_by_their_first) {
   check(sizes(0, 4), {"4: 14"});
   check(sizes(2, 5), {});
 }
+
+BOOST_AUTO_TEST_CASE(who_has_said_that_there_is_no_more_is_not_asked_again) {
+  int asked = 0;
+  auto items = batches_of(2, [&]() -> std::optional<Step<int>> {
+    return ++asked == 4 ? std::nullopt : std::optional(Step<int>{asked, asked});
+  });
+  BOOST_TEST(items()->item.size() == 2u);
+  BOOST_TEST(items()->item.size() == 1u);
+  BOOST_TEST(!items());
+  BOOST_TEST(!items());
+  BOOST_TEST(asked == 4);
+}

@@ -110,7 +110,10 @@ IterationHost Performer::iteration_host() {
           .end = [this] { iteration_ended_ = true; }};
 }
 
-void Performer::load_libraries() { registry_.load(config_); }
+void Performer::load_libraries() {
+  registry_.load(config_);
+  end_if_a_copy("", "");
+}
 
 void Performer::note_surroundings() {
   note_libraries();
@@ -264,8 +267,8 @@ void Performer::begin_handlers(std::string_view event) {
 }
 
 void Performer::end_handlers() {
+  end_if_a_copy("", event_);
   if (surroundings_) {
-    end_if_a_copy("", event_);
     clean_up(true);
   } else {
     output_.flush();
@@ -310,10 +313,10 @@ void Performer::wait_for_the_end() {
   _exit(EX_SOFTWARE);
 }
 
-// A job that forks and lets both processes return: the copy holds the worker's connection and its slot, and must touch
-// neither.
+// Code of a library that forks and lets both processes return: the copy holds the worker's connection and its slot, and
+// must touch neither.
 void Performer::end_if_a_copy(std::string_view jid, std::string_view job_class) const {
-  if (surroundings_->still_the_worker()) return;
+  if (getpid() == worker_) return;
   log::error(
       "copy_of_worker_ended",
       {{"jid", jid}, {"class", job_class}, {"hint", "the job forked, and its child returned; it should end by _exit"}});

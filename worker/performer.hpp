@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -77,6 +79,7 @@ class Performer {
   [[noreturn]] void wait_for_the_end();
   void end_if_a_copy(std::string_view jid, std::string_view job_class) const;
 
+  const pid_t worker_ = getpid();
   const Config& config_;
   const Seat& seat_;
   const WorkerSettings& settings_;

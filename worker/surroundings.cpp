@@ -10,8 +10,7 @@
 namespace brood {
 
 Surroundings::Surroundings()
-    : worker_(getpid()),
-      dispositions_{{{SIGTERM, {}},
+    : dispositions_{{{SIGTERM, {}},
                      {SIGTTIN, {}},
                      {SIGALRM, {}},
                      {SIGPIPE, {}},
@@ -59,7 +58,5 @@ void Surroundings::restore_kernels() const {
     // It is gone: the next job has none either way.
   }
 }
-
-bool Surroundings::still_the_worker() const { return getpid() == worker_; }
 
 }  // namespace brood

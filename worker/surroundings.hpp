@@ -22,16 +22,12 @@ class Surroundings {
   void restore_own() const;
   void restore_kernels() const;
 
-  // False in a copy of the worker that a job has forked and let return.
-  bool still_the_worker() const;
-
  private:
   struct Disposition {
     int signal;
     struct sigaction action;
   };
 
-  pid_t worker_;
   sigset_t mask_{};
   std::array<Disposition, 11> dispositions_;
   stack_t alternative_stack_{};

@@ -1,6 +1,7 @@
 // Writes every event of its worker into the file that EVENTS_LEDGER names, a line each: event, which handler, pid.
-// EVENTS_FAULT says which of them goes wrong, and how: "startup throws", "beat crashes", "exit hangs".
+// EVENTS_FAULT says which of them goes wrong, and how: "startup throws", "beat crashes", "exit hangs", "fork forks".
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <brood/job.hpp>
@@ -35,6 +36,11 @@ void go_wrong(const std::string& event) {
   if (!once.empty() && unlink(once.c_str()) != 0) return;
   if (fault == event + " throws") throw std::domain_error("a wrong " + event);
   if (fault == event + " crashes") std::abort();
+  if (fault == event + " forks") {
+    const pid_t copy = fork();
+    if (copy > 0) waitpid(copy, nullptr, 0);
+    return;
+  }
   for (;;) sleep_a_little();
 }
 

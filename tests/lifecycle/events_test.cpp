@@ -219,6 +219,21 @@ BOOST_AUTO_TEST_CASE(what_handlers_throw_is_logged_and_ignored) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_copy_of_the_worker_that_comes_back_from_a_handler_is_none) {
+  for (const std::string event : {"fork", "startup", "heartbeat"}) {
+    Listened listened{event + " forks"};
+    const pid_t worker = listened.worker();
+    listened.happens("beat.b");
+    listened.run("Ran");
+    listened.happens("ran");
+    listened.brood->term();
+    BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+    BOOST_TEST_EVENTS(listened.of(worker), beginning + Events{"ran"} + end);
+    BOOST_TEST(listened.by_process().size() == 1u, event);
+    BOOST_TEST(listened.logs("copy_of_worker_ended"), event);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_startup_that_throws_refuses_the_worker_as_a_bad_library_does) {
   Listened listened{"startup throws"};
   BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 78);

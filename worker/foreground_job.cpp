@@ -168,7 +168,14 @@ ForegroundJob::ForegroundJob(const Config& config)
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // as in a worker: a crash loses no line
   registry_.load(config_);
   lifecycle_.start();
+  end_if_a_copy();
   note_libraries();
+}
+
+void ForegroundJob::end_if_a_copy() const {
+  if (getpid() == self_) return;
+  log::error("copy_of_worker_ended", {{"hint", "the job forked, and its child returned; it should end by _exit"}});
+  _exit(EX_SOFTWARE);
 }
 
 ForegroundJob::Run ForegroundJob::perform(const Payload& job, const std::string& queue, const Limits& limits) {
@@ -181,7 +188,6 @@ ForegroundJob::Run ForegroundJob::perform(const Payload& job, const std::string&
   handle(SIGINT, heed_stop);
   handle(SIGTERM, heed_stop);
 
-  const pid_t self = getpid();
   std::optional<milliseconds> timeout = timeout_of(registry_, job, config_.worker.job_timeout);
   if (limits.timeout) timeout = *limits.timeout > 0ms ? limits.timeout : std::nullopt;
   const MemoryLimit memory_limit(limits.memory_bytes);
@@ -205,10 +211,7 @@ ForegroundJob::Run ForegroundJob::perform(const Payload& job, const std::string&
       run.performed = brood::perform(registry_, job, queue, attempt.host());
     }
   }
-  if (getpid() != self) {
-    log::error("copy_of_worker_ended", {{"hint", "the job forked, and its child returned; it should end by _exit"}});
-    _exit(EX_SOFTWARE);
-  }
+  end_if_a_copy();
   attempt.end();
   wakes_program_watch = nullptr;
   wake.stop();
@@ -216,6 +219,7 @@ ForegroundJob::Run ForegroundJob::perform(const Payload& job, const std::string&
   run.performed = judge(std::move(run.performed), attempt, memory_limit);
   lifecycle_.shutdown();
   lifecycle_.exit();
+  end_if_a_copy();
   std::cout.flush();
   std::fflush(stdout);
   return run;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -40,6 +42,9 @@ class ForegroundJob {
   Run perform(const Payload& job, const std::string& queue, const Limits& limits);
 
  private:
+  void end_if_a_copy() const;
+
+  const pid_t self_ = getpid();
   const Config& config_;
   SlotRecord& record_;
   JobRegistry registry_;

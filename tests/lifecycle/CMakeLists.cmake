@@ -130,7 +130,7 @@ add_dependencies(lifecycle_carried_context_test brood context_jobs)
 brood_add_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.cpp)
 set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/perform LINK brood_test_support TIMEOUT 300)
-add_dependencies(lifecycle_perform_test brood brood_examples foreground_jobs for_all limited_jobs)
+add_dependencies(lifecycle_perform_test brood brood_examples event_jobs foreground_jobs for_all limited_jobs)
 
 # A library of the first ABI, in C and without brood's headers, and what no library may be.
 enable_language(C)

@@ -18,6 +18,7 @@ namespace {
 
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 [[maybe_unused]] const std::string limited_jobs = BROOD_BINARY_DIR "/tests/job_libraries/liblimited_jobs.so";
+const std::string event_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libevent_jobs.so";
 const std::string for_all = BROOD_BINARY_DIR "/tests/job_libraries/libfor_all.so";
 const std::string foreground_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libforeground_jobs.so";
 
@@ -251,6 +252,18 @@ BOOST_AUTO_TEST_CASE(a_job_that_forks_and_comes_back_twice_is_told_of_once) {
   BOOST_TEST(result.status == 0);
   BOOST_TEST(times(result.errors, "succeeded") == 1U, result.errors);
   check_holds(result.errors, "copy_of_worker_ended");
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_forks_and_comes_back_twice_begins_and_ends_one_job) {
+  for (const std::string event : {"startup", "exit"}) {
+    const TemporaryDirectory directory;
+    std::map<std::string, std::string> environment = no_redis;
+    environment["EVENTS_LEDGER"] = directory / "ledger";
+    environment["EVENTS_FAULT"] = event + " forks";
+    const CommandResult result = run_brood({"perform", "-r", event_jobs, "Ran"}, environment);
+    BOOST_TEST(result.status == 0);
+    BOOST_TEST(times(result.errors, "succeeded") == 1U, result.errors);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(control_c_ends_a_program) {

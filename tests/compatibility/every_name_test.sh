@@ -25,7 +25,8 @@ cmake --build "$work/project" > "$work/build.log" || { cat "$work/build.log"; ex
 REDIS_URL=unix://$work/redis.sock
 CONSUMER_LEDGER=$work/ledger
 RUNTIME_DIRECTORY=$work/run STATE_DIRECTORY=$work/state
-export REDIS_URL CONSUMER_LEDGER RUNTIME_DIRECTORY STATE_DIRECTORY
+ASAN_OPTIONS=handle_segv=0:use_sigaltstack=0    # a crash is brood's to catch, also where it is built with a sanitizer
+export REDIS_URL CONSUMER_LEDGER RUNTIME_DIRECTORY STATE_DIRECTORY ASAN_OPTIONS
 mkdir "$work/run" "$work/state"
 every() { "$work/project/every" "$1" "$REDIS_URL" "$CONSUMER_LEDGER"; }
 every before || fail "before brood runs"

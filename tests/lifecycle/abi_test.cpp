@@ -18,6 +18,10 @@ namespace {
 
 std::string library(const std::string& name) { return BROOD_BINARY_DIR "/tests/job_libraries/lib" + name + ".so"; }
 
+// Crashes are brood's to catch, also where it is built with a sanitizer.
+const std::pair<const std::string, std::string> leave_crashes{
+    "ASAN_OPTIONS", "abort_on_error=1:handle_abort=0:handle_segv=0:detect_leaks=0:use_sigaltstack=0"};
+
 // A brood with these libraries, and what they have noted.
 struct Site {
   RedisServer redis;
@@ -26,7 +30,9 @@ struct Site {
   BroodProcess brood;
 
   explicit Site(std::vector<std::string> libraries)
-      : brood(redis, {.workers = 1, .libraries = std::move(libraries), .environment = {{"ABI_NOTES", ledger}}}) {
+      : brood(
+            redis,
+            {.workers = 1, .libraries = std::move(libraries), .environment = {{"ABI_NOTES", ledger}, leave_crashes}}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   }
 
@@ -58,7 +64,7 @@ struct Refusal {
   std::string words;
 };
 Refusal refusal_of(const RedisServer& redis, const std::string& name) {
-  BroodProcess brood(redis, {.workers = 1, .libraries = {library(name)}});
+  BroodProcess brood(redis, {.workers = 1, .libraries = {library(name)}, .environment = {leave_crashes}});
   const auto status = brood.wait_exit();
   return {status.value_or(-1), brood.log()};
 }

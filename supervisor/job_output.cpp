@@ -28,6 +28,7 @@ constexpr auto pause_while_log_is_behind = 5ms;
 constexpr auto pause_in_a_flood = 10ms;  // 6 MB a second, which cost the loop next to nothing
 constexpr auto wait_for_newline = 1s;
 constexpr auto report_interval = 1s;
+constexpr std::size_t most_jobs_reported = 8;  // each by name; those of many short jobs would be a flood themselves
 
 // The job that the worker runs or has run last; nullopt: none yet, or its record cannot be read.
 std::optional<PrintingJob> printing_job(const SlotRecord& record) {
@@ -73,7 +74,7 @@ void JobOutput::read_in_turn(SteadyTime now) {
   flooded_ = false;
   std::optional<PrintingJob> job = printing_job(*source_.record);
   for (int reads = 0; reads < most_reads_a_turn; ++reads) {
-    if (read_some(now) == Read::nothing && reads == 0 && waiting_.empty()) return;
+    if (read_some(now) == Read::nothing && reads == 0 && waiting_.empty() && left_out_unattributed_.lines == 0) return;
     std::optional<PrintingJob> job_now = printing_job(*source_.record);
     if (job_now == job) return attribute(job.value_or(latest_));
     job = std::move(job_now);
@@ -113,14 +114,19 @@ JobOutput::Read JobOutput::read_and_keep(SteadyTime now) {
 
 void JobOutput::attribute(const PrintingJob& job) {
   latest_ = job;
+  if (left_out_unattributed_.lines > 0) {
+    LeftOut attributed = std::exchange(left_out_unattributed_, {});
+    attributed.job = job;
+    count_left_out(attributed);
+  }
   for (; attributed_ < waiting_.size(); ++attributed_) waiting_[attributed_].job = job;
 }
 
 void JobOutput::keep(const OutputLines::Item& item, SteadyTime now) {
   if (!at_the_end_ && !allowance_.admit(item.text.size(), now)) {
     flooded_ = true;
-    ++left_out_lines_;
-    left_out_bytes_ += item.text.size();
+    ++left_out_unattributed_.lines;
+    left_out_unattributed_.bytes += item.text.size();
     return;
   }
   while (at_the_end_ && !waiting_.empty() &&
@@ -176,9 +182,27 @@ void JobOutput::log_first() {
 }
 
 void JobOutput::leave_out_first() {
-  ++left_out_lines_;
-  left_out_bytes_ += waiting_.front().text.size();
+  const Line& line = waiting_.front();
+  if (attributed_ > 0) {
+    count_left_out({line.job, 1, line.text.size(), 0});
+  } else {
+    ++left_out_unattributed_.lines;
+    left_out_unattributed_.bytes += line.text.size();
+  }
   forget_first();
+}
+
+void JobOutput::count_left_out(const LeftOut& more) {
+  if (left_out_.empty() || left_out_.back().job != more.job) {
+    if (left_out_.size() < most_jobs_reported) {
+      left_out_.push_back(more);
+      return;
+    }
+    left_out_.back().job = more.job;
+    ++left_out_.back().other_jobs;
+  }
+  left_out_.back().lines += more.lines;
+  left_out_.back().bytes += more.bytes;
 }
 
 void JobOutput::forget_first() {
@@ -188,13 +212,24 @@ void JobOutput::forget_first() {
 }
 
 void JobOutput::report_left_out(SteadyTime now) {
-  if (left_out_lines_ == 0 || (!at_the_end_ && now - reported_at_ < report_interval)) return;
-  log::warn("job_output_dropped", {{"slot", source_.slot},
-                                   {"worker_pid", source_.worker},
-                                   {"jid", latest_.jid},
-                                   {"class", latest_.job_class},
-                                   {"lines", std::exchange(left_out_lines_, 0)},
-                                   {"bytes", std::exchange(left_out_bytes_, 0)}});
+  if (left_out_.empty() || (!at_the_end_ && now - reported_at_ < report_interval)) return;
+  for (const LeftOut& left_out : left_out_) {
+    if (left_out.other_jobs > 0) {
+      log::warn("job_output_dropped", {{"slot", source_.slot},
+                                       {"worker_pid", source_.worker},
+                                       {"jobs", left_out.other_jobs + 1},
+                                       {"lines", left_out.lines},
+                                       {"bytes", left_out.bytes}});
+    } else {
+      log::warn("job_output_dropped", {{"slot", source_.slot},
+                                       {"worker_pid", source_.worker},
+                                       {"jid", left_out.job.jid},
+                                       {"class", left_out.job.job_class},
+                                       {"lines", left_out.lines},
+                                       {"bytes", left_out.bytes}});
+    }
+  }
+  left_out_.clear();
   reported_at_ = now;
 }
 
@@ -210,7 +245,7 @@ void JobOutput::wait(SteadyTime now) {
     again_.start_in(log_behind_since_ ? pause_while_log_is_behind : 0ms);
   } else if (flooded_ && !ended_) {
     again_.start_in(pause_in_a_flood);
-  } else if (left_out_lines_ > 0) {
+  } else if (!left_out_.empty() || left_out_unattributed_.lines > 0) {
     again_.start_in(std::max<std::chrono::nanoseconds>(reported_at_ + report_interval - now, 0ms));
   } else if (lines_.has_unfinished()) {
     again_.start_in(wait_for_newline);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shared/clock.hpp"
 #include "shared/scoreboard.hpp"
@@ -36,7 +37,7 @@ struct PrintingJob {
 //
 // It never holds up the loop: a turn reads 64 KB and logs 64 lines at most, and a job that prints faster waits at its
 // full pipe.  While the log itself is behind, output waits a second for it; then, and beyond what LineAllowance admits,
-// lines are left out, counted, and reported as event=job_output_dropped.
+// lines are left out, counted, and reported as event=job_output_dropped with the job that printed them.
 class JobOutput {
  public:
   struct Source {
@@ -63,6 +64,11 @@ class JobOutput {
     bool continued;  // the line goes on in the next
     PrintingJob job;
   };
+  struct LeftOut {
+    PrintingJob job;
+    std::size_t lines = 0, bytes = 0;
+    std::size_t other_jobs = 0;  // whose lines are counted here as well
+  };
 
   void work();
   void read_in_turn(SteadyTime now);
@@ -75,6 +81,7 @@ class JobOutput {
   void log_in_turn(SteadyTime now);
   void log_first();
   void leave_out_first();
+  void count_left_out(const LeftOut& more);
   void forget_first();
   void report_left_out(SteadyTime now);
   void wait(SteadyTime now);
@@ -94,7 +101,8 @@ class JobOutput {
   bool flooded_ = false;           // the last read had more than was allowed
   SteadyTime read_at_{};           // when the last bytes came
   std::optional<SteadyTime> log_behind_since_;
-  std::size_t left_out_lines_ = 0, left_out_bytes_ = 0;
+  LeftOut left_out_unattributed_;  // before any of those that wait for their job
+  std::vector<LeftOut> left_out_;  // to be reported, in the order of the jobs
   SteadyTime reported_at_{};
   std::unique_ptr<FdWatch> watch_;  // none while lines wait, so that the job does
   Timer again_;

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -140,6 +141,31 @@ void run_job(StandardOutput& output, WorkerSlot& slot, const std::string& jid, c
 }
 
 using Lines = std::vector<std::string>;
+
+std::string fact(const std::string& line, const std::string& name) {
+  const std::size_t at = line.find(" " + name + "=");
+  if (at == line.npos) return "";
+  const std::size_t begin = at + name.size() + 2;
+  return line.substr(begin, line.find(' ', begin) - begin);
+}
+
+// Of each jid, how many lines were logged or reported as left out.
+struct Accounted {
+  std::map<std::string, int> lines, left_out;  // by jid; "": of several jobs
+  int reports = 0;
+};
+Accounted accounted(const Lines& log) {
+  Accounted all;
+  for (const std::string& line : log) {
+    const std::string jid = fact(line, "jid");
+    if (line.starts_with("event=job_output ")) ++all.lines[jid];
+    if (!line.starts_with("event=job_output_dropped ")) continue;
+    all.lines[jid] += std::stoi(fact(line, "lines"));
+    all.left_out[jid] += std::stoi(fact(line, "lines"));
+    ++all.reports;
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -327,6 +353,46 @@ BOOST_AUTO_TEST_CASE(a_job_that_prints_for_ever_neither_holds_up_the_loop_nor_fl
                                             (after.ru_utime.tv_usec - before.ru_utime.tv_usec) / 1000
                                      << " ms of 3 s");
   BOOST_TEST((office.longest_turn() < 100ms));
+}
+
+BOOST_AUTO_TEST_CASE(lines_left_out_are_reported_of_the_job_that_printed_them) {
+  Office office;
+  const pid_t worker = office.fork_worker([](StandardOutput& output, WorkerSlot& slot) {
+    for (const char* const jid : {"j1", "j2", "j3"}) {
+      run_job(output, slot, jid, [] {
+        for (int i = 0; i < 10'000; ++i) std::printf("\n");
+      });
+      run_job(output, slot, "silent", [] {});
+    }
+  });
+  BOOST_REQUIRE(office.run_until_exit(worker));
+  office.output().drain_and_close();
+
+  const Accounted all = accounted(office.lines());
+  for (const char* const jid : {"j1", "j2", "j3"}) BOOST_TEST(all.lines.at(jid) == 10'000, jid);
+  BOOST_TEST(all.left_out.contains("j2"));
+  BOOST_TEST(!all.lines.contains("silent"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_left_out_of_many_short_jobs_is_no_flood_of_reports) {
+  Office office;
+  const SteadyTime started = steady_now();
+  const pid_t worker = office.fork_worker([](StandardOutput& output, WorkerSlot& slot) {
+    for (int job = 0; job < 400; ++job) {
+      run_job(output, slot, "j" + std::to_string(job), [] {
+        for (int i = 0; i < 100; ++i) std::printf("\n");
+      });
+    }
+  });
+  BOOST_REQUIRE(office.run_until_exit(worker));
+  office.output().drain_and_close();
+
+  const Accounted all = accounted(office.lines());
+  int lines = 0;
+  for (const auto& [jid, count] : all.lines) lines += count;
+  BOOST_TEST(lines == 40'000);
+  BOOST_TEST(all.reports > 0);
+  BOOST_TEST(all.reports <= 8 * ((steady_now() - started) / 1s + 2));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_dead_flooder_said_last_is_logged) {

@@ -7,6 +7,7 @@
 
 #include "shared/job/json.hpp"
 #include "shared/signal_names.hpp"
+#include "shared/stack_lines.hpp"
 #include "worker/demangle.hpp"
 
 namespace brood {
@@ -128,10 +129,9 @@ CrashReport report_crash(const Casualty::Cause& cause, const std::vector<Frame>&
   for (std::size_t i = 0; i < std::min(frames.size(), max_lines); ++i) {
     report.stack.push_back(to_text(static_cast<int>(i), frames[i]));
     report.failure.backtrace.push_back(without_markup(report.stack.back()));
-    if (report.top.empty() && !is_machinery(frames[i])) report.top = report.stack.back();
     report.has_names = report.has_names || !frames[i].function.empty();
   }
-  if (report.top.empty() && !report.stack.empty()) report.top = report.stack.front();
+  report.top = top_line(report.stack);
   if (const int signal = signal_of(facts); signal > 0) report.signal = signal_name(signal);
   if (facts.stack.any() && signal_has_address(facts.stack.signal, facts.stack.code))
     report.address = fmt::format("{:#x}", facts.stack.address);

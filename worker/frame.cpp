@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "shared/job/json.hpp"
+#include "shared/stack_lines.hpp"
 
 namespace brood {
 namespace {
@@ -20,14 +21,6 @@ std::string printable(std::string_view text, std::size_t max_characters) {
   std::replace_if(
       out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   return out;
-}
-
-bool belongs_to_runtime(std::string_view module) {
-  constexpr std::string_view names[] = {"libc.so",     "libstdc++.so",  "libgcc_s.so", "libm.so",    "libpthread.so",
-                                        "ld-linux",    "linux-vdso.so", "[vdso]",      "libasan.so", "libubsan.so",
-                                        "libtsan.so.", "libc++.so",     "libc++abi.so"};
-  return std::any_of(std::begin(names), std::end(names),
-                     [&](std::string_view name) { return module.starts_with(name); });
 }
 
 bool calls_the_job(const Frame& frame) {
@@ -88,6 +81,6 @@ std::vector<Frame> frames_of_job(std::vector<Frame> frames) {
   return frames;
 }
 
-bool is_machinery(const Frame& frame) { return frame.module == "brood" || belongs_to_runtime(frame.module); }
+bool is_machinery(const Frame& frame) { return is_machinery(frame.module); }
 
 }  // namespace brood

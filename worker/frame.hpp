@@ -30,7 +30,7 @@ std::vector<Frame> raw_frames(const CapturedStack& stack);
 // Without what lies beneath every job alike: brood's own frames from the one that called the job outwards.
 std::vector<Frame> frames_of_job(std::vector<Frame> frames);
 
-// The C and C++ runtime and brood itself: an abort() says nothing of who called it.
+// See shared/stack_lines.hpp.
 bool is_machinery(const Frame& frame);
 
 }  // namespace brood

@@ -9,6 +9,7 @@
 #include "shared/job/json.hpp"
 #include "shared/job/json_object.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/stack_lines.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 
@@ -83,6 +84,11 @@ std::optional<Crash> read_crash(std::string_view fingerprint, std::string_view o
 }
 
 }  // namespace
+
+std::string top_frame(const Crash& crash) {
+  const std::string line = top_line(crash.frames);
+  return line.starts_with('#') ? line.substr(line.find(' ') + 1) : line;
+}
 
 void note_crash(Channel& redis, const Crash& crash) {
   const ScriptCall call{

@@ -19,6 +19,9 @@ struct Crash {
   std::int64_t count = 0;           // of this fingerprint; said only when it is read
 };
 
+// The innermost of its frames that is the job's own, without its number; empty: no stack is known.
+std::string top_frame(const Crash& crash);
+
 // How many fingerprints the book holds, and for how long: the oldest leave first.
 inline constexpr int max_noted_crashes = 200;
 inline constexpr std::int64_t crashes_are_kept_s = std::int64_t{90} * 86'400;

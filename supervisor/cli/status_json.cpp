@@ -64,10 +64,10 @@ std::string json_of_class(const ClassUsage& usage) {
 std::string json_of_crash(const Crash& crash) {
   return fmt::format(
       R"({{"fingerprint":{},"count":{},"at":{:.3f},"class":{},"error_class":{},"message":{},"jid":{},"queue":{},)"
-      R"("identity":{},"frames":{}}})",
+      R"("identity":{},"top_frame":{},"frames":{}}})",
       json_string(crash.fingerprint), crash.count, crash.at, json_string(crash.job_class),
       json_string(crash.error_class), json_string(crash.message), json_string(crash.jid), json_string(crash.queue),
-      json_string(crash.identity), json_strings(crash.frames));
+      json_string(crash.identity), json_string(top_frame(crash)), json_strings(crash.frames));
 }
 
 }  // namespace

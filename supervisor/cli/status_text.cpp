@@ -157,13 +157,6 @@ std::string classes_text(const std::vector<ClassUsage>& classes, const Style& st
   return section(style, "Job classes of this machine", table);
 }
 
-// "#0 decode(Image&) at decode.cpp:42" without its number.
-std::string top_frame(const Crash& crash) {
-  if (crash.frames.empty()) return "";
-  const std::string& frame = crash.frames.front();
-  return frame.starts_with("#0 ") ? frame.substr(3) : frame;
-}
-
 std::string crashes_text(const std::vector<Crash>& crashes, const Style& style) {
   Table table({{"COUNT", Table::Align::right}, {"CLASS"}, {"ERROR"}, {"TOP FRAME"}, {"LAST"}, {"FINGERPRINT"}});
   for (std::size_t i = 0; i < std::min(crashes.size(), most_crashes); ++i) {

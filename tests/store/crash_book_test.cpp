@@ -160,3 +160,25 @@ BOOST_AUTO_TEST_CASE(the_mark_is_another_after_every_crash) {
   noted.server.command({"SET", "brood:crash_times", "x"});
   BOOST_CHECK_THROW(latest_crash_mark(noted.redis), UnexpectedReply);
 }
+
+BOOST_AUTO_TEST_CASE(the_top_frame_is_the_jobs_own) {
+  Book noted;
+  const auto top_of = [&](const Strings& frames) {
+    Crash one = crash("aaaa");
+    one.frames = frames;
+    noted.note(one);
+    return top_frame(noted.read().at(0));
+  };
+  const std::string job = "Resize::perform(std::string (*)()) at re (size).cpp:17 (libjobs.so+0x13c0";
+  const std::string kill = "#0 __pthread_kill_implementation (libc.so.6+0x8a3ac)",
+                    abort = "#1 abort (libc.so.6+0x25fae)";
+  BOOST_TEST(top_of({kill, abort, "#2 " + job + ")", "#3 main (libjobs.so+0x1)"}) == job + ")");
+  BOOST_TEST(top_of({"#0 linux-vdso.so.1+0xac6 [build id 1f2e]",
+                     "#1 clock_gettime at clock.c:1 (libc.so.6+0x1, inlined)", "#2 " + job + ", inlined)"}) ==
+             job + ", inlined)");
+  BOOST_TEST(top_of({"#0 libc.so.6+0x8a3ac [build id 1f2e]", "#1 libjobs.so+0x1a2b"}) == "libjobs.so+0x1a2b");
+  BOOST_TEST(top_of({kill, "#1 0x7f0000001a2b"}) == "0x7f0000001a2b");
+  BOOST_TEST(top_of({kill, "#1 libc.so.6::f() (libjobs.so+0x1)"}) == "libc.so.6::f() (libjobs.so+0x1)");
+  BOOST_TEST(top_of({kill, abort}) == "__pthread_kill_implementation (libc.so.6+0x8a3ac)");
+  BOOST_TEST(top_of({}) == "");
+}

@@ -125,13 +125,6 @@ Listing classes(const Model& model, const Writer& write) {
   return listing;
 }
 
-// "#0 decode(Image&) at decode.cpp:42" without its number.
-std::string top_frame(const Crash& crash) {
-  if (crash.frames.empty()) return "";
-  const std::string& frame = crash.frames.front();
-  return frame.starts_with("#0 ") ? frame.substr(3) : frame;
-}
-
 Listing crashes(const Model& model, WallTime now, const Writer& write) {
   Listing listing;
   listing.columns = {right("AGO", 9, 6),  right("COUNT", 8),        left("CLASS", 9, 10),

@@ -1,11 +1,27 @@
 #include "shared/redis_location.hpp"
 
+#include <cstdlib>
 #include <fstream>
+#include <stdexcept>
 
 namespace brood {
 namespace {
 
 constexpr const char* embedded = "embedded";
+constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_USER",
+                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE";
+
+void tell(const char* variable, const std::string& value) {
+  if (value.empty())
+    unsetenv(variable);
+  else
+    setenv(variable, value.c_str(), 1);
+}
+
+std::string heard(const char* variable, const Environment& environment) {
+  const char* const value = environment(variable);
+  return value ? value : "";
+}
 
 std::string read_password(const std::string& path) {
   std::ifstream file(path);
@@ -49,6 +65,25 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
   if (!settings.user.empty()) address.user = settings.user;
   if (!settings.password_file.empty()) address.password = read_password(settings.password_file);
   return address;
+}
+
+void tell_jobs_of_redis(const RedisSettings& settings) {
+  std::string url;
+  try {
+    url = redis_url(settings);
+    if (url == embedded) url = "unix://" + embedded_socket_path();
+  } catch (const std::runtime_error&) {
+  }
+  tell(told_url, url);
+  tell(told_user, settings.user);
+  tell(told_password_file, settings.password_file);
+}
+
+std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) {
+  const std::string url = heard(told_url, environment);
+  if (url.empty()) return std::nullopt;
+  return RedisSettings{
+      .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
 }
 
 }  // namespace brood

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "shared/config.hpp"
@@ -17,5 +18,13 @@ bool uses_embedded_redis(const RedisSettings& settings, const Environment& envir
 
 // The address behind redis_url(), with the settings' user and the content of their password file.  Throws AddressError.
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment = process_environment);
+
+// The clients of a job, and brood's commands in programs that it starts, use the Redis that its worker was configured
+// with, before that of the machine: the worker tells them by the variables BROOD_REDIS_URL, BROOD_REDIS_USER and
+// BROOD_REDIS_PASSWORD_FILE of its environment.  Where redis_url() throws, nothing is told.
+void tell_jobs_of_redis(const RedisSettings& settings);
+
+// What a worker has told; nullopt: this is no job, nor was it started by one.
+std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment = process_environment);
 
 }  // namespace brood

@@ -10,6 +10,7 @@
 #include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/log.hpp"
+#include "shared/redis_location.hpp"
 #include "shared/store/crash_book.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/recovery.hpp"
@@ -232,6 +233,7 @@ class Autopsy {
 
   void load_libraries() {
     if (config_.worker.seccomp) shield_parent();
+    tell_jobs_of_redis(config_.redis);
     for (const std::string& path : config_.require) registry_.load(path);
   }
 

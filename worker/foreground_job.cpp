@@ -14,6 +14,7 @@
 #include "shared/check.hpp"
 #include "shared/clock.hpp"
 #include "shared/log.hpp"
+#include "shared/redis_location.hpp"
 #include "worker/crash_handler.hpp"
 #include "worker/job_meter.hpp"
 #include "worker/memory_limit.hpp"
@@ -166,6 +167,7 @@ ForegroundJob::ForegroundJob(const Config& config)
       record_(report_own_crash()),
       lifecycle_(registry_, {.slot = 0, .capsule = capsule, .longest = config.shutdown_timeout}) {
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // as in a worker: a crash loses no line
+  tell_jobs_of_redis(config_.redis);
   registry_.load(config_);
   lifecycle_.start();
   end_if_a_copy();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/log.hpp"
+#include "shared/redis_location.hpp"
 #include "worker/batch_size.hpp"
 #include "worker/control.hpp"
 #include "worker/crash_handler.hpp"
@@ -235,6 +236,7 @@ class Worker {
 
 int run_worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& redis) {
   try {
+    tell_jobs_of_redis(config.redis);
     install_crash_handler(*seat.record);
     adopt_orphans();
     Worker worker(seat, config, identity, redis);

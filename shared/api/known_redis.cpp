@@ -25,9 +25,10 @@ KnownRedis known_or_error(Find find) {
 
 KnownRedis known_redis() {
   return known_or_error([] {
-    if (access(system_config_path, R_OK) != 0) return KnownRedis{locate_redis({}), {}};
+    const std::optional<RedisSettings> told = redis_told_to_jobs();
+    if (access(system_config_path, R_OK) != 0) return KnownRedis{locate_redis(told.value_or(RedisSettings{})), {}};
     const Config config = load_config(system_config_path, {});
-    return KnownRedis{locate_redis(config.redis), {config.dead_max_jobs, config.dead_timeout.count()}};
+    return KnownRedis{locate_redis(told.value_or(config.redis)), {config.dead_max_jobs, config.dead_timeout.count()}};
   });
 }
 

@@ -13,7 +13,7 @@ struct KnownRedis {
   DeadLimits dead;
 };
 
-// As `brood run` finds it.  Throws RedisError.
+// In a job that of its worker, else as `brood run` finds it.  Throws RedisError.
 KnownRedis known_redis();
 
 // At `url`, with Sidekiq's own limits of the dead set.  Throws RedisError.

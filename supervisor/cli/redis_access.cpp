@@ -34,7 +34,10 @@ void RedisAccess::add_options(CLI::App& app) {
 Config RedisAccess::configuration() const {
   ConfigOverrides overrides;
   if (!url.empty()) overrides.redis_url = url;
-  return load_config(config_path_or_default(config), overrides);
+  Config found = load_config(config_path_or_default(config), overrides);
+  // A program that a job has started means the Redis of that job, unless it says otherwise.
+  if (url.empty() && config.empty()) found.redis = redis_told_to_jobs().value_or(found.redis);
+  return found;
 }
 
 RedisAddress RedisAccess::locate() const {

@@ -25,10 +25,11 @@ struct Told {
   RedisServer redis;
   TemporaryDirectory directory;
   const std::string path = directory / "told";
+  // Nothing but its worker tells a job where Redis is.
   BroodProcess brood{redis,
                      {.workers = 1,
                       .libraries = {BROOD_BINARY_DIR "/tests/job_libraries/libcontext_jobs.so"},
-                      .environment = {{"REDIS_URL", redis.url()}}}};
+                      .environment = {{"REDIS_URL", "unix:///nonexistent.sock"}}}};
 
   void push(const std::string& job_class, const std::string& args, const std::string& members) {
     enqueue(redis, {R"({"retry":true,"queue":"default","class":")" + job_class + R"(","args":)" + args +

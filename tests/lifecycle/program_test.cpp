@@ -117,9 +117,9 @@ BOOST_AUTO_TEST_CASE(a_program_gets_its_arguments_its_environment_and_the_whole_
   BOOST_TEST(content(out) == "word=--size=320x320\nword=a 'b' $c\nword=" + out +
                                  "\nword=320\nword=a 'b' $c\nword=\nword={\"k\":[1.50]}\nword={}\n"
                                  "BROOD_ATTEMPT=6\nBROOD_CLASS=Images::Show\nBROOD_JID=000000000000000000000007\n"
-                                 "BROOD_QUEUE=default\nCOLOUR=red\nINHERITED=yes\n"
-                                 "directory=" +
-                                 there.path() + "\ninput=" + payload + "\nend\n");
+                                 "BROOD_QUEUE=default\nBROOD_REDIS_URL=" +
+                                 running.redis.url() + "\nCOLOUR=red\nINHERITED=yes\ndirectory=" + there.path() +
+                                 "\ninput=" + payload + "\nend\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_program_begins_with_three_descriptors_default_signals_and_a_group_of_its_own) {
@@ -388,6 +388,14 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_failures) {
   const Payload job = running.retried();
   BOOST_TEST(job.string("error_class").value() == "ArgumentError");
   BOOST_TEST(job.string("error_message").value() == "Sh: argument 1 is missing: the job has 1");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_program_enqueues_goes_where_its_own_job_came_from) {
+  Running running("[commands.Enqueue]\nrun = ['" BROOD_BINARY_DIR "/bin/brood', 'enqueue', 'Later', '-q', 'others']\n",
+                  1, {{"REDIS_URL", "unix:///nonexistent.sock"}});
+  enqueue(running.redis, {payload_text("Enqueue", "[]")});
+  BOOST_TEST(running.done(1), running.brood.log_tail());
+  BOOST_TEST(running.redis.size_of("queue:others") == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_command_that_cannot_run_is_a_configuration_error) {

@@ -22,6 +22,23 @@ Environment invented(std::map<std::string, std::string> variables) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(jobs_are_told_of_the_redis_of_their_worker) {
+  BOOST_TEST(!redis_told_to_jobs());
+  tell_jobs_of_redis({.url = "redis://one:1", .user = "u", .password_file = "/etc/p"});
+  auto told = redis_told_to_jobs();
+  BOOST_TEST_REQUIRE(told.has_value());
+  BOOST_TEST(told->url == "redis://one:1");
+  BOOST_TEST(told->user == "u");
+  BOOST_TEST(told->password_file == "/etc/p");
+
+  tell_jobs_of_redis({.url = "embedded", .user = {}, .password_file = {}});
+  told = redis_told_to_jobs();
+  BOOST_TEST_REQUIRE(told.has_value());
+  BOOST_TEST(told->url == "unix://" + embedded_socket_path());
+  BOOST_TEST(told->user == "");
+  BOOST_TEST(told->password_file == "");
+}
+
 BOOST_AUTO_TEST_CASE(redis_is_found_in_the_contracts_order) {
   const Environment both =
       invented({{"REDIS_URL", "redis://one:1"}, {"REDIS_PROVIDER", "MY_REDIS"}, {"MY_REDIS", "redis://two:2"}});

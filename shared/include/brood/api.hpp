@@ -266,7 +266,8 @@ struct BROOD_API DeployMark {
 // copied.
 class BROOD_API Api {
  public:
-  // Finds Redis as `brood run` does: the machine's configuration, REDIS_PROVIDER or REDIS_URL, else the embedded one.
+  // In a job the Redis of its worker.  Else it is found as `brood run` finds it: the machine's configuration,
+  // REDIS_PROVIDER or REDIS_URL, else the embedded one.
   // Throws RedisError where that cannot be read; nothing is asked yet.
   Api();
   // Of redis://, rediss:// and unix:// as in brood.toml(5), or "embedded".  Throws RedisError for what is no such URL.

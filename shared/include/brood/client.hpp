@@ -64,7 +64,8 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 // It connects at the first push, anew after a loss, and anew in a child that was forked.  It can be moved, not copied.
 class BROOD_API Client {
  public:
-  // Finds Redis as `brood run` does: the machine's configuration, REDIS_PROVIDER or REDIS_URL, else the embedded one.
+  // In a job the Redis of its worker.  Else it is found as `brood run` finds it: the machine's configuration,
+  // REDIS_PROVIDER or REDIS_URL, else the embedded one.
   // Throws RedisError where that cannot be read; nothing is sent yet.
   Client();
   // Of redis://, rediss:// and unix:// as in brood.toml(5), or "embedded".  Throws RedisError for what is no such URL.

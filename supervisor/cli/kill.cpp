@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <set>
 #include <string>
 
 #include "shared/job/json_object.hpp"
@@ -13,6 +13,7 @@
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/machine_status.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -22,11 +23,13 @@ using namespace std::chrono_literals;
 
 // Between two lines: the worker has its grace first.
 constexpr auto longest_silence = 30s;
+constexpr std::size_t shortest_beginning = 4, usual_length = 24;  // of an id
 constexpr std::array outcomes = {"retry", "dead", "discard"};
 
 constexpr const char* footer =
     R"(The worker that runs the job is ended, and that run is not charged to the job as a crash.  The job that comes next
-is never hit: when this one has ended meanwhile, nothing happens.
+is never hit: when this one has ended meanwhile, nothing happens.  A beginning of the id, of four characters or more, will
+do when no other running job's begins so.
 
 Exit status: 0 the job was ended; 69 a supervisor does not answer, or none runs here; 75 no worker of this machine and
 user runs the job now.)";
@@ -52,6 +55,21 @@ Kill parse(const std::vector<std::string>& args) {
   return kill;
 }
 
+// The id that a word stands for: itself, unless it begins that of one running job.  Only ids of the usual length can be
+// begun: "job1", once its job has ended, must not hit "job10".
+std::string id_meant(const std::string& word) {
+  std::set<std::string> begun;
+  for (const WorkerStatus& worker : read_scoreboards(runtime_directory()).workers) {
+    if (worker.jid == word) return word;
+    if (worker.jid.size() == usual_length && worker.jid.starts_with(word)) begun.insert(worker.jid);
+  }
+  if (word.size() < shortest_beginning || begun.empty()) return word;
+  if (begun.size() == 1) return *begun.begin();
+  std::string ids;
+  for (const std::string& jid : begun) ids += (ids.empty() ? "" : ", ") + log::printable(jid);
+  throw UsageError(fmt::format("\"{}\" may be any of {}", log::printable(word), ids));
+}
+
 std::string what_becomes_of_it(const std::string& outcome) {
   if (outcome == "retry") return "it is tried again";
   return outcome == "dead" ? "it is in the dead set" : "it is discarded";
@@ -68,7 +86,8 @@ std::string ended_text(const Kill& kill, const JsonObject& ended) {
 }  // namespace
 
 int kill_command(const std::vector<std::string>& args) {
-  const Kill kill = parse(args);
+  Kill kill = parse(args);
+  kill.jid = id_meant(kill.jid);
   const auto progress = [](const std::string& sentence) { fmt::print(stderr, "{}\n", log::printable(sentence)); };
   const auto supervisors = local_supervisors(runtime_directory());
   bool all_answered = true;

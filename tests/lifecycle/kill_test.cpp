@@ -112,6 +112,28 @@ BOOST_AUTO_TEST_CASE(only_the_job_of_that_id_is_ended) {
   BOOST_TEST(running.nothing_is_left());
 }
 
+BOOST_AUTO_TEST_CASE(the_beginning_of_an_id_will_do_when_only_one_running_job_has_it) {
+  Running running(2);
+  running.begin(1);
+  running.begin(20);
+  const std::string both = jid_of(20).substr(0, 22), one = jid_of(20).substr(0, 23);
+
+  const CommandResult several = kill_job(running.brood, both, "discard");
+  BOOST_TEST(several.status == 64);
+  BOOST_TEST(several.errors.starts_with("brood kill: \"" + both + "\" may be any of " + jid_of(1) + ", " + jid_of(20)),
+             several.errors);
+  BOOST_TEST(kill_job(running.brood, "000", "discard").status == 75);
+  BOOST_TEST(jobs_in_flight(running.redis) == 2);
+
+  const CommandResult killed = kill_job(running.brood, one, "discard");
+  BOOST_TEST(killed.status == 0, killed.errors);
+  BOOST_TEST(killed.output.starts_with("ended Stubborn " + jid_of(20) + " of worker "), killed.output);
+  BOOST_TEST(eventually([&] { return jobs_in_flight(running.redis) == 1; }), running.brood.log_tail());
+  BOOST_TEST(kill_job(running.brood, one, "discard").status == 75);
+  BOOST_TEST(kill_job(running.brood, jid_of(1), "discard").status == 0);
+  BOOST_TEST(running.nothing_is_left());
+}
+
 BOOST_AUTO_TEST_CASE(a_job_that_has_ended_or_never_was_is_not_running_here) {
   Running running;
   BOOST_TEST(running.performs(1));

@@ -8,7 +8,7 @@ _brood() {
   local foreground="-r --require --attempt --timeout --memory-limit -v --verbose --gdb --valgrind --debugger"
   COMPREPLY=()
 
-  if [ "$COMP_CWORD" -eq 1 ]; then
+  if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
     mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
     return
   fi

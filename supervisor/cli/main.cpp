@@ -71,7 +71,7 @@ Examples:
   brood enqueue ResizeImage cat.png 320 --in 10m
   brood status
 
-"brood COMMAND --help" says more of each.  Exit status: 0; 64 usage; 69 unavailable; 70 internal; 75 try again; 78 configuration.
+"brood help COMMAND" says more of each.  Exit status: 0; 64 usage; 69 unavailable; 70 internal; 75 try again; 78 configuration.
 )";
 }
 
@@ -84,15 +84,21 @@ Examples:
                                meant ? fmt::format("; did you mean \"{}\"?", *meant) : ""));
 }
 
+const NamedCommand& find_command(const std::string& word) {
+  for (const NamedCommand& command : commands()) {
+    if (command.name == word) return command;
+  }
+  refuse_command(word);
+}
+
 int obey(const std::vector<std::string>& words) {
   if (words.empty()) throw UsageError("a command is missing");
   const std::string& word = words[0];
-  if (word == "-h" || word == "--help" || word == "help") throw Answer{help()};
+  const bool wants_help = word == "-h" || word == "--help" || word == "help";
+  if (wants_help && (words.size() == 1 || words[1] == "help" || words[1].starts_with('-'))) throw Answer{help()};
+  if (wants_help) return find_command(words[1]).run({"--help"});
   if (word == "-V" || word == "--version") throw Answer{fmt::format("brood {}\n", version)};
-  for (const NamedCommand& command : commands()) {
-    if (command.name == word) return command.run({words.begin() + 1, words.end()});
-  }
-  refuse_command(word);
+  return find_command(word).run({words.begin() + 1, words.end()});
 }
 
 // A descriptor 0 to 2 that is closed would be the number of the next thing opened: a print would then write into Redis.

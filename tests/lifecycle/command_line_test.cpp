@@ -67,7 +67,11 @@ BOOST_AUTO_TEST_CASE(help_and_version_go_to_standard_output) {
   for (const std::string command : {"run", "enqueue", "status", "dump", "kill", "bench"}) {
     BOOST_TEST(run_brood({command, "--help"}).status == 0);
     BOOST_TEST(run_brood({command, "--help"}).output.find("Usage: brood " + command) != std::string::npos);
+    BOOST_TEST(run_brood({"help", command}).output == run_brood({command, "--help"}).output);
   }
+  BOOST_TEST(run_brood({"help"}).output == help.output);
+  BOOST_TEST(run_brood({"help", "--help"}).output == help.output);
+  BOOST_TEST(run_brood({"help", "enqeue"}).errors.find("did you mean \"enqueue\"?") != std::string::npos);
   BOOST_TEST(run_brood({"--version"}).output.starts_with("brood "));
   BOOST_TEST(run_brood({"run", "-V"}).output == run_brood({"-V"}).output);
 }
@@ -93,6 +97,7 @@ BOOST_AUTO_TEST_CASE(a_command_line_that_is_not_understood_exits_64_with_a_sente
       {{"kill", "abc", "--outcome"}, "brood kill: --outcome needs a value\n"},
       {{"kill", "abc", "--outcome", "later"}, "brood kill: --outcome must be retry, dead or discard, not \"later\"\n"},
       {{"kill", "abc", "--redis", "unix:///x"}, "brood kill: unknown option \"--redis\"\n"},
+      {{"scale", "0"}, "brood scale: N must be a number of workers, at least 1, not \"0\"\n"},
       {{"enqueue"}, "brood enqueue: the class of the job is missing\n"},
       {{"enqueue", "Job", "--in", "soon"},
        "brood enqueue: --in must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"soon\"\n"},

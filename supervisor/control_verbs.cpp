@@ -131,7 +131,7 @@ void ControlVerbs::stopped() {
 std::string ControlVerbs::busy_sentence() const {
   const int busy = pool_.busy();
   if (busy > 0)
-    return fmt::format("{}: {} {} still", name_of(supervisor_.phase()), busy, busy == 1 ? "job runs" : "jobs run");
+    return fmt::format("{}: {} {}", name_of(supervisor_.phase()), busy, busy == 1 ? "job still runs" : "jobs still run");
   return fmt::format("{}: no job runs", name_of(supervisor_.phase()));
 }
 

@@ -14,7 +14,7 @@
 
 namespace brood {
 
-// A job library that cannot be used: missing, no shared object, built for another ABI, a class twice, a brood_setup
+// A job library that cannot be used: missing, not a shared object, built for another ABI, a class twice, a brood_setup
 // that threw.  what() is one sentence with the library's path.  Also a command that takes the class of a library.
 class LibraryError : public std::runtime_error {
  public:

@@ -20,7 +20,7 @@ constexpr unsigned machine = EM_NONE;  // not checked
 #endif
 constexpr unsigned char word_size = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
 
-constexpr const char* no_shared_object = "is no shared object";
+constexpr const char* not_shared_object = "is not a shared object";
 constexpr const char* cut_short = "is cut short";
 
 // A range of the file, as the file tells it; hostile numbers must not wrap around.
@@ -38,13 +38,13 @@ std::optional<std::string> flaw_of_shared_object(const std::string& path) {
 
   ElfW(Ehdr) header{};
   file.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (file.gcount() < SELFMAG || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return no_shared_object;
+  if (file.gcount() < SELFMAG || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return not_shared_object;
   if (!file) return cut_short;
   if (header.e_ident[EI_CLASS] != word_size || (machine != EM_NONE && header.e_machine != machine)) {
     return "is built for another machine";
   }
-  if (header.e_type != ET_DYN) return no_shared_object;
-  if (header.e_phentsize != sizeof(ElfW(Phdr))) return no_shared_object;
+  if (header.e_type != ET_DYN) return not_shared_object;
+  if (header.e_phentsize != sizeof(ElfW(Phdr))) return not_shared_object;
 
   const std::uint64_t sections_size = std::uint64_t{header.e_shnum} * header.e_shentsize;
   if (header.e_shoff != 0 && !ends_within(size, header.e_shoff, sections_size)) return cut_short;

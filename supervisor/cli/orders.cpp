@@ -238,7 +238,7 @@ int scale_command(const std::vector<std::string>& args) {
   int workers = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), workers);
   if (error != std::errc{} || end != number.data() + number.size() || workers < 1)
-    throw UsageError(fmt::format("N must be a number of workers, not \"{}\"", log::printable(number)));
+    throw UsageError(fmt::format("N must be a number of workers, at least 1, not \"{}\"", log::printable(number)));
   order.arguments = {number, capsule};
   return give(order, [](const JsonObject& answer) {
     return fmt::format("scaled: {}, after {}{}", workers_text(answer), took(answer), still_finishing(answer));

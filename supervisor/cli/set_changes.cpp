@@ -141,7 +141,7 @@ Time due(const SetOrder& order) {
 
 int run_entries(const SetOrder& order) {
   return change_entries(
-      order, {{"puts on their queues", "enqueueing", "put on their queues"},
+      order, {{"enqueues", "enqueueing", "enqueued"},
               [](JobSet& set, const SetEntry& entry) { return set.run(entry); },
               [](JobSet& set, const auto& wanted, const Progress& progress) { return set.run_all(wanted, progress); },
               0});

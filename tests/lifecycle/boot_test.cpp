@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_check_of_what_cannot_run_names_the_reason_and_exits_78) {
     std::string reason;
   } bad[] = {
       {{"-r", "/nowhere/libjobs.so"}, "/nowhere/libjobs.so: no such file"},
-      {{"-r", directory.write("libjobs.so", "not ELF")}, "is no shared object"},
+      {{"-r", directory.write("libjobs.so", "not ELF")}, "is not a shared object"},
       {{"-r", unresolved}, "undefined symbol: _Z19nobody_defines_thisv"},
       {{"-C", directory.write("unknown.toml", "concurency = 3\n")}, "concurency"},
       {{"-C", directory.write("broken.toml", "concurrency = \n")}, "broken.toml"},

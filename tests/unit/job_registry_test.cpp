@@ -88,11 +88,11 @@ BOOST_AUTO_TEST_CASE(a_class_that_two_libraries_define_is_refused_with_both_name
 BOOST_AUTO_TEST_CASE(what_is_no_library_is_refused_with_a_sentence) {
   const TemporaryDirectory directory;
   const std::string text = directory.path() + "/text.so", empty = directory.path() + "/empty.so";
-  std::ofstream(text) << "this is no shared object, though its name says so";
+  std::ofstream(text) << "this is not a shared object, though its name says so";
   std::ofstream{empty};
   BOOST_TEST(says(why_refused(directory.path() + "/missing.so"), "/missing.so: no such file"));
-  BOOST_TEST(says(why_refused(text), "is no shared object"));
-  BOOST_TEST(says(why_refused(empty), "is no shared object"));
+  BOOST_TEST(says(why_refused(text), "is not a shared object"));
+  BOOST_TEST(says(why_refused(empty), "is not a shared object"));
   BOOST_TEST(says(why_refused(directory.path()), "is no regular file"));
   BOOST_TEST(says(why_refused(library("no_symbol")), "BROOD_JOBS"));
 }
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_library_cut_anywhere_is_refused) {
   BOOST_REQUIRE(bytes.size() > 4'000u);
   for (std::size_t size = 1; size < bytes.size(); size += size < 100 ? 1 : bytes.size() / 20) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes.substr(0, size);
-    BOOST_TEST(says(why_refused(path), size < 4 ? "is no shared object" : "is cut short"));
+    BOOST_TEST(says(why_refused(path), size < 4 ? "is not a shared object" : "is cut short"));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -21,6 +22,18 @@ double seconds_since(SteadyTime then) { return std::chrono::duration<double>(ste
 
 std::string not_now(std::string_view why) {
   return fmt::format(R"({{"outcome":"not_now","reason":{}}})", json_string(why));
+}
+
+// Each once, as the capsules list them.
+std::string queues_json(const std::vector<CapsuleSettings>& capsules) {
+  std::vector<std::string> names;
+  for (const CapsuleSettings& capsule : capsules) {
+    for (const std::string& name : capsule.queues.names()) {
+      const std::string text = json_string(name);
+      if (std::find(names.begin(), names.end(), text) == names.end()) names.push_back(text);
+    }
+  }
+  return fmt::format("[{}]", fmt::join(names, ","));
 }
 
 }  // namespace
@@ -131,17 +144,19 @@ void ControlVerbs::stopped() {
 std::string ControlVerbs::busy_sentence() const {
   const int busy = pool_.busy();
   if (busy > 0)
-    return fmt::format("{}: {} {}", name_of(supervisor_.phase()), busy, busy == 1 ? "job still runs" : "jobs still run");
+    return fmt::format("{}: {} {}", name_of(supervisor_.phase()), busy,
+                       busy == 1 ? "job still runs" : "jobs still run");
   return fmt::format("{}: no job runs", name_of(supervisor_.phase()));
 }
 
 std::string ControlVerbs::status() const {
+  const ProcessFacts facts = supervisor_.facts();
   return fmt::format(
-      R"({{"identity":{},"pid":{},"phase":{},"generation":{},"concurrency":{},"ready":{},"busy":{},"finishing":{},)"
+      R"({{"identity":{},"pid":{},"tag":{},"queues":{},"started_at":{:.3f},"phase":{},"generation":{},"concurrency":{},"ready":{},"busy":{},"finishing":{},)"
       R"("restart":{}}})",
-      json_string(supervisor_.identity), getpid(), json_string(name_of(supervisor_.phase())),
-      restart_.present()->number, restart_.present()->config->concurrency(), pool_.ready(), pool_.busy(),
-      pool_.finishing(), restart_.json());
+      json_string(supervisor_.identity), getpid(), json_string(facts.tag), queues_json(facts.capsules),
+      epoch_seconds(facts.started_at), json_string(name_of(supervisor_.phase())), restart_.present()->number,
+      restart_.present()->config->concurrency(), pool_.ready(), pool_.busy(), pool_.finishing(), restart_.json());
 }
 
 }  // namespace brood

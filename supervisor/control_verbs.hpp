@@ -9,6 +9,7 @@
 
 #include "shared/clock.hpp"
 #include "supervisor/control_socket.hpp"
+#include "supervisor/heartbeat_info.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/rolling_restart.hpp"
 #include "supervisor/upgrade.hpp"
@@ -18,7 +19,7 @@ namespace brood {
 
 // What a supervisor does for its command line, and whom it still owes an answer:
 //
-//   status                   an object: phase, generation, workers, restart
+//   status                   an object: phase, tag, queues, generation, workers, restart
 //   quiet                    answered when no worker runs a job any more
 //   stop [now]               answered when everything is in order; `now` ends running jobs
 //   restart                  answered when it is done, refused or rolled back
@@ -36,6 +37,7 @@ class ControlVerbs {
     std::function<Phase()> phase;
     std::function<void(Order)> order;
     std::function<void()> log_stacks;
+    std::function<ProcessFacts()> facts;
   };
   ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& upgrade, Supervisor supervisor);
 

@@ -145,7 +145,8 @@ Supervisor::Supervisor(Setup setup)
               .is_ours = [this](pid_t pid) { return belongs_to_us(pid); },
               .phase = [this] { return phase_; },
               .order = [this](Order wish) { order(wish); },
-              .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); }}),
+              .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); },
+              .facts = [this] { return process_facts(); }}),
       farewell_(identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
       alarm_(loop_, [] {}) {
   heartbeat_.tell_metrics(config_->metrics);

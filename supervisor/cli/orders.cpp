@@ -18,6 +18,7 @@
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/introduction.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -27,6 +28,7 @@ using namespace std::chrono_literals;
 
 constexpr auto longest_silence = 60s;  // it says every ten seconds what it waits for
 constexpr auto longest_exit = 10s;     // after its last word
+constexpr auto longest_introduction = 1s;
 
 constexpr const char* footer =
     R"(Exit status: 0 it is done; 69 no supervisor of this user runs here, or it does not answer; 75 not now: it is being
@@ -50,6 +52,21 @@ void add_options(CLI::App& app, Order& order) {
   app.add_flag("--json", order.json, "Answer in JSON, for programs");
 }
 
+// Its option, and what is known of it; one that does not answer at once has only a pid or a name.
+std::string choice(const LocalSupervisor& one) {
+  const std::string option =
+      one.instance.empty() ? fmt::format("--pid {}", one.pid) : "--instance " + log::printable(one.instance);
+  try {
+    const ControlAnswer answer = ask(one, "status", {}, longest_introduction);
+    const std::string more = answer.ok ? introduction(JsonObject::parse(answer.text), wall_now()) : "";
+    return more.empty() ? option : fmt::format("{} ({})", option, more);
+  } catch (const NoAnswer&) {
+    return option;
+  } catch (const BadJson&) {
+    return option;
+  }
+}
+
 std::optional<LocalSupervisor> find_supervisor(const Order& order) {
   std::vector<LocalSupervisor> found = local_supervisors(runtime_directory());
   if (order.pid != 0) std::erase_if(found, [&](const LocalSupervisor& one) { return one.pid != order.pid; });
@@ -57,10 +74,9 @@ std::optional<LocalSupervisor> find_supervisor(const Order& order) {
     std::erase_if(found, [&](const LocalSupervisor& one) { return one.instance != order.instance; });
   if (found.empty()) return std::nullopt;
   if (found.size() == 1) return found.front();
-  std::vector<std::string> names;
-  for (const LocalSupervisor& one : found)
-    names.push_back(one.instance.empty() ? fmt::format("--pid {}", one.pid) : "--instance " + one.instance);
-  throw UsageError(fmt::format("several supervisors run here: say which one, {}", fmt::join(names, " or ")));
+  std::vector<std::string> choices;
+  for (const LocalSupervisor& one : found) choices.push_back(choice(one));
+  throw UsageError(fmt::format("several supervisors run here: say which one, {}", fmt::join(choices, " or ")));
 }
 
 int status_of(const JsonObject& answer) {

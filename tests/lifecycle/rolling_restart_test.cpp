@@ -267,14 +267,19 @@ BOOST_AUTO_TEST_CASE(the_command_line_stands_above_the_file_at_a_restart_too) {
 BOOST_AUTO_TEST_CASE(of_several_supervisors_one_is_named) {
   const RedisServer redis;
   const auto home = std::make_shared<TemporaryDirectory>();
-  BroodProcess images(redis, {.workers = 1, .arguments = {"--instance", "images"}, .home = home});
+  BroodProcess images(redis, {.workers = 1,
+                              .queues = {"fast", "slow"},
+                              .arguments = {"--instance", "images", "--tag", "photos"},
+                              .home = home});
   BroodProcess mails(redis, {.workers = 1, .arguments = {"--instance", "mails"}, .home = home});
   BOOST_REQUIRE(eventually([&] { return fetching_workers(images) == 1 && fetching_workers(mails) == 1; }, 30s));
   const std::vector<pid_t> of_images = images.workers(), of_mails = mails.workers();
 
   const CommandResult unclear = run_brood({"restart"}, images.environment());
   BOOST_TEST(unclear.status == 64);
-  BOOST_TEST(contains(unclear.errors, "--instance images"), unclear.errors);
+  BOOST_TEST(contains(unclear.errors, "--instance images (tag photos; queues fast, slow; 1 worker; up "),
+             unclear.errors);
+  BOOST_TEST(contains(unclear.errors, "--instance mails (queue default; 1 worker; up "), unclear.errors);
   BOOST_TEST(run_brood({"restart", "--instance", "nobody"}, images.environment()).status == 69);
   BOOST_TEST(run_brood({"restart", "--instance", "mails"}, images.environment()).status == 0);
   BOOST_TEST((images.workers() == of_images));

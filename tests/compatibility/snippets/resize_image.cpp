@@ -1,3 +1,0 @@
-bool work_is_left();
-
-// SNIPPET

@@ -146,8 +146,7 @@ struct Site {
   bool works_off(std::size_t retries = 0) {
     return eventually(
         [&] {
-          return redis.size_of("queue:default") == 0 && jobs_in_flight(redis) == 0 &&
-                 redis.size_of("retry") + redis.size_of("dead") == retries;
+          return no_job_is_left(redis, "default", true) && redis.size_of("retry") + redis.size_of("dead") == retries;
         },
         60s);
   }

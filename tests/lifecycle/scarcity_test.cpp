@@ -115,9 +115,7 @@ void check_that_it_gets_along(World& world, const BroodProcess& brood, const std
 void check_that_it_recovers(World& world, BroodProcess& brood) {
   BOOST_TEST(brood.wait_ready(60s), brood.log_tail());
   enqueue_ledger_jobs(world.redis, world.ledger.path(), 200, 1);
-  BOOST_TEST(
-      eventually([&] { return world.redis.size_of("queue:default") == 0 && jobs_in_flight(world.redis) == 0; }, 30s),
-      brood.log_tail());
+  BOOST_TEST(eventually([&] { return no_job_is_left(world.redis, "default", true); }, 30s), brood.log_tail());
   BOOST_TEST(world.redis.size_of("retry") == 0U);
   brood.term();
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());

@@ -125,9 +125,7 @@ BOOST_AUTO_TEST_CASE(a_capsule_that_is_made_serial_begins_nothing_more_beside_wh
   order(brood, {"scale", "serial=1"});
   const auto scaled = std::chrono::steady_clock::now().time_since_epoch().count();
 
-  BOOST_REQUIRE_MESSAGE(
-      eventually([&] { return redis.size_of("queue:serial") == 0 && jobs_in_flight(redis) == 0; }, 30s),
-      brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return no_job_is_left(redis, "serial"); }, 30s), brood.log_tail());
   const std::vector<Ledger::Run> runs = ledger.runs();
   int later = 0;
   for (const Ledger::Run& run : runs) {

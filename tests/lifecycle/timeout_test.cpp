@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(whoever_comes_next_is_never_hit) {
   enqueue(redis, payloads);
   BroodProcess brood(redis, workers(4));
 
-  const auto settled = [&] { return redis.size_of("queue:default") == 0 && jobs_in_flight(redis) == 0; };
+  const auto settled = [&] { return no_job_is_left(redis, "default", true); };
   BOOST_REQUIRE_MESSAGE(eventually(settled, 60s), brood.log_tail());
   std::map<std::string, int> begun, done;
   std::istringstream ledger(content(path));

@@ -249,9 +249,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_rolled_back_loses_none_of_the_jobs_that_it_has
 
   redis.restart();  // with what was saved
 
-  BOOST_REQUIRE_MESSAGE(
-      eventually([&] { return redis.size_of("queue:default") == 0 && jobs_in_flight(redis) == 0; }, 40s),
-      brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return no_job_is_left(redis, "default", true); }, 40s), brood.log_tail());
   BOOST_TEST(ledger.judge(jobs).lost.size() == 0U);
   BOOST_TEST(ledger.judge(jobs).overlapped.size() == 0U);
   BOOST_TEST(times_logged(brood, "worker_fenced") >= 1U, brood.log_tail());
@@ -271,9 +269,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_never_heard_of_these_workers_is_worked_off) {
 
   redis.restart();
 
-  BOOST_REQUIRE_MESSAGE(
-      eventually([&] { return redis.size_of("queue:default") == 0 && jobs_in_flight(redis) == 0; }, 40s),
-      brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return no_job_is_left(redis, "default", true); }, 40s), brood.log_tail());
   BOOST_TEST(ledger.judge(jobs).lost.size() == 0U);
   BOOST_TEST(redis.size_of("brood:processes") == 1U);
   BOOST_TEST(eventually([&] { return redis.size_of("processes") == 1U; }, 15s), brood.log_tail());

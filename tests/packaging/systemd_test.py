@@ -177,7 +177,9 @@ class Reload(Unit):
 
         machine.run("systemctl reload brood")
 
-        self.assertEqual(len(self.workers() - before), 3, "the reload did not wait for the new workers")
+        status = machine.ask("brood status --json -C /root/empty.toml")
+        now = {worker["pid"] for worker in json.loads(status)["workers"] if worker["state"] in ("idle", "busy", "ready")}
+        self.assertEqual(len(now - before), 3, f"the reload did not wait for the new workers: {before} {status}" + machine.ask("journalctl -u brood -o cat | tail -40"))
         self.brood.let_jobs_end()
         self.assertSoon(lambda: (len(self.workers()), self.workers() & before), (3, set()))
         self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", supervisor, "0"))

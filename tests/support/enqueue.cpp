@@ -47,6 +47,18 @@ std::size_t jobs_in_flight(RedisServer& redis) {
   return jobs;
 }
 
+bool no_job_is_left(RedisServer& redis, const std::string& queue, bool but_in_retry) {
+  const char* const script = R"(
+    local left = redis.call('LLEN', KEYS[1])
+    if ARGV[1] == '' then left = left + redis.call('ZCARD', 'retry') end
+    for _, key in ipairs(redis.call('KEYS', 'brood:inflight:*')) do
+      if redis.call('TYPE', key).ok == 'list' then left = left + redis.call('LLEN', key) end
+    end
+    return left)";
+  return redis.command({"EVAL", script, "1", "queue:" + queue, but_in_retry ? "but in retry" : ""}).view().integer() ==
+         0;
+}
+
 bool load_goes_on(RedisServer& redis, std::size_t by) {
   const std::size_t before = redis.size_of("queue:default");
   return eventually(

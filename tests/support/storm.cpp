@@ -35,7 +35,7 @@ void Load::keep_up() {
 bool drained(RedisServer& redis) {
   const auto empty = [&] {
     make_retries_due(redis);
-    return redis.size_of("queue:default") == 0 && redis.size_of("retry") == 0 && jobs_in_flight(redis) == 0;
+    return no_job_is_left(redis);
   };
   return eventually(empty, 120s);
 }

@@ -164,9 +164,12 @@ class Reload(Unit):
         if machine.run("brood restart --help", check=False).returncode != 0:
             self.skipTest("this brood knows no rolling restart")
 
-    def workers(self):
-        status = json.loads(machine.ask("brood status --json -C /root/empty.toml"))
-        return {worker["pid"] for worker in status["workers"] if worker["state"] in ("idle", "busy", "ready")}
+    def status(self):
+        return json.loads(machine.ask("brood status --json -C /root/empty.toml"))
+
+    def workers(self, status=None):
+        workers = (status or self.status())["workers"]
+        return {worker["pid"] for worker in workers if worker["state"] in ("idle", "busy", "ready")}
 
     def test_workers_are_replaced_with_the_new_configuration_and_no_job_is_disturbed(self):
         self.start(workers=2)
@@ -177,9 +180,8 @@ class Reload(Unit):
 
         machine.run("systemctl reload brood")
 
-        status = machine.ask("brood status --json -C /root/empty.toml")
-        now = {worker["pid"] for worker in json.loads(status)["workers"] if worker["state"] in ("idle", "busy", "ready")}
-        self.assertEqual(len(now - before), 3, f"the reload did not wait for the new workers: {before} {status}" + machine.ask("journalctl -u brood -o cat | tail -40"))
+        status = self.status()
+        self.assertEqual(len(self.workers(status) - before), 3, f"the reload did not wait for the new workers: {before} {status}")
         self.brood.let_jobs_end()
         self.assertSoon(lambda: (len(self.workers()), self.workers() & before), (3, set()))
         self.assertSoon(lambda: (self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", supervisor, "0"))

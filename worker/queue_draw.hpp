@@ -26,6 +26,7 @@ class QueueDraw {
   std::vector<std::string> take(std::size_t most);
   bool is_over() const;
 
+  bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
   bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
   // Something has changed since the last draw.
   bool is_stale() const { return changes_ && changes_->load() != seen_; }

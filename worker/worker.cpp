@@ -29,6 +29,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t all = static_cast<std::size_t>(-1);
 constexpr auto quiet_wait = 1000ms;
+constexpr auto look_again = 20ms;         // at the queues, when Redis was away so far
 constexpr auto idle_poll = 2s;            // outside of Redis: the supervisor looks and wakes us
 constexpr auto ask_to_wait_again = 10s;   // it may by then
 constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to let us go
@@ -139,7 +140,7 @@ class Worker {
   void wait_for_job() {
     log::flush();
     if (!may_wait() || in_flight_.batch().queue.empty()) {
-      control_.wait(idle_poll);
+      control_.wait(draw_.has_looked() ? idle_poll : look_again);
       return;
     }
     const std::vector<std::string> draw = other_queues();

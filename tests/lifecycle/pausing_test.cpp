@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(with_all_queues_paused_workers_idle) {
   Site site({.workers = 2, .queues = {"one"}});
   BOOST_REQUIRE(eventually([&] { return site.waiters() == 2; }));
   site.pause("one");
-  BOOST_REQUIRE(eventually([&] { return site.waiters() == 0; }));
+  // At the latest when a wait in Redis ends by itself, after 10 s.
+  BOOST_REQUIRE(eventually([&] { return site.waiters() == 0; }, 25s));
   site.push("one", 5);
   const auto commands = [&] {
     const std::string stats(site.redis.command({"INFO", "stats"}).view().text());

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_program_begins_with_three_descriptors_default_signals_and
 }
 
 BOOST_AUTO_TEST_CASE(the_python_program_of_the_readme_works) {
-  const std::string example = BROOD_SOURCE_DIR "/worker/examples/word_count.py";
+  const std::string example = BROOD_SOURCE_DIR "/packaging/doc/cookbook/python_program/word_count.py";
   BOOST_TEST(content(BROOD_SOURCE_DIR "/README.md").find(content(example)) != std::string::npos);
   Running running("[commands.WordCount]\nrun = ['" + example + "']\ntimeout = '1m'\n");
   const std::string text = running.directory.write("text", "to be or not to be"), result = running.directory / "n";

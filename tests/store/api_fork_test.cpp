@@ -7,6 +7,7 @@
 
 #include "tests/support/in_child.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/redis_stats.hpp"
 
 using namespace brood;
 
@@ -16,12 +17,6 @@ void fill(RedisServer& redis, const std::string& queue, int jobs) {
   redis.command({"SADD", "queues", queue});
   for (int i = 0; i < jobs; ++i)
     redis.command({"RPUSH", "queue:" + queue, R"({"class":"OkJob","args":[],"jid":"j)" + std::to_string(i) + "\"}"});
-}
-
-std::size_t connections_of(RedisServer& redis) {
-  const Reply stats = redis.command({"INFO", "stats"});
-  const std::string text(stats.view().text()), name = "total_connections_received:";
-  return std::stoul(text.substr(text.find(name) + name.size()));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "shared/job/payload.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/redis_stats.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;
@@ -220,16 +221,6 @@ BOOST_AUTO_TEST_CASE(threads_may_share_a_client) {
   for (std::thread& thread : threads) thread.join();
   BOOST_TEST(redis.size_of("queue:critical") == 200u);
 }
-
-namespace {
-
-std::size_t connections_of(RedisServer& redis) {
-  const Reply stats = redis.command({"INFO", "stats"});
-  const std::string text(stats.view().text()), name = "total_connections_received:";
-  return std::stoul(text.substr(text.find(name) + name.size()));
-}
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(a_forked_child_has_a_connection_of_its_own) {
   RedisServer redis;

@@ -28,6 +28,7 @@ struct alignas(64) UsageEntry {
   std::array<std::atomic<std::uint64_t>, histogram_buckets> histogram;  // likewise
   std::atomic<std::uint64_t> cpu_us, wall_us, peak_rss_kb;
   std::atomic<std::uint64_t> fresh_peak_rss_kb;  // since the supervisor last took it
+  std::atomic<std::uint64_t> left_threads;       // jobs that ended while threads of theirs went on
 };
 
 // Every worker adds to it, so every byte may have been scribbled over: entries are claimed by compare-and-swap, never

@@ -8,9 +8,9 @@
 #include <limits>
 #include <thread>
 
-#include "shared/config_file.hpp"
 #include "shared/config_section.hpp"
 #include "shared/log_line.hpp"
+#include "shared/processors.hpp"
 #include "shared/scoreboard.hpp"
 
 namespace brood {
@@ -27,6 +27,10 @@ void read_redis(const ConfigSection& section, RedisSettings& redis) {
   section.text("user", [&](const Place& at, const std::string& user) { redis.user = check_text(at, user); });
   section.text("password_file",
                [&](const Place& at, const std::string& path) { redis.password_file = check_text(at, path); });
+  section.text("appendfsync",
+               [&](const Place& at, const std::string& word) { redis.appendfsync = read_appendfsync(at, word); });
+  section.boolean("share_with_jobs", redis.share_with_jobs);
+  section.duration("give_up_after", redis.give_up_after, 0ms, year);
 }
 
 void read_log(const ConfigSection& section, Config& config) {
@@ -34,6 +38,17 @@ void read_log(const ConfigSection& section, Config& config) {
   section.text("format", [&](const Place& at, const std::string& word) { config.log.format = read_format(at, word); });
   section.text("file", [&](const Place& at, const std::string& path) { config.log.file = check_text(at, path); });
   section.boolean("log_jobs", config.log_jobs);
+}
+
+LeftThreads read_left_threads(const Place& at, const std::string& word) {
+  if (word != "replace" && word != "allow") at.refuse("must be \"replace\" or \"allow\", not \"" + word + "\"");
+  return word == "allow" ? LeftThreads::allow : LeftThreads::replace;
+}
+
+void read_scheduler(const ConfigSection& section, Config& config) {
+  section.text("queues", [&](const Place& at, const std::string& word) {
+    config.leaves_due_jobs_to_ruby = read_scheduled_queues(at, word) == ScheduledQueues::own;
+  });
 }
 
 void read_worker(const ConfigSection& section, WorkerSettings& worker) {
@@ -45,16 +60,17 @@ void read_worker(const ConfigSection& section, WorkerSettings& worker) {
   section.count("max_crashes", worker.max_crashes, 1, 1'000);
   section.count("max_batch", worker.max_batch, 1, max_batch_entries);
   section.boolean("seccomp", worker.seccomp);
+  section.text("threads",
+               [&](const Place& at, const std::string& word) { worker.threads = read_left_threads(at, word); });
 }
 
-void read_command(const std::string& name, const Place& at, const ConfigSection& section, CommandSettings& command) {
-  check_class_name(at, name);
+using CheckWord = std::string (*)(const Place&, const std::string&);
+
+void read_words(const ConfigSection& section, CommandSettings& command, CheckWord check_word) {
   section.texts("run", [&](const Place& word_at, const std::string& word) {
     if (command.run.empty()) command.place = word_at.name;
-    command.run.push_back(command.run.empty() ? read_program(word_at, word) : check_command_word(word_at, word));
+    command.run.push_back(command.run.empty() ? read_program(word_at, word) : check_word(word_at, word));
   });
-  if (command.run.empty()) at.refuse("needs run = [\"program\", \"argument\", ...]");
-  section.duration("timeout", command.timeout, 0ms, year);
   section.named_texts("env", [&](const Place& entry_at, const std::string& variable, const std::string& value) {
     command.env[check_variable(entry_at, variable)] = check_no_nul(entry_at, value);
   });
@@ -63,10 +79,35 @@ void read_command(const std::string& name, const Place& at, const ConfigSection&
   });
 }
 
+void read_command(const std::string& name, const Place& at, const ConfigSection& section, CommandSettings& command) {
+  check_class_name(at, name);
+  read_words(section, command, check_command_word);
+  if (command.run.empty()) at.refuse("needs run = [\"program\", \"argument\", ...]");
+  section.duration("timeout", command.timeout, 0ms, year);
+}
+
+void read_error_program(const ConfigSection& section, std::optional<CommandSettings>& on_error) {
+  CommandSettings program;
+  program.timeout = 3s;
+  read_words(section, program, check_no_nul);
+  section.duration("timeout", program.timeout, 1ms, 1min);
+  if (!program.run.empty()) on_error = std::move(program);
+}
+
+void read_compatibility(const ConfigSection& section, CompatibilitySettings& compatibility) {
+  section.text("sidekiq", [&](const Place& at, const std::string& release) {
+    compatibility.sidekiq = SidekiqRelease::parse(release);
+    if (!compatibility.sidekiq)
+      at.refuse("must be a release such as \"6\", \"7.3\" or \"8.1.2\", not \"" + release + "\"");
+  });
+  section.text("timestamps",
+               [&](const Place& at, const std::string& unit) { compatibility.timestamps = read_time_unit(at, unit); });
+}
+
 int cpus_allowed_to_us() {
   cpu_set_t cpus;
-  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return CPU_COUNT(&cpus);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));  // more CPUs than the set has bits
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return usable_processors(CPU_COUNT(&cpus));
+  return usable_processors(static_cast<int>(std::thread::hardware_concurrency()));  // more CPUs than the set has bits
 }
 
 void read_capsules(const ConfigSection& root, Config& config) {
@@ -89,6 +130,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.texts("require",
              [&](const Place& at, const std::string& path) { config.require.push_back(read_path(at, path)); });
   root.duration("shutdown_timeout", config.shutdown_timeout, 1ms, year);
+  root.duration("boot_timeout", config.boot_timeout, 100ms, year);
   root.text("environment",
             [&](const Place& at, const std::string& name) { config.environment = check_name(at, name); });
   root.text("tag", [&](const Place& at, const std::string& tag) { config.tag = check_name(at, tag); });
@@ -102,11 +144,15 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.count("dead_max_jobs", config.dead_max_jobs, 1, 1'000'000'000);
   root.duration("dead_timeout", config.dead_timeout, 1s, 100 * year);
   root.section("redis", [&](const ConfigSection& section) { read_redis(section, config.redis); });
+  root.section("scheduler", [&](const ConfigSection& section) { read_scheduler(section, config); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });
   root.named_sections("commands", [&](const std::string& name, const Place& at, const ConfigSection& section) {
     read_command(name, at, section, config.commands[name]);
   });
+  root.section("on_error", [&](const ConfigSection& section) { read_error_program(section, config.on_error); });
+  root.section("compatibility",
+               [&](const ConfigSection& section) { read_compatibility(section, config.compatibility); });
   read_capsules(root, config);
   if (config.capsules.size() == 1) root.count("concurrency", config.capsules[0].concurrency, 1, most_workers);
 }
@@ -122,10 +168,10 @@ void warn_of_permissions(const std::string& path, mode_t mode, Config& config) {
     config.warnings.push_back(shown + " holds a password and can be read by every user of this machine");
 }
 
-void read_file(const std::string& path, Config& config) {
-  const ConfigFile file = read_config_file(path);
+void read_file(const std::string& path, const ConfigFile& file, Config& config) {
   parse_config(path, file.text, [&](const ConfigSection& root) { read_sections(root, config); });
   warn_of_permissions(path, file.mode, config);
+  config.file = file;
 }
 
 void apply(const ConfigOverrides& overrides, Config& config) {
@@ -163,6 +209,11 @@ std::string environment_of_sidekiq() {
 
 }  // namespace
 
+std::optional<TimeUnit> CompatibilitySettings::time_unit() const {
+  if (timestamps) return timestamps;
+  return sidekiq ? std::optional(sidekiq->time_unit()) : std::nullopt;
+}
+
 int Config::concurrency() const {
   int workers = 0;
   for (const CapsuleSettings& capsule : capsules) workers += capsule.concurrency;
@@ -175,10 +226,14 @@ const WorkerSettings& Config::worker_of(int capsule) const {
 }
 
 Config load_config(const std::string& path, const ConfigOverrides& overrides) {
+  return load_config(path, path.empty() ? ConfigFile{} : read_config_file(path), overrides);
+}
+
+Config load_config(const std::string& path, const ConfigFile& file, const ConfigOverrides& overrides) {
   Config config;
   config.capsules.push_back({.name = "default", .concurrency = cpus_allowed_to_us()});
   config.environment.clear();
-  if (!path.empty()) read_file(path, config);
+  if (!path.empty()) read_file(path, file, config);
   apply(overrides, config);
   if (config.environment.empty()) config.environment = environment_of_sidekiq();
   check_count({"concurrency of all capsules together"}, config.concurrency(), 1, most_workers);

@@ -9,8 +9,9 @@
 namespace brood {
 namespace {
 
-const std::vector<std::string> keys_of_workers = {"max_jobs",      "max_rss",     "memory_limit", "job_timeout",
-                                                  "timeout_grace", "max_crashes", "max_batch",    "seccomp"};
+const std::vector<std::string> keys_of_workers = {"max_jobs",    "max_rss",       "memory_limit",
+                                                  "job_timeout", "timeout_grace", "max_crashes",
+                                                  "max_batch",   "seccomp",       "threads"};
 
 std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
   keys.insert(keys.end(), keys_of_workers.begin(), keys_of_workers.end());
@@ -19,14 +20,25 @@ std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
 
 // Every section and its keys.  A section that names its entries itself has the name "*".
 const std::map<std::string, std::vector<std::string>> known_keys = {
-    {"",
-     {"concurrency", "queues", "require", "shutdown_timeout", "environment", "tag", "poll_interval", "max_retries",
-      "max_unavailable", "metrics", "max_iteration_runtime", "labels", "dead_max_jobs", "dead_timeout", "redis", "log",
-      "worker", "capsules", "commands"}},
-    {"redis", {"url", "user", "password_file"}},
+    {"", {"concurrency",   "queues",
+          "require",       "shutdown_timeout",
+          "environment",   "tag",
+          "poll_interval", "max_retries",
+          "boot_timeout",  "max_unavailable",
+          "metrics",       "max_iteration_runtime",
+          "labels",        "dead_max_jobs",
+          "dead_timeout",  "redis",
+          "log",           "scheduler",
+          "worker",        "capsules",
+          "commands",      "on_error",
+          "compatibility"}},
+    {"redis", {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after"}},
+    {"scheduler", {"queues"}},
     {"log", {"level", "format", "file", "log_jobs"}},
     {"worker", keys_of_workers},
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
+    {"on_error", {"run", "timeout", "env", "directory"}},
+    {"compatibility", {"sidekiq", "timestamps"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };
 

@@ -23,6 +23,16 @@ std::string why_not_executable(const std::string& path) {
   return "";
 }
 
+void require_program(const CommandSettings& command) {
+  const setting::Place place{command.place};
+  const std::string path = executable_path(command.run.at(0));
+  if (path.find('/') == std::string::npos) place.refuse(fmt::format("no program {} in PATH", path));
+  if (const std::string why = why_not_executable(path); !why.empty()) place.refuse(fmt::format("{}: {}", path, why));
+  struct stat status {};
+  if (!command.directory.empty() && (stat(command.directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))
+    place.refuse(fmt::format("its directory {} is not there", command.directory));
+}
+
 }  // namespace
 
 std::string executable_path(const std::string& program) {
@@ -38,15 +48,8 @@ std::string executable_path(const std::string& program) {
 }
 
 void require_programs(const Config& config) {
-  for (const auto& [name, command] : config.commands) {
-    const setting::Place place{command.place};
-    const std::string path = executable_path(command.run.at(0));
-    if (path.find('/') == std::string::npos) place.refuse(fmt::format("no program {} in PATH", path));
-    if (const std::string why = why_not_executable(path); !why.empty()) place.refuse(fmt::format("{}: {}", path, why));
-    struct stat status {};
-    if (!command.directory.empty() && (stat(command.directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))
-      place.refuse(fmt::format("its directory {} is not there", command.directory));
-  }
+  for (const auto& [name, command] : config.commands) require_program(command);
+  if (config.on_error) require_program(*config.on_error);
 }
 
 }  // namespace brood

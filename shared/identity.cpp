@@ -1,6 +1,7 @@
 #include "shared/identity.hpp"
 
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -125,6 +126,7 @@ Identity Identity::of_this_process() {
   self.boot_id = first_line_of("/proc/sys/kernel/random/boot_id");
   self.pid_namespace = pid_namespace_of_this_process();
   self.start_time = process_start_time(self.pid);
+  self.user = geteuid();
   return self;
 }
 
@@ -134,8 +136,9 @@ std::string Identity::record() const {
     return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
   });
   return fmt::format(
-      R"({{"host":"{}","boot_id":"{}","pid_namespace":"{}","pid":{},"start_time":{},"runtime_directory":"{}","schema":{}}})",
-      hostname, boot_id, pid_namespace, pid, start_time, tellable ? runtime_directory : "", schema);
+      R"({{"host":"{}","boot_id":"{}","pid_namespace":"{}","pid":{},"start_time":{},{}"runtime_directory":"{}","schema":{}}})",
+      hostname, boot_id, pid_namespace, pid, start_time, user ? fmt::format(R"("user":{},)", *user) : "",
+      tellable ? runtime_directory : "", schema);
 }
 
 bool Identity::parse(const std::string& name, const std::string& record, Identity& out) {
@@ -150,6 +153,7 @@ bool Identity::parse(const std::string& name, const std::string& record, Identit
     if (member == "runtime_directory") identity.runtime_directory = value;
     if (member == "pid") understood = understood && (has_pid = read_number(value, identity.pid)) && identity.pid > 0;
     if (member == "start_time") understood = understood && read_number(value, identity.start_time);
+    if (member == "user") understood = understood && read_number(value, identity.user.emplace());
     if (member == "schema") understood = understood && read_number(value, its_schema);
   });
   if (!whole || !understood || !has_pid || its_schema < schema) return false;
@@ -180,20 +184,36 @@ std::uint64_t process_start_time(pid_t pid) {
 
 namespace {
 
-// Where /proc hides processes (hidepid, ProtectProc=), those of other users and of our own that cannot be dumped, as
-// supervisors cannot, one that is there but not to be seen may well be it: only what is known to be gone is gone.
-bool is_hidden(pid_t pid) {
-  const bool unseen = access(fmt::format("/proc/{}/stat", pid).c_str(), R_OK) != 0;
-  return unseen && (kill(pid, 0) == 0 || errno == EPERM);
+bool is_hidden(pid_t pid, const std::optional<uid_t>& user) {
+  if (access(fmt::format("/proc/{}/stat", pid).c_str(), R_OK) == 0) return false;
+  HiddenProcess process;
+  if (kill(pid, 0) != 0) process.error = errno;
+  if (process.error == EPERM) {
+    // The kernel opens a pidfd of any process; what a job may not signal it may not open either.
+    const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    process.asking_is_refused = fd < 0 && errno == EPERM;
+    if (fd >= 0) close(fd);
+  }
+  return may_be_hidden(process, user, geteuid());
+}
+
+bool lives(pid_t pid, std::uint64_t start_time, const std::optional<uid_t>& user) {
+  if (start_time == 0 || pid <= 0) return false;
+  return process_start_time(pid) == start_time || is_hidden(pid, user);
 }
 
 }  // namespace
 
-bool process_lives(pid_t pid, std::uint64_t start_time) {
-  if (start_time == 0 || pid <= 0) return false;
-  return process_start_time(pid) == start_time || is_hidden(pid);
+bool may_be_hidden(const HiddenProcess& process, const std::optional<uid_t>& user, uid_t own_user) {
+  if (process.error == 0) return true;
+  if (process.error != EPERM) return false;
+  return process.asking_is_refused || !user || *user != own_user;
 }
 
-bool pid_is_taken(pid_t pid) { return pid > 0 && (process_start_time(pid) != 0 || is_hidden(pid)); }
+bool process_lives(pid_t pid, std::uint64_t start_time) { return lives(pid, start_time, geteuid()); }
+
+bool supervisor_lives(const Identity& identity) { return lives(identity.pid, identity.start_time, identity.user); }
+
+bool pid_is_taken(pid_t pid) { return pid > 0 && (process_start_time(pid) != 0 || is_hidden(pid, geteuid())); }
 
 }  // namespace brood

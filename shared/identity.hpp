@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace brood {
@@ -16,6 +17,8 @@ struct Identity {
   std::uint64_t start_time = 0;   // clock ticks since boot: field 22 of /proc/<pid>/stat
   std::string runtime_directory;  // where its scoreboard lies, for an heir on the same host; empty: not told
 
+  std::optional<uid_t> user;  // whose process it is; nullopt: its record, by an older brood, does not say
+
   static Identity of_this_process();
 
   // The value in the hash brood:processes, and back.  parse returns false for text that is not such a record.
@@ -28,10 +31,23 @@ struct Identity {
 // Field 22 of /proc/<pid>/stat; 0 when there is no such process (a zombie counts as gone).
 std::uint64_t process_start_time(pid_t pid);
 
-// True while the very process (pid, start_time) lives.
+// True while the very process (pid, start_time) of this process's own user lives, or may: where /proc hides processes
+// (hidepid, ProtectProc=), one of our user that cannot be dumped, as supervisors cannot, is there but not to be seen.
+// One that is there and another user's is not it: that user has the pid now.
 bool process_lives(pid_t pid, std::uint64_t start_time);
 
-// True while any process has this pid.
+// The same of a supervisor, which may be another user's.
+bool supervisor_lives(const Identity& identity);
+
+// True while any process that may be this user's has this pid.
 bool pid_is_taken(pid_t pid);
+
+// What is known of a process that /proc does not show.
+struct HiddenProcess {
+  int error = 0;                   // of asking whether it may be signalled
+  bool asking_is_refused = false;  // by a filter of this very process
+};
+// Pure: whether that may be the process that once had its pid, which was `user`'s.
+bool may_be_hidden(const HiddenProcess& process, const std::optional<uid_t>& user, uid_t own_user);
 
 }  // namespace brood

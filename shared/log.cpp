@@ -18,6 +18,7 @@
 
 #include "shared/check.hpp"
 #include "shared/clock.hpp"
+#include "shared/log_facts.hpp"
 #include "shared/log_line.hpp"
 #include "shared/unique_fd.hpp"
 
@@ -46,6 +47,10 @@ class Destination {
     }
     const Way way = S_ISSOCK(status.st_mode) ? Way::socket : S_ISREG(status.st_mode) ? Way::file : Way::polled;
     return Destination(check("fcntl of standard error", fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)), way);
+  }
+
+  static Destination of(int descriptor) {
+    return descriptor < 0 ? open("") : Destination(descriptor, Way::nonblocking);
   }
 
   // False when a job has closed our descriptor, or something else has its number by now.
@@ -92,6 +97,11 @@ class RingSink : public spdlog::sinks::sink {
  public:
   void open(const Options& options) {
     destination_ = std::make_unique<Destination>(Destination::open(options.file));
+    options_ = options;
+  }
+
+  void adopt(const Options& options, int descriptor) {
+    destination_ = std::make_unique<Destination>(Destination::of(descriptor));
     options_ = options;
   }
 
@@ -215,6 +225,11 @@ void open(const Options& options) {
   set_level(options.level);
 }
 
+void adopt(const Options& options, int descriptor) {
+  the_log().sink->adopt(options, descriptor);
+  set_level(options.level);
+}
+
 void reopen() { the_log().sink->reopen(); }
 
 bool standard_error_is_the_journal() {
@@ -237,7 +252,8 @@ bool enabled(Level level) { return the_log().logger.should_log(spdlog_level(leve
 void write(Level level, std::string_view event, std::initializer_list<Fact> facts) {
   if (!enabled(level)) return;
   Log& log = the_log();
-  log.logger.log(spdlog_level(level), format_line(log.sink->options(), level, wall_now(), getpid(), event, facts));
+  log.logger.log(spdlog_level(level),
+                 format_line(log.sink->options(), level, wall_now(), getpid(), event, facts, standing_facts()));
 }
 
 int descriptor() { return the_log().sink->descriptor(); }

@@ -3,9 +3,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <iterator>
+#include <optional>
+
+#include "shared/units.hpp"
 
 namespace brood::log {
 namespace {
@@ -51,7 +55,8 @@ CodePoint decode(std::string_view text) {
 // What a terminal or a log reader would act on: C0, DEL and C1 controls, line separators, and the marks that turn the
 // direction of text and so can disguise a line.
 bool acts_on_a_reader(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 enum class Escape {
@@ -144,6 +149,14 @@ bool is_a_member_of_every_line(std::string_view name) {
   return name == "ts" || name == "level" || name == "pid" || name == "event";
 }
 
+// Durations are texts, as people read them; for programs a number stands beside.
+std::optional<double> duration_of(const Fact& fact) {
+  static constexpr std::string_view names[] = {"after", "again_in", "refill_in", "took", "uptime"};
+  if (std::find(std::begin(names), std::end(names), fact.name) == std::end(names)) return std::nullopt;
+  const auto duration = parse_duration(fact.value);
+  return duration ? std::optional(std::chrono::duration<double>(*duration).count()) : std::nullopt;
+}
+
 void append_json_fact(std::string& line, const Fact& fact) {
   line += ",\"";
   line += fact.name;
@@ -154,6 +167,8 @@ void append_json_fact(std::string& line, const Fact& fact) {
   } else {
     append_quoted(line, fact.value, Format::json);
   }
+  const auto seconds = duration_of(fact);
+  if (seconds) line += fmt::format(",\"{}_s\":{:.3f}", fact.name, *seconds);
 }
 
 std::string timestamp(WallTime now) {
@@ -163,16 +178,22 @@ std::string timestamp(WallTime now) {
                      milliseconds);
 }
 
+bool has_fact(std::initializer_list<Fact> facts, std::string_view name) {
+  return std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) { return fact.name == name; });
+}
+
 }  // namespace
 
 std::string format_line(const Options& options, Level level, WallTime now, pid_t pid, std::string_view event,
-                        std::initializer_list<Fact> facts) {
+                        std::initializer_list<Fact> facts, const std::vector<Fact>& more) {
   const LevelWords& level_words = words(level);
   std::string line = options.journald ? fmt::format("<{}>", level_words.priority) : "";
   if (options.format == Format::json) {
     line += fmt::format("{{\"ts\":\"{}\",\"level\":\"{}\",\"pid\":{},\"event\":\"{}\"", timestamp(now),
                         level_words.json, pid, event);
     for (const Fact& fact : facts) append_json_fact(line, fact);
+    for (const Fact& fact : more)
+      if (!has_fact(facts, fact.name)) append_json_fact(line, fact);
     line += '}';
   } else {
     if (!options.journald) line += timestamp(now) + ' ';
@@ -181,6 +202,8 @@ std::string format_line(const Options& options, Level level, WallTime now, pid_t
     if (options.colour) line += "\x1b[0m";
     line += fmt::format(" pid={} event={}", pid, event);
     for (const Fact& fact : facts) append_text_fact(line, fact);
+    for (const Fact& fact : more)
+      if (!has_fact(facts, fact.name)) append_text_fact(line, fact);
   }
   line += '\n';
   return line;
@@ -189,6 +212,24 @@ std::string format_line(const Options& options, Level level, WallTime now, pid_t
 std::string printable(std::string_view text) {
   std::string escaped;
   append_escaped(escaped, text, Escape::plain);
+  return escaped;
+}
+
+std::string printable_json(std::string_view json) {
+  std::string escaped;
+  escaped.reserve(json.size());
+  while (!json.empty()) {
+    const auto [c, bytes] = decode(json);
+    const bool is_white_space = c == '\n' || c == '\r' || c == '\t';  // between values: in a string it would be no JSON
+    if (bytes == 0) {
+      escaped += "\xef\xbf\xbd";
+    } else if (acts_on_a_reader(c) && !is_white_space) {
+      append_hex(escaped, "\\u", c, 4);
+    } else {
+      escaped += json.substr(0, bytes);
+    }
+    json.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
   return escaped;
 }
 

@@ -31,16 +31,28 @@ std::string read_password(const std::string& path) {
   return password;
 }
 
+bool names_a_variable(const Environment& environment) {
+  const char* const provider = environment("REDIS_PROVIDER");
+  return provider != nullptr && *provider != '\0';
+}
+
+// The variable that has the URL where no setting says it.  As in Sidekiq, REDIS_PROVIDER holds its name.
+std::string variable_of_url(const Environment& environment) {
+  return names_a_variable(environment) ? environment("REDIS_PROVIDER") : "REDIS_URL";
+}
+
+void keep_from_jobs(const RedisSettings& settings) {
+  for (const char* const variable : {told_url, told_user, told_password_file}) unsetenv(variable);
+  if (settings.url.empty()) unsetenv(variable_of_url(process_environment).c_str());
+}
+
 }  // namespace
 
 std::string redis_url(const RedisSettings& settings, const Environment& environment) {
   if (!settings.url.empty()) return settings.url;
 
-  // As in Sidekiq, REDIS_PROVIDER holds the name of a variable, not a URL.
-  std::string name = "REDIS_URL";
-  const char* provider = environment("REDIS_PROVIDER");
-  const bool provided = provider != nullptr && *provider != '\0';
-  if (provided) name = provider;
+  const std::string name = variable_of_url(environment);
+  const bool provided = names_a_variable(environment);
   if (name.find(':') != std::string::npos) {
     throw AddressError("REDIS_PROVIDER holds the name of the variable that has the URL, not a URL");
   }
@@ -68,6 +80,7 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
 }
 
 void tell_jobs_of_redis(const RedisSettings& settings) {
+  if (!settings.share_with_jobs) return keep_from_jobs(settings);
   std::string url;
   try {
     url = redis_url(settings);

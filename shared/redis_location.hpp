@@ -21,7 +21,8 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
 
 // The clients of a job, and brood's commands in programs that it starts, use the Redis that its worker was configured
 // with, before that of the machine: the worker tells them by the variables BROOD_REDIS_URL, BROOD_REDIS_USER and
-// BROOD_REDIS_PASSWORD_FILE of its environment.  Where redis_url() throws, nothing is told.
+// BROOD_REDIS_PASSWORD_FILE of its environment.  Where redis_url() throws, nothing is told.  With share_with_jobs =
+// false nothing is told either, and the variable that the worker itself has the URL from is taken away.
 void tell_jobs_of_redis(const RedisSettings& settings);
 
 // What a worker has told; nullopt: this is no job, nor was it started by one.

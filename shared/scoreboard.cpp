@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "shared/check.hpp"
+#include "shared/mapped_file.hpp"
 #include "shared/unique_fd.hpp"
 
 namespace brood {
@@ -42,7 +43,7 @@ std::string scoreboard_path(const std::string& directory, const std::string& ide
   return directory + "/" + name + ".scoreboard";
 }
 
-Scoreboard Scoreboard::map(int fd, int slots, bool writable) {
+Scoreboard Scoreboard::map(int fd, int slots, bool writable, const std::string& path) {
   Scoreboard board;
   board.mapping_.size = file_size(slots);
   board.slots_ = slots;
@@ -53,6 +54,7 @@ Scoreboard Scoreboard::map(int fd, int slots, bool writable) {
     memory = nullptr;
     throw std::system_error(errno, std::generic_category(), "mmap of the scoreboard");
   }
+  if (fd >= 0) note_mapped_file(memory, board.mapping_.size, fd, path, writable);
   return board;
 }
 
@@ -66,15 +68,10 @@ Scoreboard Scoreboard::create(const std::string& directory, const std::string& i
     // Every page now: on a full tmpfs a page that is first written later would be a SIGBUS.
     const int error = posix_fallocate(file.get(), 0, static_cast<off_t>(file_size(slots)));
     if (error != 0) throw std::system_error(error, std::generic_category(), "posix_fallocate of the scoreboard");
-    Scoreboard board = map(file.get(), slots, true);
-    Header& header = board.header();
-    header.version = version;
-    header.record_size = sizeof(SlotRecord);
-    header.slots = static_cast<std::uint32_t>(slots);
-    identity.copy(header.identity, sizeof header.identity - 1);
-    header.magic = magic;
+    Scoreboard board = map(file.get(), slots, true, path);
     board.identity_ = identity;
     board.path_ = path;
+    board.write_header();
     return board;
   } catch (...) {
     ::unlink(path.c_str());
@@ -92,7 +89,7 @@ Scoreboard Scoreboard::open(const std::string& path, bool writable) {
   if (!S_ISREG(status.st_mode) || slots < 1 || slots > max_slots || file_size(static_cast<int>(slots)) != size) {
     throw std::runtime_error(path + " is no scoreboard of this version");
   }
-  Scoreboard board = map(file.get(), static_cast<int>(slots), writable);
+  Scoreboard board = map(file.get(), static_cast<int>(slots), writable, path);
   const Header& header = board.header();
   const std::size_t identity_length = strnlen(header.identity, sizeof header.identity);
   // While it grows its header says so last.
@@ -109,10 +106,10 @@ Scoreboard Scoreboard::open(const std::string& path, bool writable) {
 void Scoreboard::name_instance(const std::string& instance) {
   if (instance.size() >= sizeof(Header::instance)) throw std::invalid_argument("the instance's name is too long");
   instance_ = instance;
-  instance.copy(header().instance, sizeof(Header::instance) - 1);
+  write_header();
 }
 
-Scoreboard Scoreboard::in_memory(int slots) { return map(-1, slots, true); }
+Scoreboard Scoreboard::in_memory(int slots) { return map(-1, slots, true, {}); }
 
 Scoreboard::Scoreboard(Scoreboard&& other) noexcept
     : path_(std::move(other.path_)),
@@ -135,24 +132,59 @@ Scoreboard& Scoreboard::operator=(Scoreboard&& other) noexcept {
 Scoreboard::~Scoreboard() {
   outgrown_.push_back(mapping_);
   for (const Mapping& mapping : outgrown_) {
-    if (mapping.memory) munmap(mapping.memory, mapping.size);
+    if (!mapping.memory) continue;
+    forget_mapped_file(mapping.memory);
+    munmap(mapping.memory, mapping.size);
   }
 }
 
 void Scoreboard::grow(int slots) {
   if (slots <= slots_) return;
   if (slots > max_slots) throw std::system_error(ENOMEM, std::generic_category(), "more slots for the scoreboard");
-  const UniqueFd file(check("open of the scoreboard", ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)));
+  // Without O_NONBLOCK a lease that a job has taken on the file would hold this up for 45 seconds.
+  const UniqueFd file(
+      check("open of the scoreboard", ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)));
   const int error = posix_fallocate(file.get(), 0, static_cast<off_t>(file_size(slots)));
   if (error != 0) {
     [[maybe_unused]] const int restored = ftruncate(file.get(), static_cast<off_t>(mapping_.size));
     throw std::system_error(error, std::generic_category(), "posix_fallocate of the scoreboard");
   }
-  Scoreboard larger = map(file.get(), slots, true);
+  Scoreboard larger = map(file.get(), slots, true, path_);
   outgrown_.push_back(mapping_);
   mapping_ = std::exchange(larger.mapping_, {});
   slots_ = slots;
   header().slots = static_cast<std::uint32_t>(slots);
+}
+
+void Scoreboard::write_header() {
+  Header& header = this->header();
+  header.version = version;
+  header.record_size = sizeof(SlotRecord);
+  header.slots = static_cast<std::uint32_t>(slots_);
+  std::memset(header.identity, 0, sizeof header.identity);
+  identity_.copy(header.identity, sizeof header.identity - 1);
+  std::memset(header.instance, 0, sizeof header.instance);
+  instance_.copy(header.instance, sizeof header.instance - 1);
+  header.magic = magic;
+}
+
+bool Scoreboard::mend() {
+  if (path_.empty()) return false;
+  struct stat status {};
+  const bool cut = ::stat(path_.c_str(), &status) == 0 && static_cast<std::size_t>(status.st_size) < mapping_.size;
+  // Whoever touches what was cut off brings all of it back; the last byte of the records is as good as any.
+  if (cut) [[maybe_unused]]
+    const char back = static_cast<volatile char*>(mapping_.memory)[mapping_.size - 1];
+  const Header& header = this->header();
+  const auto reads = [](const char* text, std::size_t size, const std::string& meant) {
+    return std::string_view(text, strnlen(text, size)) == meant;
+  };
+  const bool whole = header.magic == magic && header.version == version && header.record_size == sizeof(SlotRecord) &&
+                     header.slots == static_cast<std::uint32_t>(slots_) &&
+                     reads(header.identity, sizeof header.identity, identity_) &&
+                     reads(header.instance, sizeof header.instance, instance_);
+  if (!whole) write_header();
+  return cut || !whole;
 }
 
 Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(mapping_.memory); }

@@ -178,7 +178,7 @@ class Scoreboard {
     std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
     char identity[192];
     char instance[64];                    // what its operator calls the supervisor, where several run; empty: nothing
-    std::atomic<std::int64_t> last_beat;  // steady nanoseconds of the supervisor's last heartbeat
+    std::atomic<std::int64_t> last_beat;  // BootTime of the supervisor's last heartbeat
   };
 
   // Makes `<directory>/<identity>.scoreboard` (mode 0600) with `slots` zeroed records.  Throws std::system_error.
@@ -209,9 +209,14 @@ class Scoreboard {
   const std::string& path() const { return path_; }
   void remove_file();
 
+  // What any job can do to the file, cutting it short or writing over it, is put right as far as the supervisor knows
+  // it: the size and the header.  False when nothing was wrong.
+  bool mend();
+
  private:
   Scoreboard() = default;
-  static Scoreboard map(int fd, int slots, bool writable);
+  static Scoreboard map(int fd, int slots, bool writable, const std::string& path);
+  void write_header();
   Header& header() const;
 
   struct Mapping {

@@ -19,7 +19,7 @@ struct Seat {
   int output = -1;   // the worker's end of the pipe that takes its standard output and error; -1: they stay as they are
   std::string output_token = {};  // of the job end marks that it writes there
   SlotRecord* record = nullptr;
-  const std::atomic<std::int64_t>* last_beat = nullptr;       // steady nanoseconds of the supervisor's last heartbeat
+  const std::atomic<std::int64_t>* last_beat = nullptr;       // BootTime of the supervisor's last heartbeat
   const std::atomic<std::uint32_t>* queue_changes = nullptr;  // see Scoreboard::Header
   pid_t supervisor = 0;
   UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts

@@ -85,8 +85,22 @@ log::Level read_level(const Place& place, const std::string& word) {
       place, word, {{"debug", Level::debug}, {"info", Level::info}, {"warn", Level::warn}, {"error", Level::error}});
 }
 
+TimeUnit read_time_unit(const Place& place, const std::string& word) {
+  return choose<TimeUnit>(place, word,
+                          {{"seconds", TimeUnit::float_seconds}, {"milliseconds", TimeUnit::integer_milliseconds}});
+}
+
 log::Format read_format(const Place& place, const std::string& word) {
   return choose<log::Format>(place, word, {{"text", log::Format::text}, {"json", log::Format::json}});
+}
+
+AppendFsync read_appendfsync(const Place& place, const std::string& word) {
+  return choose<AppendFsync>(
+      place, word, {{"always", AppendFsync::always}, {"everysec", AppendFsync::everysec}, {"no", AppendFsync::no}});
+}
+
+ScheduledQueues read_scheduled_queues(const Place& place, const std::string& word) {
+  return choose<ScheduledQueues>(place, word, {{"own", ScheduledQueues::own}, {"all", ScheduledQueues::all}});
 }
 
 QueueOrder::Entry read_queue(const Place& place, const std::string& text) {

@@ -27,8 +27,12 @@ std::string check_redis_url(const Place& place, const std::string& url);
 
 std::chrono::milliseconds read_duration(const Place& place, const std::string& text);
 std::uint64_t read_memory_limit(const Place& place, const std::string& text);
+TimeUnit read_time_unit(const Place& place, const std::string& word);
 log::Level read_level(const Place& place, const std::string& word);
 log::Format read_format(const Place& place, const std::string& word);
+AppendFsync read_appendfsync(const Place& place, const std::string& word);
+enum class ScheduledQueues { own, all };
+ScheduledQueues read_scheduled_queues(const Place& place, const std::string& word);
 QueueOrder::Entry read_queue(const Place& place, const std::string& text);  // "name" or "name,weight"
 std::string read_path(const Place& place, const std::string& path);         // absolute
 

@@ -22,7 +22,7 @@ constexpr std::size_t longest_answer = 4'096;  // fits the pipe, so that the chi
 ChildCheck::ChildCheck(EventLoop& loop)
     : deadline_(loop, [this] {
         overdue_ = true;
-        if (pid_ != 0) kill(-pid_, SIGKILL);
+        kill_child();
       }) {}
 
 void ChildCheck::begin(Settings settings, const std::function<int(int)>& body, Done done) {
@@ -41,7 +41,14 @@ void ChildCheck::begin(Settings settings, const std::function<int(int)>& body, D
 
 void ChildCheck::abandon() {
   done_ = nullptr;
-  if (pid_ != 0) kill(-pid_, SIGKILL);
+  kill_child();
+}
+
+// With all that it has started; and itself, should it lead no session yet.
+void ChildCheck::kill_child() const {
+  if (pid_ == 0) return;
+  kill(-pid_, SIGKILL);
+  kill(pid_, SIGKILL);
 }
 
 bool ChildCheck::reaped(pid_t pid, const ExitStatus& status) {

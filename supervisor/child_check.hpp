@@ -37,6 +37,8 @@ class ChildCheck {
   bool reaped(pid_t pid, const ExitStatus& status);
 
  private:
+  void kill_child() const;
+
   Timer deadline_;
   pid_t pid_ = 0;
   bool overdue_ = false;

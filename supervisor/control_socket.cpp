@@ -176,15 +176,20 @@ struct ControlSocket::Conversation {
 };
 
 void ControlSocket::Reply::progress(std::string_view sentence) const {
+  if (!conversation_) return;
   if (const auto asker = conversation_->client.lock())
     asker->say(text_of(ControlLine{ControlLine::Kind::progress, std::string(sentence)}));
 }
-void ControlSocket::Reply::ok(std::string_view json) const { conversation_->end(ControlLine::Kind::ok, json); }
+void ControlSocket::Reply::ok(std::string_view json) const {
+  if (conversation_) conversation_->end(ControlLine::Kind::ok, json);
+}
 void ControlSocket::Reply::error(std::string_view sentence) const {
+  if (!conversation_) return log::warn("order_refused", {{"reason", sentence}});
   conversation_->end(ControlLine::Kind::error, sentence);
 }
-pid_t ControlSocket::Reply::from_pid() const { return conversation_->from_pid; }
+pid_t ControlSocket::Reply::from_pid() const { return conversation_ ? conversation_->from_pid : 0; }
 bool ControlSocket::Reply::client_gone() const {
+  if (!conversation_) return true;
   const auto asker = conversation_->client.lock();
   return !asker || asker->gone();
 }

@@ -31,6 +31,7 @@ class ControlSocket {
   // a socket, that has gone meanwhile makes all of this do nothing.
   class Reply {
    public:
+    Reply() = default;  // nobody's: what was ordered without a client; a refusal goes to the log
     void progress(std::string_view sentence) const;
     void ok(std::string_view json) const;
     void error(std::string_view sentence) const;

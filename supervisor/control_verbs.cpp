@@ -9,14 +9,17 @@
 
 #include "shared/job/json.hpp"
 #include "shared/log.hpp"
+#include "shared/setting.hpp"
+#include "supervisor/fleet_word.hpp"
 
 namespace brood {
 namespace {
 
 using namespace std::chrono_literals;
 
+using setting::most_workers;
+
 constexpr auto longest_silence = 10s;  // towards a client that waits
-constexpr int most_workers = 1'000;
 
 double seconds_since(SteadyTime then) { return std::chrono::duration<double>(steady_now() - then).count(); }
 
@@ -44,13 +47,26 @@ ControlVerbs::ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& u
 void ControlVerbs::heed(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "status") return reply.ok(status());
   // Jobs run as our user, but they are not our operator.
-  if (supervisor_.is_ours(reply.from_pid())) return reply.error("a worker has no say in this");
+  switch (supervisor_.descent_of(reply.from_pid())) {
+    case Descent::descendant:
+      log::warn("asked_by_a_job", {{"verb", verb}, {"from_pid", reply.from_pid()}});
+      return reply.error("a worker, and what its jobs start, has no say in this");
+    case Descent::unknown:
+      log::warn("asked_by_nobody_known", {{"verb", verb}, {"from_pid", reply.from_pid()}});
+      return reply.error("nobody can tell whether a job asks this: who asks has ended, or hides as a job does");
+    case Descent::stranger:
+      break;
+  }
   log::info("asked", {{"verb", verb}, {"from_pid", reply.from_pid()}});
   if (verb == "quiet") return quiet(reply);
+  if (verb == "resume") return resume(reply);
   if (verb == "stop") return stop(arguments, reply);
   if (verb == "restart") return restart(reply);
   if (verb == "upgrade") return upgrade(reply);
-  if (verb == "await_restart") return restart_.await(reply);
+  if (verb == "await_restart") {
+    if (!upgrade_.answer_failure(reply)) restart_.await(reply);
+    return;
+  }
   if (verb == "scale") return scale(arguments, reply);
   if (verb == "kill") return kill(arguments, reply);
   if (verb == "dump") {
@@ -60,10 +76,24 @@ void ControlVerbs::heed(const std::string& verb, const Arguments& arguments, con
   reply.error("this version of brood knows no \"" + verb + "\"");
 }
 
+void ControlVerbs::heed(const std::string& word) {
+  const auto order = parse_fleet_word(word);
+  if (!order) return log::warn("signal_has_no_meaning_here", {{"signal", std::string_view(word).substr(0, 80)}});
+  heed(order->verb, order->arguments, Reply());
+}
+
 void ControlVerbs::quiet(const Reply& reply) {
   if (await_quiet_.empty()) quiet_since_ = steady_now();
   supervisor_.order(Order::quiet);
   await_quiet_.push_back(reply);
+}
+
+void ControlVerbs::resume(const Reply& reply) {
+  const Phase before = supervisor_.phase();
+  supervisor_.order(Order::resume);
+  if (supervisor_.phase() != Phase::running)
+    return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(before))));
+  reply.ok(fmt::format(R"({{"outcome":"done","before":{}}})", json_string(name_of(before))));
 }
 
 void ControlVerbs::stop(const Arguments& arguments, const Reply& reply) {
@@ -99,6 +129,12 @@ void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {
     return reply.error(fmt::format("scale takes a number from 1 to {} and the name of a capsule", most_workers));
   if (supervisor_.phase() != Phase::running)
     return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(supervisor_.phase()))));
+  int others = 0;
+  for (const CapsuleSettings& capsule : restart_.present()->config->capsules)
+    others += capsule.name == arguments[1] ? 0 : capsule.concurrency;
+  if (others + workers > most_workers)
+    return reply.error(
+        fmt::format("all capsules together have at most {} workers, and the others have {}", most_workers, others));
   restart_.scale(workers, arguments[1], reply);
 }
 
@@ -122,6 +158,9 @@ void ControlVerbs::reaped(pid_t worker) {
 
 void ControlVerbs::advance() {
   if (await_quiet_.empty() && await_stop_.empty()) return;
+  if (supervisor_.phase() == Phase::running) {
+    for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(not_now("it was told to resume"));
+  }
   if (pool_.busy() == 0) {
     const std::string answer = fmt::format(R"({{"outcome":"done","took":{:.3f}}})", seconds_since(quiet_since_));
     for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(answer);

@@ -9,6 +9,7 @@
 
 #include "shared/clock.hpp"
 #include "supervisor/control_socket.hpp"
+#include "supervisor/descent.hpp"
 #include "supervisor/heartbeat_info.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/rolling_restart.hpp"
@@ -21,6 +22,7 @@ namespace brood {
 //
 //   status                   an object: phase, tag, queues, generation, workers, restart
 //   quiet                    answered when no worker runs a job any more
+//   resume                   undoes quiet
 //   stop [now]               answered when everything is in order; `now` ends running jobs
 //   restart                  answered when it is done, refused or rolled back
 //   scale N CAPSULE          the same
@@ -33,7 +35,7 @@ class ControlVerbs {
  public:
   struct Supervisor {
     std::string identity;
-    std::function<bool(pid_t)> is_ours;  // a child, or a child's
+    std::function<Descent(pid_t)> descent_of;
     std::function<Phase()> phase;
     std::function<void(Order)> order;
     std::function<void()> log_stacks;
@@ -42,6 +44,9 @@ class ControlVerbs {
   ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& upgrade, Supervisor supervisor);
 
   void heed(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
+
+  // A word that came through Redis, where anybody may have written it.
+  void heed(const std::string& word);
 
   // A worker is gone.
   void reaped(pid_t worker);
@@ -54,6 +59,7 @@ class ControlVerbs {
   using Reply = ControlSocket::Reply;
   using Arguments = std::vector<std::string>;
   void quiet(const Reply& reply);
+  void resume(const Reply& reply);
   void stop(const Arguments& arguments, const Reply& reply);
   void restart(const Reply& reply);
   void upgrade(const Reply& reply);

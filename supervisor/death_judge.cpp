@@ -29,7 +29,7 @@ std::vector<DeadSupervisor> DeathJudge::judge(const std::vector<Sighting>& sight
     if (identity.name == own_.name) continue;
     if (identity.same_host(own_)) {
       // A heartbeat proves nothing here: Redis keeps it for a minute after the death, and a stopped process has none.
-      if (!lives_(identity.pid, identity.start_time)) dead.push_back({identity, true});
+      if (!lives_(identity)) dead.push_back({identity, true});
       continue;
     }
     if (sighting.has_heartbeat || conversation.empty()) continue;

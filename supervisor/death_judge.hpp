@@ -26,9 +26,9 @@ class DeathJudge {
     Identity identity;
     bool has_heartbeat = false;
   };
-  using ProcessLives = std::function<bool(pid_t pid, std::uint64_t start_time)>;
+  using ProcessLives = std::function<bool(const Identity&)>;
 
-  explicit DeathJudge(Identity own, ProcessLives lives = process_lives);
+  explicit DeathJudge(Identity own, ProcessLives lives = supervisor_lives);
 
   // `conversation` names one unbroken connection to one run of Redis; in another one the minute begins anew, as it does
   // when the last look is so long ago that a heartbeat could have come and gone meanwhile.  Empty: not known, and then

@@ -1,5 +1,7 @@
 #include "supervisor/due_batch.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "shared/job/prepared_job.hpp"
@@ -12,6 +14,14 @@ namespace {
 // A larger one stays where it is: to move it would hold up the loop, and it is sent twice over, as member and as
 // payload.
 constexpr std::size_t largest_member = 16 << 20;
+constexpr double latest_time = 9e9;  // that a clock of nanoseconds can say
+
+WallTime time_of(std::string_view score) {
+  const double seconds = std::strtod(std::string(score).c_str(), nullptr);
+  if (!(seconds > 0)) return WallTime{};
+  return WallTime(std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(std::min(seconds, latest_time))));
+}
 
 }  // namespace
 
@@ -20,8 +30,8 @@ void DueBatch::Moves::add(ScriptCall call) {
   commands.push_back(std::move(call).evalsha());
 }
 
-DueBatch::DueBatch(Reply members, WallTime now)
-    : members_(std::move(members)), now_(now), size_(members_.view().size() / 2) {}
+DueBatch::DueBatch(Reply members, WallTime now, Leaves leaves)
+    : members_(std::move(members)), now_(now), leaves_(std::move(leaves)), size_(members_.view().size() / 2) {}
 
 void DueBatch::prepare(std::string_view set_key, const DeadLimits& dead_limits, std::mt19937_64& random) {
   const ReplyView view = members_.view();
@@ -46,6 +56,10 @@ void DueBatch::prepare_one(std::string_view member, std::string_view score, std:
   if (job.queue.empty()) {
     if (reason_to_bury_.empty()) reason_to_bury_ = job.reason;
     return moves_.add(bury_due(set_key, std::string(member), std::string(score), job.payload, now_, limits));
+  }
+  if (leaves_ && leaves_(job.queue, time_of(score))) {
+    ++left_;
+    return;
   }
   jobs_.push_back({member, score, std::move(job.queue), std::move(job.payload)});
   job_bytes_ += member.size();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -25,8 +26,11 @@ class DueBatch {
     void add(ScriptCall call);
   };
 
+  // Whether a due job stays where it is, for others to move.
+  using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
+
   // Throws UnexpectedReply.
-  DueBatch(Reply members, WallTime now);
+  DueBatch(Reply members, WallTime now, Leaves leaves);
 
   std::size_t size() const { return size_; }
 
@@ -39,6 +43,7 @@ class DueBatch {
   Moves take_moves() { return std::exchange(moves_, {}); }
   std::size_t bytes() const { return bytes_; }
   std::size_t too_large() const { return too_large_; }  // members that no script moves
+  std::size_t left() const { return left_; }            // to others
   const std::string& reason_to_bury() const { return reason_to_bury_; }
 
  private:
@@ -48,11 +53,12 @@ class DueBatch {
 
   Reply members_;
   WallTime now_;
+  Leaves leaves_;
   std::size_t size_, next_ = 0;
   std::vector<DueJob> jobs_;  // that the next script moves
   std::size_t job_bytes_ = 0;
   Moves moves_;
-  std::size_t bytes_ = 0, too_large_ = 0;
+  std::size_t bytes_ = 0, too_large_ = 0, left_ = 0;
   std::string reason_to_bury_;  // the first
 };
 

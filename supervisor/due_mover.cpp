@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shared/log.hpp"
+#include "shared/store/redis_time.hpp"
 #include "supervisor/due_batch.hpp"
 
 namespace brood {
@@ -28,10 +29,6 @@ bool is_unknown_script(const Command& sent, const AsyncConnection::Result& resul
 
 }  // namespace
 
-WallTime redis_time(ReplyView reply) {
-  return WallTime(std::chrono::seconds(reply[0].integer()) + std::chrono::microseconds(reply[1].integer()));
-}
-
 std::string score_bound(WallTime t) {
   const auto us = std::chrono::floor<std::chrono::microseconds>(t.time_since_epoch()).count();
   return fmt::format("{}.{:06}", us / 1'000'000, us % 1'000'000);
@@ -43,14 +40,15 @@ std::string score_bound(WallTime t) {
 //
 // Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
 struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
-  State(EventLoop& loop, AsyncConnection& connection, DeadLimits limits)
-      : redis(connection), dead_limits(limits), next_turn(loop, [this] {
+  State(EventLoop& loop, AsyncConnection& connection, DeadLimits limits, Leaves given)
+      : redis(connection), dead_limits(limits), leaves(std::move(given)), next_turn(loop, [this] {
           prepare();
           go_on();
         }) {}
 
   AsyncConnection& redis;
   const DeadLimits dead_limits;
+  const Leaves leaves;
   Timer next_turn;
   std::mt19937_64 random{std::random_device{}()};
   bool stopped = false;
@@ -73,7 +71,7 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
   // What is being moved.
   DueBatch::Moves moves;
   std::string reason_to_bury;
-  std::size_t batch_stuck = 0;
+  std::size_t batch_stuck = 0, batch_left = 0;
   bool batch_exact = false, progress = false, raced = false;
 
   void begin();
@@ -145,7 +143,7 @@ void DueMover::State::read(std::size_t under_way) {
   ask({{"ZRANGEBYSCORE", set_key, "-inf", bound, "WITHSCORES", "LIMIT", offset, count}, {"TIME"}},
       [is_exact = under_way == 0](State& self, Results& results) {
         if (!results[0].ok()) return self.fail(results[0].why());
-        self.batch.emplace(std::move(results[0].reply), redis_time(results[1].reply.view()));
+        self.batch.emplace(std::move(results[0].reply), redis_time(results[1].reply.view()), self.leaves);
         self.exact = is_exact;
         self.all = is_exact && self.batch->size() < self.limit;
         self.prepare();
@@ -176,6 +174,7 @@ void DueMover::State::move_batch() {
   moves = batch->take_moves();
   reason_to_bury = batch->reason_to_bury();
   batch_stuck = batch->too_large();
+  batch_left = batch->left();
   batch_exact = exact;
   progress = false;
   batch.reset();
@@ -213,8 +212,8 @@ void DueMover::State::count(const Script& script, const MoveCounts& counts) {
 }
 
 void DueMover::State::end_moves() {
-  stuck += batch_stuck;
-  raced = !progress && batch_stuck == 0;
+  stuck += batch_stuck + batch_left;
+  raced = !progress && batch_stuck + batch_left == 0;
   if (batch_stuck > 0) report_stuck();
   if (result.buried > 0 && !reason_to_bury.empty()) {
     log::warn("due_jobs_buried", {{"set", set_key}, {"so_far", result.buried}, {"reason", reason_to_bury}});
@@ -242,11 +241,12 @@ void DueMover::State::finish() {
   // The callback may begin the next move_all.
   const auto callback = std::exchange(done, nullptr);
   if (!callback) return;
+  result.left = stuck;
   callback(std::exchange(result, {}));
 }
 
-DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits)
-    : state_(std::make_shared<State>(loop, redis, dead_limits)) {}
+DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves)
+    : state_(std::make_shared<State>(loop, redis, dead_limits, std::move(leaves))) {}
 
 DueMover::~DueMover() { stop(); }
 

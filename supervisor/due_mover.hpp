@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "shared/clock.hpp"
 #include "shared/redis/async_connection.hpp"
@@ -19,11 +20,15 @@ class DueMover {
  public:
   struct Done {
     std::uint64_t moved = 0, buried = 0;
+    std::uint64_t left = 0;        // that are due and stay
     std::string error;             // why it ended early; empty when nothing is due any more
     bool connection_lost = false;  // else `error` is an error reply
   };
 
-  DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits);
+  // Whether a due job stays where it is, for others to move.
+  using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
+
+  DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves = {});
   ~DueMover();
   DueMover(const DueMover&) = delete;
   DueMover& operator=(const DueMover&) = delete;
@@ -39,9 +44,6 @@ class DueMover {
   struct State;
   std::shared_ptr<State> state_;
 };
-
-// The answer to TIME.
-WallTime redis_time(ReplyView reply);
 
 // A time as a bound of ZRANGEBYSCORE.
 std::string score_bound(WallTime t);

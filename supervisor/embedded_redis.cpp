@@ -28,6 +28,18 @@ UniqueFd open_lock(const std::string& path) {
 
 bool try_lock(const UniqueFd& fd, int how) { return flock(fd.get(), how | LOCK_NB) == 0; }
 
+const char* name_of(AppendFsync fsync) {
+  switch (fsync) {
+    case AppendFsync::always:
+      return "always";
+    case AppendFsync::everysec:
+      return "everysec";
+    case AppendFsync::no:
+      return "no";
+  }
+  return "always";
+}
+
 // Who listens on the socket: the kernel keeps the pid of whoever called listen(2) (unix(7), SO_PEERCRED).
 pid_t listener_of(const std::string& socket_path) {
   const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -43,8 +55,8 @@ pid_t listener_of(const std::string& socket_path) {
 
 }  // namespace
 
-EmbeddedRedis::EmbeddedRedis(std::string state_directory, std::string socket_path)
-    : directory_(std::move(state_directory)), socket_path_(std::move(socket_path)) {
+EmbeddedRedis::EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync)
+    : directory_(std::move(state_directory)), socket_path_(std::move(socket_path)), fsync_(fsync) {
   std::filesystem::create_directories(directory_ + "/redis");
   check("chmod", chmod((directory_ + "/redis").c_str(), 0700));
   sockaddr_un address{};
@@ -81,7 +93,7 @@ void EmbeddedRedis::start() {
                         "--appendonly",
                         "yes",
                         "--appendfsync",
-                        "everysec",
+                        name_of(fsync_),
                         "--save",
                         "",
                         "--maxmemory-policy",

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shared/clock.hpp"
+#include "shared/config.hpp"
 #include "shared/unique_fd.hpp"
 #include "supervisor/worker_end.hpp"
 
@@ -17,8 +18,9 @@ namespace brood {
 // it.
 class EmbeddedRedis {
  public:
-  // Makes the directories.  Throws std::system_error.
-  EmbeddedRedis(std::string state_directory, std::string socket_path);
+  // Makes the directories.  A server that runs already keeps the `fsync` that it was started with.  Throws
+  // std::system_error.
+  EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync);
 
   // Starts the server unless one runs.  Throws std::system_error when it cannot fork.
   void start();
@@ -38,6 +40,7 @@ class EmbeddedRedis {
 
  private:
   std::string directory_, socket_path_;
+  AppendFsync fsync_;
   UniqueFd user_lock_;  // held shared by every supervisor that uses the server
   pid_t pid_ = 0;       // our child; 0 when another supervisor started it
   pid_t adopted_ = 0;   // of the server that another supervisor started

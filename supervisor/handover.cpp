@@ -21,6 +21,8 @@ namespace brood {
 namespace {
 
 constexpr off_t largest = 64 << 20;
+constexpr std::int64_t nobody_said = -1;  // whose process it is
+constexpr char signature = '\n';          // behind the text
 
 // The writer takes what the reader fills.
 class Writer;
@@ -196,6 +198,11 @@ void members(Io& io, Of<Io, Identity>& identity) {
   io.number("pid", identity.pid);
   io.number("start_time", identity.start_time);
   io.text("runtime_directory", identity.runtime_directory);
+  std::int64_t user = identity.user ? *identity.user : nobody_said;
+  io.number("user", user);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    if (user != nobody_said) identity.user = static_cast<uid_t>(user);
+  }
 }
 
 template <typename Io>
@@ -208,6 +215,9 @@ void members(Io& io, Of<Io, WorkerSettings>& worker) {
   io.number("max_crashes", worker.max_crashes);
   io.number("max_batch", worker.max_batch);
   io.truth("seccomp", worker.seccomp);
+  bool replaces = worker.threads == LeftThreads::replace;
+  io.truth("replaces_for_threads", replaces);
+  if constexpr (!std::is_same_v<Io, Writer>) worker.threads = replaces ? LeftThreads::replace : LeftThreads::allow;
 }
 
 template <typename Io>
@@ -253,9 +263,17 @@ void members(Io& io, Of<Io, Handover::Counted>& counted) {
 }
 
 template <typename Io>
+void members(Io& io, Of<Io, Handover::Text>& file) {
+  io.text("text", file.text);
+  io.number("mode", file.mode);
+}
+
+template <typename Io>
 void members(Io& io, Of<Io, Handover>& handover) {
   io.number("format", handover.format);
   io.text("version", handover.version);
+  io.text("program", handover.program);
+  io.truth("rehearsal", handover.rehearsal);
   io.record("identity", handover.identity);
   io.text("redis", handover.redis);
   io.time("started_at", handover.started_at);
@@ -266,6 +284,9 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.number("present", handover.present);
   io.records("workers", handover.workers);
   io.number("control_listener", handover.control_listener);
+  io.number("log", handover.log);
+  io.record("config", handover.config);
+  io.record("former_config", handover.former_config);
   io.records("counted", handover.counted);
   io.record("uncounted", handover.uncounted);
   io.records("classes", handover.classes);
@@ -280,6 +301,21 @@ void refuse_nonsense(const Handover& handover) {
 }
 
 }  // namespace
+
+std::vector<int> descriptors_of(const Handover& handover) {
+  std::vector<int> all{handover.control_listener, handover.log};
+  for (const Handover::Worker& worker : handover.workers) {
+    all.push_back(worker.control);
+    all.push_back(worker.output);
+  }
+  std::erase_if(all, [](int descriptor) { return descriptor <= STDERR_FILENO; });
+  return all;
+}
+
+UniqueFd own_descriptor(int left) {
+  if (left < 0) return {};
+  return UniqueFd(check("fcntl", fcntl(left, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)));
+}
 
 std::string to_json(const Handover& handover) { return Writer::object_of(handover); }
 
@@ -299,11 +335,27 @@ Handover parse_handover(const std::string& json) {
 
 UniqueFd write_handover(const Handover& handover) {
   const std::string json = to_json(handover);
-  UniqueFd file(check("memfd_create", memfd_create("brood-handover", MFD_CLOEXEC)));
+  UniqueFd file(check("memfd_create", memfd_create("brood-handover", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   for (std::size_t written = 0; written < json.size();)
     written +=
         static_cast<std::size_t>(check("write", ::write(file.get(), json.data() + written, json.size() - written)));
+  // The program before this one may need it yet.
+  if (!handover.rehearsal)
+    check("fcntl", fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL));
   return file;
+}
+
+void sign_rehearsal(int descriptor) {
+  struct stat about {};
+  check("fstat of the handover", fstat(descriptor, &about));
+  check("signature of the handover", pwrite(descriptor, &signature, 1, about.st_size));
+}
+
+bool is_signed(int descriptor) {
+  struct stat about {};
+  char last = '\0';
+  return fstat(descriptor, &about) == 0 && about.st_size > 0 && pread(descriptor, &last, 1, about.st_size - 1) == 1 &&
+         last == signature;
 }
 
 Handover read_handover(int descriptor) {

@@ -26,10 +26,13 @@ class BadHandover : public std::runtime_error {
 // that another version can read it: members that it does not know it passes over, and those that are missing have the
 // values that stand here.  `format` changes when that is not enough.
 struct Handover {
-  static constexpr int current_format = 1;
+  // 2 rehearses, and leaves a way back.
+  static constexpr int current_format = 2;
 
   int format = current_format;
-  std::string version;  // of brood that wrote it
+  std::string version;     // of brood that wrote it
+  std::string program;     // the name of its file
+  bool rehearsal = false;  // a copy for a child: whoever reads it looks whether it could take over, and signs it
   Identity identity;
   std::string redis;  // its address, without a password
   WallTime started_at{};
@@ -64,6 +67,15 @@ struct Handover {
   std::vector<Worker> workers;
 
   int control_listener = -1;
+  int log = -1;  // where lines go, should its file not open any more
+
+  // The file of the configuration as it was read, which may have been changed since.  None: there is no file.
+  struct Text {
+    std::string text;
+    std::uint32_t mode = 0;  // of the file
+  };
+  std::optional<Text> config = {};         // that the next program goes by
+  std::optional<Text> former_config = {};  // that this one goes by
   struct Counted {
     int slot = -1;
     Statistics::Counts counts = {};
@@ -73,13 +85,24 @@ struct Handover {
   std::vector<Metrics::Known> classes;
 };
 
+// What it lets through the exec: all descriptors but standard ones.  They stay as they are until the next program
+// stands, for the one before; it has copies of its own.
+std::vector<int> descriptors_of(const Handover& handover);
+// None of -1.  Throws std::system_error.
+UniqueFd own_descriptor(int left);
+
 std::string to_json(const Handover& handover);
 // Throws BadHandover.
 Handover parse_handover(const std::string& json);
 
 // A memfd that holds the text, closed by an exec unless it is told otherwise; and back, without moving where it is
-// read.
+// read.  Only a rehearsal's can be written to.
 UniqueFd write_handover(const Handover& handover);
 Handover read_handover(int descriptor);
+
+// A program that could take over says so in the copy that it was given: no other answers in this way.  Throws
+// std::system_error.
+void sign_rehearsal(int descriptor);
+bool is_signed(int descriptor);
 
 }  // namespace brood

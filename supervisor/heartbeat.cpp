@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "shared/log.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/store/beat.hpp"
 #include "supervisor/memory_use.hpp"
 #include "supervisor/metrics_flush.hpp"
@@ -21,6 +22,7 @@ constexpr auto deadline = 5s;
 constexpr auto finish_deadline = 2s;
 constexpr std::int64_t slow_rtt_us = 50'000;
 constexpr int slow_rtts_that_count = 5;
+constexpr std::size_t longest_shown = 200;
 
 }  // namespace
 
@@ -68,8 +70,11 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   void look_for_signals();
   void beat();
   void send(std::int64_t rtt_us);
-  void settle(SteadyTime sent, bool shows_work, std::vector<RunningJob> running, Statistics::Counts counts,
-              Results& results);
+  struct Sent {
+    SteadyTime steady;
+    BootTime boot;
+  };
+  void settle(Sent sent, bool shows_work, std::vector<RunningJob> running, Statistics::Counts counts, Results& results);
   void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
   void tell_metrics(std::chrono::milliseconds within, void (State::*then)());
   void end_beat();
@@ -143,37 +148,44 @@ void Heartbeat::State::beat() {
 void Heartbeat::State::send(std::int64_t rtt_us) {
   const std::vector<SeenSlot> slots = observe_slots();
   std::vector<RunningJob> running = what_runs(slots);
-  std::vector<ScriptCall> calls{send_beat(identity.name, describe(slots, running.size(), rtt_us))};
+  std::vector<ScriptCall> calls{send_beat(identity.name, identity.record(), describe(slots, running.size(), rtt_us))};
   const bool shows_work = !running.empty() || !shows_nothing;
   shows_nothing = false;
   if (shows_work) calls.push_back(work_entries(identity.name, busy_workers(slots)));
   const Statistics::Counts counts = statistics.unflushed();
-  if (!counts.empty()) calls.push_back(count_jobs(counts.processed, counts.failed, statistics_day(wall_now())));
+  if (!counts.empty()) calls.push_back(count_jobs(counts.processed, counts.failed, statistics_day(redis_now())));
 
-  const SteadyTime sent = steady_now();
+  const Sent sent{steady_now(), boot_now()};
   send_scripts(redis, std::move(calls), deadline,
                when_answered([sent, shows_work, running = std::move(running), counts](State& self, Results& results) {
                  self.settle(sent, shows_work, std::move(running), counts, results);
                }));
 }
 
-void Heartbeat::State::settle(SteadyTime sent, bool shows_work, std::vector<RunningJob> running,
-                              Statistics::Counts counts, Results& results) {
+void Heartbeat::State::settle(Sent sent, bool shows_work, std::vector<RunningJob> running, Statistics::Counts counts,
+                              Results& results) {
   if (!counts.empty()) settle_counts(counts, results.back());
   if (!results[0].ok()) {
     say_failing(results[0].why());
     return end_beat();
   }
   const BeatAnswer answer = read_beat(results[0].reply.view());
-  last_beat = sent;
-  if (!shows_work || results[1].ok()) {
+  last_beat = sent.steady;
+  const bool work_is_shown = !shows_work || results[1].ok();
+  if (work_is_shown) {
     shown = std::move(running);
     shows_nothing = shown.empty();
-    if (std::exchange(failing, false)) log::info("heartbeat_works_again");
-  } else {
-    say_failing(results[1].why());
   }
-  if (events.beaten) events.beaten(sent);
+  const std::string why = work_is_shown ? answer.refused : results[1].why();
+  if (!why.empty())
+    say_failing(why);
+  else if (std::exchange(failing, false))
+    log::info("heartbeat_works_again");
+  if (answer.was_unlisted) {
+    log::warn("process_was_unlisted", {{"identity", identity.name}});
+    events.was_unlisted();
+  }
+  if (events.beaten) events.beaten(sent.boot);
   if (!finishing) heed(answer.signals);
   tell_metrics(deadline, &State::end_beat);
 }
@@ -202,10 +214,12 @@ void Heartbeat::State::end_beat() {
 
 void Heartbeat::State::heed(const std::vector<std::string>& signals) {
   for (const std::string& signal : signals) {
-    log::info("signal_from_redis", {{"signal", signal}});
+    log::info("signal_from_redis", {{"signal", std::string_view(signal).substr(0, longest_shown)}});
+    const bool is_word = signal != "TSTP" && signal != "TERM" && signal != "TTIN";
     if (signal == "TSTP" && events.quiet) events.quiet();
     if (signal == "TERM" && events.stop) events.stop();
     if (signal == "TTIN" && events.dump) events.dump();
+    if (is_word && events.word) events.word(signal);
   }
 }
 
@@ -236,7 +250,7 @@ void Heartbeat::State::leave_processes() {
   observe_slots();
   const Statistics::Counts counts = statistics.unflushed();
   if (!counts.empty()) {
-    send_scripts(redis, {count_jobs(counts.processed, counts.failed, statistics_day(wall_now()))}, finish_deadline,
+    send_scripts(redis, {count_jobs(counts.processed, counts.failed, statistics_day(redis_now()))}, finish_deadline,
                  when_answered([counts](State& self, Results& results) { self.settle_counts(counts, results[0]); }));
   }
   redis.send_all(leave(identity.name), finish_deadline,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/boot_clock.hpp"
 #include "shared/clock.hpp"
 #include "shared/identity.hpp"
 #include "shared/redis/async_connection.hpp"
@@ -31,7 +32,10 @@ class Heartbeat {
   struct Events {
     std::function<void()> quiet, stop, dump;  // TSTP, TERM, TTIN were sent to us
     // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
-    std::function<void(SteadyTime sent)> beaten;
+    std::function<void(BootTime sent)> beaten;
+    // Redis has lost our record from brood:processes, and perhaps those of others that nobody beats for any more.
+    std::function<void()> was_unlisted = [] {};
+    std::function<void(const std::string&)> word = {};  // something else was sent to us
   };
 
   Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Sources sources,

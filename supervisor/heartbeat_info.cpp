@@ -3,23 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
 
 namespace brood {
 
 namespace {
 
-bool is_harmless(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-         std::string_view("_.:@/*-").find(c) != std::string_view::npos;
-}
-
-std::string json_text(std::string_view text) {
-  std::string harmless(text);
-  std::replace_if(
-      harmless.begin(), harmless.end(), [](char c) { return !is_harmless(c); }, '-');
-  return json_string(harmless);
-}
+std::string json_text(std::string_view text) { return json_string(page_word(std::string(text))); }
 
 std::string json_member(std::string_view name, const std::string& value) { return json_string(name) + ":" + value; }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -15,20 +16,25 @@ namespace brood {
 // file that outlived them; then the rest of their in-flight hash, and the file.
 class Inheritance {
  public:
-  Inheritance(Recovery& recovery, std::string runtime_directory);
+  // Called with the identity of each that is gone with all its workers.
+  using Unlist = std::function<void(const std::string& identity)>;
+
+  Inheritance(
+      Recovery& recovery, std::string runtime_directory, Unlist unlist = [](const std::string&) {});
 
   // Called for as long as the dead one is listed in Redis.
   void heed(const DeadSupervisor& dead, SteadyTime now);
 
   // Called after each look at that list.  The last of a dead one's workers takes its supervisor off the list, whether
-  // it left by itself or was recovered: then only the file is left to remove.  After the first look the same is done
-  // for files that nobody is listed for: their heir died before it could.
+  // it left by itself or was recovered: then only the file is left to remove.  From the first look on, until the last
+  // of their workers has left, the same is done for files that nobody is listed for: those had nothing in flight, or
+  // their heir died before it could.
   void end_look();
 
  private:
   struct Progress {
     SteadyTime first_seen{};
-    std::string scoreboard;               // path; empty: another host's
+    std::string scoreboard;               // path; empty: another host's, or not found
     bool still_listed = true;             // at the look under way
     std::set<std::uint64_t> handed_over;  // incarnations
     bool estate_handed_over = false;
@@ -39,13 +45,14 @@ class Inheritance {
     gone,     // all are, and handed over
     unknown,  // the file is not there or not readable
   };
-  Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now);
+  Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now, bool is_proven_dead);
   void close(const std::string& name);
-  void remove_forgotten_files() const;
+  bool remove_forgotten_files() const;  // false: workers of some still leave
 
   Recovery& recovery_;
   std::string runtime_directory_;
-  bool looked_ = false;
+  Unlist unlist_;
+  bool has_removed_forgotten_files_ = false;
   std::map<std::string, Progress> progress_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "shared/log.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/store/metrics.hpp"
 #include "supervisor/send_scripts.hpp"
 
@@ -13,7 +14,7 @@ void MetricsFlush::begin(std::chrono::milliseconds deadline, std::function<void(
 void MetricsFlush::go_on(std::chrono::milliseconds deadline, const std::function<void()>& done) {
   std::vector<ClassUsage> told = metrics_.unflushed(most_classes_a_call);
   if (told.empty() || !redis_.connected()) return done();
-  ScriptCall call = count_runs(told, wall_now());
+  ScriptCall call = count_runs(told, redis_now());
   send_scripts(
       redis_, {std::move(call)}, deadline,
       [weak = weak_from_this(), told = std::move(told), deadline, done](std::vector<AsyncConnection::Result> results) {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 #include <string>
+#include <utility>
 
 namespace brood {
 namespace {
@@ -15,7 +16,7 @@ MemoryVerdict judge_kill(const MemoryEvidence& evidence) {
     if (evidence.leaf->oom_kill == 0) return MemoryVerdict::not_memory;
     // The kill came from above when its own limit was not what had been reached.
     if (evidence.leaf->oom > 0) return MemoryVerdict::own_limit;
-  } else if (evidence.host_oom_kills == 0) {
+  } else if (!evidence.host_oom_kill) {
     return MemoryVerdict::not_memory;
   }
   const std::uint64_t share = evidence.host_bytes / static_cast<std::uint64_t>(std::max(evidence.workers, 0) + 1);
@@ -44,6 +45,27 @@ void lower_to_limits(std::uint64_t& least, const std::filesystem::path& root, co
   }
 }
 
+// hierarchy:controllers:path, as in 0::/system.slice/brood.service or 4:memory:/docker/4f2a
+struct Membership {
+  explicit Membership(const std::string& line) {
+    const std::size_t first = line.find(':'), second = line.find(":/", first + 1);
+    if (first == line.npos || second == line.npos) return;
+    controllers = line.substr(first + 1, second - first - 1);
+    below = line.substr(second + 2);
+  }
+  std::string controllers = "none", below;
+};
+
+// "oom_kill 3", among other lines.
+std::optional<std::uint64_t> oom_kill_of(const std::filesystem::path& file) {
+  std::ifstream counters(file);
+  std::string name;
+  for (std::uint64_t value = 0; counters >> name >> value;) {
+    if (name == "oom_kill") return value;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 MemoryVerdict judge_memory(const MemoryEvidence& evidence) {
@@ -64,23 +86,32 @@ std::uint64_t host_memory_bytes(const CgroupPlaces& places) {
   std::uint64_t least = physical_memory_bytes();
   std::ifstream memberships(places.membership);
   for (std::string line; std::getline(memberships, line);) {
-    // hierarchy:controllers:path, as in 0::/system.slice/brood.service or 4:memory:/docker/4f2a
-    const std::size_t first = line.find(':'), second = line.find(":/", first + 1);
-    if (first == line.npos || second == line.npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1), below = line.substr(second + 2);
-    if (controllers.empty()) lower_to_limits(least, places.root, below, "memory.max");
-    if (controllers == "memory") lower_to_limits(least, places.root / controllers, below, "memory.limit_in_bytes");
+    const Membership own(line);
+    if (own.controllers.empty()) lower_to_limits(least, places.root, own.below, "memory.max");
+    if (own.controllers == "memory") lower_to_limits(least, places.root / "memory", own.below, "memory.limit_in_bytes");
   }
   return least;
 }
 
-std::uint64_t host_oom_kills() {
-  std::ifstream counters("/proc/vmstat");
-  std::string name;
-  for (std::uint64_t value = 0; counters >> name >> value;) {
-    if (name == "oom_kill") return value;
+std::uint64_t host_oom_kills(const CgroupPlaces& places) {
+  std::optional<std::uint64_t> kills;
+  std::ifstream memberships(places.membership);
+  for (std::string line; std::getline(memberships, line) && !kills;) {
+    const Membership own(line);
+    if (own.controllers.empty()) kills = oom_kill_of(places.root / own.below / "memory.events");
+    if (own.controllers == "memory") kills = oom_kill_of(places.root / "memory" / own.below / "memory.oom_control");
   }
-  return 0;
+  return kills ? *kills : oom_kill_of("/proc/vmstat").value_or(0);
 }
+
+bool OomKills::take(std::uint64_t counted) {
+  // A counter that has fallen is another one: of another cgroup.
+  if (counted < explained_) explained_ = seen_ = counted;
+  if (counted == explained_) return false;
+  ++explained_;
+  return true;
+}
+
+void OomKills::forget_old(std::uint64_t counted) { explained_ = std::max(explained_, std::exchange(seen_, counted)); }
 
 }  // namespace brood

@@ -24,7 +24,7 @@ struct MemoryEvidence {
   CapturedStack stack;
   std::uint64_t memory_limit_bytes = 0;  // 0: none
   std::optional<MemoryEvents> leaf;      // since the worker's birth; nullopt: it has no cgroup of its own
-  std::uint64_t host_oom_kills = 0;      // of the whole host, since the last worker was reaped
+  bool host_oom_kill = false;            // the kernel has killed one that no other death explains
   std::uint64_t peak_rss_bytes = 0;      // of this worker
   std::uint64_t host_bytes = 0;          // what all have together
   int workers = 1;
@@ -40,7 +40,24 @@ MemoryVerdict judge_memory(const MemoryEvidence& evidence);
 // them.  0: not known.
 std::uint64_t host_memory_bytes(const CgroupPlaces& places = {});
 
-// How many processes the host's kernel has killed for want of memory since it booted.
-std::uint64_t host_oom_kills();
+// How many processes the kernel has killed for want of memory: of this process's own memory cgroup if that is counted,
+// in which its workers and all that they start are too, else of the whole host since it booted.
+std::uint64_t host_oom_kills(const CgroupPlaces& places = {});
+
+// That count, dealt out: each kill explains one death, however late or close together they are found.  Pure.
+class OomKills {
+ public:
+  explicit OomKills(std::uint64_t counted) : explained_(counted), seen_(counted) {}
+
+  // For one death: whether a kill is left to explain it.
+  bool take(std::uint64_t counted);
+
+  // Now and then: what was counted at the last time already explains nothing any more; its death would have been found.
+  void forget_old(std::uint64_t counted);
+
+ private:
+  std::uint64_t explained_;  // that many explain a death, or never will
+  std::uint64_t seen_;       // when it was last asked to forget
+};
 
 }  // namespace brood

@@ -15,7 +15,8 @@ namespace brood {
 class OperatorSignals {
  public:
   struct Hooks {
-    std::function<bool(pid_t)> is_ours;  // a child, whose signals a job may have sent: they are not heeded
+    std::function<bool(pid_t)>
+        is_ours;  // a child, or what a child has started: a job may have sent it, and it is not heeded
     std::function<void(Order)> order;
     std::function<void()> restart, upgrade, log_stacks;
     std::function<void()> child_changed;  // SIGCHLD; one may stand for several

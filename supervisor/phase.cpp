@@ -6,6 +6,8 @@ Phase next_phase(Phase phase, Order order) {
   switch (order) {
     case Order::quiet:
       return phase == Phase::running ? Phase::quiet : phase;
+    case Order::resume:
+      return phase == Phase::quiet ? Phase::running : phase;
     case Order::stop:
       return phase == Phase::running || phase == Phase::quiet ? Phase::stopping : Phase::killing;
     case Order::deadline_passed:

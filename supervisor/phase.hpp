@@ -11,10 +11,10 @@ enum class Phase {
   killing,   // SIGKILL has been sent; only reaping and recovery are left
 };
 
-// What the supervisor may be told, by a signal, by the Web UI or by a deadline.
-enum class Order { quiet, stop, deadline_passed };
+// What the supervisor may be told, by a signal, by the Web UI, by a command or by a deadline.
+enum class Order { quiet, resume, stop, deadline_passed };
 
-// The phase after `order`.  It never goes back: quiet cannot be undone, and a second stop during a stop kills.
+// The phase after `order`.  Only quiet can be undone; a second stop during a stop kills.
 Phase next_phase(Phase phase, Order order);
 
 std::string_view name_of(Phase phase);

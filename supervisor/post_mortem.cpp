@@ -32,6 +32,7 @@ PostMortem::Finding PostMortem::examine(int slot, const ProcessTable::Slot& take
   exit.processed_before = taken.processed_before;
   exit.by = taken.ended_by;
   exit.memory_limit_bytes = share.memory_limit_bytes;
+  blame_who_left_threads(exit);
   exit.memory = judge_memory_of(exit, used, leaf, share);
   exit.now = now;
   found.end = judge_worker_end(exit);
@@ -51,10 +52,8 @@ MemoryVerdict PostMortem::judge_memory_of(const WorkerExit& exit, const rusage& 
   evidence.memory_limit_bytes = share.memory_limit_bytes;
   evidence.leaf = leaf;
   const bool was_killed = !exit.status.exited && exit.status.value == SIGKILL;
-  if (was_killed && !evidence.ended_by_brood) {
-    const std::uint64_t kills = host_oom_kills();
-    evidence.host_oom_kills = kills - std::min(kills, std::exchange(host_kills_, kills));
-  }
+  // The kernel counts before it kills, so that nobody need wait for the count.
+  if (was_killed && !evidence.ended_by_brood) evidence.host_oom_kill = host_kills_.take(host_oom_kills());
   evidence.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
   evidence.host_bytes = host_bytes_;
   evidence.workers = share.workers;
@@ -71,7 +70,7 @@ Casualty PostMortem::casualty_of(const WorkerExit& exit, const WorkerEnd& end, c
                      .record = std::nullopt,
                      .ended_by_brood = exit.by == EndedBy::brood};
   if (exit.last.incarnation == taken.incarnation)
-    casualty.worker.record = DeadWorker::Record{exit.last.number, exit.last.entries};
+    casualty.worker.record = DeadWorker::Record{exit.last.number, exit.last.entries, exit.last.queue, exit.last.jid};
   casualty.cause = end.cause;
   casualty.fate = taken.fate;
   casualty.class_flags = exit.last.class_flags;

@@ -28,7 +28,7 @@ class PostMortem {
   explicit PostMortem(std::string identity);
 
   // Now and then: what the kernel ended before is no reason for what ends later.
-  void note_host_memory() { host_kills_ = host_oom_kills(); }
+  void note_host_memory() { host_kills_.forget_old(host_oom_kills()); }
 
   // What the worker could use: its limit, and how many shared the host's memory with it.
   struct Share {
@@ -48,7 +48,7 @@ class PostMortem {
 
   const std::string identity_;
   const std::uint64_t host_bytes_;
-  std::uint64_t host_kills_;  // when they were last looked at
+  OomKills host_kills_;
 };
 
 // What the job that it died of has used, as far as it can be told from the worker's total.

@@ -105,4 +105,11 @@ void ProcessPruning::start() { state_->start(); }
 
 void ProcessPruning::prune() { state_->prune(); }
 
+void ProcessPruning::unlist(const std::string& identity) {
+  const auto ignore = [](const std::vector<Result>&) {};
+  state_->redis.send_all(
+      {{"SREM", keys::processes, identity}, {"UNLINK", identity, keys::work(identity), keys::workers_of_6(identity)}},
+      deadline, ignore);
+}
+
 }  // namespace brood

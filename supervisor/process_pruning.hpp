@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/event_loop.hpp"
@@ -20,6 +21,9 @@ class ProcessPruning {
 
   // Prunes now, unless somebody did within the last minute.
   void prune();
+
+  // Of one that is known to be dead, whose heartbeat would keep it on Sidekiq's pages for up to a minute.
+  void unlist(const std::string& identity);
 
  private:
   struct State;

@@ -109,6 +109,17 @@ int ProcessTable::ready() const {
   }));
 }
 
+ProcessTable::FailingStarts ProcessTable::failing_starts() const {
+  FailingStarts failing;
+  for (const auto& [key, place] : places_) {
+    const bool is_ready = place.slot && (*this)[*place.slot].ready_at;
+    if (place.state != Place::State::kept || place.policy.failed_starts() == 0 || is_ready) continue;
+    ++failing.places;
+    failing.longest_rest = std::max(failing.longest_rest, place.rest);
+  }
+  return failing;
+}
+
 int ProcessTable::occupied() const {
   return static_cast<int>(std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.pid != 0; }));
 }

@@ -86,8 +86,14 @@ class ProcessTable {
   // When the next resting place may be filled; nullopt when none rests.
   std::optional<SteadyTime> next_refill() const;
 
-  int kept() const;      // places
-  int ready() const;     // of them, with a worker that is ready
+  int kept() const;   // places
+  int ready() const;  // of them, with a worker that is ready
+  // Of them, how many cannot be filled: start after start fails there; and the longest rest among them.
+  struct FailingStarts {
+    int places = 0;
+    std::chrono::milliseconds longest_rest{0};
+  };
+  FailingStarts failing_starts() const;
   int occupied() const;  // slots
   bool is_living(int slot) const { return (*this)[slot].pid != 0; }
 

@@ -102,10 +102,10 @@ void QueueWatch::State::read_paused(const Result& result) {
   if (std::exchange(knows_paused, true) && paused == known.paused) return;
   const bool says_nothing = paused.empty() && known.paused.empty();
   known.paused = std::move(paused);
+  setup.changed(known, true);
   if (!says_nothing)
     log::info("queues_paused", {{"count", known.paused.size()},
                                 {"queues", fmt::format("{}", fmt::join(known.paused, " ")).substr(0, 1'000)}});
-  setup.changed(known, true);
 }
 
 void QueueWatch::State::read_names(const Result& result) {

@@ -1,21 +1,39 @@
 #include "supervisor/readiness.hpp"
 
+#include <algorithm>
+
 #include "shared/log.hpp"
 
 namespace brood {
 
-// Somebody else's Redis may come when it likes; our own is part of what is to be ready.
+// Our own server is part of what is to be ready.
+bool Readiness::redis_stands_in_the_way() const {
+  if (redis_.was_usable()) return false;
+  return redis_.is_embedded() || !redis_.is_away() || !redis_.refusal().empty();
+}
+
 void Readiness::look() {
-  if (said_ || !pool_.was_ready() || (redis_.is_embedded() && !redis_.was_usable())) return;
+  if (said_ || !pool_.was_ready() || redis_stands_in_the_way()) return;
   said_ = true;
   service_.ready();
   log::info("ready", {{"workers", pool_.size()}});
 }
 
-bool Readiness::is_hopeless_after_failed_start(int place) {
+bool Readiness::is_hopeless_after_refusal(int place) {
+  crashes_[place] = crashes_that_refuse;
+  return is_hopeless();
+}
+
+bool Readiness::is_hopeless_after_crash(int place) {
+  ++crashes_[place];
+  return is_hopeless();
+}
+
+bool Readiness::is_hopeless() const {
   if (pool_.was_ready() || pool_.ready() > 0) return false;
-  failed_starts_.insert(place);
-  return static_cast<int>(failed_starts_.size()) >= pool_.size();
+  const auto refused = std::count_if(crashes_.begin(), crashes_.end(),
+                                     [](const auto& place) { return place.second >= crashes_that_refuse; });
+  return refused >= pool_.size();
 }
 
 }  // namespace brood

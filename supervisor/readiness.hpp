@@ -1,6 +1,6 @@
 #pragma once
 
-#include <set>
+#include <map>
 
 #include "supervisor/redis_link.hpp"
 #include "supervisor/service_notify.hpp"
@@ -15,19 +15,27 @@ class Readiness {
   Readiness(const WorkerPool& pool, const RedisLink& redis, ServiceNotify& service, bool was_said)
       : pool_(pool), redis_(redis), service_(service), said_(was_said) {}
 
-  // Says so to the service manager and the log, once.
+  // Says so to the service manager and the log, once.  A Redis that is away may come when it likes; one that refuses us
+  // must be usable first.
   void look();
   bool said() const { return said_; }
 
-  // The worker in this place ended before it was ready.  True: so did one in every place, and none was ever ready.
-  bool is_hopeless_after_failed_start(int place);
+  // The worker in this place found a library that cannot be used, or crashed before it was ready.  True: nobody was
+  // ever ready, and in every place one was refused, or `crashes_that_refuse` have crashed: loading it again changes
+  // nothing.
+  bool is_hopeless_after_refusal(int place);
+  bool is_hopeless_after_crash(int place);
+  static constexpr int crashes_that_refuse = 4;
 
  private:
+  bool redis_stands_in_the_way() const;
+  bool is_hopeless() const;
+
   const WorkerPool& pool_;
   const RedisLink& redis_;
   ServiceNotify& service_;
   bool said_;
-  std::set<int> failed_starts_;  // places
+  std::map<int, int> crashes_;  // of each place; as many as refuse: one was refused
 };
 
 }  // namespace brood

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <system_error>
+#include <utility>
 
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
@@ -53,8 +54,9 @@ void Recovery::add(Estate estate, std::function<void()> done) {
   tasks_.push_back(std::move(task));
 }
 
-void Recovery::sweep() {
+void Recovery::sweep(std::function<OwnIncarnations()> own) {
   Task task;
+  own_incarnations_ = std::move(own);
   task.work = Sweep{};
   tasks_.push_back(std::move(task));
 }
@@ -73,15 +75,17 @@ void Recovery::start(Task& task, SteadyTime now) {
   }
   const auto body = [&]() -> int {
     if (const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work))
-      return bodies_.autopsy(*casualties, task.mode);
-    if (const auto* estate = std::get_if<EstateTask>(&task.work)) return bodies_.estate(estate->estate, task.mode);
-    return bodies_.sweep();
+      return bodies_.autopsy(*casualties, task.mode, task.bytes->value());
+    if (const auto* estate = std::get_if<EstateTask>(&task.work))
+      return bodies_.estate(estate->estate, task.mode, task.bytes->value());
+    return bodies_.sweep(own_incarnations_());
   };
   try {
+    task.bytes = std::make_unique<SharedCount>();
     task.pid = spawn(
         {.title = "brood: autopsy", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, body);
-    task.deadline =
-        now + (std::holds_alternative<Sweep>(task.work) ? std::chrono::seconds(longest_sweep) : longest_run);
+    const auto longest = std::holds_alternative<Sweep>(task.work) ? std::chrono::seconds(longest_sweep) : longest_run;
+    task.pace = Pace(now + longest, longest_run);
     task.overdue = false;
   } catch (const std::system_error& error) {
     log::warn("recovery_waits", {{"reason", error.what()}});
@@ -91,7 +95,9 @@ void Recovery::start(Task& task, SteadyTime now) {
 
 void Recovery::kill_overdue(SteadyTime now) {
   for (Task& task : tasks_) {
-    if (task.pid == 0 || task.deadline > now || task.overdue) continue;
+    if (task.pid == 0 || task.overdue) continue;
+    task.pace.note(task.bytes->value().load(), now);
+    if (!task.pace.is_over(now)) continue;
     task.overdue = true;
     kill(-task.pid, SIGKILL);
     kill(task.pid, SIGKILL);
@@ -132,7 +138,7 @@ std::optional<SteadyTime> Recovery::next_start() const {
 std::optional<SteadyTime> Recovery::next_kill() const {
   std::optional<SteadyTime> next;
   for (const Task& task : tasks_) {
-    if (task.pid != 0 && !task.overdue && (!next || task.deadline < *next)) next = task.deadline;
+    if (task.pid != 0 && !task.overdue && (!next || task.pace.deadline() < *next)) next = task.pace.deadline();
   }
   return next;
 }

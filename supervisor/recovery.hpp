@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <list>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,7 +12,9 @@
 #include <vector>
 
 #include "shared/clock.hpp"
+#include "shared/redis/pace.hpp"
 #include "supervisor/child_bodies.hpp"
+#include "supervisor/shared_count.hpp"
 #include "supervisor/worker_end.hpp"
 
 namespace brood {
@@ -27,11 +30,12 @@ class Recovery {
   void add(Casualty casualty);
   // `done` is called when all that the dead supervisor had in flight has been seen to.
   void add(Estate estate, std::function<void()> done);
-  void sweep();
+  // `own` is asked when its child is forked: which lists are no strays.
+  void sweep(std::function<OwnIncarnations()> own);
 
   // Forks the children that are due; called while Redis answers.
   void spawn_due(SteadyTime now);
-  // Ends children that take too long.
+  // Ends children that take too long, and in which no byte moves to or from Redis.
   void kill_overdue(SteadyTime now);
   // One of our children ended; false when `pid` was none of ours.
   bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
@@ -56,7 +60,8 @@ class Recovery {
     SteadyTime not_before{};
     std::chrono::milliseconds pause{0};
     pid_t pid = 0;  // 0: waits
-    SteadyTime deadline{};
+    std::unique_ptr<SharedCount> bytes = {};
+    Pace pace{SteadyTime{}, std::chrono::nanoseconds(0)};
     bool overdue = false;
   };
 
@@ -66,6 +71,7 @@ class Recovery {
   const ChildBodies& bodies_;
   const std::function<void(const Casualty&)> recovered_;
   std::list<Task> tasks_;
+  std::function<OwnIncarnations()> own_incarnations_ = {};  // of the last sweep that was asked for
 };
 
 }  // namespace brood

@@ -16,14 +16,21 @@
 namespace brood {
 
 // The supervisor's line to Redis: resolves the name, connects, judges whether this Redis can be used, says once when it
-// is away and when it is back, and looks after the embedded server where that is the one.
+// is away and when it is back, and looks after the embedded server where that is the one.  A replica is not used, and a
+// master that has become one is left; the name is then resolved anew.  One that refuses us is tried on, but before any
+// was usable not for ever.
 class RedisLink {
  public:
   struct Events {
-    std::function<void()> usable;                          // connected, and judged: each time
-    std::function<void(const std::string& why)> unusable;  // the first Redis that answered cannot be used
+    std::function<void()> usable;  // connected, and judged: each time
+    // The first Redis that answered cannot be used (EX_CONFIG), or it went on refusing us (EX_TEMPFAIL).
+    std::function<void(int exit_status)> unusable;
   };
-  RedisLink(EventLoop& loop, RedisAddress address, std::optional<EmbeddedRedis> server, Events events);
+  // How long one that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
+  using Patience = std::chrono::milliseconds;
+
+  RedisLink(EventLoop& loop, RedisAddress address, std::optional<EmbeddedRedis> server, Patience give_up_after,
+            Events events);
 
   // Starts the embedded server, if any, and begins to connect.
   void open();
@@ -33,6 +40,9 @@ class RedisLink {
   bool was_usable() const { return was_usable_; }
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
+  // What stands against using it, other than that it does not answer: it refuses us, or its name is not known.  Empty:
+  // nothing that we know of.
+  std::string refusal() const;
   std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
 
@@ -54,16 +64,23 @@ class RedisLink {
   void start_server();
   void connected_now();
   void judge(const AsyncConnection::Result& info);
+  void usable_now();
+  void look_at_role();
   void disconnected(const std::string& why);
+  void look_at_refusal(SteadyTime now);
 
   const RedisAddress address_;
   std::optional<EmbeddedRedis> server_;
+  const Patience give_up_after_;
   const Events events_;
   Resolver resolver_;
   AsyncConnection connection_;
-  std::optional<SteadyTime> away_since_, next_resolve_;
-  SteadyTime next_look_{};
-  bool was_usable_ = false;
+  std::optional<SteadyTime> away_since_, next_resolve_, refused_since_;
+  std::string host_unknown_;  // why, where it is
+  SteadyTime next_report_{};
+  SteadyTime next_look_{}, next_role_look_{};
+  std::string said_away_for_, said_unfit_for_;
+  bool is_usable_ = false, was_usable_ = false, gave_up_ = false;
   bool stopping_ = false;
 };
 

@@ -20,6 +20,12 @@ std::string line_of(std::string_view info, std::string_view name) {
 
 }  // namespace
 
+std::string why_no_master(std::string_view info) {
+  if (line_of(info, "role") == "slave") return "this Redis is a replica, not the master";
+  if (line_of(info, "loading") == "1") return "this Redis is loading its data";
+  return "";
+}
+
 RedisFitness judge_redis(std::string_view info) {
   RedisFitness fitness;
   fitness.version = line_of(info, "redis_version");
@@ -31,6 +37,7 @@ RedisFitness judge_redis(std::string_view info) {
     fitness.refusal =
         "this Redis runs in cluster mode, which cannot hold Sidekiq's keys: they are used together and lie in "
         "different slots";
+  fitness.not_now = why_no_master(info);
   const std::string policy = line_of(info, "maxmemory_policy");
   if (!policy.empty() && policy != "noeviction")
     fitness.warning = "maxmemory-policy is " + policy + ": Redis may evict jobs; set it to noeviction";

@@ -46,7 +46,8 @@ void give_up_some(const std::vector<RollPlace>& places, RollStep& step) {
 
 }  // namespace
 
-Roll::Roll(int max_unavailable) : max_unavailable_(std::max(1, max_unavailable)) {}
+Roll::Roll(int max_unavailable, std::chrono::milliseconds longest_start)
+    : max_unavailable_(std::max(1, max_unavailable)), longest_start_(longest_start) {}
 
 void Roll::note_death(const Death& death) {
   if (!reason_.empty()) return;
@@ -87,11 +88,12 @@ RollStep Roll::next(const std::vector<RollPlace>& places, SteadyTime now) {
 bool Roll::overstayed(const std::vector<RollPlace>& places, SteadyTime now) {
   for (const RollPlace& place : places) {
     if (!place.fresh || place.state != State::starting) continue;
-    if (now - place.since >= longest_start) {
-      reason_ = fmt::format("a new worker was not ready after {} minutes", longest_start.count());
+    if (now - place.since >= longest_start_) {
+      reason_ = fmt::format("a new worker was not ready after {:g} seconds",
+                            std::chrono::duration<double>(longest_start_).count());
       return true;
     }
-    next_look_ = std::min(next_look_.value_or(SteadyTime::max()), place.since + longest_start);
+    next_look_ = std::min(next_look_.value_or(SteadyTime::max()), place.since + longest_start_);
   }
   return false;
 }

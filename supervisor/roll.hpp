@@ -41,15 +41,15 @@ struct RollStep {
 class Roll {
  public:
   static constexpr std::chrono::seconds trial{1};
-  static constexpr std::chrono::minutes longest_start{5};
   static constexpr int most_deaths = 3;  // young and without a job, one after the other
 
-  explicit Roll(int max_unavailable);
+  // `longest_start`: a worker may take until it is ready.
+  explicit Roll(int max_unavailable, std::chrono::milliseconds longest_start);
 
   // The worker of a fresh place ended.
   struct Death {
     bool in_order = false;  // it left as told
-    bool refused = false;   // it exited with EX_CONFIG before it was ready
+    bool refused = false;   // it exited with EX_CONFIG or EX_TEMPFAIL before it was ready: the old ones do better
     bool began_a_job = false;
     bool was_ready = false;
     std::chrono::nanoseconds ready_for{};
@@ -71,6 +71,7 @@ class Roll {
   void start_some(const std::vector<RollPlace>& places, RollStep& step) const;
 
   const int max_unavailable_;
+  const std::chrono::milliseconds longest_start_;
   bool proven_ = false;
   int deaths_ = 0;
   std::string reason_;

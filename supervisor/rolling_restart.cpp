@@ -107,7 +107,7 @@ void RollingRestart::checked(const std::string& refusal) {
 
 void RollingRestart::roll() {
   step_ = Step::rolling;
-  roll_.emplace(next_->config->max_unavailable);
+  roll_.emplace(next_->config->max_unavailable, next_->config->boot_timeout);
   events_.capsules_changed();
 }
 
@@ -154,7 +154,8 @@ void RollingRestart::advance(SteadyTime now) {
 void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) {
   if (step_ != Step::rolling || !reaped.fresh) return;
   roll_->note_death({.in_order = reaped.end.in_order,
-                     .refused = !reaped.ready_at && reaped.status.exited && reaped.status.value == EX_CONFIG,
+                     .refused = !reaped.ready_at && reaped.status.exited &&
+                                (reaped.status.value == EX_CONFIG || reaped.status.value == EX_TEMPFAIL),
                      .began_a_job = reaped.end.began_a_job,
                      .was_ready = reaped.ready_at.has_value(),
                      .ready_for = reaped.ready_at ? now - *reaped.ready_at : 0ns,

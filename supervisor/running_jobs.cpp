@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shared/job/json.hpp"
+#include "shared/job/page_text.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/heartbeat_info.hpp"
 
@@ -47,8 +48,8 @@ std::vector<BusyWorker> busy_workers(const std::vector<SeenSlot>& slots) {
 }
 
 std::string neutral_payload(const SlotSnapshot& seen) {
-  return "{\"class\":" + json_string(without_markup(seen.job_class)) +
-         ",\"jid\":" + json_string(without_markup(seen.jid)) + ",\"args\":[]}";
+  return "{\"class\":" + json_string(page_name(seen.job_class)) + ",\"jid\":" + json_string(page_name(seen.jid)) +
+         ",\"args\":[]}";
 }
 
 }  // namespace brood

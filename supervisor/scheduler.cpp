@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "shared/log.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/redis_time.hpp"
 #include "supervisor/due_mover.hpp"
+#include "supervisor/queue_owners.hpp"
 
 namespace brood {
 
@@ -21,6 +24,7 @@ using Results = std::vector<AsyncConnection::Result>;
 namespace {
 
 constexpr std::array sets{keys::retry, keys::schedule};  // in Sidekiq's order
+constexpr std::size_t schedule = 1;
 constexpr auto deadline = 10s;
 constexpr auto lock_lifetime = 2s;
 constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
@@ -57,14 +61,22 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
       : loop(event_loop),
         redis(connection),
         settings(std::move(given)),
-        mover(loop, connection, settings.dead_limits),
-        next_look(loop, [this] { look(); }) {}
+        mover(loop, connection, settings.dead_limits,
+              [this](std::string_view queue, WallTime due) {
+                return settings.leaves_to_ruby && now - std::max(due, first_begun) < settings.left_to_ruby_for &&
+                       owners.are_ruby_alone(queue);
+              }),
+        owners_look(connection),
+        next_look(loop, [this] { look(); }),
+        next_glance(loop, [this] { glance(); }) {}
 
   EventLoop& loop;
   AsyncConnection& redis;
   const Settings settings;
   DueMover mover;
-  Timer next_look;
+  QueueOwnersLook owners_look;
+  QueueOwners owners;
+  Timer next_look, next_glance;
   std::mt19937_64 random{std::random_device{}()};
   bool looking = false, stopped = false;
   std::uint64_t moved = 0, buried = 0;
@@ -73,9 +85,16 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
   enum class Lock { ours, of_another, none } lock = Lock::none;
   WallTime now{};  // by Redis, when the look began, and by our own clock:
   SteadyTime began{};
+  WallTime first_begun{};  // the first of all: what was due long before may have had nobody until now
   std::string set_error;
   std::optional<std::size_t> expected;  // the set for whose known score the next look comes
   std::size_t first_set = 0;            // that this look moves from
+
+  // Between two looks.
+  SteadyTime planned{};  // when the next one comes
+  bool glancing = false, glance_again = false;
+  std::string first_known;  // score in `schedule` that no glance need count, nor any behind it
+  std::int64_t stays = 0;   // in `schedule` though it is due
 
   // One streak of failures is said once.
   bool failing = false;
@@ -88,6 +107,9 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
   void move_set(std::size_t moved_before);
   void ask_for_next();
   void plan(Results& results);
+  void start_look_in(nanoseconds pause);
+  void glance();
+  void see_count(const AsyncConnection::Result& result);
   void back_off(const std::string& error);
   void say_failing(const std::string& error);
   double draw() { return std::uniform_real_distribution<double>(0, 1)(random); }
@@ -113,6 +135,7 @@ void Scheduler::State::look() {
   if (looking || stopped) return;
   looking = true;
   next_look.stop();
+  next_glance.stop();
   first_set = expected.value_or(0);
   if (std::exchange(expected, std::nullopt))
     take_lock();
@@ -124,10 +147,12 @@ void Scheduler::State::look() {
 void Scheduler::State::see_whether_due() {
   std::vector<Command> commands = next_scores("-inf");
   commands.insert(commands.begin(), {"TIME"});
-  ask(commands, [](State& self, Results& results) {
+  ask(commands, [asked = steady_now()](State& self, Results& results) {
     self.now = redis_time(results[0].reply.view());
     self.began = steady_now();
+    note_redis_time(self.now, asked, self.began);
     self.lock = Lock::none;
+    self.stays = 0;
     self.set_error.clear();
     results.erase(results.begin());
     for (std::size_t set = 0; set < sets.size(); ++set) {
@@ -157,7 +182,13 @@ void Scheduler::State::begin(Results& results) {
 
   set_error.clear();
   if (lock == Lock::of_another) return ask_for_next();
-  move_set(0);
+  if (first_begun == WallTime{}) first_begun = now;
+  owners_look.look([weak = weak_from_this()](const QueueOwners& found) {
+    const std::shared_ptr<State> self = weak.lock();
+    if (!self || self->stopped) return;
+    self->owners = found;
+    self->move_set(0);
+  });
 }
 
 void Scheduler::State::move_set(std::size_t moved_before) {
@@ -166,6 +197,7 @@ void Scheduler::State::move_set(std::size_t moved_before) {
   // A long row of batches keeps the lock; without one this expires nothing that matters.
   const Command keep_lock{"PEXPIRE", keys::brood_scheduler, lock_lifetime_ms()};
   mover.move_all(std::string(sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
+    if (set == schedule) stays = static_cast<std::int64_t>(done.left);
     moved += done.moved;
     buried += done.buried;
     if (done.moved + done.buried > 0) {
@@ -205,13 +237,57 @@ void Scheduler::State::plan(Results& results) {
     if (due_in < pause) expected = set;
     pause = std::min(pause, due_in);
   }
-  looking = false;
-  next_look.start_in(pause);
+  // The glances until then count what was not there now.
+  const WallTime next = now + (steady_now() - began) + pause;
+  first_known = score_bound(next);
+  if (results[schedule + 1].ok() && results[schedule + 1].reply.view().size() >= 2) {
+    const std::string score(results[schedule + 1].reply.view()[1].text());
+    if (std::strtod(score.c_str(), nullptr) <= epoch_seconds(next)) first_known = score;
+  }
+  start_look_in(pause);
 
   if (!set_error.empty()) return say_failing(set_error);
   if (failing) log::info("scheduler_works_again");
   failing = false;
   error_pause = first_error_pause;
+}
+
+void Scheduler::State::start_look_in(nanoseconds pause) {
+  looking = false;
+  planned = steady_now() + pause;
+  next_look.start_in(pause);
+  if (std::exchange(glance_again, false)) return glance();
+  if (pause > settings.between_glances) next_glance.start_in(settings.between_glances);
+}
+
+void Scheduler::State::glance() {
+  if (stopped || !redis.connected()) return;
+  if (looking || glancing) {
+    glance_again = true;  // what was asked for may have been read before
+    return;
+  }
+  glancing = true;
+  redis.send({"ZCOUNT", keys::schedule, "-inf", "(" + first_known}, deadline,
+             [weak = weak_from_this()](const AsyncConnection::Result& result) {
+               const std::shared_ptr<State> self = weak.lock();
+               if (!self || self->stopped) return;
+               self->glancing = false;
+               if (!self->looking) self->see_count(result);
+             });
+}
+
+// Whatever is refused is said by the look that is planned.
+void Scheduler::State::see_count(const AsyncConnection::Result& result) {
+  if (result.ok()) {
+    const std::int64_t count = result.reply.view().integer();
+    if (count > stays) {
+      expected.reset();
+      return start_look_in(0ns);
+    }
+    stays = count;  // others have moved some of it
+  }
+  if (std::exchange(glance_again, false)) return glance();
+  if (planned - steady_now() > settings.between_glances) next_glance.start_in(settings.between_glances);
 }
 
 void Scheduler::State::back_off(const std::string& error) {
@@ -234,9 +310,14 @@ Scheduler::~Scheduler() { stop(); }
 
 void Scheduler::look() { state_->look(); }
 
+void Scheduler::glance() { state_->glance(); }
+
 // What was asked before finds nobody when it is answered; a batch that was sent may still be applied.
 void Scheduler::set(Settings settings) {
-  if (state_->stopped) return;
+  if (!state_->stopped) resume(std::move(settings));
+}
+
+void Scheduler::resume(Settings settings) {
   const std::shared_ptr<State> old = state_;
   stop();
   state_ = std::make_shared<State>(old->loop, old->redis, std::move(settings));
@@ -248,6 +329,7 @@ void Scheduler::set(Settings settings) {
 void Scheduler::stop() {
   state_->stopped = true;
   state_->next_look.stop();
+  state_->next_glance.stop();
   state_->mover.stop();
 }
 

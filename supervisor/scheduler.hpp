@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,14 +13,20 @@
 namespace brood {
 
 // Moves jobs whose time has come from `retry` and `schedule` to their queues.  It knows the next due score and wakes
-// for it; what was pushed meanwhile it finds by polling with Sidekiq's arithmetic.  Due is judged by the clock of
-// Redis.
+// for it; what was pushed meanwhile it finds by polling with Sidekiq's arithmetic, and what was pushed to `schedule` by
+// a count of what is due sooner, some twice a second, for one command.  Due is judged by the clock of Redis.
+//
+// Unless it is to move all, jobs of queues that live Ruby processes serve, and none of brood's, are left to those for a
+// minute: what their scheduler pushes goes through the middleware of Ruby's client.
 class Scheduler {
  public:
   struct Settings {
     std::string identity;
     PollSettings poll;
     DeadLimits dead_limits;
+    std::chrono::nanoseconds between_glances = std::chrono::milliseconds(450);
+    bool leaves_to_ruby = true;
+    std::chrono::nanoseconds left_to_ruby_for = std::chrono::minutes(1);  // several polls of a large fleet
   };
 
   Scheduler(EventLoop& loop, AsyncConnection& redis, Settings settings);
@@ -30,11 +37,17 @@ class Scheduler {
   // Looks now, unless a look is under way, and from then on by itself: at the start, and when Redis came back.
   void look();
 
+  // Glances at `schedule` now: something was pushed there.
+  void glance();
+
   // Goes by these from now on, if it is not stopped, and looks at once.
   void set(Settings settings);
 
   // Moves nothing more: Sidekiq's scheduler ends when a process quiets.  A batch under way may still be applied.
   void stop();
+
+  // After a stop: by these, as at the start.
+  void resume(Settings settings);
 
   // Since the start.
   std::uint64_t moved() const;

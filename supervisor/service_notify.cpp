@@ -12,15 +12,23 @@
 #include "shared/unique_fd.hpp"
 
 namespace brood {
+namespace {
+
+// Children are not the service: they must neither speak for it nor believe that they are watched.
+std::string take(const char* variable) {
+  const char* const value = std::getenv(variable);
+  std::string taken = value == nullptr ? "" : value;
+  unsetenv(variable);
+  return taken;
+}
+
+}  // namespace
 
 ServiceNotify::ServiceNotify() {
-  if (const char* socket = std::getenv("NOTIFY_SOCKET")) socket_ = socket;
-  // Children are not the service: they must not speak for it.
-  unsetenv("NOTIFY_SOCKET");
-  const char* const interval = std::getenv("WATCHDOG_USEC");
-  const char* const pid = std::getenv("WATCHDOG_PID");
-  if (interval == nullptr || (pid != nullptr && std::atoll(pid) != getpid())) return;
-  const long long usec = std::atoll(interval);
+  socket_ = take("NOTIFY_SOCKET");
+  const std::string interval = take("WATCHDOG_USEC"), pid = take("WATCHDOG_PID");
+  if (!pid.empty() && std::atoll(pid.c_str()) != getpid()) return;
+  const long long usec = std::atoll(interval.c_str());
   if (usec > 0) watchdog_interval_ = std::chrono::microseconds(usec) / 2;
 }
 
@@ -31,6 +39,9 @@ void ServiceNotify::reloading() {
   send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now.count()));
 }
 void ServiceNotify::stopping() { send("STOPPING=1"); }
+void ServiceNotify::extend_start(std::chrono::seconds by) {
+  send("EXTEND_TIMEOUT_USEC=" + std::to_string(std::chrono::microseconds(by).count()));
+}
 void ServiceNotify::watchdog() { send("WATCHDOG=1"); }
 
 void ServiceNotify::status(const std::string& line) {

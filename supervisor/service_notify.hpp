@@ -9,12 +9,14 @@ namespace brood {
 // What systemd is told, by datagrams to $NOTIFY_SOCKET (sd_notify(3)).  Without that variable nothing is sent.
 class ServiceNotify {
  public:
+  // Takes what systemd said out of the environment: see Successor, which hands it on.
   ServiceNotify();
 
   void ready();
   void reloading();  // until ready() is called again
   void stopping();
-  void status(const std::string& line);  // sent when it differs from the last one
+  void extend_start(std::chrono::seconds by);  // it takes longer than the unit allows
+  void status(const std::string& line);        // sent when it differs from the last one
   void watchdog();
 
   bool listening() const { return !socket_.empty(); }

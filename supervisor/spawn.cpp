@@ -18,7 +18,7 @@
 
 #include "shared/check.hpp"
 #include "shared/log.hpp"
-#include "supervisor/process_title.hpp"
+#include "shared/process_title.hpp"
 
 namespace brood {
 namespace {
@@ -90,7 +90,7 @@ void volunteer_for_the_oom_killer(int adjustment) {
 void become_a_child(const SpawnSettings& settings, pid_t parent) {
   // The supervisor cannot be dumped; a child writes core files, and may write into its own /proc.
   prctl(PR_SET_DUMPABLE, 1);
-  if (settings.own_process_group) setpgid(0, 0);
+  setsid();
   if (settings.parent_death_signal != 0) {
     prctl(PR_SET_PDEATHSIG, settings.parent_death_signal);
     if (getppid() != parent) _exit(EXIT_SUCCESS);  // it died before we could ask to be told
@@ -112,10 +112,7 @@ pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body) {
   const pid_t parent = getpid();
   const SignalsBlocked blocked;
   const pid_t pid = check("fork", fork());
-  if (pid != 0) {
-    if (settings.own_process_group) setpgid(pid, pid);  // also here: whoever runs first
-    return pid;
-  }
+  if (pid != 0) return pid;
   int status = EXIT_FAILURE;
   try {
     become_a_child(settings, parent);

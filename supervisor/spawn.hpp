@@ -12,14 +12,15 @@ namespace brood {
 
 // What a newborn child keeps of its parent, and what it is called.
 struct SpawnSettings {
-  std::string title;              // shown by ps
-  std::vector<int> keep;          // descriptors that stay open beside 0, 1 and 2
-  bool own_process_group = true;  // Ctrl-C at a terminal reaches only the supervisor
-  int parent_death_signal = 0;    // sent to the child when its parent ends; 0: none
-  int oom_score_adjustment = 0;   // added to the parent's; the kernel takes the highest first
+  std::string title;             // shown by ps
+  std::vector<int> keep;         // descriptors that stay open beside 0, 1 and 2
+  int parent_death_signal = 0;   // sent to the child when its parent ends; 0: none
+  int oom_score_adjustment = 0;  // added to the parent's; the kernel takes the highest first
 };
 
-// Forks a child that runs `body` and exits with what it returns.  The child begins with default signal dispositions, an
+// Forks a child that runs `body` and exits with what it returns.  The child leads a session of its own, once it runs:
+// Control-C at a terminal reaches only the supervisor, and what a job does to its session, such as writing to
+// /proc/self/autogroup, does not.  It begins with default signal dispositions, an
 // empty signal mask, standard input from /dev/null and no descriptor but its list and the log's; it touches nothing of
 // the parent's loop.  Throws std::system_error when fork fails, std::logic_error when this process has a second thread.
 pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body);

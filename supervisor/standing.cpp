@@ -17,12 +17,12 @@ const char* text_of(Standing standing) {
 }
 
 Standing standing_of(const InFlightHolder& holder, const Identity& own, const WorkersLive& workers_live,
-                     const std::function<bool(pid_t pid, std::uint64_t start_time)>& lives) {
+                     const std::function<bool(const Identity&)>& lives) {
   if (!holder.identity || !holder.identity->same_host(own))
     return holder.has_heartbeat ? Standing::lives : Standing::silent;
   // Here the processes themselves are seen, and a heartbeat proves nothing: Redis keeps it for a minute after the
   // death.
-  if (lives(holder.identity->pid, holder.identity->start_time)) return Standing::lives;
+  if (lives(*holder.identity)) return Standing::lives;
   const std::optional<bool> some_left = workers_live(*holder.identity);
   // Without names, its workers' own alarm ends them before the last heartbeat is forgotten.
   const bool may_be_left = some_left.value_or(holder.has_heartbeat);

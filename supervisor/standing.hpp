@@ -22,6 +22,6 @@ const char* text_of(Standing standing);
 using WorkersLive = std::function<std::optional<bool>(const Identity&)>;
 
 Standing standing_of(const InFlightHolder& holder, const Identity& own, const WorkersLive& workers_live,
-                     const std::function<bool(pid_t pid, std::uint64_t start_time)>& lives = process_lives);
+                     const std::function<bool(const Identity&)>& lives = supervisor_lives);
 
 }  // namespace brood

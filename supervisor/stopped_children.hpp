@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <vector>
 
 namespace brood {
@@ -10,5 +11,9 @@ namespace brood {
 // ask on SIGCHLD.  A stopped worker finishes nothing and hears nothing but SIGKILL and SIGCONT: its operator wants to
 // know.
 std::vector<pid_t> newly_stopped_children();
+
+// A job that asks to be traced (PTRACE_TRACEME) makes its supervisor its tracer, which is told of each signal that the
+// worker gets and must let it through.  True when `change` is such a stop: it is let go of, and goes on untraced.
+bool let_go_of_traced(const siginfo_t& change);
 
 }  // namespace brood

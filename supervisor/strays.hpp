@@ -28,6 +28,9 @@ class Strays {
   // keep the loop; goes on in a later turn until none is left, and then logs how many it found alive.
   void look(SteadyTime now);
 
+  // It was a child of this process before it became a supervisor.
+  bool is_foreign(pid_t child) const { return foreign_.contains(child); }
+
   // nullopt while there is nothing to look for.
   std::optional<SteadyTime> next_look() const { return next_look_; }
 

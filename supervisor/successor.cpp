@@ -13,12 +13,13 @@
 #include <system_error>
 
 #include "shared/log.hpp"
+#include "supervisor/own_words.hpp"
+#include "supervisor/way_back.hpp"
 
 namespace brood {
 namespace {
 
 constexpr const char* own_file = "/proc/self/exe";
-constexpr std::string_view adopt = "--adopt";
 
 bool same_file(const std::string& a, const std::string& b) {
   struct stat first {
@@ -50,6 +51,13 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return all;
 }
 
+std::vector<std::string> environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
+  return variables;
+}
+
 // While it lives, these descriptors survive an exec.
 class KeptOpen {
  public:
@@ -67,29 +75,29 @@ class KeptOpen {
   std::vector<int> descriptors_;
 };
 
-// This program may have taken over from another itself.
-std::vector<std::string> without_handover(std::vector<std::string> argv) {
-  const auto option = std::find(argv.begin(), argv.end(), adopt);
-  if (option != argv.end()) argv.erase(option, std::min(option + 2, argv.end()));
-  return argv;
-}
-
 }  // namespace
 
-Successor::Successor(std::vector<std::string> argv)
-    : argv_(without_handover(std::move(argv))), path_(find_own_path(argv_.empty() ? "" : argv_[0])) {}
+Successor::Successor(std::vector<std::string> argv, std::string path)
+    : argv_(way_back::own_arguments(std::move(argv))),
+      environment_(environment()),
+      path_(!path.empty() ? std::move(path) : find_own_path(argv_.empty() ? "" : argv_[0])),
+      program_(open(own_file, O_RDONLY | O_CLOEXEC)) {}
 
 std::vector<std::string> Successor::command(int handover) const {
   std::vector<std::string> words = argv_;
-  words.emplace_back(adopt);
+  words.emplace_back(way_back::adopt);
   words.push_back(std::to_string(handover));
+  if (program_) {
+    words.emplace_back(way_back::former);
+    words.push_back(std::to_string(program_.get()));
+  }
   return words;
 }
 
-int Successor::execute_check(int handover) const {
+int Successor::rehearse(int handover) const {
   constexpr int not_executed = 127;
   std::vector<std::string> words = command(handover);
-  words.push_back("--check");
+  const HiddenAddress hidden(words);
   fcntl(handover, F_SETFD, 0);
   // What it says when all is well is for nobody.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -101,14 +109,15 @@ int Successor::execute_check(int handover) const {
 
 std::string Successor::take_over(const Handover& handover) const {
   const UniqueFd file = write_handover(handover);
-  std::vector<int> descriptors{file.get(), handover.control_listener};
-  for (const Handover::Worker& worker : handover.workers) {
-    descriptors.push_back(worker.control);
-    descriptors.push_back(worker.output);
-  }
+  std::vector<int> descriptors = descriptors_of(handover);
+  descriptors.push_back(file.get());
+  descriptors.push_back(program_.get());
   const KeptOpen kept(std::move(descriptors));
   log::flush();
-  execv(path_.c_str(), pointers(command(file.get())).data());
+  std::vector<std::string> words = command(file.get()), variables = environment_;
+  const HiddenAddress hidden(words);
+  if (!hidden.assignment().empty()) variables.push_back(hidden.assignment());
+  execve(path_.c_str(), pointers(words).data(), pointers(variables).data());
   return fmt::format("{} cannot be executed: {}", path_, std::generic_category().message(errno));
 }
 

@@ -1,6 +1,5 @@
 #include "supervisor/supervisor.hpp"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -12,7 +11,9 @@
 
 #include "shared/check.hpp"
 #include "shared/log.hpp"
+#include "shared/log_line.hpp"
 #include "shared/store/keys.hpp"
+#include "supervisor/jitter.hpp"
 #include "supervisor/stopped_children.hpp"
 #include "supervisor/version.hpp"
 
@@ -24,6 +25,8 @@ using namespace std::chrono_literals;
 constexpr auto time_for_strays = 1s;  // to die, when we stop
 constexpr auto status_interval = 1s;
 constexpr auto sweep_interval = 1h;
+constexpr auto time_to_be_listed = 15s;  // by a heartbeat, for whoever lives
+constexpr auto start_extension = 60s;    // longer than a place rests
 constexpr int most_reaped_a_turn = 256;
 
 // What every worker is told in a phase.
@@ -40,6 +43,19 @@ std::uint32_t flags_in(Phase phase) {
   return 0;
 }
 
+// Only a library or a configuration that somebody must mend.  Whatever else ends a worker before it is ready, an
+// exception of its startup or a kill, may be over the next time: its place is filled again, after a pause.
+bool refused_to_start(const WorkerPool::Reaped& reaped) {
+  return !reaped.ready_at && reaped.status.exited && reaped.status.value == EX_CONFIG;
+}
+
+// A library that ends each process which loads it is one that cannot be used, too.
+bool crashed_while_starting(const WorkerPool::Reaped& reaped) {
+  if (reaped.ready_at || reaped.end.began_a_job || reaped.end.in_order) return false;
+  return reaped.status.exited ? reaped.status.value != EX_CONFIG && reaped.status.value != EX_TEMPFAIL
+                              : reaped.status.value != SIGKILL && reaped.status.value != SIGTERM;
+}
+
 ExitStatus exit_status(const siginfo_t& info) {
   return {info.si_code == CLD_EXITED, info.si_status, info.si_code == CLD_DUMPED};
 }
@@ -52,7 +68,7 @@ Supervisor::Supervisor(Setup setup)
       bodies_(setup.bodies(config_)),
       follow_(std::move(setup.follow)),
       started_at_(setup.handover ? setup.handover->started_at : wall_now()),
-      signals_(loop_, {.is_ours = [this](pid_t pid) { return belongs_to_us(pid); },
+      signals_(loop_, {.is_ours = [this](pid_t pid) { return descent_of(pid) == Descent::descendant; },
                        .order = [this](Order wish) { order(wish); },
                        .restart = [this] { restart_workers(); },
                        .upgrade = [this] { upgrade(); },
@@ -73,9 +89,10 @@ Supervisor::Supervisor(Setup setup)
                   if (casualty.worker.identity == identity_.name)
                     pool_.recovered(casualty.worker.slot, casualty.worker.incarnation);
                 }),
-      inheritance_(recovery_, setup.runtime_directory),
+      inheritance_(recovery_, setup.runtime_directory, [this](const std::string& dead) { pruning_.unlist(dead); }),
       redis_(loop_, std::move(setup.redis), std::move(setup.embedded_redis),
-             {.usable = [this] { redis_is_usable(); }, .unusable = [this](const std::string&) { fail(EX_CONFIG); }}),
+             setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after,  // it was usable once
+             {.usable = [this] { redis_is_usable(); }, .unusable = [this](int exit_status) { fail(exit_status); }}),
       readiness_(pool_, redis_, service_, setup.handover && pool_.was_ready()),
       unblocking_(loop_, redis_.connection()),
       doorbell_(loop_, redis_.connection(),
@@ -93,6 +110,7 @@ Supervisor::Supervisor(Setup setup)
                         }}),
       batch_watch_(loop_, redis_.connection(), identity_.name, [this] { return pool_.occupied_slots(); }),
       scheduler_(loop_, redis_.connection(), scheduler_settings()),
+      schedule_bell_(loop_, redis_.connection(), [this] { scheduler_.glance(); }),
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
                  {.slots = [this] { return pool_.slots(); },
                   .quiet = [this] { return phase_ != Phase::running; },
@@ -101,12 +119,15 @@ Supervisor::Supervisor(Setup setup)
                   .stop = [this] { order(Order::stop); },
                   .dump = [this] { stack_log_.write(pool_.ask_for_stacks()); },
                   .beaten =
-                      [this](SteadyTime sent) {
+                      [this](BootTime sent) {
                         pool_.note_host();
                         pool_.last_beat().store(sent.time_since_epoch().count());
                         orphan_watch_.look();
-                      }}),
+                      },
+                  .was_unlisted = [this] { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); },
+                  .word = [this](const std::string& word) { verbs_.heed(word); }}),
       pruning_(loop_, redis_.connection()),
+      queue_rivals_(redis_.connection()),
       orphan_watch_(loop_, redis_.connection(), identity_, [this] { return living_fields(); },
                     {.dead_supervisor = [this](const DeadSupervisor& dead) { inheritance_.heed(dead, steady_now()); },
                      .orphan_field =
@@ -137,25 +158,28 @@ Supervisor::Supervisor(Setup setup)
                     }}),
       upgrade_(loop_, setup.successor,
                {.hand_over = [this] { return hand_over(); },
+                .read_file = std::move(setup.read_file),
                 .half_done = [this] { return half_done(); },
                 .begun = [this] { report_status(); },
-                .given_up = [this] { report_status(); }}),
+                .given_up = [this] { report_status(); }},
+               setup.failed),
       verbs_(pool_, restart_, upgrade_,
              {.identity = identity_.name,
-              .is_ours = [this](pid_t pid) { return belongs_to_us(pid); },
+              .descent_of = [this](pid_t pid) { return descent_of(pid); },
               .phase = [this] { return phase_; },
               .order = [this](Order wish) { order(wish); },
               .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); },
               .facts = [this] { return process_facts(); }}),
       farewell_(identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
+      came_back_(!setup.failed.empty()),
+      stands_(std::move(setup.stands)),
       alarm_(loop_, [] {}) {
   heartbeat_.tell_metrics(config_->metrics);
   // What dead workers leave behind becomes ours to end.
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));
   UniqueFd listener;
   if (setup.handover) {
-    listener.reset(setup.handover->control_listener);
-    if (listener) fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
+    listener = own_descriptor(setup.handover->control_listener);
     take_over(*setup.handover);
   }
   try {
@@ -176,9 +200,12 @@ int Supervisor::run() {
   log::info(
       took_over_ ? "supervisor_took_over" : "supervisor_started",
       {{"identity", identity_.name}, {"workers", pool_.size()}, {"redis", redis_.describe()}, {"version", version}});
+  if (stands_) stands_();
   note_capsules();
   redis_.open();
-  if (took_over_ && phase_ == Phase::running) restart_.restart(std::nullopt);
+  const bool rolls = took_over_ && !came_back_;
+  if (rolls && phase_ == Phase::running) restart_.restart(std::nullopt);
+  roll_is_owed_ = rolls && phase_ == Phase::quiet;
   pool_.fill_vacant_places();
   while (!farewell_.done()) {
     keep_time();
@@ -209,29 +236,44 @@ void Supervisor::order(Order order) {
   phase_ = next_phase(phase_, order);
   if (phase_ == before) return;
   log::info("phase", {{"from", name_of(before)}, {"to", name_of(phase_)}});
+  if (phase_ == Phase::running)
+    resume();
+  else
+    wind_down();
+  heartbeat_.beat();
+  report_status();
+}
+
+void Supervisor::wind_down() {
   restart_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   if (phase_ != Phase::quiet) upgrade_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   scheduler_.stop();
+  schedule_bell_.stop();
   doorbell_.stop();
   queue_watch_.stop();
-  switch (phase_) {
-    case Phase::running:
-      break;
-    case Phase::quiet:
-      pool_.tell_all(flags_in(phase_));
-      break;
-    case Phase::stopping:
-      stop_deadline_ = steady_now() + config_->shutdown_timeout;
-      service_.stopping();
-      pool_.tell_all(flags_in(phase_));
-      break;
-    case Phase::killing:
-      service_.stopping();
-      pool_.kill_all();
-      break;
-  }
-  heartbeat_.beat();
-  report_status();
+  if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
+  if (phase_ != Phase::quiet) service_.stopping();
+  if (phase_ == Phase::killing)
+    pool_.kill_all();
+  else
+    pool_.tell_all(flags_in(phase_));
+}
+
+// All that a quiet has stopped.
+void Supervisor::resume() {
+  scheduler_.resume(scheduler_settings());
+  pool_.note_queues_changed(false);  // nobody has looked: what workers know of pauses is as old as the quiet
+  pool_.tell_all(flags_in(phase_));
+  if (redis_.connected()) look_for_work();
+  // A program that took over in a quiet has not replaced the workers of the old one.
+  if (std::exchange(roll_is_owed_, false)) restart_.restart(std::nullopt);
+}
+
+void Supervisor::look_for_work() {
+  scheduler_.look();
+  schedule_bell_.listen();
+  doorbell_.listen();
+  queue_watch_.look();
 }
 
 void Supervisor::restart_workers() {
@@ -250,6 +292,7 @@ void Supervisor::adopt(const Generation& generation) {
   follow_(*config_);
   scheduler_.set(scheduler_settings());
   heartbeat_.set_facts(process_facts());
+  queue_rivals_.look(config_->capsules);
   heartbeat_.tell_metrics(config_->metrics);
   heartbeat_.beat();
 }
@@ -262,24 +305,34 @@ void Supervisor::reap_children() {
   // One SIGCHLD may stand for several exits, so ask until nobody is left to report.  WNOWAIT keeps the pid taken while
   // its process group and its slot are looked at.
   // A job's fork bomb must not keep the loop: the rest has its turn at once.
-  more_to_reap_ = false;
+  more_to_reap_ = true;
+  std::vector<Ended> ended;
   for (int reaped = 0; reaped < most_reaped_a_turn; ++reaped) {
     siginfo_t info{};
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    const pid_t pid = info.si_pid;
-    const ExitStatus status = exit_status(info);
-    if (pool_.is_worker(pid)) kill(-pid, SIGKILL);  // whatever the job left running in its group
-    rusage used{};
-    wait4(pid, nullptr, WNOHANG, &used);
-    const SteadyTime now = steady_now();
-    if (auto reaped = pool_.reap(pid, status, used, now)) {
-      note_end(std::move(*reaped));
-    } else if (!recovery_.reaped(pid, status, now) && !stack_log_.reaped(pid) && !restart_.reaped(pid, status) &&
-               !upgrade_.reaped(pid, status)) {
-      redis_.reaped(pid, status, now);  // or a job's orphan, of which nobody needs to know
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+      more_to_reap_ = false;
+      break;
     }
+    if (let_go_of_traced(info)) continue;
+    const pid_t pid = info.si_pid;
+    if (pool_.is_worker(pid)) kill(-pid, SIGKILL);  // whatever the job left running in its group
+    Ended& one = ended.emplace_back(Ended{pid, exit_status(info), {}});
+    wait4(pid, nullptr, WNOHANG, &one.used);
   }
-  more_to_reap_ = true;
+  // Where the kernel has killed for want of memory, it was whoever had most.
+  std::stable_sort(ended.begin(), ended.end(),
+                   [](const Ended& a, const Ended& b) { return a.used.ru_maxrss > b.used.ru_maxrss; });
+  for (const Ended& one : ended) note_end(one);
+}
+
+void Supervisor::note_end(const Ended& one) {
+  const SteadyTime now = steady_now();
+  if (auto reaped = pool_.reap(one.pid, one.status, one.used, now)) {
+    note_end(std::move(*reaped));
+  } else if (!recovery_.reaped(one.pid, one.status, now) && !stack_log_.reaped(one.pid) &&
+             !restart_.reaped(one.pid, one.status) && !upgrade_.reaped(one.pid, one.status)) {
+    redis_.reaped(one.pid, one.status, now);  // or a job's orphan, of which nobody needs to know
+  }
 }
 
 void Supervisor::note_end(WorkerPool::Reaped reaped) {
@@ -287,15 +340,15 @@ void Supervisor::note_end(WorkerPool::Reaped reaped) {
   stray_deadline_ = steady_now() + time_for_strays;
   verbs_.reaped(reaped.pid);
   restart_.note_end(reaped, steady_now());
-  if (!reaped.ready_at && !reaped.end.in_order) note_failed_start(reaped.place);
+  if (refused_to_start(reaped)) note_failed_start(readiness_.is_hopeless_after_refusal(reaped.place));
+  if (crashed_while_starting(reaped)) note_failed_start(readiness_.is_hopeless_after_crash(reaped.place));
   if (reaped.end.cut_short) heartbeat_.statistics().count_failure();
   if (!reaped.casualty) return;
   recovery_.add(std::move(*reaped.casualty));
 }
 
-// That is a library or a configuration that an operator must mend.
-void Supervisor::note_failed_start(int place) {
-  if (phase_ != Phase::running || restart_.under_way() || !readiness_.is_hopeless_after_failed_start(place)) return;
+void Supervisor::note_failed_start(bool is_hopeless) {
+  if (!is_hopeless || phase_ != Phase::running || restart_.under_way()) return;
   log::error("no_worker_became_ready",
              {{"hint", "the lines above say why; `brood run --check` tries the libraries alone"}});
   fail(EX_CONFIG);
@@ -329,12 +382,14 @@ void Supervisor::do_what_is_due() {
   }
   if (now >= next_status_) {
     pool_.look_after(now);
+    readiness_.look();
     report_status();
+    if (!readiness_.said() && !pool_.failing_starts().empty()) service_.extend_start(start_extension);
     next_status_ = now + status_interval;
   }
   if (redis_.connected() && now >= next_sweep_) {
-    recovery_.sweep();
-    next_sweep_ = now + sweep_interval;
+    recovery_.sweep([this] { return OwnIncarnations{identity_.name, living_fields(), pool_.last_incarnation()}; });
+    next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment
   }
 }
 
@@ -370,12 +425,9 @@ void Supervisor::keep_time() {
 
 void Supervisor::redis_is_usable() {
   heartbeat_.beat();
-  if (phase_ == Phase::running) {
-    scheduler_.look();
-    doorbell_.listen();
-    queue_watch_.look();
-  }
+  if (phase_ == Phase::running) look_for_work();
   pruning_.start();
+  queue_rivals_.look(config_->capsules);
   orphan_watch_.look();
   readiness_.look();
 }
@@ -386,11 +438,14 @@ void Supervisor::report_status() {
                                  config_->concurrency(), pool_.busy());
   if (const int finishing = pool_.finishing(); finishing > 0 && phase_ == Phase::running)
     line += fmt::format(", {} finishing", finishing);
-  for (const std::string& more : {restart_.status(), upgrade_.status()}) {
+  for (const std::string& more : {pool_.failing_starts(), restart_.status(), upgrade_.status()}) {
     if (!more.empty()) line += "; " + more;
   }
-  if (redis_.is_away()) line += ", Redis is away";
-  service_.status(line);
+  if (const std::string refusal = redis_.refusal(); !refusal.empty())
+    line += ", Redis cannot be used: " + refusal;
+  else if (redis_.is_away())
+    line += ", Redis is away";
+  service_.status(log::printable(line));  // a line of its own would be another word to systemd
 }
 
 std::set<std::string> Supervisor::living_fields() const {
@@ -412,12 +467,21 @@ ProcessFacts Supervisor::process_facts() const {
 Scheduler::Settings Supervisor::scheduler_settings() const {
   return {.identity = identity_.name,
           .poll = {.average_scheduled = config_->poll_interval},
-          .dead_limits = {config_->dead_max_jobs, config_->dead_timeout.count()}};
+          .dead_limits = {config_->dead_max_jobs, config_->dead_timeout.count()},
+          .leaves_to_ruby = config_->leaves_due_jobs_to_ruby};
 }
 
 bool Supervisor::belongs_to_us(pid_t pid) const {
   return pid > 0 && (pool_.is_worker(pid) || recovery_.is_child(pid) || stack_log_.is_child(pid) ||
                      restart_.is_child(pid) || upgrade_.is_child(pid) || redis_.is_child(pid));
+}
+
+Descent Supervisor::descent_of(pid_t pid) const {
+  if (belongs_to_us(pid)) return Descent::descendant;
+  return brood::descent_of(pid, getpid(),
+                           {.look = look_at, .children_of = children_in_proc, .is_foreign = [this](pid_t child) {
+                              return strays_.is_foreign(child);
+                            }});
 }
 
 }  // namespace brood

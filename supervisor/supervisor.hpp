@@ -7,12 +7,15 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include "shared/config.hpp"
 #include "shared/identity.hpp"
 #include "shared/redis/address.hpp"
 #include "supervisor/batch_watch.hpp"
 #include "supervisor/control_socket.hpp"
 #include "supervisor/control_verbs.hpp"
+#include "supervisor/descent.hpp"
 #include "supervisor/doorbell.hpp"
 #include "supervisor/embedded_redis.hpp"
 #include "supervisor/event_loop.hpp"
@@ -25,11 +28,13 @@
 #include "supervisor/orphan_watch.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/process_pruning.hpp"
+#include "supervisor/queue_rivals.hpp"
 #include "supervisor/queue_watch.hpp"
 #include "supervisor/readiness.hpp"
 #include "supervisor/recovery.hpp"
 #include "supervisor/redis_link.hpp"
 #include "supervisor/rolling_restart.hpp"
+#include "supervisor/schedule_bell.hpp"
 #include "supervisor/scheduler.hpp"
 #include "supervisor/service_notify.hpp"
 #include "supervisor/stack_log.hpp"
@@ -54,6 +59,10 @@ class Supervisor {
     BodiesFor bodies;
     const Successor& successor;
     std::optional<Handover> handover = {};  // what the program before this one has left
+    std::string failed = {};                // why the program that took over from this one gave back; empty: none has
+    std::function<void()> stands;  // all that was left is taken over, and the program before is not needed any more
+    // Reads the configuration's file as it is now; nothing: there is none.  Throws ConfigError.
+    std::function<ConfigFile()> read_file;
     // Reads the configuration anew, as it would be read at a start.  Throws ConfigError.
     std::function<std::shared_ptr<const Config>()> read_config;
     // The supervisor goes by this one from now on: for the log, and what the process is called.
@@ -63,7 +72,7 @@ class Supervisor {
   ~Supervisor();
 
   // Runs until it has been told to stop and everything is in order.  Returns the exit status: 0, or 78 when Redis is
-  // unfit or no worker ever became ready.
+  // unfit or every worker refused to start.
   int run();
 
  private:
@@ -76,14 +85,23 @@ class Supervisor {
 
   // What is to be done, each turn.
   void reap_children();
+  struct Ended {
+    pid_t pid;
+    ExitStatus status;
+    rusage used;
+  };
+  void note_end(const Ended& one);
   void kill_overdue_children();
   void do_what_is_due();
   void begin_farewell();
   void keep_time();
 
   void order(Order order);
+  void wind_down();
+  void resume();
+  void look_for_work();
   void note_end(WorkerPool::Reaped reaped);
-  void note_failed_start(int place);
+  void note_failed_start(bool is_hopeless);
   void note_capsules();
   void report_status();
   void fail(int exit_code);
@@ -96,6 +114,7 @@ class Supervisor {
   ProcessFacts process_facts() const;
   Scheduler::Settings scheduler_settings() const;
   bool belongs_to_us(pid_t pid) const;
+  Descent descent_of(pid_t pid) const;
 
   std::shared_ptr<const Config> config_;
   Identity identity_;
@@ -117,8 +136,10 @@ class Supervisor {
   QueueWatch queue_watch_;
   BatchWatch batch_watch_;
   Scheduler scheduler_;
+  ScheduleBell schedule_bell_;
   Heartbeat heartbeat_;
   ProcessPruning pruning_;
+  QueueRivals queue_rivals_;
   OrphanWatch orphan_watch_;
   Strays strays_;
   RollingRestart restart_;
@@ -129,7 +150,10 @@ class Supervisor {
 
   Phase phase_ = Phase::running;
   int exit_code_ = 0;
-  bool took_over_ = false;  // from another program in this process
+  bool took_over_ = false;     // from another program in this process
+  bool came_back_ = false;     // after that one had failed
+  bool roll_is_owed_ = false;  // it took over in a quiet, in which no worker is replaced
+  std::function<void()> stands_;
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
   bool more_to_reap_ = false;
   Timer alarm_;  // the next moment at which something is due

@@ -1,5 +1,6 @@
 // How a supervisor passes from one program to the next in the same process; see supervisor.hpp.
 
+#include "shared/log.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/version.hpp"
 
@@ -12,6 +13,8 @@ Handover Supervisor::hand_over() {
   handover.redis = redis_.address();
   handover.started_at = started_at_;
   handover.quiet = phase_ == Phase::quiet;
+  handover.log = log::descriptor();
+  if (config_->file.mode != 0) handover.former_config = {config_->file.text, config_->file.mode};
   handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
   for (const auto& [slot, counts] : heartbeat_.statistics().observed()) handover.counted.push_back({slot, counts});
   handover.uncounted = heartbeat_.statistics().unflushed();

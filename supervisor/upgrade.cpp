@@ -27,8 +27,8 @@ std::string last_line(const std::string& text) {
 
 }  // namespace
 
-Upgrade::Upgrade(EventLoop& loop, const Successor& successor, Events events)
-    : successor_(successor), events_(std::move(events)), check_(loop) {}
+Upgrade::Upgrade(EventLoop& loop, const Successor& successor, Events events, std::string failed)
+    : successor_(successor), events_(std::move(events)), check_(loop), last_failure_(std::move(failed)) {}
 
 void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   if (under_way()) {
@@ -41,22 +41,39 @@ void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   log::info("upgrade_begins", {{"program", successor_.path()}});
   if (client_) client_->progress("checking " + successor_.path());
   try {
-    copy_ = write_handover(events_.hand_over());
+    file_ = events_.read_file();
+    Handover handover = hand_over();
+    handover.rehearsal = true;
+    copy_ = write_handover(handover);
     check_.begin(
         {.title = "brood: check", .keep = {copy_.get()}, .what = "the new program's check"},
         [this](int answer) {
           dup2(answer, STDERR_FILENO);
-          return successor_.execute_check(copy_.get());
+          return successor_.rehearse(copy_.get());
         },
         [this](const std::string& refusal) { checked(refusal); });
+  } catch (const ConfigError& error) {
+    fail(Outcome::refused, error.what());
   } catch (const std::system_error& error) {
     fail(Outcome::not_now, error.what());
   }
 }
 
+Handover Upgrade::hand_over() const {
+  Handover handover = events_.hand_over();
+  handover.program = successor_.path();
+  if (file_.mode != 0) handover.config = {file_.text, file_.mode};
+  return handover;
+}
+
 void Upgrade::checked(const std::string& refusal) {
+  const bool answered = is_signed(copy_.get());
   copy_.reset();
   if (!refusal.empty()) return fail(Outcome::refused, last_line(refusal));
+  // Whatever it is, it has not looked at what it would get.
+  if (!answered)
+    return fail(Outcome::refused,
+                successor_.path() + " cannot be executed in place of this program: it does not answer as brood does");
   step_ = Step::waiting;
   give_up_at_ = steady_now() + longest_wait;
 }
@@ -72,7 +89,13 @@ void Upgrade::advance(SteadyTime now) {
   }
   if (client_) client_->progress("handing over");
   log::info("upgrade_takes_over", {{"program", successor_.path()}});
-  fail(Outcome::refused, successor_.take_over(events_.hand_over()));
+  fail(Outcome::refused, successor_.take_over(hand_over()));
+}
+
+bool Upgrade::answer_failure(const ControlSocket::Reply& reply) const {
+  if (last_failure_.empty()) return false;
+  reply.ok(fmt::format(R"({{"outcome":"refused","reason":{}}})", json_string(last_failure_)));
+  return true;
 }
 
 void Upgrade::fail(Outcome outcome, const std::string& why) {

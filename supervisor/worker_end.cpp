@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
+
+#include "shared/left_threads.hpp"
 
 namespace brood {
 namespace {
@@ -86,6 +89,18 @@ std::string short_duration(std::chrono::nanoseconds d) {
 bool ended_with_worker(const SlotSnapshot& last, int entry) {
   return entry >= 0 && static_cast<std::size_t>(entry) < last.entries.size() &&
          ran(last.entries[static_cast<std::size_t>(entry)]);
+}
+
+void blame_who_left_threads(WorkerExit& exit) {
+  SlotSnapshot& last = exit.last;
+  const bool by_itself = exit.by == EndedBy::itself && !exit.status.exited;
+  if (!by_itself || !(last.class_flags & job_left_threads) || ran_a_job(last)) return;
+  const auto begun = std::find_if(last.entries.rbegin(), last.entries.rend(), [](EntryState state) {
+    return state != EntryState::fetched && state != EntryState::taken_back;
+  });
+  if (begun == last.entries.rend() || *begun != EntryState::succeeded) return;
+  *begun = EntryState::running;
+  last.current = static_cast<int>(std::distance(begun, last.entries.rend())) - 1;
 }
 
 WorkerEnd judge_worker_end(const WorkerExit& exit) {

@@ -58,6 +58,10 @@ struct WorkerEnd {
   std::optional<Casualty::Cause> cause;  // what a running job is charged with; without facts
 };
 
+// A thread that a job has left behind may end the worker when the job is over and no other has begun: then the job is
+// taken to run still.
+void blame_who_left_threads(WorkerExit& exit);
+
 // Pure: who pays for this end.  Only the job that ran, and only for an end of its own doing: a signal, an exit, its
 // timeout, its memory; a SIGKILL of unknown origin too.  A worker that brood ended for reasons of its own, or that the
 // kernel chose while others used up the host's memory, is nobody's fault.

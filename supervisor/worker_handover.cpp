@@ -1,6 +1,5 @@
 // How the workers pass from one program to the next in the same process; see worker_pool.hpp.
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +12,6 @@ namespace brood {
 namespace {
 
 using State = ProcessTable::Place::State;
-
-// It was let through the exec.
-UniqueFd taken_over(int descriptor) {
-  if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  return UniqueFd(descriptor);
-}
 
 }  // namespace
 
@@ -97,7 +90,7 @@ void WorkerPool::adopt(const Handover& handover) {
 }
 
 void WorkerPool::adopt(const Handover::Worker& worker) {
-  UniqueFd control = taken_over(worker.control), output = taken_over(worker.output);
+  UniqueFd control = own_descriptor(worker.control), output = own_descriptor(worker.output);
   const int place = table_.add_place(worker.generation, worker.capsule, worker.number);
   table_.occupy(worker.slot, place, worker.pid, worker.occupied_since);
   ProcessTable::Slot& taken = table_[worker.slot];
@@ -114,7 +107,7 @@ void WorkerPool::adopt(const Handover::Worker& worker) {
 void WorkerPool::let_finish(const Handover& handover) {
   table_.resume(handover.last_incarnation, 0);
   for (const Handover::Worker& worker : handover.workers) {
-    for (const int descriptor : {worker.control, worker.output}) taken_over(descriptor).release();
+    for (const int descriptor : {worker.control, worker.output}) own_descriptor(descriptor).release();
   }
   predecessors_ = Predecessors(handover.workers);
   log::warn("workers_replaced", {{"workers", predecessors_.size()}});

@@ -9,9 +9,11 @@
 #include <system_error>
 #include <utility>
 
+#include "shared/boot_clock.hpp"
 #include "shared/identity.hpp"
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
+#include "supervisor/jitter.hpp"
 #include "supervisor/spawn.hpp"
 
 namespace brood {
@@ -42,7 +44,9 @@ WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
       endings_(table_, scoreboard_, [this](int slot) { return settings_of(slot).timeout_grace; }),
       post_mortem_(setup_.identity),
       memory_cgroup_(MemoryCgroup::create(*setup_.generation->config)) {
-  scoreboard_.last_beat().store(steady_now().time_since_epoch().count());
+  const bool has_beaten = setup_.estate && board_is_readable_;
+  // A start counts as a beat, since nobody can have missed us yet.
+  if (!has_beaten) scoreboard_.last_beat().store(boot_now().time_since_epoch().count());
   if (setup_.estate) {
     if (board_is_readable_)
       adopt(setup_.estate->handover);
@@ -193,7 +197,9 @@ void WorkerPool::say_when_all_are_ready() {
 void WorkerPool::tell_all(std::uint32_t flags) {
   flags_ = flags;
   for (int slot = 0; slot < table_.used_slots(); ++slot) {
-    if (table_.is_living(slot)) tell(slot, flags);
+    if (!table_.is_living(slot)) continue;
+    scoreboard_.slot(slot).flags.store(flags_of(slot));  // one that finishes, or waits its turn, goes on doing so
+    wake(slot);
   }
 }
 
@@ -206,10 +212,12 @@ void WorkerPool::tell(int slot, std::uint32_t flags) {
   setup_.let_go(scoreboard_.slot(slot));
 }
 
+// The count first: whoever looked before it sees that, or we see that it waits.  One whose ready byte we have not read
+// may wait already, and what a record says of a job may be scribbled, so nobody is left out.
 void WorkerPool::note_queues_changed(bool to_all) {
   scoreboard_.queue_changes().fetch_add(1);
-  for (const OccupiedSlot& one : to_all ? fetching_slots() : std::vector<OccupiedSlot>()) {
-    if (one.record->current.load() < 0) wake(one.slot);
+  for (int slot = 0; to_all && slot < table_.used_slots(); ++slot) {
+    if (table_.is_living(slot)) wake(slot);
   }
 }
 
@@ -240,14 +248,54 @@ std::vector<DumpRequest> WorkerPool::ask_for_stacks() {
 }
 
 void WorkerPool::look_after(SteadyTime now) {
+  if (scoreboard_.mend())
+    log::warn("scoreboard_mended", {{"hint",
+                                     "a job has cut it short, or written over it: what its workers had noted "
+                                     "there may be lost"}});
+  mend_records();
   mend_flags();
+  for (int slot = 0; slot < table_.used_slots(); ++slot) look_after_start(slot, now);
+}
+
+// In a roll the coming ones are the roll's: one that does not start ends it.
+void WorkerPool::look_after_start(int slot, SteadyTime now) {
+  ProcessTable::Slot& taken = table_[slot];
+  if (taken.pid == 0 || taken.ready_at) return;
+  const auto age = now - taken.occupied_since;
+  if (age > slow_start && slow_to_start_.insert(taken.pid).second)
+    log::warn("worker_is_slow_to_start",
+              {{"slot", slot}, {"worker_pid", taken.pid}, {"hint", "a job library takes long to load, or hangs"}});
+  const ProcessTable::Place* const place = table_.place_of(slot);
+  const auto longest = generations_.at(taken.generation)->config->boot_timeout;
+  if (age < longest || taken.ended_by != EndedBy::itself || (place != nullptr && place->fresh)) return;
+  log::error("worker_did_not_start", {{"slot", slot},
+                                      {"worker_pid", taken.pid},
+                                      {"reason", "it was not ready within boot_timeout"},
+                                      {"boot_timeout", short_duration(longest)}});
+  taken.ended_by = EndedBy::timeout;
+  kill_worker(taken.pid);
+}
+
+std::string WorkerPool::failing_starts() const {
+  const auto [places, longest_rest] = table_.failing_starts();
+  if (places == 0) return "";
+  return fmt::format("{} of {} workers do not start, each is tried again after {:.1f}s; the log says why", places,
+                     table_.kept(), std::chrono::duration<double>(longest_rest).count());
+}
+
+// Who runs there: without that a successor of ours would take living workers for gone.
+void WorkerPool::mend_records() {
   for (int slot = 0; slot < table_.used_slots(); ++slot) {
     const ProcessTable::Slot& taken = table_[slot];
-    const bool slow = taken.pid != 0 && !taken.ready_at && now - taken.occupied_since > slow_start;
-    if (slow && slow_to_start_.insert(taken.pid).second) {
-      log::warn("worker_is_slow_to_start",
-                {{"slot", slot}, {"worker_pid", taken.pid}, {"hint", "a job library takes long to load, or hangs"}});
-    }
+    SlotRecord& record = scoreboard_.slot(slot);
+    if (taken.pid == 0 || record.pid.load() == taken.pid) continue;
+    const Generation& generation = *generations_.at(taken.generation);
+    set_place(record, generation.config->capsules.at(static_cast<std::size_t>(taken.capsule)).name, taken.number);
+    record.incarnation.store(taken.incarnation);
+    record.generation.store(taken.generation);
+    record.spawned_at.store(taken.occupied_since.time_since_epoch().count());
+    if (taken.ready_at) record.ready.store(1);
+    say_who_runs(record, taken.pid);
   }
 }
 
@@ -294,9 +342,13 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   ProcessTable::Place* const place = table_.place_of(*slot);
   if (place != nullptr) {
     const auto rest_before = place->rest;
-    const auto rest = place->policy.rest_after(now - taken.occupied_since, found.end.began_a_job, found.end.in_order);
+    const auto rest = place->policy.rest_after({.uptime = now - taken.occupied_since,
+                                                .was_ready = taken.ready_at.has_value(),
+                                                .began_a_job = found.end.began_a_job,
+                                                .did_a_job = record.processed.load() != taken.processed_before,
+                                                .in_order = found.end.in_order});
     // One that dies again and again in the same way is said of once: when its rest has become longer.
-    report(found.exit, found.end, taken, pid, rest, rest > 0ms && rest == rest_before);
+    report(found.exit, found.end, taken, pid, rest, !found.end.began_a_job && rest > 0ms && rest == rest_before);
     let_rest(taken.place, rest, now);
   } else {
     report(found.exit, found.end, taken, pid, 0ms, false);
@@ -336,7 +388,8 @@ void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const Proc
   const bool in_a_handler = exit.last.jid.empty() && exit.last.job_class.starts_with("Event::");
   if (end.in_order || said_before) {
     log::debug("worker_ended", {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}});
-  } else if (!last.ready_at && exit.status.exited && exit.status.value == EX_CONFIG) {
+  } else if (!last.ready_at && exit.status.exited &&
+             (exit.status.value == EX_CONFIG || exit.status.value == EX_TEMPFAIL)) {
     log::warn("worker_did_not_start",
               {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}, {"refill_in", refill}});
   } else {
@@ -353,10 +406,10 @@ void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const Proc
 void WorkerPool::let_rest(int key, std::chrono::milliseconds rest, SteadyTime now) {
   ProcessTable::Place& place = table_.places().at(key);
   place.rest = rest;
-  place.rests_until = now + rest;
+  place.rests_until = now + jittered(rest);
   // Shown by `brood status`.
   if (place.last_slot >= 0 && !table_.is_living(place.last_slot))
-    scoreboard_.slot(place.last_slot).rests_until.store((now + rest).time_since_epoch().count());
+    scoreboard_.slot(place.last_slot).rests_until.store(place.rests_until.time_since_epoch().count());
 }
 
 int WorkerPool::busy() const {

@@ -76,7 +76,8 @@ class WorkerPool {
   std::vector<DumpRequest> ask_for_stacks();
   // Ends jobs that run on after their deadline, or that somebody wants ended.
   JobEndings& endings() { return endings_; }
-  // Puts right what jobs may have scribbled over, and says which workers are slow to start.  Now and then.
+  // Puts right what jobs may have scribbled over, says which workers are slow to start, and ends those that do not.
+  // Now and then.
   void look_after(SteadyTime now);
   // With each heartbeat: what is to be known of the host when a worker ends.
   void note_host() { post_mortem_.note_host_memory(); }
@@ -127,6 +128,7 @@ class WorkerPool {
   int occupied() const { return table_.occupied() + predecessors_.size(); }
   int ready() const { return table_.ready(); }
   int busy() const;
+  std::string failing_starts() const;  // half a sentence for people; empty: none fails
   bool was_ready() const { return was_ready_; }
   bool is_worker(pid_t pid) const { return table_.slot_of(pid).has_value() || predecessors_.is_one(pid); }
 
@@ -142,9 +144,10 @@ class WorkerPool {
   int finishing() const;
   // "<slot>.<incarnation>" of everything that may still hold jobs.
   std::set<std::string> living_fields() const;
+  std::uint64_t last_incarnation() const { return table_.last_incarnation(); }
   std::atomic<std::int64_t>& last_beat() { return scoreboard_.last_beat(); }
   // Other queues are known, or others paused: each worker looks for itself before its next fetch.  With `to_all` those
-  // that wait for a job do so at once.
+  // that wait for a job do so at once, also those that are not known to be ready.
   void note_queues_changed(bool to_all);
   std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(scoreboard_); }
   // False: the one that was left could not be read, and all counters begin anew.
@@ -163,7 +166,9 @@ class WorkerPool {
   int run_worker(const Seat& seat, const Generation& generation) const;
   void heard(int slot);
   void tell(int slot, std::uint32_t flags);
+  void mend_records();
   void mend_flags();
+  void look_after_start(int slot, SteadyTime now);
   // In a capsule of one worker: see serial_turns.hpp.
   std::vector<TurnTaker> turn_takers() const;
   bool would_wait(const ProcessTable::Place& place, int slot, SteadyTime now) const;

@@ -29,7 +29,7 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
     casualty.worker = {.identity = identity,
                        .slot = i,
                        .incarnation = seen.incarnation,
-                       .record = DeadWorker::Record{seen.number, seen.entries},
+                       .record = DeadWorker::Record{seen.number, seen.entries, seen.queue, seen.jid},
                        .ended_by_brood = false};
     casualty.cause_unknown = true;
     casualty.class_flags = seen.class_flags;

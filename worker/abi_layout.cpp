@@ -81,14 +81,17 @@ BROOD_MEMBER(Call, time_left_ms, 120, std::int64_t (*)(void*));
 BROOD_MEMBER(Call, set_time_left, 128, void (*)(void*, std::int64_t));
 BROOD_MEMBER(Call, capsule, 136, Text);
 BROOD_MEMBER(Call, iterations, 152, const Iterations*);
-BROOD_END(Call, 160);
+BROOD_MEMBER(Call, log_with, 160, void (*)(void*, Text, Text));
+BROOD_END(Call, 168);
 
 BROOD_MEMBER(Result, size, 0, std::size_t);
 BROOD_MEMBER(Result, kind, 8, std::uint32_t);
 BROOD_MEMBER(Result, unused, 12, std::uint32_t);
 BROOD_MEMBER(Result, error_class, 16, Text);
 BROOD_MEMBER(Result, message, 32, Text);
-BROOD_END(Result, 48);
+BROOD_MEMBER(Result, delay_ms, 48, std::int64_t);
+BROOD_MEMBER(Result, thrown, 56, const void*);
+BROOD_END(Result, 64);
 
 BROOD_MEMBER(Failure, size, 0, std::size_t);
 BROOD_MEMBER(Failure, error_class, 8, Text);

@@ -3,18 +3,26 @@
 #include <sysexits.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/log.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/redis_location.hpp"
 #include "shared/store/crash_book.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/process_list.hpp"
 #include "shared/store/recovery.hpp"
+#include "shared/store/redis_time.hpp"
 #include "shared/store/returns.hpp"
+#include "shared/told_times.hpp"
 #include "worker/core_file.hpp"
 #include "worker/crash_report.hpp"
 #include "worker/failed_job.hpp"
@@ -28,10 +36,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// A heartbeat is kept for a minute, and whoever beats for nobody for another one is dead.
+constexpr auto silent_when_dead = 60s;
+constexpr auto longest_look_for_life = 130s;
+constexpr auto look_for_life_again = 2s;
+
 class Autopsy {
  public:
-  Autopsy(RecoveryMode mode, const Config& config, const RedisAddress& address)
-      : mode_(mode), config_(config), redis_(address, {2'000ms, 2'000ms}, "brood-autopsy") {}
+  Autopsy(RecoveryMode mode, const Config& config, const RedisAddress& address,
+          std::atomic<std::uint64_t>* bytes = nullptr)
+      : mode_(mode), config_(config), redis_(address, {2'000ms, 2'000ms}, "brood-autopsy") {
+    redis_.count_bytes_in(bytes);
+  }
 
   void recover_from(const Casualty& casualty) {
     const auto charge = [&](const std::string& payload, const std::string& queue) {
@@ -45,6 +61,7 @@ class Autopsy {
     const DeadLimits limits{config_.dead_max_jobs, config_.dead_timeout.count()};
     returned_.clear();
     noted_.reset();
+    ask_redis_time(redis_);
     const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
     if (result.somebody_was_first) return;
     add_to_total(result);
@@ -87,14 +104,24 @@ class Autopsy {
     }
     recover_from(casualties);
     // The script that empties the hash forgets the identity; one that never held anything is forgotten here.
-    if (redis_.call({"EXISTS", hash}).view().integer() == 0)
-      redis_.call({"HDEL", keys::brood_processes, estate.identity});
+    forget_process(redis_, estate.identity);
   }
 
   const RecoveryResult& total() const { return total_; }
 
-  void sweep() {
-    const int jobs = give_back_lists_without_field(redis_);
+  void sweep(const OwnIncarnations& own) {
+    list_unlisted_processes(redis_);
+    std::set<std::string> others;
+    int jobs = give_back_lists_without_field(redis_, [&](const keys::InFlightList& list) {
+      if (list.identity == own.identity) return own.lives(list.field);
+      others.insert(list.identity);
+      return true;
+    });
+    if (!others.empty()) {
+      const std::set<std::string> silent = without_sign_of_life(others);
+      jobs += give_back_lists_without_field(
+          redis_, [&](const keys::InFlightList& list) { return !silent.contains(list.identity); });
+    }
     if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
   }
 
@@ -107,7 +134,7 @@ class Autopsy {
       noted_ = crash_of(casualty, job, queue, report);
       if (casualty.fate) return settle_by_hand(job, queue, report.failure, *casualty.fate);
       if (mode_ == RecoveryMode::bury) {
-        const WallTime now = wall_now();
+        const WallTime now = redis_now();
         return {Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
       }
       const bool ask_hooks =
@@ -116,7 +143,8 @@ class Autopsy {
         load_libraries();
         run_crash_handlers(registry_, job, queue, report.failure, casualty.worker.slot, in_lines(report));
       }
-      const RetryPolicy policy{config_.max_retries, casualty.max_crashes.value_or(config_.worker.max_crashes)};
+      RetryPolicy policy{config_.max_retries, casualty.max_crashes.value_or(config_.worker.max_crashes)};
+      policy.retry_for = retry_for(job);
       const Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
       if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
       return outcome;
@@ -136,7 +164,7 @@ class Autopsy {
       frames = frames_of_job(with_names ? symbolise(stack) : raw_frames(stack));
       core = core_file(*cause.facts);
     }
-    return report_crash(cause, frames, job.display_class(), core, wall_now());
+    return report_crash(cause, frames, job.display_class(), core, redis_now());
   }
 
   static void log_crash(const Payload& job, const std::string& queue, const CrashReport& report) {
@@ -149,6 +177,11 @@ class Autopsy {
                                {"address", report.address},
                                {"fingerprint", report.fingerprint},
                                {"top", report.top}});
+  }
+
+  RetryFor retry_for(const Payload& job) {
+    return rule_of_retry_for(job, config_.compatibility.sidekiq, fleet_,
+                             [this](const std::vector<Command>& commands) { return redis_.pipeline(commands); });
   }
 
   static std::string in_lines(const CrashReport& report) {
@@ -170,7 +203,7 @@ class Autopsy {
     if (casualty.fate || report.fingerprint.empty()) return std::nullopt;
     Crash crash;
     crash.fingerprint = report.fingerprint;
-    crash.at = epoch_seconds(wall_now());
+    crash.at = epoch_seconds(redis_now());
     crash.job_class = job.display_class();
     crash.error_class = report.failure.error_class;
     crash.message = report.failure.message;
@@ -223,23 +256,46 @@ class Autopsy {
       failure.error_class = "Orphaned";
       failure.message = "recovered " + std::to_string(returns_before_death) +
                         " times within 72 hours from workers whose end nobody saw (a host or a supervisor died)";
-      log::error("job_orphaned", {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
-      const WallTime now = wall_now();
-      return {Outcome::Kind::move_to_dead, with_failure(job, failure, now).text(), epoch_seconds(now)};
+      const bool ask_hooks = mode_ == RecoveryMode::full;
+      if (ask_hooks) load_libraries();
+      return settle_orphan(registry_, job, queue, failure, ask_hooks);
     } catch (const BadPayload& bad) {
       return bury_unreadable(payload, queue, bad.what());
     }
   }
 
+  // Those whose heartbeat is missing all the time for a minute.  A flush takes the heartbeats of the living too, which
+  // beat again soon, and the last one of the dead stays for a minute.
+  std::set<std::string> without_sign_of_life(const std::set<std::string>& identities) {
+    std::map<std::string, SteadyTime> last_sign;
+    const SteadyTime begun = steady_now();
+    for (SteadyTime now = begun; now - begun <= longest_look_for_life; now = steady_now()) {
+      for (const std::string& identity : identities) {
+        const Reply beats = redis_.call({"EXISTS", identity});  // refused, by an access list, say: not seen missing
+        if (!beats.view().is_integer() || beats.view().integer() != 0) last_sign[identity] = now;
+      }
+      std::this_thread::sleep_for(look_for_life_again);
+    }
+    std::set<std::string> silent = identities;
+    std::erase_if(silent, [&](const std::string& identity) {
+      const auto seen = last_sign.find(identity);
+      return seen != last_sign.end() && steady_now() - seen->second < silent_when_dead;
+    });
+    return silent;
+  }
+
   void load_libraries() {
     if (config_.worker.seccomp) shield_parent();
     tell_jobs_of_redis(config_.redis);
+    tell_times(config_.compatibility.time_unit());
     for (const std::string& path : config_.require) registry_.load(path);
+    registry_.tell_errors_to(config_.on_error);
   }
 
   const RecoveryMode mode_;
   const Config& config_;
   Connection redis_;
+  FleetRelease fleet_;
   JobRegistry registry_;
   std::optional<Crash> noted_;         // the crash that the recovery under way charges
   std::vector<std::string> returned_;  // payloads that the recovery under way gives back uncharged
@@ -267,12 +323,13 @@ int answer(Work work) {
 }  // namespace
 
 int run_autopsy(const std::vector<Casualty>& casualties, RecoveryMode mode, const Config& config,
-                const RedisAddress& redis) {
-  return answer([&] { Autopsy(mode, config, redis).recover_from(casualties); });
+                const RedisAddress& redis, std::atomic<std::uint64_t>* bytes) {
+  return answer([&] { Autopsy(mode, config, redis, bytes).recover_from(casualties); });
 }
 
-int settle_estate(const Estate& estate, RecoveryMode mode, const Config& config, const RedisAddress& redis) {
-  return answer([&] { Autopsy(mode, config, redis).recover_from(estate); });
+int settle_estate(const Estate& estate, RecoveryMode mode, const Config& config, const RedisAddress& redis,
+                  std::atomic<std::uint64_t>* bytes) {
+  return answer([&] { Autopsy(mode, config, redis, bytes).recover_from(estate); });
 }
 
 RecoveryResult recover_estate(const Estate& estate, const Config& config, const RedisAddress& redis) {
@@ -281,8 +338,8 @@ RecoveryResult recover_estate(const Estate& estate, const Config& config, const 
   return autopsy.total();
 }
 
-int sweep_stray_lists(const RedisAddress& redis) {
-  return answer([&] { Autopsy(RecoveryMode::no_library, Config{}, redis).sweep(); });
+int sweep_stray_lists(const OwnIncarnations& own, const RedisAddress& redis) {
+  return answer([&] { Autopsy(RecoveryMode::no_library, Config{}, redis).sweep(own); });
 }
 
 }  // namespace brood

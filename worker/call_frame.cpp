@@ -26,6 +26,9 @@ CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* 
   };
   call_.time_left_ms = [](void* frame) { return static_cast<CallFrame*>(frame)->time_left_ms(); };
   call_.set_time_left = [](void* frame, std::int64_t ms) { static_cast<CallFrame*>(frame)->set_time_left(ms); };
+  call_.log_with = [](void* frame, abi::Text name, abi::Text value) {
+    static_cast<CallFrame*>(frame)->log_with(name, value);
+  };
   if (host != nullptr) call_.capsule = text_of(host->capsule);
   if (host_ != nullptr && host_->iterations) offer_iterations();
 }
@@ -56,6 +59,16 @@ void CallFrame::write(std::uint32_t level, const abi::Text& message) const {
   const auto known = static_cast<log::Level>(std::min<std::uint32_t>(level, abi::log_error));
   if (!log::enabled(known)) return;
   log::write(known, "job_says", {{"job", job_class()}, {"jid", jid()}, {"message", read_text(message, "")}});
+}
+
+// What memory does not allow is left out.
+void CallFrame::log_with(const abi::Text& name, const abi::Text& value) const {
+  if (host_ == nullptr || !host_->log_with || name.data == nullptr) return;
+  try {
+    host_->log_with({name.data, name.size},
+                    value.data == nullptr ? std::string_view() : std::string_view(value.data, value.size));
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 const IterationHost& CallFrame::iterations_of(const void* frame) {

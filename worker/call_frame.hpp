@@ -30,6 +30,7 @@ class CallFrame {
   std::int64_t time_left_ms() const;
   void set_time_left(std::int64_t ms) const;
   void write(std::uint32_t level, const abi::Text& message) const;
+  void log_with(const abi::Text& name, const abi::Text& value) const;
   static const IterationHost& iterations_of(const void* frame);
   std::uint32_t load_iteration(abi::IterationState& state) const;
   static int save_iteration(void* frame, const abi::IterationState& state);

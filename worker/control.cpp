@@ -8,6 +8,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "shared/boot_clock.hpp"
 #include "shared/check.hpp"
 #include "shared/clock.hpp"
 #include "shared/log.hpp"
@@ -18,7 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Another host may take over our jobs once our supervisor's last heartbeat is 60 s old; an orphan is gone well before.
+// Another host may take over our jobs once our supervisor's last heartbeat is 60 s old; an orphan is gone well before,
+// and nobody begins a job so late.
 constexpr auto longest_life_after_beat = 45s;
 constexpr auto look_for_supervisor_again = 10ms;
 
@@ -33,8 +35,8 @@ timer_t last_timer{};
 // Ends this worker when its last job outlasts what a supervisor would have waited for.  A timer of our own, since a job
 // may use alarm(2), and SIGKILL, since a job may block or ignore all else.  timer_settime(2) is async-signal-safe.
 void set_last_alarm() {
-  const SteadyTime beat{std::chrono::nanoseconds(last_beat->load())};
-  const auto until_adoption = beat + longest_life_after_beat - steady_now();
+  const BootTime beat{std::chrono::nanoseconds(last_beat->load())};
+  const auto until_adoption = beat + longest_life_after_beat - boot_now();
   const auto left = std::min<std::chrono::nanoseconds>(longest_wait, until_adoption);
   const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count());
   const itimerspec once{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_nsec = 0}};
@@ -55,7 +57,7 @@ Control::Control(const Seat& seat, std::chrono::milliseconds shutdown_timeout) :
   sigevent expiry{};
   expiry.sigev_notify = SIGEV_SIGNAL;
   expiry.sigev_signo = SIGKILL;
-  check("timer_create", timer_create(CLOCK_MONOTONIC, &expiry, &last_timer));
+  check("timer_create", timer_create(CLOCK_BOOTTIME, &expiry, &last_timer));
   struct sigaction action {};
   action.sa_handler = heed_term;
   action.sa_flags = SA_RESTART;
@@ -79,6 +81,12 @@ void Control::note_supervisor_gone() {
   orphaned_ = true;
   set_last_alarm();
   log::warn("supervisor_is_gone", {{"slot", seat_.slot}});
+}
+
+bool Control::beat_is_old() const {
+  if (seat_.last_beat == nullptr) return false;
+  const BootTime beat{std::chrono::nanoseconds(seat_.last_beat->load())};
+  return boot_now() - beat > longest_life_after_beat;
 }
 
 bool Control::wait(std::chrono::milliseconds longest) {

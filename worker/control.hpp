@@ -23,6 +23,10 @@ class Control {
   // Fetch no more; also true when told to stop.
   bool told_to_quiet();
 
+  // The supervisor has not beaten for so long that another host may soon take it for dead, and its jobs over: begin
+  // none.
+  bool beat_is_old() const;
+
   // Waits until the supervisor says something, or until `longest` has passed.  True when it was said, or when there is
   // no supervisor any more.
   bool wait(std::chrono::milliseconds longest);

@@ -16,7 +16,9 @@
 #include <typeinfo>
 
 #include "shared/check.hpp"
+#include "shared/mapped_file.hpp"
 #include "worker/module_map.hpp"
+#include "worker/pidfd_signal.hpp"
 #include "worker/stack_capture.hpp"
 #include "worker/syscall_watch.hpp"
 
@@ -110,6 +112,7 @@ void wait_for_the_end() {
 
 void on_crash(int, siginfo_t* info, void* context) {
   if (watched_call(*info, *static_cast<ucontext_t*>(context))) return;
+  if (sent_for_pidfd(*info, *static_cast<ucontext_t*>(context)) || bring_back_page(*info)) return;
   if (!is_the_worker()) return end_by_default(info);
   end_faulty_step();
   const pid_t self = this_thread();

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "shared/job/json.hpp"
+#include "shared/job/page_text.hpp"
 #include "shared/signal_names.hpp"
 #include "shared/stack_lines.hpp"
 #include "worker/demangle.hpp"
@@ -15,35 +17,20 @@ namespace {
 
 constexpr std::size_t max_lines = 100, max_message = 1'500, max_build_ids = 10, frames_of_fingerprint = 3;
 
-// Sidekiq's Web UI of every release prints backtrace lines, and members that it does not know, as markup: unharmed,
-// std::vector<int> would show as std::vector.
-std::string without_markup(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "\u2039";
-    } else if (c == '>') {
-      out += "\u203a";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 // The members of one JSON object.
 class Members {
  public:
   void add(std::string_view name, std::string_view raw) {
-    text_ += fmt::format("{}\"{}\":{}", text_.empty() ? "" : ",", name, raw);
+    text_ += fmt::format("{}{}:{}", text_.empty() ? "" : ",", name.starts_with('"') ? name : json_string(name), raw);
   }
   void text(std::string_view name, std::string_view value) {
-    add(name, json_string(without_markup(utf8_prefix(value, 300))));
+    add(name, json_string(page_text(utf8_prefix(value, 300))));
   }
   void hex(std::string_view name, std::uint64_t value) { add(name, fmt::format("\"{:#x}\"", value)); }
   template <typename Duration>
   void seconds(std::string_view name, Duration value) {
-    add(name, fmt::format("{:.3f}", std::chrono::duration<double>(value).count()));
+    using Milliseconds = std::chrono::duration<double, std::milli>;
+    add(name, json_float(std::round(Milliseconds(value).count()) / 1e3));
   }
   std::string object() const { return "{" + text_ + "}"; }
 
@@ -52,14 +39,14 @@ class Members {
 };
 
 std::string build_ids(const std::vector<Frame>& frames) {
-  std::set<std::string> named;
-  std::string members;
+  std::set<std::string> named;  // as they are shown: of a key given twice Ruby would leave one out
+  Members ids;
   for (const Frame& frame : frames) {
-    if (frame.build_id.empty() || named.size() >= max_build_ids || !named.insert(frame.module).second) continue;
-    members += fmt::format("{}{}:\"{}\"", members.empty() ? "" : ",",
-                           json_string(without_markup(utf8_prefix(frame.module, 64))), frame.build_id);
+    if (frame.build_id.empty() || named.size() >= max_build_ids) continue;
+    const std::string module = json_string(page_text(utf8_prefix(frame.module, 64)));
+    if (named.insert(module).second) ids.add(module, json_string(page_text(frame.build_id)));
   }
-  return "{" + members + "}";
+  return ids.object();
 }
 
 // What the handler noted is what happened first; the kernel tells what ended the process, which may have come after.
@@ -128,7 +115,7 @@ CrashReport report_crash(const Casualty::Cause& cause, const std::vector<Frame>&
 
   for (std::size_t i = 0; i < std::min(frames.size(), max_lines); ++i) {
     report.stack.push_back(to_text(static_cast<int>(i), frames[i]));
-    report.failure.backtrace.push_back(without_markup(report.stack.back()));
+    report.failure.backtrace.push_back(report.stack.back());
     report.has_names = report.has_names || !frames[i].function.empty();
   }
   report.top = top_line(report.stack);

@@ -14,8 +14,8 @@ namespace brood {
 
 // What is told of a crash: to the retry record, to the log, to the crash book.
 struct CrashReport {
-  Failure failure;                 // with the member `crash`, and a backtrace that holds no markup
-  std::vector<std::string> stack;  // its lines as they are
+  Failure failure;                 // with the member `crash`
+  std::vector<std::string> stack;  // its backtrace
   std::string top;                 // the innermost of them that is the job's own, so not abort()
   std::string signal;              // "SIGSEGV"; empty: none
   std::string address;             // "0x10"; empty: the signal has none

@@ -3,6 +3,8 @@
 #include <random>
 
 #include "shared/log.hpp"
+#include "shared/redis_clock.hpp"
+#include "worker/error_program.hpp"
 #include "worker/hooks.hpp"
 #include "worker/perform.hpp"
 
@@ -18,9 +20,12 @@ double random_fraction() {
 
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                        const RetryPolicy& policy, bool ask_hooks) {
-  if (ask_hooks) run_error_handlers(registry, job, queue, failure);
+  if (ask_hooks) {
+    run_error_handlers(registry, job, queue, failure);
+    if (const auto* program = registry.error_program()) tell_error_program(*program, job, queue, failure);
+  }
   const HookAnswer hook = ask_hooks ? ask_retry_in(registry, job, queue, failure) : HookAnswer{};
-  const WallTime now = wall_now();
+  const WallTime now = redis_now();
   Verdict verdict =
       judge_failure(job, failure, hook, class_retry(registry, job), queue, now, random_fraction(), policy);
 
@@ -45,8 +50,15 @@ Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::str
   return {Outcome::Kind::move_to_dead, verdict.payload.text(), epoch_seconds(now)};
 }
 
+RetryFor rule_of_retry_for(const Payload& job, std::optional<SidekiqRelease> configured, FleetRelease& fleet,
+                           const AskRedis& ask) {
+  if (!job.truthy("retry_for")) return RetryFor::alone;
+  if (!configured) configured = fleet.oldest(ask);
+  return configured ? configured->retry_for() : RetryFor::alone;
+}
+
 Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, Casualty::Fate fate) {
-  const WallTime now = wall_now();
+  const WallTime now = redis_now();
   const auto say = [&](std::string_view now_in) {
     log::warn("job_ended_by_hand",
               {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}, {"now_in", now_in}});
@@ -67,9 +79,23 @@ Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure
   return {};
 }
 
+Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
+                      bool ask_hooks) {
+  const WallTime now = redis_now();
+  const Payload record = with_failure(job, failure, now);
+  const bool discard = ask_hooks && ask_exhausted(registry, record, queue, failure);
+  const bool buried = goes_to_dead(record, discard);
+  if (ask_hooks) run_death_handlers(registry, buried ? record : discarded(record, now), queue, failure);
+  log::error(
+      "job_orphaned",
+      {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}, {"now_in", buried ? "dead" : "nothing"}});
+  if (!buried) return {};
+  return {Outcome::Kind::move_to_dead, record.text(), epoch_seconds(now)};
+}
+
 Outcome bury_unreadable(const std::string& payload, std::string_view queue, const std::string& reason) {
   log::error("job_unreadable", {{"queue", queue}, {"reason", reason}, {"bytes", payload.size()}, {"now_in", "dead"}});
-  return {Outcome::Kind::move_to_dead, payload, epoch_seconds(wall_now())};
+  return {Outcome::Kind::move_to_dead, payload, epoch_seconds(redis_now())};
 }
 
 }  // namespace brood

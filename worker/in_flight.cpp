@@ -1,12 +1,15 @@
 #include "worker/in_flight.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include <fmt/ranges.h>
 
 #include "shared/log.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/outcome_size.hpp"
 #include "shared/store/queue_sizes.hpp"
 #include "shared/store/recovery.hpp"
 
@@ -26,6 +29,20 @@ constexpr auto reply_slack = 5s;
 constexpr auto longest_look = 10s;
 
 constexpr std::size_t few_queues = 2 * max_queues_asked;
+
+// Redis will never take the call as it is.
+class TooLarge : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+std::string eviction_policy(std::string_view info) {
+  constexpr std::string_view name = "maxmemory_policy:";
+  const std::size_t at = info.find(name);
+  if (at == info.npos) return "unknown";
+  const std::string_view rest = info.substr(at + name.size());
+  return std::string(rest.substr(0, rest.find_first_of("\r\n")));
+}
 
 }  // namespace
 
@@ -89,22 +106,26 @@ const InFlight::Batch& InFlight::settle_and_fetch(const std::vector<Outcome>& ou
   const std::vector<Outcome>* unsettled = &outcomes;
   std::size_t asked = 0;  // of the draw
   do {
-    if (spent_) take_incarnation(setup_.new_incarnation());
+    if (spent_) {
+      take_incarnation(setup_.new_incarnation());
+      if (setup_.draw_is_out_of_date && setup_.draw_is_out_of_date()) return batch_;
+    }
     if (!registered_) register_incarnation();
     const std::size_t until = std::min(draw.size(), asked + max_queues_asked);
     const bool asks_the_last = until == draw.size();
     const Settled settled =
         settle(*unsettled, {draw.begin() + asked, draw.begin() + until}, want, asks_the_last ? wait_queue : "");
     if (settled.fenced) {
-      drop(unsettled->size());
-      take_incarnation(setup_.new_incarnation());
+      leave_fenced(*unsettled);
+      spent_ = true;
+      bear_being_fenced();
       asked = 0;
     } else {
       hold(settled);
       asked = until;
     }
     unsettled = &none;
-  } while (!registered_ || (batch_.entries.empty() && want > 0 && asked < draw.size()));
+  } while (spent_ || (batch_.entries.empty() && want > 0 && asked < draw.size()));
   return batch_;
 }
 
@@ -138,20 +159,42 @@ Settled InFlight::settle(const std::vector<Outcome>& outcomes, const std::vector
   settlement.field = field_;
   settlement.number = number_;
   settlement.held_queue = batch_.queue;
-  settlement.outcomes = outcomes;
   settlement.draw = draw;
   settlement.want = std::clamp(want, 0, max_batch_entries);
   settlement.wait_queue = wait_queue;
   settlement.dead_limits = setup_.dead_limits;
   // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
-  const Reply reply = deliver(brood::settle_and_fetch(settlement, wall_now()));
+  const WallTime now = redis_now();
+  const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
+    settlement.outcomes = sized;
+    return brood::settle_and_fetch(settlement, now);
+  });
   return read_settled(reply.view());
+}
+
+// What Redis refuses for its size it would refuse for ever, and none of it was applied: less is sent instead, under the
+// same number.
+Reply InFlight::deliver_in_size(const std::vector<Outcome>& outcomes,
+                                const std::function<ScriptCall(const std::vector<Outcome>&)>& settling) {
+  std::vector<Outcome> less;
+  for (OutcomeSize size = OutcomeSize::whole;;) {
+    try {
+      return deliver(settling(size == OutcomeSize::whole ? outcomes : less), size != OutcomeSize::as_it_is);
+    } catch (const TooLarge& refused) {
+      size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
+      const std::string_view kept = size == OutcomeSize::in_short ? "without its stack" : "as it was fetched";
+      log::error("outcome_too_large", {{"slot", setup_.slot}, {"reason", refused.what()}, {"stored", kept}});
+      if (less.empty()) less = outcomes;
+      for (Outcome& outcome : less) outcome = resized(outcome, size);
+    }
+  }
 }
 
 // Sends one call until it is answered by something other than a refusal.  A refusal has applied nothing; a lost
 // connection leaves open whether it was applied, now or later, and the number makes the repetition harmless.
-Reply InFlight::deliver(const ScriptCall& call) {
+Reply InFlight::deliver(const ScriptCall& call, bool may_be_less) {
   Retries retries(*this);
+  in_doubt_ = false;
   for (;;) {
     std::string why;
     try {
@@ -162,10 +205,16 @@ Reply InFlight::deliver(const ScriptCall& call) {
         return reply;
       }
       why = reply.view().error();
-      // The other end is no master (any more): a new connection may find the one that is.
-      if (kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+      const bool too_large = refused_for_its_size(why);
+      // The other end is no master (any more): a new connection may find the one that is.  Or it is closing this one.
+      if (kind == ErrorKind::not_applied_reconnect || too_large) redis_.disconnect();
+      if (too_large && may_be_less) throw TooLarge(why);
     } catch (const ConnectionLost& lost) {
+      in_doubt_ = true;
       why = lost.what();
+    } catch (const std::length_error& too_large) {  // nothing was sent
+      if (may_be_less) throw TooLarge(too_large.what());
+      why = too_large.what();
     }
     retries.wait(why);
   }
@@ -175,6 +224,11 @@ Reply InFlight::deliver(const ScriptCall& call) {
 // the recovery finds the settle applied and gives everything back.  With the new number and the old entries it would
 // take the old batch's successes for the new batch's and acknowledge jobs that never ran.
 void InFlight::hold(const Settled& settled) {
+  if (const std::optional<Fences::Over> over = fences_.settled(steady_now())) {
+    const std::chrono::duration<double> took = over->took;
+    log::info("redis_keeps_what_workers_write",
+              {{"slot", setup_.slot}, {"fenced", over->fences}, {"after", fmt::format("{:.1f}s", took.count())}});
+  }
   batch_.queue = settled.queue;
   batch_.entries.clear();
   // More than a batch only if somebody else put it there; what is left over comes with the next settle.
@@ -190,10 +244,69 @@ void InFlight::hold(const Settled& settled) {
   report_skipped(settled.skipped);
 }
 
-// Somebody has recovered this incarnation, so its jobs are elsewhere and will run again.
-void InFlight::drop(std::size_t outcomes) {
-  slot_.record().fenced_outcomes.fetch_add(outcomes);
-  log::warn("worker_fenced", {{"slot", setup_.slot}, {"incarnation", incarnation_}, {"outcomes_dropped", outcomes}});
+// Either somebody has recovered this incarnation, and its jobs are elsewhere and will run again; or its field alone is
+// lost, and its list holds what it held.
+void InFlight::leave_fenced(const std::vector<Outcome>& outcomes) {
+  const std::size_t settled = settle_without_field(outcomes), dropped = outcomes.size() - settled;
+  slot_.record().fenced_outcomes.fetch_add(dropped);
+  fenced_ = fences_.fenced(steady_now());
+  if (fenced_.one_of_many && outcomes.empty()) return;  // said once, and counted
+  log::warn("worker_fenced", {{"slot", setup_.slot},
+                              {"incarnation", incarnation_},
+                              {"outcomes_settled", settled},
+                              {"outcomes_dropped", dropped}});
+}
+
+void InFlight::bear_being_fenced() {
+  if (fenced_.first_of_many) {
+    std::string policy = "unknown";
+    try {
+      const Reply memory = redis_.call({"INFO", "memory"});
+      policy = memory.view().error().empty() ? eviction_policy(memory.view().text()) : policy;
+    } catch (const ConnectionLost&) {  // the next settle finds it away too
+    }
+    log::warn("redis_loses_what_workers_write",
+              {{"slot", setup_.slot},
+               {"key", keys::in_flight_hash(setup_.identity)},
+               {"maxmemory_policy", policy},
+               {"hint", "it must be noeviction, and nobody may delete the keys of brood; the worker pauses"}});
+  }
+  if (fenced_.pause.count() > 0) setup_.pause(fenced_.pause);
+}
+
+// Returns how many of the outcomes were settled.  Nothing is left in any list of this incarnation unless a field names
+// it.
+std::size_t InFlight::settle_without_field(const std::vector<Outcome>& outcomes) {
+  const bool may_hold_another_list = in_doubt_;
+  std::size_t settled = 0;
+  if (!batch_.queue.empty()) {
+    LostSettlement settlement{setup_.identity, field_, batch_.queue, {}, setup_.dead_limits};
+    for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i)
+      settlement.performed.push_back({batch_.entries[i].payload, outcomes[i]});
+    const WallTime now = redis_now();
+    const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
+      for (std::size_t i = 0; i < settlement.performed.size(); ++i) settlement.performed[i].outcome = sized[i];
+      return brood::settle_without_field(settlement, now);
+    });
+    settled = read_settled_without_field(reply.view()).settled;
+  }
+  if (may_hold_another_list) give_back_other_lists();
+  return settled;
+}
+
+void InFlight::give_back_other_lists() {
+  Retries retries(*this);
+  for (bool done = false; !done;) {
+    try {
+      give_back_lists_of(redis_, setup_.identity, field_);
+      done = true;
+    } catch (const ConnectionLost& lost) {
+      retries.wait(lost.what());
+    } catch (const UnexpectedReply& refusal) {
+      retries.wait(refusal.what());
+    }
+  }
+  retries.end();
 }
 
 void InFlight::report_skipped(const std::vector<std::string>& queues) {
@@ -242,7 +355,7 @@ InFlight::Waited InFlight::wait_for_job(const std::vector<std::string>& draw, in
           hold_what_came(replies, !may_be_more_queues && draw.size() <= max_queues_asked_after_wait);
       if (waited) return *waited;
       if (woken) return Waited::nothing;
-      if (setup_.waits_again) setup_.waits_again();
+      if (setup_.waits_again && !setup_.waits_again()) return Waited::nothing;
     }
   } catch (const ConnectionLost&) {
     slot_.set_waiting_client(0);
@@ -281,7 +394,8 @@ std::optional<InFlight::Waited> InFlight::hold_what_came(const std::vector<Reply
 
 void InFlight::give_back_unbegun() {
   if (batch_.entries.empty() || slot_.entry(0) != EntryState::fetched) return;
-  deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0));
+  const Reply returned = deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0));
+  if (returned.view().integer() == 0) settle_without_field({});
   batch_.entries.clear();
   slot_.clear_entries();
 }
@@ -302,7 +416,7 @@ void InFlight::leave_incarnation() {
   const DeadWorker self{.identity = setup_.identity,
                         .slot = setup_.slot,
                         .incarnation = incarnation_,
-                        .record = DeadWorker::Record{.number = number_, .entries = {}},
+                        .record = DeadWorker::Record{.number = number_, .entries = {}, .queue = batch_.queue},
                         .ended_by_brood = true};
   const auto stays_as_it_is = [](const std::string& payload, const std::string&) {
     return Outcome{.kind = Outcome::Kind::requeue_head, .payload = payload, .score = 0};
@@ -325,9 +439,10 @@ void InFlight::retire(const std::vector<Outcome>& outcomes) {
   if (registered_ && !outcomes.empty()) {
     const Settled settled = settle(outcomes, {}, 0, "");
     if (settled.fenced)
-      drop(outcomes.size());
+      leave_fenced(outcomes);
     else
       hold(settled);
+    registered_ = !settled.fenced;
   }
   if (registered_) leave_incarnation();
   registered_ = false;

@@ -12,6 +12,7 @@
 #include "shared/scoreboard.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/settlement.hpp"
+#include "worker/fences.hpp"
 
 namespace brood {
 
@@ -35,8 +36,10 @@ class InFlight {
     // redis/connection.hpp.
     int wake_fd = -1;
     std::function<std::optional<std::chrono::milliseconds>()> woken = {};
-    // A wait has brought nothing, and another begins.
-    std::function<void()> waits_again = {};
+    // Whether the draw of a fetch is no longer what would be drawn now; asked after what may have taken long.
+    std::function<bool()> draw_is_out_of_date = {};
+    // A wait has brought nothing, and another begins, unless this says no.
+    std::function<bool()> waits_again = {};
   };
 
   struct Entry {
@@ -52,8 +55,9 @@ class InFlight {
 
   // Settles the first `outcomes.size()` entries of the held batch, in order, and, if nothing is held then, fetches up
   // to `want` jobs from the first non-empty queue of `draw`.  Sends the same bytes again until it is answered; while
-  // Redis is away it pauses between attempts.  Registers an incarnation first if there is none.  On FENCED it drops the
-  // outcomes, counts and logs them, takes a new incarnation and fetches anew.
+  // Redis is away it pauses between attempts.  Registers an incarnation first if there is none.  On FENCED it settles
+  // what its own list still holds, if it has lost its field and nobody was there before; the other outcomes it drops,
+  // counts and logs, takes a new incarnation and fetches anew, unless the draw is out of date by then.
   // After ToldToStop what was sent may or may not be applied: call nothing more but the destructor, and exit without
   // retiring.  The recovery, which knows the number, does the rest.
   // `wait_queue` is the queue that wait_for_job() will wait on, should nothing be found; empty: none.
@@ -98,9 +102,14 @@ class InFlight {
   std::optional<Waited> hold_what_came(const std::vector<Reply>& replies, bool all_were_asked);
   void hold_arrived(std::string payload);
   void leave_incarnation();
-  Reply deliver(const ScriptCall& call);
+  std::size_t settle_without_field(const std::vector<Outcome>& outcomes);
+  void give_back_other_lists();
+  Reply deliver(const ScriptCall& call, bool may_be_less = false);
+  Reply deliver_in_size(const std::vector<Outcome>& outcomes,
+                        const std::function<ScriptCall(const std::vector<Outcome>&)>& settling);
+  void bear_being_fenced();
   void hold(const Settled& settled);
-  void drop(std::size_t outcomes);
+  void leave_fenced(const std::vector<Outcome>& outcomes);
   void report_skipped(const std::vector<std::string>& queues);
 
   Channel& redis_;
@@ -113,9 +122,12 @@ class InFlight {
   bool registered_ = false;
   bool fetch_is_known_ = true;                      // to Redis, the script behind a wait
   bool sizes_are_known_ = true;                     // and that of queues' sizes
+  bool in_doubt_ = false;                           // what was sent last may have been applied before it was answered
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
   std::uint64_t client_id_ = 0, client_id_of_ = 0;  // and of which connection
   SteadyTime skipped_reported_{};
+  Fences fences_;
+  Fences::Fenced fenced_;
 };
 
 }  // namespace brood

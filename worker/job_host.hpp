@@ -31,6 +31,8 @@ struct JobHost {
   std::string capsule = {};
   std::optional<IterationHost> iterations = {};    // nullopt: it keeps no states
   std::function<void(std::string_view)> say = {};  // what the job logs; empty: into this process's log
+  // What its lines of the log are to have as well; empty: nobody keeps that.
+  std::function<void(std::string_view name, std::string_view value)> log_with = {};
 };
 
 }  // namespace brood

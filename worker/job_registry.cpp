@@ -50,6 +50,10 @@ class LastWordsOfLoading {
   throw LibraryError("job library " + path + ": " + why);
 }
 
+[[noreturn]] void give_up_for_now(const std::string& path, const std::string& why) {
+  throw StartupError("job library " + path + ": " + why);
+}
+
 std::string text_of(const abi::Text& text) {
   return text.data == nullptr ? std::string() : std::string(text.data, std::min<std::size_t>(text.size, 4096));
 }
@@ -68,9 +72,9 @@ void* load_object(const std::string& path) {
   try {
     return open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   } catch (const std::exception& error) {
-    refuse(path, std::string("a static constructor threw: ") + error.what());
+    give_up_for_now(path, std::string("a static constructor threw: ") + error.what());
   } catch (...) {
-    refuse(path, "a static constructor threw no std::exception");
+    give_up_for_now(path, "a static constructor threw no std::exception");
   }
 }
 
@@ -165,7 +169,7 @@ JobRegistry::Library set_up(const std::string& path, const abi::Library& library
   result.size = sizeof result;
   if (library.set_up != nullptr) library.set_up(&result);
   if (result.kind != abi::result_succeeded) {
-    refuse(path, "brood_setup threw " + text_of(result.error_class) + ": " + text_of(result.message));
+    give_up_for_now(path, "brood_setup threw " + text_of(result.error_class) + ": " + text_of(result.message));
   }
   const std::uint64_t registered = library.registered == nullptr ? 0 : library.registered();
   check_registered(path, library, registered);
@@ -213,6 +217,7 @@ void JobRegistry::load(const Config& config) {
     }
     programs_.emplace(name, &command);
   }
+  tell_errors_to(config.on_error);
 }
 
 const JobRegistry::Registered* JobRegistry::find(std::string_view job_class) const {
@@ -237,6 +242,7 @@ std::vector<const JobRegistry::Library*> JobRegistry::libraries_told(std::string
 }
 
 bool JobRegistry::has_failure_handlers(std::string_view job_class) const {
+  if (error_program_ != nullptr) return true;
   return std::any_of(libraries_.begin(), libraries_.end(), [&](const Library& library) {
     if (library.has(abi::event_crash)) return true;
     if ((library.registered & (abi::registered_death_handler | abi::registered_error_handler)) == 0) return false;

@@ -14,11 +14,18 @@
 
 namespace brood {
 
-// A job library that cannot be used: missing, not a shared object, built for another ABI, a class twice, a brood_setup
-// that threw.  what() is one sentence with the library's path.  Also a command that takes the class of a library.
+// A job library that cannot be used: missing, not a shared object, built for another ABI, a class twice.  what() is one
+// sentence with the library's path.  Also a command that takes the class of a library.
 class LibraryError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// A library whose own code threw before any job: in a static constructor, in brood_setup or in a handler of startup.
+// It may be usable, and what it needs, a database say, may not be there yet.
+class StartupError : public LibraryError {
+ public:
+  using LibraryError::LibraryError;
 };
 
 // Class name -> code, or program.  Lives in workers and autopsies alone: the supervisor loads no job library.
@@ -51,12 +58,15 @@ class JobRegistry {
   // The same for a library that is a part of this program; `name` is what messages call it.
   void add(const abi::Library* library, const std::string& name);
 
-  // Every library of `require`, then `commands`, which must live as long as this registry.  Throws LibraryError.
+  // Every library of `require`, then `commands` and `on_error`, which must live as long as this registry.  Throws
+  // LibraryError.
   void load(const Config& config);
+  void tell_errors_to(const std::optional<CommandSettings>& program) { error_program_ = program ? &*program : nullptr; }
 
-  const Registered* find(std::string_view job_class) const;               // nullptr: unknown, or a program
-  const CommandSettings* find_program(std::string_view job_class) const;  // nullptr: unknown, or in a library
-  std::vector<std::string> class_names() const;                           // sorted, programs too
+  const Registered* find(std::string_view job_class) const;                // nullptr: unknown, or a program
+  const CommandSettings* find_program(std::string_view job_class) const;   // nullptr: unknown, or in a library
+  const CommandSettings* error_program() const { return error_program_; }  // told of every failure; nullptr: none is
+  std::vector<std::string> class_names() const;                            // sorted, programs too
 
   const std::deque<Library>& libraries() const { return libraries_; }  // as they were loaded
   // Whose middleware is around every job, the outermost first.
@@ -72,6 +82,7 @@ class JobRegistry {
   std::deque<Library> libraries_;  // which stay where they are
   std::vector<const abi::Library*> middleware_;
   std::map<std::string, const CommandSettings*, std::less<>> programs_;
+  const CommandSettings* error_program_ = nullptr;
 };
 
 }  // namespace brood

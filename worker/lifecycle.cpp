@@ -72,7 +72,7 @@ void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion) {
     result.size = sizeof result;
     library->abi.run_event_handlers(&occasion, &result);
     if (occasion.kind == abi::event_startup && result.kind != abi::result_succeeded) {
-      throw LibraryError("job library " + library->path + ": a handler of startup threw " +
+      throw StartupError("job library " + library->path + ": a handler of startup threw " +
                          read_text(result.error_class) + ": " + read_text(result.message));
     }
   }

@@ -15,7 +15,7 @@
 namespace brood {
 
 // Runs the handlers of one event in all libraries that have some, in their order or the other way round.  What they
-// throw is logged; a startup ends with the first that throws, by a LibraryError.  `occasion` says what the event is.
+// throw is logged; a startup ends with the first that throws, by a StartupError.  `occasion` says what the event is.
 void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion);
 
 // The events of one worker, in order and as often as <brood/event.hpp> says.  Where nobody listens nothing is done.
@@ -32,7 +32,7 @@ class Lifecycle {
 
   Lifecycle(const JobRegistry& registry, Setup setup) : registry_(registry), setup_(std::move(setup)) {}
 
-  // All libraries are loaded: fork, and startup.  Throws LibraryError.
+  // All libraries are loaded: fork, and startup.  Throws StartupError.
   void start();
 
   // Redis has answered over its so-manieth connection.

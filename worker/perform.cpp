@@ -13,6 +13,9 @@
 namespace brood {
 namespace {
 
+// As of what a client schedules.
+constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(999'999'999);
+
 Performed failed(std::string error_class, std::string message) {
   Performed performed;
   performed.kind = Performed::Kind::failed;
@@ -21,7 +24,25 @@ Performed failed(std::string error_class, std::string message) {
   return performed;
 }
 
-Performed unknown_class(const JobRegistry& registry, const std::string& job_class) {
+// A job that Rails has wrapped, under the names of 6, 7 and 8.
+bool is_active_job(std::string_view job_class) {
+  return job_class == "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper" ||
+         job_class == "Sidekiq::ActiveJob::Wrapper";
+}
+
+std::string active_job_hint(const Payload& job) {
+  const std::string wrapped = utf8_prefix(job.string("wrapped").value_or("a job"), longest_text);
+  return wrapped +
+         " is an Active Job, which Ruby alone unwraps: let a Ruby Sidekiq serve its queue, or, to perform it " +
+         "here, push its class by Sidekiq::Client.push(\"class\" => \"" + wrapped + "\", \"args\" => [...])";
+}
+
+Performed unknown_class(const JobRegistry& registry, const Payload& job, const std::string& job_class) {
+  if (is_active_job(job_class)) {
+    Performed performed = failed("NameError", active_job_hint(job));
+    performed.failure.from_job = false;
+    return performed;
+  }
   std::string message = "no job class \"" + job_class + "\" is loaded; known: ";
   const std::vector<std::string> names = registry.class_names();
   for (std::size_t i = 0; i < names.size(); ++i) message += (i > 0 ? ", " : "") + names[i];
@@ -35,10 +56,19 @@ Performed read_result(const abi::Result& result) {
   switch (result.kind) {
     case abi::result_succeeded:
       return {};
-    case abi::result_interrupted:
-      return {Performed::Kind::interrupted, {}};
-    case abi::result_failed:
-      return failed(read_text(result.error_class, "UnknownError"), read_text(result.message, ""));
+    case abi::result_interrupted: {
+      Performed performed;
+      performed.kind = Performed::Kind::interrupted;
+      if (abi::has(result, &abi::Result::delay_ms))
+        performed.delay =
+            std::clamp(std::chrono::milliseconds(result.delay_ms), std::chrono::milliseconds(0), longest_delay);
+      return performed;
+    }
+    case abi::result_failed: {
+      Performed performed = failed(read_text(result.error_class, "UnknownError"), read_text(result.message, ""));
+      if (abi::has(result, &abi::Result::thrown)) performed.thrown = result.thrown;
+      return performed;
+    }
     default:
       return failed("LibraryError", "the job library returned an unknown result, " + std::to_string(result.kind));
   }
@@ -69,6 +99,7 @@ void write_result(const Performed& performed, abi::Result& result) {
       return;
     case Performed::Kind::interrupted:
       result.kind = abi::result_interrupted;
+      if (abi::has(result, &abi::Result::delay_ms)) result.delay_ms = performed.delay.count();
       return;
     case Performed::Kind::failed:
       result.kind = abi::result_failed;
@@ -84,23 +115,35 @@ bool is_same_failure(const Performed& one, const Performed& other) {
          one.failure.message == utf8_prefix(other.failure.message, longest_text);
 }
 
+// The middleware of another library throws anew what came out of the job; one with older headers knows of no delay.
+Performed with_origin(Performed whole, const Performed& inside) {
+  if (is_same_failure(whole, inside)) whole.thrown = inside.thrown;
+  if (whole.kind == inside.kind && whole.delay == std::chrono::milliseconds(0)) whole.delay = inside.delay;
+  return whole;
+}
+
 }  // namespace
 
 Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host) {
   const CallFrame frame(job, queue, &host);
   const auto* registered = registry.find(frame.job_class());
-  if (registered == nullptr) return unknown_class(registry, utf8_prefix(frame.job_class(), longest_text));
+  if (registered == nullptr) return unknown_class(registry, job, utf8_prefix(frame.job_class(), longest_text));
 
   if (registry.middleware().empty())
     return read_result_of([&](abi::Result& result) { registered->job_class.perform(frame.call(), &result); });
-  Performed unknown;
+  Performed unknown, inside;
   const JobBody body = [&](const abi::Call& call, abi::Result& result) {
     const std::string_view job_class(call.job_class.data, call.job_class.size);
-    if (const auto* wanted = registry.find(job_class)) return wanted->job_class.perform(&call, &result);
-    unknown = unknown_class(registry, utf8_prefix(job_class, longest_text));
+    if (const auto* wanted = registry.find(job_class)) {
+      wanted->job_class.perform(&call, &result);
+      inside = result.kind == abi::result_succeeded ? Performed{} : read_result(result);
+      return;
+    }
+    unknown = unknown_class(registry, job, utf8_prefix(job_class, longest_text));
     write_result(unknown, result);
   };
-  return read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), body, result); });
+  return with_origin(
+      read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), body, result); }), inside);
 }
 
 Performed perform_in_middleware(const JobRegistry& registry, const Payload& job, std::string_view queue,

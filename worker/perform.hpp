@@ -17,7 +17,9 @@ namespace brood {
 // How one attempt ended.
 struct Performed {
   enum class Kind { succeeded, failed, interrupted } kind = Kind::succeeded;
-  Failure failure;  // when failed
+  Failure failure;                     // when failed
+  const void* thrown = nullptr;        // likewise: where the exception lay, for ThrowWatch; null: not known
+  std::chrono::milliseconds delay{0};  // when interrupted: what the job has asked for; 0: nothing
 };
 
 // Runs one job's code, whatever happens in it: every exception ends as a Performed.  An unknown class, or arguments

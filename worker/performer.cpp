@@ -4,15 +4,23 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <new>
 #include <utility>
 
+#include "shared/job/page_text.hpp"
+#include "shared/left_threads.hpp"
 #include "shared/log.hpp"
+#include "shared/log_facts.hpp"
+#include "shared/redis_clock.hpp"
+#include "shared/store/redis_time.hpp"
 #include "worker/crash_handler.hpp"
 #include "worker/failed_job.hpp"
 #include "worker/offspring.hpp"
 #include "worker/own_memory.hpp"
 #include "worker/program_job.hpp"
+#include "worker/throw_watch.hpp"
+#include "worker/thrown_stack.hpp"
 
 namespace brood {
 namespace {
@@ -20,11 +28,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
+constexpr auto longest_look_at_fleet = 2000ms;
 
 // A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
 constexpr auto shortest_run_before_requeue = 1s;
-
-bool has_markup(std::string_view text) { return text.find_first_of("<>&\"'") != std::string_view::npos; }
 
 std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
   std::uint32_t flags = 0;
@@ -81,13 +88,18 @@ Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, C
       settings_(config.worker_of(seat.capsule)),
       slot_(slot),
       control_(control),
+      redis_(redis),
       output_(seat.output, seat.output_token),
       iterations_(redis),
+      ask_redis_([&redis](const std::vector<Command>& commands) {
+        return redis.call_patiently(commands, {longest_look_at_fleet, longest_look_at_fleet});
+      }),
       host_{.stopping = [this] { return control_.told_to_stop() || out_of_time(); },
             .time_left = [this] { return time_left(); },
             .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); },
             .capsule = config.capsules.at(static_cast<std::size_t>(seat.capsule)).name,
-            .iterations = iteration_host()} {}
+            .iterations = iteration_host(),
+            .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }} {}
 
 // A copy of this worker, forked by a job, must not touch the connection.
 IterationHost Performer::iteration_host() {
@@ -119,6 +131,7 @@ void Performer::note_surroundings() {
   note_libraries();
   surroundings_.emplace();
   memory_limit_.emplace(seat_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
+  threads_.note_present();
 }
 
 std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue) {
@@ -141,13 +154,18 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
+  title_.begin(job_.display_class(), std::time(nullptr));
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
   const bool failed = performed.kind == Performed::Kind::failed;
   batch_made_calls_ |= made_calls_ || failed;
+  if (made_calls_) look_for_left_threads();  // while the entry runs: what they crash now is its own crash
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, steady_now()));
   Outcome outcome = settle(entry, job_, queue, performed, started);
-  clean_up(made_calls_ || failed);  // who failed may have hooks, which are code of the job too
+  if (failed) look_for_left_threads();  // who failed may have hooks, which are code of the job too
+  log::clear_standing_facts();
+  title_.end();
+  clean_up(made_calls_ || failed);
   return outcome;
 }
 
@@ -174,6 +192,7 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
 Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
   made_calls_ = true;
   iteration_ended_ = false;
+  thrown_at_.clear();
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
       ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
@@ -182,7 +201,11 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
     });
   }
   syscall_watch_.begin_job();
+  std::optional<ThrowWatch> throws;
+  if (job.truthy("backtrace")) throws.emplace();
   Performed performed = perform(registry_, job, queue, host_);
+  thrown_at_ = throws ? throws->stack_of(performed.thrown) : std::vector<std::uint64_t>();
+  throws.reset();
   output_.flush();
   made_calls_ = syscall_watch_.end_job();
   return performed;
@@ -200,14 +223,18 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
       end_entry(entry, EntryState::interrupted);
       slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
       log_end(level_of_jobs(), "job_interrupted", job, queue, started);
-      return requeue(job, started);
+      return requeue(job, started, performed.delay);
     case Performed::Kind::failed:
       break;
   }
   // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
   end_entry(entry, EntryState::failed);
-  Outcome outcome =
-      settle_failure(registry_, job, queue, performed.failure, {config_.max_retries, settings_.max_crashes});
+  ask_redis_time(redis_);
+  RetryPolicy policy{config_.max_retries, settings_.max_crashes};
+  policy.retry_for = rule_of_retry_for(job, config_.compatibility.sidekiq, fleet_, ask_redis_);
+  Failure failure = performed.failure;
+  if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
+  Outcome outcome = settle_failure(registry_, job, queue, failure, policy);
   end_if_a_copy(job.jid(), job.display_class());
   if (!slot_.let_go(entry)) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
@@ -217,14 +244,16 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
 Outcome Performer::bury(int entry, const std::string& text, const std::string& queue, const std::string& why) {
   end_entry(entry, EntryState::failed);
   slot_.let_go(entry);
+  ask_redis_time(redis_);
   return bury_unreadable(text, queue, why);
 }
 
-Outcome Performer::requeue(const Payload& job, SteadyTime started) const {
-  const WallTime now = wall_now();
+Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {
+  ask_redis_time(redis_);
+  const WallTime now = redis_now();
   const Payload again = job.with({{"enqueued_at", json_time(now, job.time_unit())}});
-  if (steady_now() - started < shortest_run_before_requeue)
-    return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + shortest_run_before_requeue)};
+  if (delay == 0ms && steady_now() - started < shortest_run_before_requeue) delay = shortest_run_before_requeue;
+  if (delay > 0ms) return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + delay)};
   return {Outcome::Kind::requeue_back, again.text(), 0};
 }
 
@@ -232,6 +261,23 @@ void Performer::begin_batch(std::size_t jobs) {
   if (jobs == 0) return;
   meter_.begin();
   slot_.record().cpu_before_us.store(meter_.cpu_before().count());
+}
+
+// They would go on beside the next job, and what they crash would be charged to it.
+void Performer::look_for_left_threads() {
+  if (settings_.threads == LeftThreads::allow || age_.left_threads > 0) return;
+  age_.left_threads = threads_.left_behind();
+  if (age_.left_threads == 0) return;
+  slot_.record().class_flags.fetch_or(job_left_threads);
+  // Said once of a class: each of its jobs may do so.
+  const bool known = seat_.usage && counted_.index && seat_.usage->at(*counted_.index).left_threads.fetch_add(1) > 0;
+  log::write(known ? log::Level::debug : log::Level::warn, "job_left_threads",
+             {{"jid", job_.jid()},
+              {"class", job_.display_class()},
+              {"threads", age_.left_threads},
+              {"hint",
+               "its worker is replaced after each such job: join them, start them in a startup handler, or set "
+               "[worker] threads = \"allow\""}});
 }
 
 // What the worker does not live to add to its class's usage, the supervisor finds noted.  A class without code has
@@ -270,6 +316,7 @@ void Performer::end_handlers() {
   end_if_a_copy("", event_);
   if (surroundings_) {
     clean_up(true);
+    threads_.note_present();
   } else {
     output_.flush();
     output_.end_job(slot_.record());

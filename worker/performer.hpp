@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,16 +17,19 @@
 #include "shared/scoreboard.hpp"
 #include "shared/seat.hpp"
 #include "shared/store/outcome.hpp"
+#include "shared/store/ruby_processes.hpp"
 #include "worker/control.hpp"
 #include "worker/iteration_keeper.hpp"
 #include "worker/job_meter.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/job_title.hpp"
 #include "worker/memory_limit.hpp"
 #include "worker/perform.hpp"
 #include "worker/recycling.hpp"
 #include "worker/standard_output.hpp"
 #include "worker/surroundings.hpp"
 #include "worker/syscall_watch.hpp"
+#include "worker/thread_count.hpp"
 
 namespace brood {
 
@@ -64,6 +68,7 @@ class Performer {
  private:
   IterationHost iteration_host();
   void clean_up(bool made_calls);
+  void look_for_left_threads();
   void note(int entry, RunNote::State state, std::chrono::milliseconds took);
   void forget_note(int entry);
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
@@ -71,7 +76,7 @@ class Performer {
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
   Outcome bury(int entry, const std::string& text, const std::string& queue, const std::string& why);
-  Outcome requeue(const Payload& job, SteadyTime started) const;
+  Outcome requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
   std::optional<std::chrono::milliseconds> time_left() const;
   bool out_of_time() const;
@@ -85,17 +90,21 @@ class Performer {
   const WorkerSettings& settings_;
   WorkerSlot& slot_;
   Control& control_;
+  Channel& redis_;
   StandardOutput output_;
   SyscallWatch syscall_watch_;
   bool made_calls_ = true;  // the job that ran last, or may have
   bool batch_made_calls_ = false;
   IterationKeeper iterations_;
+  const AskRedis ask_redis_;  // a connection that is idle while a job runs
+  FleetRelease fleet_;
   bool iteration_ended_ = false;  // the job under way has no item left
   const JobHost host_;
   Payload job_;  // the one under way; its memory serves them all
   JobRegistry registry_;
   std::optional<Surroundings> surroundings_;  // once the libraries are loaded
   std::optional<MemoryLimit> memory_limit_;   // likewise
+  ThreadCount threads_;
   JobMeter meter_;
   struct Counted {
     std::string job_class, name;
@@ -103,7 +112,9 @@ class Performer {
   };
   Counted counted_;  // as what the job that began last is counted
   WorkerAge age_;
-  std::string event_;  // whose handlers run
+  JobTitle title_;
+  std::vector<std::uint64_t> thrown_at_;  // where the job under way threw what came out, if it wants that known
+  std::string event_;                     // whose handlers run
 };
 
 }  // namespace brood

@@ -9,6 +9,10 @@
 namespace brood {
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr auto known_for = 30s;
+
 bool is_to_come(ReplyView reply) {
   const ErrorKind kind = classify_error(reply.error());
   return kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect;
@@ -19,8 +23,14 @@ bool is_to_come(ReplyView reply) {
 QueueDraw::QueueDraw(const CapsuleSettings& capsule, Channel& redis, const std::atomic<std::uint32_t>* changes)
     : capsule_(capsule), redis_(redis), changes_(changes), random_(std::random_device{}()) {}
 
+bool QueueDraw::is_old() const { return steady_now() - looked_at_ >= known_for; }
+
 void QueueDraw::begin() {
-  if (!looked_ || is_stale()) look();
+  if (!looked_ || is_stale() || is_old()) look();
+  begin_again();
+}
+
+void QueueDraw::begin_again() {
   order_ = capsule_.queues.draw(random_);
   if (!known_.paused.empty())
     std::erase_if(order_, [&](const std::string& name) { return known_.paused.contains(name); });
@@ -68,6 +78,7 @@ void QueueDraw::look() {
     }
     seen_ = seen;
     looked_ = true;
+    looked_at_ = steady_now();
   } catch (const ConnectionLost&) {
     return;
   }

@@ -13,6 +13,7 @@ enum class RecycleReason {
   max_jobs,       // it has done as many jobs as it may
   max_rss,        // it has grown larger than it may
   out_of_memory,  // a job hit the memory limit: who knows what it left behind
+  threads,        // a job has left threads behind
 };
 
 // What one worker process has come to, between two jobs.
@@ -20,6 +21,7 @@ struct WorkerAge {
   std::uint64_t jobs = 0;
   std::uint64_t rss_bytes = 0;  // asked for only when max_rss is set
   bool ran_out_of_memory = false;
+  int left_threads = 0;
 };
 
 // Pure: whether a worker is to be replaced now; nullopt: it goes on.

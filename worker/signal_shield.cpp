@@ -6,14 +6,32 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "shared/check.hpp"
 #include "shared/log.hpp"
+#include "worker/system_calls.hpp"
 
 namespace brood {
 namespace {
+
+std::int64_t value_of(const Condition& condition, pid_t supervisor, pid_t supervisor_group) {
+  switch (condition.named) {
+    case Named::supervisor:
+      return supervisor;
+    case Named::its_group:
+      return supervisor_group;
+    case Named::minus_its_group:
+      return -supervisor_group;
+    case Named::number:
+      break;
+  }
+  return condition.number;
+}
 
 void check_rule(const char* call, int result) {
   if (result < 0) throw std::system_error(-result, std::generic_category(), call);
@@ -32,11 +50,19 @@ class Filter {
     seccomp_attr_set(filter_.get(), SCMP_FLTATR_CTL_SSB, 1);
   }
 
-  // Refuses `call` when its argument `index` is `value`.
-  void refuse(int call, unsigned index, pid_t value) {
-    // The kernel takes the argument for an int: what stands in the upper half of the register must not deceive us.
-    const scmp_arg_cmp is_value{index, SCMP_CMP_MASKED_EQ, 0xffffffff, static_cast<std::uint32_t>(value)};
-    const int result = seccomp_rule_add_array(filter_.get(), SCMP_ACT_ERRNO(EPERM), call, 1, &is_value);
+  void refuse(const Refusal& refusal, pid_t supervisor, pid_t supervisor_group) {
+    const std::string name(refusal.call);
+    const int call = seccomp_syscall_resolve_name(name.c_str());
+    if (call == __NR_SCMP_ERROR)
+      throw std::system_error(ENOSYS, std::generic_category(), name + " is unknown to libseccomp");
+    std::vector<scmp_arg_cmp> all_hold;
+    for (const Condition& condition : refusal.conditions) {
+      const auto value = static_cast<std::uint32_t>(value_of(condition, supervisor, supervisor_group));
+      // The kernel takes the argument for an int: what stands in the upper half of the register must not deceive us.
+      all_hold.push_back({condition.argument, SCMP_CMP_MASKED_EQ, 0xffffffff, value});
+    }
+    const int result = seccomp_rule_add_array(filter_.get(), SCMP_ACT_ERRNO(static_cast<unsigned>(refusal.error)), call,
+                                              static_cast<unsigned>(all_hold.size()), all_hold.data());
     // A call that some architecture does not have cannot be made there either.
     if (result != -EDOM) check_rule("seccomp_rule_add", result);
   }
@@ -61,19 +87,8 @@ class Filter {
 }  // namespace
 
 void shield_supervisor(pid_t supervisor, pid_t supervisor_group) {
-  constexpr pid_t everybody = -1;
   Filter filter;
-  for (const pid_t target : {supervisor, -supervisor_group, everybody}) filter.refuse(SCMP_SYS(kill), 0, target);
-  filter.refuse(SCMP_SYS(setpgid), 1, supervisor_group);  // then kill(0) would be aimed at it too
-  filter.refuse(SCMP_SYS(tkill), 0, supervisor);
-  filter.refuse(SCMP_SYS(tgkill), 0, supervisor);
-  filter.refuse(SCMP_SYS(rt_sigqueueinfo), 0, supervisor);
-  filter.refuse(SCMP_SYS(rt_tgsigqueueinfo), 0, supervisor);
-  filter.refuse(SCMP_SYS(pidfd_open), 0, supervisor);
-  filter.refuse(SCMP_SYS(ptrace), 1, supervisor);
-  filter.refuse(SCMP_SYS(process_vm_readv), 0, supervisor);
-  filter.refuse(SCMP_SYS(process_vm_writev), 0, supervisor);
-  filter.refuse(SCMP_SYS(prlimit64), 0, supervisor);
+  for (const Refusal& refusal : refusals()) filter.refuse(refusal, supervisor, supervisor_group);
   filter.load();
 }
 

@@ -9,6 +9,7 @@
 
 #include "shared/log.hpp"
 #include "shared/redis_location.hpp"
+#include "shared/told_times.hpp"
 #include "worker/batch_size.hpp"
 #include "worker/control.hpp"
 #include "worker/crash_handler.hpp"
@@ -18,6 +19,7 @@
 #include "worker/offspring.hpp"
 #include "worker/own_memory.hpp"
 #include "worker/performer.hpp"
+#include "worker/pidfd_signal.hpp"
 #include "worker/queue_draw.hpp"
 #include "worker/recycling.hpp"
 #include "worker/signal_shield.hpp"
@@ -29,6 +31,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t all = static_cast<std::size_t>(-1);
 constexpr auto quiet_wait = 1000ms;
+constexpr auto look_for_beat_again = 100ms;
 constexpr auto look_again = 20ms;         // at the queues, when Redis was away so far
 constexpr auto idle_poll = 2s;            // outside of Redis: the supervisor looks and wakes us
 constexpr auto ask_to_wait_again = 10s;   // it may by then
@@ -62,11 +65,19 @@ class Worker {
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
                     .wake_fd = control_.descriptor(),
                     .woken = [this] { return woken(); },
-                    .waits_again = [this] { lifecycle_.beat(redis_.connections()); }}),
+                    .draw_is_out_of_date = [this] { return draw_.is_stale(); },
+                    .waits_again =
+                        [this] {
+                          lifecycle_.beat(redis_.connections());
+                          return !draw_.is_old();
+                        }}),
         batch_size_(config.worker_of(seat.capsule).max_batch) {}
 
   void load_libraries() {
-    if (config_.worker_of(seat_.capsule).seccomp) shield_parent();
+    if (config_.worker_of(seat_.capsule).seccomp) {
+      shield_parent();
+      trap_pidfd_signals();
+    }
     performer_.load_libraries();
     lifecycle_.start();
     performer_.note_surroundings();
@@ -78,16 +89,17 @@ class Worker {
     try {
       while (!control_.supervisor_gone() && !control_.told_to_stop() && !recycling_) {
         const bool quiet = control_.told_to_quiet();
-        if (quiet) give_back_unbegun();
-        if (quiet && outcomes_.empty()) {
-          lifecycle_.quiet();
+        const bool begins = !quiet && !waits_for_beat();
+        if (!begins) give_back_unbegun();
+        if (!begins && outcomes_.empty()) {
+          if (quiet) lifecycle_.quiet();
           lifecycle_.beat(redis_.connections());
-          control_.wait(quiet_wait);
+          control_.wait(quiet ? quiet_wait : look_for_beat_again);
           continue;
         }
-        fetch(quiet ? 0 : batch_size_.want());
+        fetch(begins ? batch_size_.want() : 0);
         lifecycle_.beat(redis_.connections());
-        if (in_flight_.batch().entries.empty() && !quiet) wait_for_job();
+        if (in_flight_.batch().entries.empty() && begins) wait_for_job();
         perform_batch(in_flight_.batch());
         log::flush();
       }
@@ -114,12 +126,13 @@ class Worker {
   }
 
   void fetch(int want) {
+    const std::vector<Outcome> outcomes = take_outcomes_to_settle();  // which may take long, with Redis away
     draw_.begin();
     const std::vector<std::string> first = draw_.take(max_queues_asked);
     const std::string wait_queue = may_wait() && want > 0 ? draw_.wait_queue(seat_.number) : "";
-    in_flight_.settle_and_fetch(take_outcomes_to_settle(), first, want, draw_.is_over() ? wait_queue : "");
+    in_flight_.settle_and_fetch(outcomes, first, want, draw_.is_over() ? wait_queue : "");
     unsettled_ = false;
-    if (want > 0 && !draw_.is_over() && in_flight_.batch().entries.empty())
+    if (want > 0 && !draw_.is_over() && !draw_.is_stale() && in_flight_.batch().entries.empty())
       in_flight_.settle_and_fetch({}, in_flight_.which_hold_jobs(draw_.take(all)), want, wait_queue);
     say_whether_batching();
   }
@@ -139,6 +152,7 @@ class Worker {
   // In Redis, so that a job begins one hop after its push.
   void wait_for_job() {
     log::flush();
+    if (draw_.is_stale()) return;
     if (!may_wait() || in_flight_.batch().queue.empty()) {
       control_.wait(draw_.has_looked() ? idle_poll : look_again);
       return;
@@ -152,9 +166,10 @@ class Worker {
       say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   }
 
-  // None where a job can only come from the queue waited on.
+  // None where a job can only come from the queue waited on.  They are drawn of what the draw knew that chose that
+  // queue: a look now would take the change for heeded, of which it knew nothing.
   std::vector<std::string> other_queues() {
-    draw_.begin();
+    draw_.begin_again();
     std::vector<std::string> draw = draw_.take(max_queues_asked_after_wait + 1);
     if (draw.size() == 1 && draw.front() == in_flight_.batch().queue) draw.clear();
     return draw;
@@ -167,8 +182,22 @@ class Worker {
 
   // Somebody wants us while we wait in Redis: whoever it is has Redis let us go as well.
   std::optional<std::chrono::milliseconds> woken() {
-    if (!control_.wait(0ms) && !control_.told_to_quiet() && !draw_.is_stale()) return std::nullopt;
+    if (!control_.wait(0ms) && !control_.told_to_quiet() && !control_.beat_is_old() && !draw_.is_stale())
+      return std::nullopt;
     return time_to_unblock;
+  }
+
+  // Another host that sees no beat of our supervisor is about to take over what we hold.
+  bool waits_for_beat() {
+    const bool waits = control_.beat_is_old();
+    if (waits != said_waiting_for_beat_) {
+      if (waits)
+        log::warn("worker_waits_for_heartbeat", {{"slot", seat_.slot}});
+      else
+        log::info("worker_goes_on", {{"slot", seat_.slot}});
+      said_waiting_for_beat_ = waits;
+    }
+    return waits;
   }
 
   // Redis is away.  A worker with nothing to settle may leave at once; one that has something goes on trying until its
@@ -192,7 +221,9 @@ class Worker {
     std::chrono::nanoseconds longest{};
     int performed = 0;
     performer_.begin_batch(batch.entries.size());
-    for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && !control_.told_to_quiet();) {
+    // The beat may have grown old while the fetch was under way.
+    const auto may_begin = [this] { return !control_.told_to_quiet() && !control_.beat_is_old(); };
+    for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
       std::optional<Outcome> outcome =
           performer_.perform_entry(performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue);
       if (!outcome) break;  // taken back
@@ -231,6 +262,7 @@ class Worker {
   std::vector<Outcome> outcomes_;
   std::optional<RecycleReason> recycling_;
   bool unsettled_ = false;
+  bool said_waiting_for_beat_ = false;
 };
 
 }  // namespace
@@ -238,12 +270,16 @@ class Worker {
 int run_worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& redis) {
   try {
     tell_jobs_of_redis(config.redis);
+    tell_times(config.compatibility.time_unit());
     install_crash_handler(*seat.record);
     adopt_orphans();
     Worker worker(seat, config, identity, redis);
     worker.load_libraries();
     worker.run();
     return EX_OK;
+  } catch (const StartupError& error) {
+    log::error("startup_failed", {{"slot", seat.slot}, {"reason", error.what()}});
+    return EX_TEMPFAIL;
   } catch (const LibraryError& error) {
     log::error("library_refused", {{"slot", seat.slot}, {"reason", error.what()}});
     return EX_CONFIG;

@@ -1,5 +1,22 @@
 # Completes brood's commands and options in bash; needs no other completion file.
 
+# Offers names of one kind: asks brood itself, which answers within a second or not at all, of the Redis that the line
+# names.  Readline takes identities apart at their colons: what stands before the last one is there already.
+_brood_names() {
+  local where=() i before=
+  for ((i = 1; i + 1 < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in --redis | -C | --config) where+=("${COMP_WORDS[i]}" "${COMP_WORDS[i + 1]}") ;; esac
+  done
+  for ((i = COMP_CWORD; i > 1; i--)); do
+    [[ ${COMP_WORDS[i]} == : || ${COMP_WORDS[i - 1]} == : ]] || break
+    before=${COMP_WORDS[i - 1]}$before
+  done
+  [ "$word" != : ] || { before+=:; word=; }
+  mapfile -t COMPREPLY < <(brood names "$1" "${where[@]}" 2>/dev/null)
+  mapfile -t COMPREPLY < <(
+    for i in "${COMPREPLY[@]}"; do [[ $i != "$before$word"* ]] || printf '%s\n' "${i#"$before"}"; done)
+}
+
 _brood() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options
@@ -9,23 +26,23 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
-    run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check $redis $every" ;;
+    run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
     enqueue) options="-q --queue --in --at --retry --timeout --tag --args --string --jid --bulk --spread --json $redis $every" ;;
-    status) options="--crash --format --interval --json --watch $redis $every" ;;
+    status) options="--check --crash --format --interval --json --watch $redis $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $redis $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $redis $every" verbs="list show run kill delete clear reschedule" ;;
     dead) options="$filters --all --limit --page --dry-run --yes --json $redis $every" verbs="list show run delete clear" ;;
-    processes) options="--json $redis $every" verbs="list quiet stop dump" ;;
+    processes) options="--json $redis $every" verbs="list quiet resume stop dump" ;;
     mark) options="--json $redis $every" ;;
-    restart | upgrade | quiet) options="--pid --instance --json $every" ;;
-    scale) options="--capsule --pid --instance --json $every" ;;
+    restart | upgrade | quiet | resume) options="--pid --instance --json $every" ;;
+    scale) options="--capsule --process --all --pid --instance --json $redis $every" ;;
     stop) options="--now --pid --instance --json $every" ;;
     dump) options="--json $every" ;;
-    kill) options="--outcome --json $every" ;;
+    kill) options="--outcome --json $redis $every" ;;
     cancel) options="--iterable --json $redis $every" ;;
     perform) options="--args --string --payload -q --queue --jid -C --config $foreground $every" ;;
     replay) options="-q --queue $foreground $redis $every" ;;
@@ -41,6 +58,13 @@ _brood() {
   elif [ "$previous" = "=" ]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
+  case $command:$previous in
+    *:--class) _brood_names classes; return ;;
+    enqueue:-q | *:--queue | replay:-q) [ "$command" = run ] || _brood_names queues; return ;;
+    *:--pid) _brood_names pids; return ;;
+    *:--instance) [ "$command" = run ] || _brood_names instances; return ;;
+    scale:--process) _brood_names supervisors; return ;;
+  esac
   if [[ -n $verbs && " $filters --limit --page --in --at " == *" $previous "* && $previous == --* ]]; then
     return    # a value that nobody can guess
   fi
@@ -62,6 +86,20 @@ _brood() {
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
       elif [ -n "$verbs" ] && [ "$COMP_CWORD" -eq 2 ]; then
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
+      elif [ "$command" = queues ]; then
+        _brood_names queues
+      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes ]]; then
+        _brood_names "$command"
+      elif [ "$command" = kill ]; then
+        _brood_names running
+      elif [ "$command" = cancel ]; then
+        _brood_names scheduled
+      elif [ "$command" = replay ]; then
+        _brood_names retries
+      elif [ "$command" = recover ]; then
+        _brood_names supervisors
+      elif [[ $command == enqueue || $command == perform ]] && [ "$COMP_CWORD" -eq 2 ]; then
+        _brood_names classes
       elif [ "$command" = new ]; then
         compopt -o dirnames
       elif [[ $command == enqueue || $command == perform ]] && [ "$COMP_CWORD" -gt 2 ]; then

@@ -14,6 +14,7 @@
 #include "shared/api/push_receiver.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/api/sender.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/store/iteration.hpp"
 
 namespace brood {
@@ -38,8 +39,9 @@ void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallT
 }  // namespace
 
 struct Client::State {
-  explicit State(const RedisAddress& address)
-      : sender([this, address] { return std::make_unique<Sender>(address, buffer); }) {}
+  explicit State(const KnownRedis& known)
+      : times(known.times),
+        sender([this, address = known.address] { return std::make_unique<Sender>(address, buffer); }) {}
 
   // Lets `talk` have the connection, and what is kept for it, to itself.
   template <typename Talk>
@@ -48,7 +50,23 @@ struct Client::State {
     return sender.use(std::move(talk));
   }
 
+  // A delay counts from what the clock of Redis says.  While it does not answer, a push that is kept counts from what
+  // is known, and any other will say so itself.
+  WallTime now() {
+    if (push_receiver() || !nowhere.empty() || redis_time_is_fresh()) return redis_now();
+    sender.use([](Sender& its) {
+      if (its.buffered() == 0) its.redis().ask_time();
+    });
+    return redis_now();
+  }
+
+  TimeUnit time_unit() {
+    if (times || push_receiver() || !nowhere.empty()) return times.value_or(usual_time_unit);
+    return use([](Sender& redis) { return redis.times_of_fleet(); });
+  }
+
   ClientMiddleware middleware = default_middleware();
+  std::optional<TimeUnit> times;  // of what is pushed; nullopt: as the fleet writes them
   std::optional<BufferOptions> buffer;
   PerProcess<Sender> sender;
   std::string nowhere;  // why it is not known where Redis is; empty: it is known
@@ -56,16 +74,16 @@ struct Client::State {
 
 Client::Client() {
   try {
-    state_ = std::make_unique<State>(known_redis().address);
+    state_ = std::make_unique<State>(known_redis());
   } catch (const RedisError& unknown) {
     // Where its pushes go to a test, the machine's Redis is nothing to fail for.
     if (!push_receiver()) throw;
-    state_ = std::make_unique<State>(RedisAddress{});
+    state_ = std::make_unique<State>(KnownRedis{});
     state_->nowhere = unknown.what();
   }
 }
 
-Client::Client(const std::string& redis_url) : state_(std::make_unique<State>(known_redis(redis_url).address)) {}
+Client::Client(const std::string& redis_url) : state_(std::make_unique<State>(known_redis(redis_url))) {}
 
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
@@ -85,10 +103,10 @@ ClientMiddleware& Client::default_middleware() {
 std::string Client::push(const Push& job) { return push_bulk({job}).front(); }
 
 std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOptions& options) {
-  const WallTime now = wall_now();
+  const WallTime now = options.spread ? state_->now() : redis_now();
   if (options.spread) spread_out(jobs, *options.spread, now);
 
-  PushWriter writer(now);
+  PushWriter writer(now, jobs.empty() ? usual_time_unit : state_->time_unit());
   std::vector<PreparedPush> prepared;
   std::vector<std::string> jids;
   prepared.reserve(jobs.size());
@@ -111,13 +129,13 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
 std::string Client::push_in(double seconds, Push job, const BulkOptions& options) {
   if (!(seconds < 1e9))
     throw std::invalid_argument("a delay is less than 1,000,000,000 seconds; enqueue_at takes a time");
-  job.at = due(std::chrono::duration<double>(wall_now().time_since_epoch()).count() + seconds);
+  job.at = due(epoch_seconds(state_->now()) + seconds);
   return push_bulk({std::move(job)}, options).front();
 }
 
 std::optional<std::chrono::system_clock::time_point> Client::due(double time) {
   if (!(time < 9e9)) throw std::invalid_argument("a job cannot be scheduled for so late a time");
-  if (time <= epoch_seconds(wall_now())) return std::nullopt;
+  if (time <= epoch_seconds(redis_now())) return std::nullopt;
   return std::chrono::system_clock::time_point(
       std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(time)));
 }
@@ -158,7 +176,7 @@ std::size_t Client::drain(std::chrono::milliseconds longest) {
 
 std::chrono::system_clock::time_point Client::cancel_iteration(std::string_view jid) {
   if (jid.empty()) throw std::invalid_argument("a job that is cancelled has a jid");
-  const auto now = std::chrono::floor<std::chrono::seconds>(wall_now().time_since_epoch()).count();
+  const auto now = std::chrono::floor<std::chrono::seconds>(state_->now().time_since_epoch()).count();
   if (const auto receiver = push_receiver())
     return std::chrono::system_clock::time_point(std::chrono::seconds(receiver->cancel_iteration(jid, now)));
   return state_->use([&](Sender& sender) {

@@ -1,5 +1,8 @@
 #include "shared/api/client_connection.hpp"
 
+#include "shared/redis_clock.hpp"
+#include "shared/store/redis_time.hpp"
+
 namespace brood {
 namespace {
 
@@ -10,8 +13,8 @@ constexpr std::chrono::seconds trusted_rest{1};
 // The other end is no master any more, a new connection may find one.
 bool asks_to_reconnect(const Reply& reply) {
   const std::string_view error = reply.view().error();
-  return error.find("READONLY") != error.npos || error.find("NOREPLICAS") != error.npos ||
-         error.find("UNBLOCKED") != error.npos;
+  return classify_error(error) == ErrorKind::not_applied_reconnect || error.find("READONLY") != error.npos ||
+         error.find("NOREPLICAS") != error.npos;
 }
 
 std::string_view first_key(const Command& command) {
@@ -62,6 +65,17 @@ Reply ClientConnection::call(const Command& command) {
   Reply reply = std::move(pipeline({command}).front());
   if (reply.view().is_error()) refuse(first_key(command), reply.view().error());
   return reply;
+}
+
+void ClientConnection::ask_time() {
+  if (redis_time_is_fresh()) return;
+  try {
+    const SteadyTime asked = steady_now();
+    const Reply reply = std::move(pipeline({{"TIME"}}).front());
+    if (reply.view().is_array()) note_redis_time(redis_time(reply.view()), asked, steady_now());
+  } catch (const RedisError&) {
+    return;
+  }
 }
 
 Reply ClientConnection::try_to_run(ScriptCall call) {

@@ -35,6 +35,9 @@ class ClientConnection {
   Reply run(ScriptCall call);
   Reply try_to_run(ScriptCall call);  // returns an error reply
 
+  // For redis_now(), unless that was told not long ago.  One that is away, or does not tell, is no failure.
+  void ask_time();
+
   void set_timeouts(Connection::Timeouts timeouts) { connection_.set_timeouts(timeouts); }
   void disconnect() { connection_.disconnect(); }
   void leave_to_parent() { disconnect(); }  // in a forked child: see PerProcess

@@ -6,6 +6,7 @@
 
 #include "shared/api/api_state.hpp"
 #include "shared/api/readings.hpp"
+#include "shared/job/page_text.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/utc.hpp"
 
@@ -44,7 +45,7 @@ bool Api::mark_deploy(std::string_view label, Time at) {
     const Reply first = redis.call({"SET", keys::deploy_lock(label), stamp, "NX", "EX", "60"});
     if (first.view().is_nil()) return false;
     const std::string key = keys::deploy_marks(time.date());
-    redis.transaction({{"HSETNX", key, stamp, label}, {"EXPIRE", key, "7776000"}});
+    redis.transaction({{"HSETNX", key, stamp, page_text(label)}, {"EXPIRE", key, "7776000"}});
     return true;
   });
 }

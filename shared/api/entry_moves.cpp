@@ -4,6 +4,7 @@
 #include "shared/api/entries.hpp"
 #include "shared/api/entry_cursor.hpp"
 #include "shared/job/prepared_job.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/store/due_jobs.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/set_entries.hpp"
@@ -38,7 +39,8 @@ BulkResult EntryMoves::remove(ClientConnection& redis, const std::vector<SetEntr
 BulkResult EntryMoves::run(ClientConnection& redis, const std::vector<SetEntry>& entries) {
   BulkResult result;
   const auto count = set_ == keys::schedule ? RetryCount::as_it_is : RetryCount::one_less;
-  const WallTime now = wall_now();
+  redis.ask_time();
+  const WallTime now = redis_now();
   std::vector<DueJob> jobs;
   for (const SetEntry& entry : entries) {
     PreparedJob job = prepare_due_job(entry.payload, now, random_, count);
@@ -57,9 +59,10 @@ BulkResult EntryMoves::run(ClientConnection& redis, const std::vector<SetEntry>&
 }
 
 BulkResult EntryMoves::kill(ClientConnection& redis, const std::vector<SetEntry>& entries) {
-  Killed killed = read_killed(redis.run(kill_entries(set_, as_read(entries), wall_now(), dead_)).view());
+  redis.ask_time();
+  Killed killed = read_killed(redis.run(kill_entries(set_, as_read(entries), redis_now(), dead_)).view());
   const std::size_t moved = killed.moved;
-  while (!killed.trimmed) killed = read_killed(redis.run(kill_entries(set_, {}, wall_now(), dead_)).view());
+  while (!killed.trimmed) killed = read_killed(redis.run(kill_entries(set_, {}, redis_now(), dead_)).view());
   return done_of(moved, entries.size());
 }
 

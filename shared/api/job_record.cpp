@@ -4,6 +4,7 @@
 #include "shared/api/entries.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/job/failure.hpp"
+#include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
 
 namespace brood {
@@ -41,7 +42,7 @@ JobRecord JobRecord::read(std::string payload) {
     record.failed_at = time_member(job, "failed_at");
     record.retried_at = time_member(job, "retried_at");
     record.retry_count = job.integer("retry_count");
-    record.error_class = job.string("error_class").value_or("");
+    record.error_class = from_page_text(job.string("error_class").value_or(""));
     record.error_message = job.string("error_message").value_or("");
   } catch (const BadPayload&) {
   }

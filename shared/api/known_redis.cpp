@@ -7,6 +7,7 @@
 #include "shared/config.hpp"
 #include "shared/paths.hpp"
 #include "shared/redis_location.hpp"
+#include "shared/told_times.hpp"
 
 namespace brood {
 namespace {
@@ -26,14 +27,20 @@ KnownRedis known_or_error(Find find) {
 KnownRedis known_redis() {
   return known_or_error([] {
     const std::optional<RedisSettings> told = redis_told_to_jobs();
-    if (access(system_config_path, R_OK) != 0) return KnownRedis{locate_redis(told.value_or(RedisSettings{})), {}};
+    if (access(system_config_path, R_OK) != 0)
+      return KnownRedis{locate_redis(told.value_or(RedisSettings{})), {}, told_times()};
     const Config config = load_config(system_config_path, {});
-    return KnownRedis{locate_redis(told.value_or(config.redis)), {config.dead_max_jobs, config.dead_timeout.count()}};
+    const auto times = told_times();
+    return KnownRedis{locate_redis(told.value_or(config.redis)),
+                      {config.dead_max_jobs, config.dead_timeout.count()},
+                      times ? times : config.compatibility.time_unit()};
   });
 }
 
 KnownRedis known_redis(const std::string& url) {
-  return known_or_error([&] { return KnownRedis{locate_redis({.url = url, .user = {}, .password_file = {}}), {}}; });
+  return known_or_error([&] {
+    return KnownRedis{locate_redis({.url = url, .user = {}, .password_file = {}}), {}, told_times()};
+  });
 }
 
 }  // namespace brood

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "shared/redis/address.hpp"
 #include "shared/store/outcome.hpp"
+#include "shared/time_unit.hpp"
 
 namespace brood {
 
@@ -11,6 +13,7 @@ namespace brood {
 struct KnownRedis {
   RedisAddress address;
   DeadLimits dead;
+  std::optional<TimeUnit> times = {};  // of what is pushed; nullopt: as the fleet writes them
 };
 
 // In a job that of its worker, else as `brood run` finds it.  Throws RedisError.

@@ -8,7 +8,9 @@
 #include <brood/detail/pushed_job.hpp>
 #include <brood/detail/read_arguments.hpp>
 
+#include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/ruby_spelling.hpp"
 #include "shared/queue_order.hpp"
 
 namespace brood {
@@ -19,7 +21,6 @@ constexpr std::size_t longest_name = 255;
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
 
-// Sidekiq's Busy page prints class and jid without escaping them.
 constexpr auto fit_for_names = [] {
   std::array<bool, 256> fit{};
   for (std::size_t c = '!'; c < fit.size(); ++c) fit[c] = c != 0x7F;
@@ -52,6 +53,14 @@ void check_retry_queue(std::string_view json) {
   if (!is_safe_name(name)) refuse("retry_queue is no queue's name: " + detail::shown(json));
 }
 
+// What pages print in the place of a class.
+void check_shown(const std::string& member, std::string_view json) {
+  std::string shown;
+  detail::JsonReader reader(json);
+  if (reader.peek() == '"') reader.read_string(shown);
+  if (has_markup(shown)) refuse(member + " " + std::string(json) + " has one of < > & \" '");
+}
+
 void check_member(const std::string& name, const std::string& json) {
   for (const char* own : {"class", "args", "queue", "retry", "at", "jid", "enqueued_at"}) {
     if (name == own) refuse("\"" + name + "\" is given twice: it has a place of its own in a push");
@@ -61,6 +70,7 @@ void check_member(const std::string& name, const std::string& json) {
   const std::string_view value = reader.skip_value();
   reader.expect_end();
   if (name == "retry_queue") check_retry_queue(value);
+  if (name == "wrapped" || name == "display_class") check_shown(name, value);
   const bool falsy = value == "null" || value == "false";
   if (name == "tags" && !falsy && first != '[') refuse("tags is no array");
   if (name == "retry_for" && !falsy) {
@@ -75,12 +85,25 @@ void check_member(const std::string& name, const std::string& json) {
   }
 }
 
+// Of a member given twice the last one counts, as in Ruby.
+bool is_given_later(const Push& job, std::size_t member) {
+  for (std::size_t i = member + 1; i < job.members.size(); ++i) {
+    if (job.members[i].first == job.members[member].first) return true;
+  }
+  return false;
+}
+
 void add_member(std::string& text, std::string_view name, std::string_view json) {
   detail::write_string(text.append(","), name);
   text.append(":").append(json);
 }
 
 }  // namespace
+
+void spell_as_ruby(Push& job) {
+  if (detail::JsonReader(job.args).peek() == '[') job.args = ruby_spelling(job.args, 1);
+  for (auto& [name, json] : job.members) json = ruby_spelling(json, 1);
+}
 
 std::string new_jid() { return RandomBytes().jid(); }
 
@@ -89,9 +112,9 @@ std::optional<double> scheduled_time(double number, double now) {
   return time <= now ? std::nullopt : std::optional(time);
 }
 
-PreparedPush prepare_push(const Push& job, WallTime now) { return PushWriter(now).prepare(job); }
+PreparedPush prepare_push(const Push& job, WallTime now, TimeUnit times) { return PushWriter(now, times).prepare(job); }
 
-PushWriter::PushWriter(WallTime now) : time_(json_time(now, TimeUnit::integer_milliseconds)) {}
+PushWriter::PushWriter(WallTime now, TimeUnit times) : time_(json_time(now, times)) {}
 
 void PushWriter::check_names(const Push& job) {
   if (job.job_class != checked_class_ || checked_class_.empty()) {
@@ -122,8 +145,10 @@ PreparedPush PushWriter::prepare(const Push& job) {
   text.append("{\"retry\":").append(detail::json_text(job.retry)).append(",\"queue\":");
   detail::write_string(text, job.queue);
   bool created = false;
-  for (const auto& [name, json] : job.members) {
+  for (std::size_t i = 0; i < job.members.size(); ++i) {
+    const auto& [name, json] = job.members[i];
     check_member(name, json);
+    if (is_given_later(job, i)) continue;
     created = created || name == "created_at";
     add_member(text, name, json);
   }

@@ -7,6 +7,7 @@
 
 #include "shared/api/random_bytes.hpp"
 #include "shared/clock.hpp"
+#include "shared/time_unit.hpp"
 
 namespace brood {
 
@@ -16,13 +17,18 @@ struct PreparedPush {
   std::optional<double> score;  // into the schedule; else into the queue
 };
 
+// Writes arguments and members as ruby_spelling() has them: those that somebody has typed, and that no program has to
+// find again.  Throws std::invalid_argument for what is no JSON; what JSON has no place there is for prepare_push() to
+// say.
+void spell_as_ruby(Push& job);
+
 // Checks the parts by Sidekiq's rules and writes the payload.  Throws std::invalid_argument with a sentence.
-PreparedPush prepare_push(const Push& job, WallTime now);
+PreparedPush prepare_push(const Push& job, WallTime now, TimeUnit times = usual_time_unit);
 
 // Prepares the jobs of one call: they share its time.
 class PushWriter {
  public:
-  explicit PushWriter(WallTime now);
+  explicit PushWriter(WallTime now, TimeUnit times = usual_time_unit);
 
   PreparedPush prepare(const Push& job);
   std::string new_jid() { return random_.jid(); }

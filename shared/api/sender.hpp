@@ -11,6 +11,7 @@
 #include "shared/api/client_connection.hpp"
 #include "shared/api/prepared_push.hpp"
 #include "shared/api/push_buffer.hpp"
+#include "shared/store/ruby_processes.hpp"
 
 namespace brood {
 
@@ -28,6 +29,10 @@ class Sender {
   // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
   void push(std::vector<PreparedPush> jobs, std::size_t batch_size);
 
+  // In which unit the fleet's oldest release of Sidekiq reads times; the usual one where none runs.  Costs two round
+  // trips a minute.
+  TimeUnit times_of_fleet();
+
   std::size_t buffered() const { return buffer_ ? buffer_->size() : 0; }
   // Tries once, for so long; false: Redis is away.
   bool drain(std::chrono::milliseconds longest);
@@ -36,7 +41,10 @@ class Sender {
   ClientConnection& redis() { return redis_; }
 
  private:
+  void push_by_buffer(std::vector<PreparedPush> jobs);
+
   ClientConnection redis_;
+  FleetRelease fleet_;
   std::optional<PushBuffer> buffer_;
   std::chrono::milliseconds at_end_{0};
 };

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "shared/job/page_text.hpp"
+
 namespace brood {
 namespace {
 
@@ -56,15 +58,16 @@ std::int64_t retries_allowed(const Payload& job, const RetryPolicy& policy) {
   return whole_number(job, "retry").value_or(policy.max_retries);
 }
 
-// With `retry_for` only the time limit counts (release 8.1).  Where it or failed_at is no usable number, Ruby would
-// raise; here the count limit holds instead, so that such a job ends too.
+// Where `retry_for` or failed_at is no usable number, Ruby would raise; here the count limit holds instead, so that
+// such a job ends too.
 bool out_of_retries(const Payload& job, std::int64_t count, WallTime now, const RetryPolicy& policy) {
-  if (job.truthy("retry_for")) {
-    const auto limit_s = job.number("retry_for");
-    const auto failed_at = job.time("failed_at");
-    if (limit_s && failed_at) return std::chrono::duration<double>(now - *failed_at).count() > *limit_s;
-  }
-  return count >= retries_allowed(job, policy);
+  const bool out_of_count = count >= retries_allowed(job, policy);
+  if (policy.retry_for == RetryFor::ignored || !job.truthy("retry_for")) return out_of_count;
+  const auto limit_s = job.number("retry_for");
+  const auto failed_at = job.time("failed_at");
+  if (!limit_s || !failed_at) return out_of_count;
+  const bool out_of_time = std::chrono::duration<double>(now - *failed_at).count() > *limit_s;
+  return out_of_time || (policy.retry_for == RetryFor::both && out_of_count);
 }
 
 // Sidekiq's curve: 15 s after the first failure, 11 min after the sixth, 20 days in all.
@@ -88,7 +91,7 @@ std::vector<std::string> lines_to_store(const Payload& job, const Failure& failu
 
 void note_error(Edits& edits, const Payload& job, const Failure& failure, bool again, WallTime now) {
   edits.set("error_message", json_string(utf8_prefix(failure.message, max_message_characters)));
-  edits.set("error_class", json_string(failure.error_class));
+  edits.set("error_class", json_string(page_text(failure.error_class)));
   edits.set(again ? "retried_at" : "failed_at", json_time(now, job.time_unit()));
 }
 
@@ -100,7 +103,9 @@ bool holds_crash_report(const Payload& job) {
 
 // What an earlier attempt left would explain the wrong error.
 void note_stack(Edits& edits, const Payload& job, const Failure& failure) {
-  if (const auto lines = lines_to_store(job, failure); !lines.empty())
+  std::vector<std::string> lines = lines_to_store(job, failure);
+  for (std::string& line : lines) line = page_text(line);
+  if (!lines.empty())
     edits.set("error_backtrace", json_string(encode_backtrace(lines)));
   else
     edits.remove("error_backtrace");

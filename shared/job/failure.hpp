@@ -9,6 +9,7 @@
 
 #include "shared/clock.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/sidekiq_release.hpp"
 
 namespace brood {
 
@@ -38,9 +39,10 @@ struct RetryOption {
 struct RetryPolicy {
   std::int64_t max_retries = 25;
   int max_crashes = 3;
+  RetryFor retry_for = RetryFor::alone;
 };
 
-// The decision of the specification's section 5.2 (release 8).
+// The decision of the specification's section 5.2.
 struct Verdict {
   enum class Kind {
     retry,      // ZADD retry `at` `payload`

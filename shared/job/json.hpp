@@ -48,6 +48,10 @@ std::vector<std::string> json_elements(std::string_view text);
 // replaced by U+FFFD.
 std::string json_string(std::string_view text);
 
+// JSON text of a finite number as Ruby prints a Float: "1.0", "529.08", "1.0e-05"; never an integer, which to Ruby is
+// another value.
+std::string json_float(double value);
+
 // The string that a checked JSON string, with its quotes, stands for.  Half a surrogate pair becomes U+FFFD.
 std::string json_unescape(std::string_view quoted);
 void json_unescape(std::string_view quoted, std::string& into);

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <brood/detail/write_arguments.hpp>
+
 #include "shared/job/json.hpp"
 
 namespace brood {
@@ -140,6 +142,12 @@ std::string json_string(std::string_view text) {
     i += step.length;
   }
   out += '"';
+  return out;
+}
+
+std::string json_float(double value) {
+  std::string out;
+  detail::write_floating(out, value);
   return out;
 }
 

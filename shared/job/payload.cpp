@@ -70,9 +70,11 @@ void Payload::check() {
 std::string_view Payload::args() const { return raw("args").value_or("[]"); }
 
 TimeUnit Payload::time_unit() const {
-  const auto created_at = raw("created_at");
-  return created_at && number("created_at") && !is_json_integer(*created_at) ? TimeUnit::float_seconds
-                                                                             : TimeUnit::integer_milliseconds;
+  for (const char* const key : {"created_at", "enqueued_at", "failed_at"}) {
+    const auto text = raw(key);
+    if (text && number(key)) return is_json_integer(*text) ? TimeUnit::integer_milliseconds : TimeUnit::float_seconds;
+  }
+  return usual_time_unit;
 }
 
 std::optional<WallTime> Payload::time(std::string_view key) const {
@@ -117,10 +119,7 @@ std::string json_time(WallTime t, TimeUnit unit) {
   // Nanoseconds since the epoch do not fit a double; seconds plus a fraction round but once.
   const double seconds = static_cast<double>(nanoseconds / nanoseconds_in_second) +
                          static_cast<double>(nanoseconds % nanoseconds_in_second) / 1e9;
-  std::string text = shortest(seconds);
-  // An integer would be read as milliseconds by release 8.
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
+  return json_float(seconds);  // an integer would be read as milliseconds by release 8
 }
 
 std::string score_text(double seconds) { return shortest(seconds); }

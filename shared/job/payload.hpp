@@ -9,6 +9,7 @@
 
 #include "shared/clock.hpp"
 #include "shared/job/json_object.hpp"
+#include "shared/time_unit.hpp"
 
 namespace brood {
 
@@ -17,9 +18,6 @@ class BadPayload : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-// How a payload spells its times: Sidekiq 8 writes integer milliseconds, 6 and 7 float seconds.
-enum class TimeUnit { integer_milliseconds, float_seconds };
 
 // One job's JSON text, and the members that a job server reads.  Every other byte is carried through untouched: number
 // spelling, unknown members, order, escapes, white space.
@@ -53,7 +51,8 @@ class Payload {
   const std::string& display_class() const { return display_class_; }  // display_class, else wrapped, else class
   const std::string& counted_class() const { return counted_class_; }  // wrapped, else class
 
-  TimeUnit time_unit() const;  // of created_at; integer milliseconds when absent
+  // That of created_at, else of another time that it has; of none the usual one.
+  TimeUnit time_unit() const;
   // A time member in either unit (>= 1e11 means milliseconds); nullopt when absent, no number, or beyond the clock.
   std::optional<WallTime> time(std::string_view key) const;
 

@@ -11,6 +11,7 @@
 #include "shared/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/greeting.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/redis/socket.hpp"
 #include "shared/redis/stream.hpp"
 
@@ -21,8 +22,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds connect_timeout{5'000};
+constexpr milliseconds look_interval{1'000};  // at what an exchange that takes longer has got done
 constexpr milliseconds shortest_rest{50};
 constexpr milliseconds longest_rest{5'000};
+constexpr milliseconds shortest_service{1'000};
 constexpr std::size_t max_unsent_bytes = std::size_t{64} << 20;
 
 // libuv uses a handle until its close callback has run, on a later turn than its owner may live to see.
@@ -38,6 +41,12 @@ using Owned = std::unique_ptr<Handle, CloseHandle>;
 
 void check_uv(const char* call, int result) {
   if (result < 0) throw std::system_error(-result, std::generic_category(), call);
+}
+
+// What a server says that is no master (any more, or yet); empty: nothing of the kind.
+std::string no_master(const Reply& reply) {
+  const std::string_view error = reply.view().error();
+  return classify_error(error) == ErrorKind::not_applied_reconnect ? std::string(error) : std::string();
 }
 
 Owned<uv_timer_t> new_timer(uv_loop_t* loop, void* owner) {
@@ -59,7 +68,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
     connected,
   };
   struct Unanswered {
-    SteadyTime deadline;
+    Pace pace;
     Callback callback;
   };
 
@@ -78,13 +87,14 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
 
   Phase phase = Phase::closed;
   RedisAddress address;
+  std::string refusal;
 
  private:
   void connect();
   void greet();
   void begin_service();
   void rest(milliseconds delay);
-  void lose(const std::string& why);
+  void lose(const std::string& why, bool refused);
   void drop_socket(const std::string& why);
 
   void push_out();
@@ -94,7 +104,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   bool take_answers();
   void heed_deadline();
   void arm(SteadyTime deadline);
-  void expect(SteadyTime deadline, Callback callback);
+  void expect(milliseconds timeout, Callback callback);
 
   void post_error(Callback callback, std::string why);
   void run_posted();
@@ -110,16 +120,18 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   Owned<uv_timer_t> rest_timer, deadline_timer, post_timer;
   Owned<uv_poll_t> poll;  // declared before the socket: see drop_socket
   std::unique_ptr<Stream> stream;
+  std::uint64_t seen_through = 0;  // of this stream's bytes, when last looked at
   int watched = 0;
   unsigned socket_number = 0;  // tells a running function that a callback changed the socket under it
 
-  SteadyTime connect_deadline{}, armed_for = SteadyTime::max();
+  SteadyTime connect_deadline{}, connected_at{}, armed_for = SteadyTime::max();
   std::deque<Unanswered> unanswered;  // in the order sent
   std::vector<std::function<void()>> posted;
 
   std::size_t next_endpoint = 0;  // of those that the address has, in turn
   milliseconds next_rest = shortest_rest;
   bool told_of_failures = false;
+  std::string refused_by_one;  // of the numbers tried in this turn
   std::string last_failure = "no connection was opened";
 };
 
@@ -136,8 +148,14 @@ void AsyncConnection::State::guarded(const Act& act) {
   const unsigned number = socket_number;
   try {
     act();
+  } catch (const LoginRefused& e) {
+    if (number == socket_number) lose(e.what(), true);
+  } catch (const HungUp& e) {
+    if (number == socket_number) lose(e.what(), phase == Phase::greeting);
+  } catch (const NotTheProtocol& e) {
+    if (number == socket_number) lose(e.what(), phase == Phase::greeting);
   } catch (const std::runtime_error& e) {
-    if (number == socket_number) lose(e.what());
+    if (number == socket_number) lose(e.what(), false);
   }
 }
 
@@ -155,6 +173,7 @@ void AsyncConnection::State::open(RedisAddress to) {
   next_endpoint = 0;
   next_rest = shortest_rest;
   told_of_failures = false;
+  refused_by_one.clear();
   last_failure = "still connecting";
   connect();
 }
@@ -199,9 +218,15 @@ void AsyncConnection::State::greet() {
   phase = Phase::greeting;
   for (const Command& command : greeting(address, client_name)) {
     stream->append(command);
-    expect(connect_deadline, [command](const Result& result) {
+    expect(connect_timeout, [command](const Result& result) {
       if (!result.error.empty()) return;
-      if (const auto why = refusal(command, result.reply)) throw ConnectionLost(*why);
+      if (const auto why = brood::refusal(command, result.reply)) throw_refusal(*why);
+    });
+  }
+  if (events.judge) {
+    stream->append({"INFO"});
+    expect(connect_timeout, [judge = events.judge](const Result& result) {
+      if (result.error.empty()) judge(result);
     });
   }
   push_out();
@@ -210,9 +235,10 @@ void AsyncConnection::State::greet() {
 
 void AsyncConnection::State::begin_service() {
   phase = Phase::connected;
+  connected_at = steady_now();
   next_endpoint = 0;
-  next_rest = shortest_rest;
   told_of_failures = false;
+  refused_by_one.clear();
   if (!events.connected) return;
   post([this, number = socket_number] {
     // A copy, since the callback may destroy the original.
@@ -220,14 +246,22 @@ void AsyncConnection::State::begin_service() {
   });
 }
 
-void AsyncConnection::State::lose(const std::string& why) {
+void AsyncConnection::State::lose(const std::string& why, bool refused) {
   if (phase == Phase::closed || phase == Phase::resting) return;
   const bool was_connected = phase == Phase::connected;
+  // One that ends as soon as it has begun is a failed connect in another guise.
+  if (was_connected && steady_now() - connected_at >= shortest_service) next_rest = shortest_rest;
   last_failure = fmt::format("{}: {}", address.without_password(), why);
   drop_socket(last_failure);
 
   // An address of several numbers has failed when each of them has.
   const bool tried_all = was_connected || next_endpoint == 0;
+  // Of several numbers that fail, the one that has something to say tells why.
+  if (refused) refused_by_one = last_failure;
+  if (tried_all) {
+    refusal = std::exchange(refused_by_one, "");
+    if (!refusal.empty()) last_failure = refusal;
+  }
   if (tried_all && (was_connected || !told_of_failures)) {
     told_of_failures = !was_connected;
     if (events.disconnected) post([tell = events.disconnected, words = last_failure] { tell(words); });
@@ -248,6 +282,7 @@ void AsyncConnection::State::drop_socket(const std::string& why) {
   // libuv first, while the descriptor is still ours: its number may be another file's a moment later.
   poll.reset();
   stream.reset();
+  seen_through = 0;
   watched = 0;
   uv_timer_stop(deadline_timer.get());
   armed_for = SteadyTime::max();
@@ -261,12 +296,15 @@ void AsyncConnection::State::send(const Command& command, milliseconds timeout, 
   if (stream->unsent() + wire_size(command) > max_unsent_bytes)
     return post_error(std::move(callback), "not sent: more than 64 MB wait for Redis to read them");
   stream->append(command);
-  expect(steady_now() + timeout, std::move(callback));
+  expect(timeout, std::move(callback));
 }
 
-void AsyncConnection::State::expect(SteadyTime deadline, Callback callback) {
-  unanswered.push_back({deadline, std::move(callback)});
-  arm(deadline);
+void AsyncConnection::State::expect(milliseconds timeout, Callback callback) {
+  const SteadyTime now = steady_now();
+  // What waits before it in the kernel has to get through as well.
+  const std::uint64_t through = unanswered.empty() ? stream->moved() : stream->through();
+  unanswered.push_back({Pace(now + timeout, timeout, through), std::move(callback)});
+  arm(now + std::min<milliseconds>(timeout, look_interval));
 }
 
 void AsyncConnection::State::push_out() {
@@ -318,8 +356,10 @@ bool AsyncConnection::State::take_answers() {
       throw ConnectionLost(fmt::format("Redis answered what nobody asked: {}", reply.view().error()));
     const Callback callback = std::move(unanswered.front().callback);
     unanswered.pop_front();
+    const std::string why_no_master = phase == Phase::connected ? no_master(reply) : "";
     callback(Result{std::move(reply), ""});
     if (number != socket_number) return false;
+    if (!why_no_master.empty()) throw ConnectionLost(why_no_master);
     if (phase == Phase::greeting && unanswered.empty()) begin_service();
   }
   if (unanswered.empty() && phase == Phase::connected) {
@@ -347,10 +387,16 @@ void AsyncConnection::State::heed_deadline() {
     if (!read_answers()) return;
     if (unanswered.empty()) return;
     // Answers come in order, but a younger command may be in more of a hurry.
-    const auto earlier = [](const Unanswered& a, const Unanswered& b) { return a.deadline < b.deadline; };
-    const SteadyTime first = std::min_element(unanswered.begin(), unanswered.end(), earlier)->deadline;
-    if (steady_now() >= first) throw ConnectionLost("no whole reply within the deadline");
-    arm(first);
+    const SteadyTime now = steady_now();
+    const std::uint64_t through = stream->through();
+    SteadyTime first = SteadyTime::max();
+    for (Unanswered& command : unanswered) {
+      command.pace.note(through, now);
+      first = std::min(first, command.pace.deadline());
+    }
+    if (now >= first) throw ConnectionLost("no whole reply within the deadline");
+    const bool moves = std::exchange(seen_through, through) != through;
+    arm(moves ? std::min<SteadyTime>(first, now + look_interval) : first);
   });
 }
 
@@ -387,6 +433,8 @@ void AsyncConnection::open(RedisAddress address) { state_->open(std::move(addres
 void AsyncConnection::close() { state_->close("the connection was closed"); }
 
 bool AsyncConnection::connected() const { return state_->phase == State::Phase::connected; }
+
+const std::string& AsyncConnection::refusal() const { return state_->refusal; }
 
 const RedisAddress& AsyncConnection::address() const { return state_->address; }
 

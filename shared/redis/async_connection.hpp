@@ -14,7 +14,8 @@ struct uv_loop_s;
 namespace brood {
 
 // The supervisor's connection: nothing here waits.  Connects by itself to a numeric address or a socket, says so, and
-// after a loss connects again with backoff and jitter (50 ms doubling to 5 s).
+// after a loss connects again with backoff and jitter (50 ms doubling to 5 s).  A server that answers as no master does
+// (READONLY, say) is left: the next connection may find the one that is.
 //
 // Callbacks run from the loop, never from within a call of ours, and may send, open, close or destroy the connection.
 // A std::runtime_error that one throws (an UnexpectedReply, say) costs the connection and is reported as the reason.
@@ -32,6 +33,9 @@ class AsyncConnection {
   struct Events {
     std::function<void()> connected;                           // after AUTH, SELECT and CLIENT SETNAME were answered
     std::function<void(const std::string& why)> disconnected;  // once per loss, and once per streak of failed connects
+    // Judges a new server by its INFO, before anything else is sent to it; throws a std::runtime_error for one that is
+    // not to be used (now), LoginRefused for one that refuses us.  Not set: any may be.
+    std::function<void(const Result& info)> judge = {};
   };
 
   AsyncConnection(uv_loop_s* loop, std::string client_name, Events events);
@@ -45,11 +49,14 @@ class AsyncConnection {
   void close();  // unanswered commands get an error on the next turn; `disconnected` is not called
 
   bool connected() const;
+  // In its words, how the server refused us (a wrong password, say) when this connection last failed; empty: it
+  // connected, or did not even answer.
+  const std::string& refusal() const;
   const RedisAddress& address() const;  // that open() was last given
 
   // Sends `command` if connected; otherwise, or when more than 64 MB wait to be sent, answers on the next turn of the
-  // loop with an error.  A reply that is not whole within `deadline` costs the connection, and every unanswered command
-  // fails.
+  // loop with an error.  A reply that is not whole within `deadline`, or as long as bytes get through (see pace.hpp),
+  // costs the connection, and every unanswered command fails.
   void send(const Command& command, std::chrono::milliseconds deadline, Callback callback);
 
   // As send, for several commands; the callback gets one result each, in order, once all are in.

@@ -10,12 +10,16 @@
 
 #include "shared/check.hpp"
 #include "shared/redis/greeting.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/redis/socket.hpp"
 #include "shared/redis/stream.hpp"
 
 namespace brood {
 
 namespace {
+
+// How often to look at what a large exchange has got done, and how soon one counts as such.
+constexpr std::chrono::seconds look_interval{1};
 
 int milliseconds_until(SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
@@ -30,7 +34,10 @@ struct Connection::State {
   std::string client_name;
   int eof_fd = -1;
   std::unique_ptr<Stream> stream;
+  std::uint64_t counted = 0;  // of this stream's bytes
+  SteadyTime next_look{};     // at how many are through
   std::uint64_t connections = 0;
+  std::atomic<std::uint64_t>* byte_count = nullptr;
 
   std::vector<Reply> exchange(std::span<const Command> commands);
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
@@ -44,7 +51,10 @@ struct Connection::State {
   UniqueFd connect_any(SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
   enum class Wait { in_poll, in_read };
-  Reply next_reply(SteadyTime deadline, Wait how = Wait::in_poll);
+  Reply next_reply(Pace& pace, Wait how = Wait::in_poll);
+  Pace begin_pace(SteadyTime now, std::chrono::milliseconds longest);
+  bool is_over(Pace& pace, SteadyTime now);
+  void count_bytes();
   short wait(int fd, short events, SteadyTime deadline, const char* what_for);
 };
 
@@ -94,36 +104,63 @@ UniqueFd Connection::State::connect_any(SteadyTime deadline) {
 void Connection::State::greet(SteadyTime deadline) {
   const std::vector<Command> commands = greeting(address, client_name);
   for (const Command& command : commands) stream->append(command);
+  Pace pace(deadline, std::chrono::nanoseconds(0));
   for (const Command& command : commands) {
-    const auto why = refusal(command, next_reply(deadline));
-    if (!why) continue;
-    const ErrorKind kind = classify_error(*why);
-    if (kind == ErrorKind::unauthorized || kind == ErrorKind::other) throw LoginRefused(*why);
-    throw ConnectionLost(*why);
+    const auto why = refusal(command, next_reply(pace));
+    if (why) throw_refusal(*why);
   }
 }
 
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   stream = std::make_unique<Stream>(connect_any(deadline));
+  counted = 0;
   ++connections;
-  greet(deadline);
-  stream->set_patience(timeouts.command);
+  try {
+    greet(deadline);
+  } catch (const NotTheProtocol& rubbish) {
+    throw LoginRefused(rubbish.what());
+  }
+  stream->set_patience(std::min<std::chrono::milliseconds>(timeouts.command, look_interval));
 }
 
-Reply Connection::State::next_reply(SteadyTime deadline, Wait how) {
+Pace Connection::State::begin_pace(SteadyTime now, std::chrono::milliseconds longest) {
+  next_look = now + look_interval;
+  return Pace(now + longest, timeouts.is_final ? std::chrono::milliseconds(0) : timeouts.command, stream->moved());
+}
+
+bool Connection::State::is_over(Pace& pace, SteadyTime now) {
+  if (now >= next_look || pace.is_over(now)) {
+    next_look = now + look_interval;
+    pace.note(stream->through(), now);
+    count_bytes();
+  }
+  return pace.is_over(now);
+}
+
+void Connection::State::count_bytes() {
+  if (byte_count == nullptr) return;
+  const std::uint64_t through = stream->through();
+  if (through <= counted) return;
+  byte_count->fetch_add(through - counted);
+  counted = through;
+}
+
+Reply Connection::State::next_reply(Pace& pace, Wait how) {
   for (bool last_chance = false;;) {
     if (Reply reply = stream->next_reply()) return reply;
     // The deadline is for the whole reply, since a server that sends byte by byte is always ready; but what already
     // lies in the socket is taken, should this process have been stopped meanwhile.
     if (last_chance) throw ConnectionLost("no whole reply within the deadline");
-    last_chance = steady_now() >= deadline;
+    const SteadyTime now = steady_now();
+    last_chance = is_over(pace, now);
     if (how == Wait::in_read && eof_fd < 0 && stream->unsent() == 0 && !last_chance) {
       stream->read_patiently();
       continue;
     }
     const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
-    const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), deadline, "reply");
+    const SteadyTime until = std::min(pace.deadline(), now + look_interval);
+    const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), until, nullptr);
     if (ready & POLLOUT) stream->write_some();
     if (ready & ~POLLOUT) stream->read_some();
   }
@@ -147,6 +184,12 @@ auto Connection::State::closing_on_failure(std::chrono::milliseconds longest_con
   } catch (const LoginRefused& e) {
     stream.reset();
     throw LoginRefused(fmt::format("{}: {}", address.without_password(), e.what()));
+  } catch (const HungUp& e) {
+    stream.reset();
+    throw HungUp(fmt::format("{}: {}", address.without_password(), e.what()));
+  } catch (const HostUnknown& e) {
+    stream.reset();
+    throw HostUnknown(fmt::format("{}: {}", address.without_password(), e.what()));
   } catch (const std::runtime_error& e) {
     stream.reset();
     throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
@@ -159,11 +202,12 @@ auto Connection::State::closing_on_failure(std::chrono::milliseconds longest_con
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
   return closing_on_failure(timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command);
+    Pace pace = begin_pace(steady_now(), timeouts.command);
     stream->write_some();
-    const SteadyTime deadline = steady_now() + timeouts.command;
     std::vector<Reply> replies;
     replies.reserve(commands.size());
-    while (replies.size() < commands.size()) replies.push_back(next_reply(deadline, Wait::in_read));
+    while (replies.size() < commands.size()) replies.push_back(next_reply(pace, Wait::in_read));
+    count_bytes();
     return replies;
   });
 }
@@ -172,9 +216,9 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
   const bool hurries = patience.longest_connect > std::chrono::milliseconds(0);
   return closing_on_failure(hurries ? std::min(patience.longest_connect, timeouts.connect) : timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command);
+    Pace pace = begin_pace(steady_now(), patience.longest);
     stream->write_some();
     std::vector<Reply> replies;
-    SteadyTime deadline = steady_now() + patience.longest;
     int wake_fd = patience.wake_fd;
     for (;;) {
       while (replies.size() < commands.size()) {
@@ -182,17 +226,21 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
         if (!reply) break;
         replies.push_back(std::move(reply));
       }
-      if (replies.size() == commands.size()) return replies;
-      if (steady_now() >= deadline) throw ConnectionLost("no reply within the deadline");
+      if (replies.size() == commands.size()) {
+        count_bytes();
+        return replies;
+      }
+      if (is_over(pace, steady_now())) throw ConnectionLost("no reply within the deadline");
       const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
       pollfd watched[] = {{stream->fd(), static_cast<short>(POLLIN | unsent), 0}, {wake_fd, POLLIN, 0}};
-      const int ready = poll(watched, 2, milliseconds_until(deadline));
+      const int ready = poll(watched, 2, milliseconds_until(pace.deadline()));
       const bool signalled = ready < 0 && errno == EINTR;
       if (!signalled) check("poll", ready);
       if (signalled || (watched[0].revents == 0 && watched[1].revents != 0)) {
         const auto limit = patience.woken ? patience.woken() : std::nullopt;
         if (!limit) continue;
-        deadline = std::min(deadline, steady_now() + *limit);
+        if (steady_now() + *limit < pace.deadline())
+          pace = begin_pace(steady_now(), std::chrono::ceil<std::chrono::milliseconds>(*limit));
         wake_fd = -1;  // nobody can hurry us any more
         continue;
       }
@@ -237,8 +285,11 @@ bool Connection::connected() const { return state_->stream != nullptr; }
 
 void Connection::set_timeouts(Timeouts timeouts) {
   state_->timeouts = timeouts;
-  if (state_->stream) state_->stream->set_patience(timeouts.command);
+  if (state_->stream)
+    state_->stream->set_patience(std::min<std::chrono::milliseconds>(timeouts.command, look_interval));
 }
+
+void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }
 
 void Connection::give_up_on_eof_of(int fd) { state_->eof_fd = fd; }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -23,14 +24,33 @@ class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The server lets us in no more than that: a wrong password, no such database.  Nothing but the greeting was sent, and
-// trying again does not help.
+// What came is not what Redis says.
+class NotTheProtocol : public ConnectionLost {
+ public:
+  using ConnectionLost::ConnectionLost;
+};
+
+// It ended the connection before it had said a word: it may speak TLS, or stand before a server that is away.
+class HungUp : public ConnectionLost {
+ public:
+  using ConnectionLost::ConnectionLost;
+};
+
+// No address is known for the host's name.
+class HostUnknown : public ConnectionLost {
+ public:
+  using ConnectionLost::ConnectionLost;
+};
+
+// The server lets us in no more than that: a wrong password, no such database, or it speaks TLS or is no Redis at all.
+// Nothing but the greeting was sent, and trying again does not help.
 class LoginRefused : public ConnectionLost {
  public:
   using ConnectionLost::ConnectionLost;
 };
 
-// How long to wait for a reply that may take long, and who may shorten it.
+// How long to wait for a reply that may take long, and who may shorten it.  A reply that has begun to come then is
+// waited for as any other.
 struct Patience {
   std::chrono::milliseconds longest;
   std::chrono::milliseconds longest_connect{0};  // should it have to connect first; 0: as long as ever
@@ -66,7 +86,9 @@ class Connection : public Channel {
  public:
   struct Timeouts {
     std::chrono::milliseconds connect{5'000};
-    std::chrono::milliseconds command{10'000};  // for one whole reply
+    // For one whole reply, or as long as no byte moves: a large one may take its time on a slow line (see pace.hpp).
+    std::chrono::milliseconds command{10'000};
+    bool is_final = false;  // that time is all there is, however the bytes move
   };
   Connection(RedisAddress address, Timeouts timeouts, std::string client_name = "");
   Connection(RedisAddress address) : Connection(std::move(address), Timeouts{}) {}
@@ -77,11 +99,14 @@ class Connection : public Channel {
   Reply call(const Command& command) override;
   std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override;
   std::uint64_t connections() const override;
-  // Sends all commands at once and returns as many replies.  One deadline for all of them.
+  // Sends all commands at once and returns as many replies.  One deadline for all of them, as for one.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
   void disconnect() override;
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
+
+  // From the next connection on adds to `count` how many bytes get through, for somebody who waits for this process.
+  void count_bytes_in(std::atomic<std::uint64_t>* count);
 
   // Waiting for a reply also ends when `fd` becomes readable at its end (EOF), so that a worker whose supervisor is
   // gone need not sit out the deadline.  Throws ConnectionLost then, now and at every later call that has to wait:

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "shared/redis/connection.hpp"
+
 namespace brood {
 
 std::vector<Command> greeting(const RedisAddress& address, const std::string& client_name) {
@@ -26,6 +28,12 @@ std::optional<std::string> refusal(const Command& command, const Reply& reply) {
       kind == ErrorKind::not_applied_reconnect || (kind == ErrorKind::unauthorized && !error.starts_with("NOPERM"));
   if (courtesy && !unusable) return std::nullopt;
   return std::string(error);
+}
+
+void throw_refusal(const std::string& why) {
+  const ErrorKind kind = classify_error(why);
+  if (kind == ErrorKind::unauthorized || kind == ErrorKind::other) throw LoginRefused(why);
+  throw ConnectionLost(why);
 }
 
 }  // namespace brood

@@ -16,4 +16,7 @@ std::vector<Command> greeting(const RedisAddress& address, const std::string& cl
 // Why the connection cannot be used when `command` of the greeting was answered so; nullopt: go on.
 std::optional<std::string> refusal(const Command& command, const Reply& reply);
 
+// Throws LoginRefused for a refusal that only an operator can end, else ConnectionLost.
+[[noreturn]] void throw_refusal(const std::string& why);
+
 }  // namespace brood

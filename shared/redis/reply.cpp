@@ -99,12 +99,14 @@ ErrorKind classify_error(std::string_view error) {
   if (error.empty()) return ErrorKind::none;
   const std::string_view bare = unwrap_script_error(error);
   const std::string_view word = first_word(bare);
-  for (const std::string_view retry :
-       {"LOADING", "BUSY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "OOM", "TRYAGAIN"}) {
+  for (const std::string_view retry : {"BUSY", "MISCONF", "NOREPLICAS", "CLUSTERDOWN", "OOM", "TRYAGAIN"}) {
     if (word == retry) return ErrorKind::not_applied_retry;
   }
-  if (word == "READONLY" || word == "UNBLOCKED" || bare.starts_with("ERR max number of clients"))
-    return ErrorKind::not_applied_reconnect;
+  // LOADING: a server that comes up, or a master of yesterday that fetches the data of today's.
+  for (const std::string_view elsewhere : {"READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED"}) {
+    if (word == elsewhere) return ErrorKind::not_applied_reconnect;
+  }
+  if (bare.starts_with("ERR max number of clients")) return ErrorKind::not_applied_reconnect;
   // DENIED: protected mode speaks so to whoever comes over the network without a password.
   if (word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM" || word == "DENIED") return ErrorKind::unauthorized;
   if (word == "NOSCRIPT") return ErrorKind::no_script;

@@ -58,10 +58,10 @@ class Reply {
 
 // What an error reply means for the command that got it.
 enum class ErrorKind {
-  none,               // no error
-  not_applied_retry,  // LOADING, BUSY, MISCONF, NOREPLICAS, MASTERDOWN, CLUSTERDOWN, OOM, TRYAGAIN: wait and send again
-  not_applied_reconnect,  // READONLY, UNBLOCKED, max number of clients: the other end is no master; reconnect, then
-                          // send again
+  none,                   // no error
+  not_applied_retry,      // BUSY, MISCONF, NOREPLICAS, CLUSTERDOWN, OOM, TRYAGAIN: wait and send again
+  not_applied_reconnect,  // READONLY, MASTERDOWN, LOADING, UNBLOCKED, max number of clients: the other end is no
+                          // master, or not yet; wait, reconnect, send again
   unauthorized,           // NOAUTH, WRONGPASS, NOPERM: an operator must act
   no_script,              // NOSCRIPT
   other,                  // WRONGTYPE and everything else

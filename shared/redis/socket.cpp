@@ -34,7 +34,7 @@ void add_tcp_endpoints(const std::string& host, std::uint16_t port, int flags, s
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) throw ConnectionLost(fmt::format("{}: {}", host, gai_strerror(error)));
+  if (error != 0) throw HostUnknown(fmt::format("{}: {}", host, gai_strerror(error)));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
   for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
     Endpoint endpoint;

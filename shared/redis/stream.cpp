@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <hiredis/hiredis.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -98,6 +100,7 @@ void Stream::write_some() {
     const ssize_t written = send(fd(), output_.data() + sent_, unsent(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (written >= 0) {
       sent_ += static_cast<std::size_t>(written);
+      moved_ += static_cast<std::size_t>(written);
     } else if (errno == EAGAIN) {
       break;
     } else if (errno != EINTR) {
@@ -113,6 +116,13 @@ void Stream::write_some() {
     output_.erase(0, sent_);
     sent_ = 0;
   }
+}
+
+std::uint64_t Stream::through() const {
+  // Of a Unix socket this is memory, which is a little more than the bytes in it.
+  int waiting = 0;
+  if (ioctl(fd(), SIOCOUTQ, &waiting) != 0 || waiting < 0) return moved_;
+  return moved_ - std::min(moved_, static_cast<std::uint64_t>(waiting));
 }
 
 bool Stream::read_some() { return read(MSG_DONTWAIT); }
@@ -132,9 +142,15 @@ bool Stream::read(int flags) {
   char bytes[64 * 1024];
   const ssize_t count = recv(fd(), bytes, sizeof bytes, flags);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  if (count < 0) throw ConnectionLost(system_message(errno));
-  if (count == 0) throw ConnectionLost(write_error_ ? system_message(write_error_) : "Redis closed the connection");
+  if (count <= 0) {
+    const int error = count < 0 ? errno : write_error_;
+    const std::string why = error != 0 ? system_message(error) : "Redis closed the connection";
+    if (heard_ || error == ETIMEDOUT) throw ConnectionLost(why);
+    throw HungUp(why + " before it said a word; perhaps it speaks TLS");
+  }
+  heard_ = true;
   reply_bytes_ += static_cast<std::size_t>(count);
+  moved_ += static_cast<std::size_t>(count);
   if (reply_bytes_ > max_message_bytes) throw ConnectionLost("a reply is larger than 1 GB");
   if (redisReaderFeed(reader_.get(), bytes, static_cast<std::size_t>(count)) != REDIS_OK)
     throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
@@ -145,7 +161,7 @@ Reply Stream::next_reply() {
   void* whole = nullptr;
   if (redisReaderGetReply(reader_.get(), &whole) != REDIS_OK) {
     if (reader_->err == REDIS_ERR_OOM) throw ConnectionLost("a reply is too large or nests too deeply to be read");
-    throw ConnectionLost(fmt::format("not the Redis protocol: {}", reader_->errstr));
+    throw NotTheProtocol(fmt::format("not the Redis protocol: {}", reader_->errstr));
   }
   if (whole == nullptr) return Reply();
   Reply reply(static_cast<redisReply*>(whole));

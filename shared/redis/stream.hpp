@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -29,12 +30,20 @@ class Stream {
   // the server ("max number of clients reached").
   void write_some();
 
-  // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionLost at the end of the stream.
+  // How many bytes have gone to the system and come from it, and how many of them are through: what the other end has
+  // not taken in yet is left out.  The second asks the kernel.
+  std::uint64_t moved() const { return moved_; }
+  std::uint64_t through() const;
+
+  // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionLost at the end of the stream, HungUp
+  // when nothing had come.
   bool read_some();
 
   // Lets read_patiently() wait for so long; it is read_some() otherwise, and needs a socket in blocking mode.
   void set_patience(std::chrono::milliseconds longest);
   bool read_patiently();
+  // Whether anything has come yet.
+  bool heard() const { return heard_; }
 
   // The next whole reply; an empty one when there is none yet.  Throws ConnectionLost when the server does not speak
   // the protocol or exceeds what a reply may be.
@@ -55,6 +64,8 @@ class Stream {
   std::string output_;
   std::size_t sent_ = 0;
   std::size_t reply_bytes_ = 0;  // read since the last whole reply
+  std::uint64_t moved_ = 0;
+  bool heard_ = false;
   int write_error_ = 0;
 };
 

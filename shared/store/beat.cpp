@@ -18,12 +18,13 @@ std::string of_day(std::string_view counter, std::string_view day) {
 
 }  // namespace
 
-ScriptCall send_beat(std::string_view identity, const Beat& beat) {
+ScriptCall send_beat(std::string_view identity, std::string_view record, const Beat& beat) {
   const std::string name(identity);
   return {&scripts::heartbeat,
-          {name, keys::signals(identity), std::string(keys::processes)},
-          {name, std::string(seconds_to_live), std::string(most_signals), "info", beat.info, "busy",
-           std::to_string(beat.busy), "beat", fmt::format("{:.6f}", epoch_seconds(beat.at)), "quiet",
+          {name, keys::signals(identity), std::string(keys::processes), keys::in_flight_hash(identity),
+           std::string(keys::brood_processes)},
+          {name, std::string(seconds_to_live), std::string(most_signals), std::string(record), "info", beat.info,
+           "busy", std::to_string(beat.busy), "beat", fmt::format("{:.6f}", epoch_seconds(beat.at)), "quiet",
            beat.quiet ? "true" : "false", "rss", std::to_string(beat.rss_kb), "rtt_us", std::to_string(beat.rtt_us),
            "concurrency", std::to_string(beat.concurrency)}};
 }
@@ -31,7 +32,9 @@ ScriptCall send_beat(std::string_view identity, const Beat& beat) {
 BeatAnswer read_beat(ReplyView reply) {
   BeatAnswer answer;
   answer.was_known = reply[0].integer() != 0;
-  for (std::size_t i = 1; i < reply.size(); ++i) answer.signals.emplace_back(reply[i].text());
+  answer.was_unlisted = reply[1].integer() != 0;
+  answer.refused = reply[2].text();
+  for (std::size_t i = 3; i < reply.size(); ++i) answer.signals.emplace_back(reply[i].text());
   return answer;
 }
 

@@ -24,11 +24,14 @@ struct Beat {
 };
 
 struct BeatAnswer {
-  bool was_known = false;            // false at the first beat, or back after an outage
+  bool was_known = false;     // false at the first beat, or back after an outage
+  bool was_unlisted = false;  // its record had been lost from brood:processes, and perhaps others' with it
+  std::string refused;        // beside the beat, which others know us by: a key of the wrong type; empty: nothing
   std::vector<std::string> signals;  // TSTP, TERM, TTIN or anything else, oldest first
 };
 
-ScriptCall send_beat(std::string_view identity, const Beat& beat);
+// `record` is the process' value in brood:processes, where it stands for as long as it owns something in flight.
+ScriptCall send_beat(std::string_view identity, std::string_view record, const Beat& beat);
 BeatAnswer read_beat(ReplyView reply);
 
 // The signals alone, between two beats.  The answer may be nil.

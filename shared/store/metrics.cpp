@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "shared/job/page_text.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/metric_keys.hpp"
 #include "shared/store/utc.hpp"
@@ -14,11 +15,11 @@ constexpr const char* seconds_of_minutes = "28800";       // as Sidekiq keeps th
 constexpr const char* seconds_of_ten_minutes = "259200";  // likewise
 constexpr const char* seconds_of_usage = "2592000";       // 30 days
 
-void add_arguments(std::vector<std::string>& args, const ClassUsage& of_class) {
+void add_arguments(std::vector<std::string>& args, const std::string& name, const ClassUsage& of_class) {
   const auto& histogram = of_class.histogram;
   const auto buckets =
       static_cast<std::size_t>(std::count_if(histogram.begin(), histogram.end(), [](auto n) { return n > 0; }));
-  args.push_back(of_class.job_class);
+  args.push_back(name);
   args.push_back(std::to_string(of_class.runs));
   args.push_back(std::to_string(of_class.failed + of_class.crashed));
   args.push_back(std::to_string(of_class.crashed));
@@ -41,9 +42,10 @@ ScriptCall count_runs(const std::vector<ClassUsage>& classes, WallTime now) {
                    keys::brood_usage(Utc(now).date('-'))},
                   {seconds_of_minutes, seconds_of_ten_minutes, seconds_of_usage}};
   for (const ClassUsage& of_class : classes) {
-    call.keys.push_back(keys::histogram_of_minute_in_7(of_class.job_class, now));
-    call.keys.push_back(keys::histogram_of_minute(of_class.job_class, now));
-    add_arguments(call.args, of_class);
+    const std::string name = page_name(of_class.job_class);
+    call.keys.push_back(keys::histogram_of_minute_in_7(name, now));
+    call.keys.push_back(keys::histogram_of_minute(name, now));
+    add_arguments(call.args, name, of_class);
   }
   return call;
 }

@@ -19,7 +19,7 @@ struct Outcome {
     requeue_back,  // LPUSH: behind what waits
     requeue_head,  // RPUSH: next to run
   } kind = Kind::acknowledge;
-  std::string payload;  // empty for acknowledge
+  std::string payload;  // empty for acknowledge; for the others empty means the entry as it lies in flight
   double score = 0;     // seconds; for retry, move_to_dead, schedule
 };
 

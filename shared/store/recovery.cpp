@@ -1,6 +1,14 @@
 #include "shared/store/recovery.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "shared/job/payload.hpp"
+#include "shared/log.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/outcome_size.hpp"
+#include "shared/store/settlement.hpp"
 
 namespace brood {
 namespace {
@@ -33,6 +41,61 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
   return verdicts;
 }
 
+// The jid of an entry; empty when it cannot be read.
+std::string jid_of(const std::string& entry) {
+  try {
+    return std::string(Payload::parse(entry).jid());
+  } catch (const BadPayload&) {
+    return "";
+  }
+}
+
+// No number says whether the list is still the batch that the scoreboard speaks of.  It is, if the entry begun last
+// lies where it should.
+std::vector<LostSettlement::Performed> judge_without_field(Channel& redis, const DeadWorker& dead,
+                                                           const ChargeJob& charge) {
+  const std::vector<EntryState>& entries = dead.record->entries;
+  std::size_t begun = 0;
+  while (begun < entries.size() && entries[begun] != EntryState::fetched && entries[begun] != EntryState::taken_back)
+    ++begun;
+  const std::string list =
+      keys::in_flight_list(dead.identity, keys::worker_field(dead.slot, dead.incarnation), dead.record->queue);
+  std::vector<LostSettlement::Performed> performed;
+  if (begun == 0 || dead.record->jid.empty()) return performed;
+  const std::optional<std::string> last = read_entry(redis, list, begun - 1);
+  if (!last || jid_of(*last) != dead.record->jid) return performed;
+  for (RecoveryAttempt::VerdictOnEntry& verdict : judge(redis, dead, dead.record->queue, charge)) {
+    std::optional<std::string> entry =
+        verdict.entry ? std::move(verdict.entry) : read_entry(redis, list, performed.size());
+    if (!entry) break;
+    performed.push_back({std::move(*entry), std::move(verdict.outcome)});
+  }
+  return performed;
+}
+
+// Its list holds what a BLMOVE filled it with since, or what it held before; or nothing, if somebody was first.
+RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, const DeadLimits& limits,
+                                     const ChargeJob& charge) {
+  RecoveryResult result;
+  const std::string field = keys::worker_field(dead.slot, dead.incarnation);
+  if (!dead.record->queue.empty()) {
+    LostSettlement settlement{dead.identity, field, dead.record->queue, judge_without_field(redis, dead, charge),
+                              limits};
+    const auto charged = std::find_if(settlement.performed.begin(), settlement.performed.end(),
+                                      [](const auto& one) { return one.outcome.kind != Outcome::Kind::acknowledge; });
+    const auto acknowledged = static_cast<int>(charged - settlement.performed.begin());
+    const Reply reply = send(redis, settle_without_field(settlement, redis_now()));
+    const SettledWithoutField settled = read_settled_without_field(reply.view());
+    result.acknowledged = std::min(static_cast<int>(settled.settled), acknowledged);
+    result.charged = static_cast<int>(settled.settled) - result.acknowledged;
+    result.given_back = static_cast<int>(settled.given_back);
+  }
+  // A settle that was never answered may have filled another one.
+  result.given_back += give_back_lists_of(redis, dead.identity, field);
+  result.somebody_was_first = result.acknowledged + result.charged + result.given_back == 0;
+  return result;
+}
+
 }  // namespace
 
 RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits& limits, const ChargeJob& charge,
@@ -42,13 +105,25 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
   constexpr int attempts = 10;
   const std::string field = keys::worker_field(dead.slot, dead.incarnation);
   const Reply value = redis.call({"HGET", keys::in_flight_hash(dead.identity), field});
-  if (value.view().is_nil()) return {.somebody_was_first = true};
+  if (value.view().is_nil())
+    return dead.record ? recover_without_field(redis, dead, limits, charge)
+                       : RecoveryResult{.somebody_was_first = true};
 
   const LastSettle last = parse_last_settle(value.view().text()).value_or(LastSettle{});
   RecoveryAttempt attempt{.queue = last.queue, .verdicts = {}, .orphans = {}};
   if (dead.record && dead.record->number == last.number) attempt.verdicts = judge(redis, dead, last.queue, charge);
+  OutcomeSize size = OutcomeSize::whole;
   for (int i = 0; i < attempts; ++i) {
-    const Reply reply = send(redis, recovery_call(dead, attempt, limits, wall_now()));
+    const Reply reply = send(redis, recovery_call(dead, attempt, limits, redis_now()));
+    if (refused_for_its_size(reply.view().error()) && size != OutcomeSize::as_it_is) {
+      redis.disconnect();  // it is being closed
+      size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
+      log::warn("outcome_too_large", {{"field", field}, {"reason", reply.view().error()}});
+      for (auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {
+        for (RecoveryAttempt::VerdictOnEntry& verdict : *verdicts) verdict.outcome = resized(verdict.outcome, size);
+      }
+      continue;
+    }
     const RecoveryAnswer answer = read_recovery(reply.view());
     switch (answer.kind) {
       case RecoveryAnswer::Kind::done:

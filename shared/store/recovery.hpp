@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard.hpp"
+#include "shared/store/keys.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
 
@@ -22,6 +24,8 @@ struct DeadWorker {
   struct Record {
     std::uint64_t number = 0;
     std::vector<EntryState> entries;
+    // Of the batch, and of the entry begun last: by these its list is known when the field is lost.  Empty: not known.
+    std::string queue = {}, jid = {};
   };
   std::optional<Record> record;
   bool ended_by_brood = false;  // a stop, a deploy, a recycle: running and failed entries go back uncharged
@@ -34,10 +38,12 @@ using OrphanJob = std::function<Outcome(const std::string& payload, const std::s
 
 struct RecoveryResult {
   int acknowledged = 0, charged = 0, given_back = 0, orphaned = 0;
-  bool somebody_was_first = false;  // no field: nothing done
+  bool somebody_was_first = false;  // no field, and nothing left in its lists: nothing done
 };
 
 // Empties the in-flight list of one dead worker by the recovery script, resending until the named queue is right.
+// Where the field is lost (flushed, evicted, deleted) and the scoreboard is known, its lists are looked for: what the
+// scoreboard says applies if the entry begun last is found where it should lie, and everything else goes back.
 // Throws ConnectionLost (unknown outcome: call again, it is idempotent) or UnexpectedReply.
 RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits& limits, const ChargeJob& charge,
                        const OrphanJob& orphan);
@@ -77,12 +83,26 @@ struct LastSettle {
 };
 std::optional<LastSettle> parse_last_settle(std::string_view field_value);
 
-// Gives the jobs of one in-flight list back to the head of its queue, unless a field names it.  Returns how many;
-// throws as above.
+// Gives the jobs of one in-flight list back to the head of its queue, unless a field names it.  Its owner must be dead:
+// a living one may have lost its field, and perform the job.  Returns how many; throws as above.
 int give_back_list_without_field(Channel& redis, const std::string& key);
 
-// Finds in-flight lists without a field by one SCAN and gives their jobs back to the heads of their queues.
-// Returns how many jobs went back.  Throws ConnectionLost or UnexpectedReply.
-int give_back_lists_without_field(Channel& redis);
+// Does that to all lists of one incarnation, found by a SCAN.
+int give_back_lists_of(Channel& redis, const std::string& identity, const std::string& field);
+
+// What a supervisor knows of its own workers: a list of one that lives is never a stray, even without its field.
+struct OwnIncarnations {
+  std::string identity;
+  std::set<std::string> living;     // "<slot>.<incarnation>"
+  std::uint64_t last_assigned = 0;  // whoever has a later one came since, and lives
+  bool lives(const std::string& field) const;
+};
+
+// Whether the owner of an in-flight list lives, or may.
+using OwnerLives = std::function<bool(const keys::InFlightList&)>;
+
+// Finds in-flight lists without a field by one SCAN and gives the jobs of those whose owner is dead back to the heads
+// of their queues.  Returns how many jobs went back.  Throws ConnectionLost or UnexpectedReply.
+int give_back_lists_without_field(Channel& redis, const OwnerLives& owner_lives);
 
 }  // namespace brood

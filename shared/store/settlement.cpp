@@ -1,6 +1,7 @@
 #include "shared/store/settlement.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "shared/store/keys.hpp"
 
@@ -32,6 +33,25 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
   for (auto outcome = first_other; outcome != settlement.outcomes.end(); ++outcome)
     append_arguments(call.args, *outcome);
   return call;
+}
+
+ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now) {
+  ScriptCall call{&scripts::settle_without_field,
+                  {keys::in_flight_hash(settlement.identity),
+                   keys::in_flight_list(settlement.identity, settlement.field, settlement.held_queue),
+                   keys::queue(settlement.held_queue), std::string(keys::retry), std::string(keys::dead),
+                   std::string(keys::schedule)},
+                  {settlement.field}};
+  for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
+  for (const LostSettlement::Performed& performed : settlement.performed) {
+    call.args.push_back(performed.entry);
+    append_arguments(call.args, performed.outcome);
+  }
+  return call;
+}
+
+SettledWithoutField read_settled_without_field(ReplyView reply) {
+  return {static_cast<std::size_t>(reply[0].integer()), static_cast<std::size_t>(reply[1].integer())};
 }
 
 ScriptCall fetch_after_wait(const FetchAfterWait& fetch) {

@@ -28,6 +28,27 @@ inline constexpr int max_bytes_fetched = 1 << 20;  // of one batch; a single lar
 
 ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now);
 
+// What becomes of what a living worker holds when its field is lost (flushed, evicted, deleted): the script settles
+// those of its entries that were performed, each only if the list still holds that very payload, and gives back the
+// rest.
+struct LostSettlement {
+  struct Performed {
+    std::string entry;  // as it was fetched
+    Outcome outcome;
+  };
+  std::string identity;
+  std::string field;
+  std::string held_queue;
+  std::vector<Performed> performed;  // the oldest entries, in order
+  DeadLimits dead_limits;
+};
+ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now);
+
+struct SettledWithoutField {
+  std::size_t settled = 0, given_back = 0;  // none where a recovery was first
+};
+SettledWithoutField read_settled_without_field(ReplyView reply);  // throws UnexpectedReply
+
 // A fetch without a settlement, for a worker that holds nothing: to be sent right behind the BLMOVE with which it waits
 // on `wait_queue`, and never again.
 struct FetchAfterWait {

@@ -1,18 +1,10 @@
 #include "shared/store/work_entries.hpp"
 
-#include <algorithm>
-#include <string_view>
-
+#include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
-
-std::string without_markup(std::string text) {
-  const auto is_markup = [](char c) { return std::string_view("<>&\"'").find(c) != std::string_view::npos; };
-  std::replace_if(text.begin(), text.end(), is_markup, '_');
-  return text;
-}
 
 ScriptCall work_entries(const std::string& identity, const std::vector<BusyWorker>& workers) {
   ScriptCall call{&scripts::work,
@@ -23,7 +15,7 @@ ScriptCall work_entries(const std::string& identity, const std::vector<BusyWorke
     const std::string shown = worker.neutral_payload.empty() ? "" : json_string(worker.neutral_payload);
     call.args.insert(call.args.end(),
                      {worker.field, std::to_string(worker.number), std::to_string(worker.entry), worker.thread_id,
-                      json_string(without_markup(worker.queue)), std::to_string(worker.run_at), shown});
+                      json_string(page_name(worker.queue)), std::to_string(worker.run_at), shown});
   }
   return call;
 }

@@ -19,9 +19,6 @@ struct BusyWorker {
   std::string neutral_payload;  // shown instead of the payload when not empty: Sidekiq's Busy page prints markup raw
 };
 
-// Sidekiq's Busy page prints some fields raw: these come without what HTML would take for markup.
-std::string without_markup(std::string text);
-
 inline constexpr int work_lives_seconds = 60;
 
 // Rewrites `<identity>:work` (and the name by which Sidekiq 6 reads it) in one step.  Answers how many are shown.

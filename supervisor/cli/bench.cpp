@@ -13,6 +13,7 @@
 
 #include "shared/bench_record.hpp"
 #include "shared/clock.hpp"
+#include "shared/log_line.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/bench_directory.hpp"
 #include "supervisor/cli/bench_interrupt.hpp"
@@ -279,7 +280,8 @@ BenchReport measure(const BenchOptions& options) {
   note_interrupts();
   if (options.names_redis()) {
     const RedisAddress address = options.redis.locate();
-    fmt::print(stderr, "brood bench: this loads {}, and its users may notice\n", address.without_password());
+    fmt::print(stderr, "brood bench: this loads {}, and its users may notice\n",
+               log::printable(address.without_password()));
     BenchReport report = Bench(options, address).run();
     report.redis = address.without_password();
     return report;
@@ -297,7 +299,10 @@ int bench_command(const std::vector<std::string>& args) {
   const BenchOptions options = parse(args);
   try {
     const BenchReport report = measure(options);
-    print(options.json ? bench_json(report) : bench_text(report, Style::of_standard_output()));
+    if (options.json)
+      print_json(bench_json(report));
+    else
+      print(bench_text(report, Style::of_standard_output()));
     return exit_status::ok;
   } catch (const Interrupt& interrupt) {
     end_by(interrupt);

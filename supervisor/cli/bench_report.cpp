@@ -1,4 +1,5 @@
 #include "supervisor/cli/bench_report.hpp"
+#include "shared/log_line.hpp"
 
 #include <fmt/format.h>
 
@@ -95,8 +96,9 @@ double quantile(const std::vector<double>& sorted, double share) {
 }
 
 std::string bench_text(const BenchReport& report, const Style& style) {
-  std::string text = fmt::format("brood {}: {}, {}, Redis {} at {}\n\n", version, counted(report.workers, "worker"),
-                                 counted(report.queues, "queue"), report.redis_version, report.redis);
+  std::string text =
+      fmt::format("brood {}: {}, {}, Redis {} at {}\n\n", version, counted(report.workers, "worker"),
+                  counted(report.queues, "queue"), log::printable(report.redis_version), log::printable(report.redis));
   text += line(style, "start", fmt::format("{:.0f} ms", report.start_seconds * 1e3), "until all workers were ready");
   if (report.throughput) text += throughput_text(*report.throughput, style);
   if (const auto& latency = report.latency) {

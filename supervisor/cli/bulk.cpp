@@ -102,6 +102,7 @@ std::size_t push_lines(Client& client, const std::string& path, std::optional<st
     try {
       Push push = Push::parse(line);
       if (spread && push.at) throw std::invalid_argument("a job that has its time cannot be spread");
+      spell_as_ruby(push);
       prepare_push(push, wall_now());  // the client would check a whole slice, and could not say which line is wrong
       slices.add(std::move(push), line.size());
     } catch (const std::invalid_argument& error) {

@@ -47,7 +47,8 @@ Cancel parse(const std::vector<std::string>& args) {
 
 void say_scheduled(const Cancel& cancel, const SetEntry& entry) {
   if (cancel.json) {
-    print(fmt::format(R"({{"jid":{},"was":"scheduled","job":{}}})", json_string(cancel.jid), job_json(entry)) + "\n");
+    print_json(fmt::format(R"({{"jid":{},"was":"scheduled","job":{}}})", json_string(cancel.jid), job_json(entry)) +
+               "\n");
   } else {
     print(fmt::format("cancelled {} {}, which was due {}\n", log::printable(entry.display_class),
                       log::printable(cancel.jid), when_text(entry.time())));
@@ -56,11 +57,12 @@ void say_scheduled(const Cancel& cancel, const SetEntry& entry) {
 
 void say_iterating(const Cancel& cancel, const IterationRecord& before, Time cancelled_at) {
   if (cancel.json) {
-    print(fmt::format(R"({{"jid":{},"was":"iterating","executions":{},"cursor":{},"cancelled_at":{},"is_new":{}}})",
-                      json_string(cancel.jid), before.executions, is_json(before.cursor) ? before.cursor : "null",
-                      std::chrono::floor<std::chrono::seconds>(cancelled_at.time_since_epoch()).count(),
-                      !before.cancelled_at) +
-          "\n");
+    print_json(
+        fmt::format(R"({{"jid":{},"was":"iterating","executions":{},"cursor":{},"cancelled_at":{},"is_new":{}}})",
+                    json_string(cancel.jid), before.executions, is_json(before.cursor) ? before.cursor : "null",
+                    std::chrono::floor<std::chrono::seconds>(cancelled_at.time_since_epoch()).count(),
+                    !before.cancelled_at) +
+        "\n");
     return;
   }
   const std::string jid = log::printable(cancel.jid);

@@ -10,6 +10,7 @@ int enqueue_command(const std::vector<std::string>& args);
 int status_command(const std::vector<std::string>& args);
 int dump_command(const std::vector<std::string>& args);
 int quiet_command(const std::vector<std::string>& args);
+int resume_command(const std::vector<std::string>& args);
 int stop_command(const std::vector<std::string>& args);
 int upgrade_command(const std::vector<std::string>& args);
 int restart_command(const std::vector<std::string>& args);
@@ -26,6 +27,7 @@ int perform_command(const std::vector<std::string>& args);
 int replay_command(const std::vector<std::string>& args);
 int new_command(const std::vector<std::string>& args);
 int recover_command(const std::vector<std::string>& args);
+int names_command(const std::vector<std::string>& args);
 int bench_command(const std::vector<std::string>& args);
 
 }  // namespace brood

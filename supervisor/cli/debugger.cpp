@@ -12,6 +12,7 @@
 #include "shared/executable.hpp"
 #include "shared/log_line.hpp"
 #include "supervisor/cli/command_line.hpp"
+#include "supervisor/own_words.hpp"
 
 namespace brood {
 namespace {
@@ -69,6 +70,7 @@ void Debugger::execute(const std::string& command_name, const std::vector<std::s
   if (!with_timeout) words.insert(words.end(), {"--timeout", "0"});
   const std::vector<std::string> rest = without_debugger(args);
   words.insert(words.end(), rest.begin(), rest.end());
+  const HiddenAddress hidden(words);
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);

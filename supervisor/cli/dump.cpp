@@ -13,6 +13,7 @@
 #include "shared/units.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/cli/worker_stacks.hpp"
 #include "worker/symboliser.hpp"
@@ -25,7 +26,8 @@ using namespace std::chrono_literals;
 constexpr auto longest_wait = 2s;
 
 constexpr const char* footer =
-    R"(Without SLOT all workers of this machine and user are asked.  They answer within a signal handler and go on.
+    R"(Without SLOT all workers of this machine and user are asked, and those without a job only named.  They answer within a
+signal handler and go on.
 
 Exit status: 0 every worker answered; 69 there is none; 75 one did not answer.)";
 
@@ -69,6 +71,26 @@ std::string text_of(const WorkerStack& worker, const Style& style) {
   return text + "\n";
 }
 
+// Those with a job, and those that do not answer, come first; where nobody asked for the others, they are only named.
+std::string text_of_all(const std::vector<WorkerStack>& workers, bool asked_for, const Style& style) {
+  std::string text, idle;
+  int idle_workers = 0;
+  for (const WorkerStack& worker : workers) {
+    const bool is_idle = !is_busy(worker) && worker.trouble.empty();
+    if (!is_idle || asked_for) {
+      text += text_of(worker, style);
+      continue;
+    }
+    ++idle_workers;
+    idle += fmt::format("{}{} (pid {})", idle.empty() ? "" : ", ", worker.slot, worker.seen.pid);
+  }
+  if (idle_workers == 0) return text;
+  return text +
+         style.bold(
+             fmt::format("{} without a job", counted(static_cast<std::uint64_t>(idle_workers), "worker", "workers"))) +
+         ": " + idle + "\n";
+}
+
 std::string json_of(const Frame& frame) {
   return fmt::format(
       R"({{"address":"{:#x}","function":{},"file":{},"line":{},"module":{},"offset":"{:#x}","build_id":{},"inlined":{}}})",
@@ -102,10 +124,13 @@ int dump_command(const std::vector<std::string>& args) {
   const std::set<int> slots = slots_of(parse_arguments(app, args));
 
   const std::vector<WorkerStack> workers = ask_for_stacks(runtime_directory(), slots, longest_wait);
-  std::vector<std::string> all;
-  const Style style = Style::of_standard_output();
-  for (const WorkerStack& worker : workers) all.push_back(json ? json_of(worker) : text_of(worker, style));
-  print(json ? fmt::format("{{\"workers\":[{}]}}\n", fmt::join(all, ",")) : fmt::format("{}", fmt::join(all, "")));
+  if (json) {
+    std::vector<std::string> all;
+    for (const WorkerStack& worker : workers) all.push_back(json_of(worker));
+    print_json(fmt::format("{{\"workers\":[{}]}}\n", fmt::join(all, ",")));
+  } else {
+    print(text_of_all(workers, !slots.empty(), Style::of_standard_output()));
+  }
   if (workers.empty()) {
     fmt::print(stderr, "brood dump: no such worker of this user runs on this machine\n");
     return exit_status::unavailable;

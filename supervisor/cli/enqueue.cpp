@@ -7,9 +7,14 @@
 #include <optional>
 #include <stdexcept>
 
+#include "shared/api/client_connection.hpp"
+#include "shared/api/known_redis.hpp"
+#include "shared/api/prepared_push.hpp"
 #include "shared/clock.hpp"
 #include "shared/job/json.hpp"
 #include "shared/log_line.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/redis_clock.hpp"
 #include "shared/units.hpp"
 #include "supervisor/cli/bulk.hpp"
 #include "supervisor/cli/command_line.hpp"
@@ -17,10 +22,13 @@
 #include "supervisor/cli/iso_time.hpp"
 #include "supervisor/cli/job_arguments.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/served_queues.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr const char* examples = R"(Examples:
   brood enqueue ResizeImage cat.png 320                   args: ["cat.png", 320]
@@ -63,14 +71,16 @@ std::optional<WallTime> due(const EnqueueArguments& options) {
   if (options.in && options.at) throw UsageError("--in and --at exclude each other");
   if (options.in) {
     const std::chrono::milliseconds delay = read_duration("--in", *options.in);
-    return delay.count() > 0 ? std::optional(wall_now() + delay) : std::nullopt;
+    if (delay.count() == 0) return std::nullopt;
+    ClientConnection(known_redis(url_of(options.redis.locate())).address).ask_time();
+    return redis_now() + delay;
   }
   if (!options.at) return std::nullopt;
   const auto time = parse_iso_time(*options.at);
   if (!time)
     throw UsageError(
         fmt::format("--at must be a time such as \"2026-12-01T08:00:00Z\", not \"{}\"", log::printable(*options.at)));
-  return *time > wall_now() ? time : std::nullopt;
+  return *time > redis_now() ? time : std::nullopt;
 }
 
 Push push_of(const EnqueueArguments& options, const std::vector<std::string>& words) {
@@ -89,16 +99,27 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   return push;
 }
 
-std::string report(const EnqueueArguments& options, const Push& push, const std::string& jid) {
-  if (options.json) {
-    const std::string at = push.at ? fmt::format("{:.3f}", epoch_seconds(WallTime(*push.at))) : "null";
-    return fmt::format("{{\"jid\":{},\"class\":{},\"queue\":{},\"at\":{}}}\n", json_string(jid),
-                       json_string(push.job_class), json_string(push.queue), at);
-  }
+std::string report_json(const Push& push, const std::string& jid) {
+  const std::string at = push.at ? fmt::format("{:.3f}", epoch_seconds(WallTime(*push.at))) : "null";
+  return fmt::format("{{\"jid\":{},\"class\":{},\"queue\":{},\"at\":{}}}\n", json_string(jid),
+                     json_string(push.job_class), json_string(push.queue), at);
+}
+
+std::string report(const Push& push, const std::string& jid) {
   if (!isatty(STDOUT_FILENO)) return jid + "\n";
   const std::string when = push.at ? fmt::format("scheduled for {}", iso_time(WallTime(*push.at))) : "enqueued";
-  return fmt::format("{} {}, queue {}: {}\n", log::printable(push.job_class), when, push.queue,
-                     Style::of_standard_output().bold(jid));
+  return fmt::format("{} {}, queue {}: {}\n", log::printable(push.job_class), when, log::printable(push.queue),
+                     Style::of_standard_output().bold(log::printable(jid)));
+}
+
+// The job is pushed; whether anybody will perform it is worth a line, and no more than that.
+void warn_of_unserved(const EnqueueArguments& options, const std::string& queue) try {
+  Connection redis(options.redis.locate(), {.connect = 1s, .command = 1s}, "brood-enqueue");
+  const ServedQueues served = ask_served_queues(redis);
+  if (served.holds(queue) || (!served.somebody_beats && isatty(STDERR_FILENO) != 1)) return;
+  fmt::print(stderr, "brood enqueue: {} from queue \"{}\" now\n",
+             served.somebody_beats ? "no process fetches" : "no process runs that fetches", log::printable(queue));
+} catch (const std::exception&) {
 }
 
 int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>& words) {
@@ -145,9 +166,14 @@ int enqueue_command(const std::vector<std::string>& args) {
   try {
     if (options.bulk) return enqueue_bulk(options, words);
     if (options.spread) throw UsageError("--spread goes with --bulk");
-    const Push push = push_of(options, words);
+    Push push = push_of(options, words);
+    spell_as_ruby(push);
     const std::string jid = Client(url_of(options.redis.locate())).push(push);
-    print(report(options, push, jid));
+    if (options.json)
+      print_json(report_json(push, jid));
+    else
+      print(report(push, jid));
+    if (!options.json) warn_of_unserved(options, push.queue);
     return exit_status::ok;
   } catch (const std::invalid_argument& error) {
     throw UsageError(log::printable(error.what()));

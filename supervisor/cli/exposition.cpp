@@ -1,22 +1,30 @@
 #include "supervisor/cli/exposition.hpp"
 
 #include "shared/job/json.hpp"
+#include "shared/log_line.hpp"
 
 namespace brood {
 namespace {
 
 constexpr std::size_t longest_label = 200;  // characters
 
+// The format knows three escapes; all else that a terminal would act on is spelled out.
 std::string escaped(std::string_view value) {
   std::string text;
-  for (const char c : utf8_prefix(value, longest_label)) {
-    if (c == '\n') {
-      text += "\\n";
-      continue;
+  const auto append = [&](std::string_view line) {
+    for (const char c : log::printable(line)) {
+      if (c == '\\' || c == '"') text += '\\';
+      text += c;
     }
-    if (c == '\\' || c == '"') text += '\\';
-    text += c;
+  };
+  const std::string cut = utf8_prefix(value, longest_label);
+  std::string_view rest = cut;
+  for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+    append(rest.substr(0, end));
+    text += "\\n";
+    rest.remove_prefix(end + 1);
   }
+  append(rest);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "shared/job/page_text.hpp"
 #include "shared/log_line.hpp"
 #include "shared/units.hpp"
 #include "supervisor/cli/command_line.hpp"
@@ -65,15 +66,18 @@ bool JobFilter::takes(const JobRecord& job, std::optional<Time> since) const {
   const auto is_class = [&](const std::string& wanted) {
     return wanted == job.job_class || wanted == job.display_class;
   };
+  const auto is_error = [&](const std::string& wanted) { return from_page_text(wanted) == job.error_class; };
   const auto is_tag = [&](const std::string& wanted) {
     return std::find(job.tags.begin(), job.tags.end(), wanted) != job.tags.end();
   };
-  const auto is_held = [&](const std::string& wanted) { return job.payload.find(wanted) != std::string::npos; };
+  const auto is_held = [&](const std::string& wanted) {
+    return job.payload.find(wanted) != std::string::npos || job.payload.find(page_text(wanted)) != std::string::npos;
+  };
   if ((older_than_ || newer_than_) && !since) return false;
   if (older_than_ && !(now_ - *since > *older_than_)) return false;
   if (newer_than_ && !(now_ - *since < *newer_than_)) return false;
-  return any(classes, is_class) && any(queues, is(job.queue)) && any(errors, is(job.error_class)) &&
-         any(jids, is(job.jid)) && any(tags, is_tag) && any(matches, is_held);
+  return any(classes, is_class) && any(queues, is(job.queue)) && any(errors, is_error) && any(jids, is(job.jid)) &&
+         any(tags, is_tag) && any(matches, is_held);
 }
 
 }  // namespace brood

@@ -48,10 +48,10 @@ void JsonArray::add(const std::string& element) {
   waiting_ += (is_empty_ ? "\n" : ",\n") + element;
   is_empty_ = false;
   if (waiting_.size() < enough_to_write) return;
-  print(waiting_);
+  print_json(waiting_);
   waiting_.clear();
 }
 
-void JsonArray::end() { print(waiting_ + (is_empty_ ? "]\n" : "\n]\n")); }
+void JsonArray::end() { print_json(waiting_ + (is_empty_ ? "]\n" : "\n]\n")); }
 
 }  // namespace brood

@@ -3,17 +3,25 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "shared/clock.hpp"
+#include "shared/job/json.hpp"
 #include "shared/job/json_object.hpp"
 #include "shared/log_line.hpp"
 #include "shared/paths.hpp"
+#include "shared/redis/connection.hpp"
 #include "shared/units.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/fleet.hpp"
 #include "supervisor/cli/machine_status.hpp"
+#include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -26,25 +34,32 @@ constexpr auto longest_silence = 30s;
 constexpr std::size_t shortest_beginning = 4, usual_length = 24;  // of an id
 constexpr std::array outcomes = {"retry", "dead", "discard"};
 
+constexpr auto longest_look = 15s;  // for a job of another machine: its supervisor looks every two seconds
+
 constexpr const char* footer =
     R"(The worker that runs the job is ended, and that run is not charged to the job as a crash.  The job that comes next
 is never hit: when this one has ended meanwhile, nothing happens.  A beginning of the id, of four characters or more, will
 do when no other running job's begins so.
 
-Exit status: 0 the job was ended; 69 a supervisor does not answer, or none runs here; 75 no worker of this machine and
-user runs the job now.)";
+A job that no worker of this machine and user runs is looked for in Redis: the supervisor that says it runs it is asked
+through Redis, and heeds that within some seconds.
+
+Exit status: 0 the job was ended, or has left the supervisor that was asked; 69 a supervisor does not answer, or none runs
+here and Redis is not available; 75 nobody runs the job now, or it still runs.)";
 
 struct Kill {
+  RedisAccess redis;
   std::string jid, outcome = "retry";
   bool json = false;
 };
 
 Kill parse(const std::vector<std::string>& args) {
   Kill kill;
-  CLI::App app("Ends one running job of this machine: brood kill JID [OPTIONS]", "brood kill");
+  CLI::App app("Ends one running job: brood kill JID [OPTIONS]", "brood kill");
   app.add_option("--outcome", kill.outcome, "What becomes of the job: retry (the default), dead or discard")
       ->type_name("WHAT");
   app.add_flag("--json", kill.json, "Answer in JSON");
+  kill.redis.add_options(app);
   app.footer(footer);
   const std::vector<std::string> words = parse_arguments(app, args);
   if (words.empty()) throw UsageError("the id of the job is missing");
@@ -83,13 +98,9 @@ std::string ended_text(const Kill& kill, const JsonObject& ended) {
                      what_becomes_of_it(kill.outcome));
 }
 
-}  // namespace
-
-int kill_command(const std::vector<std::string>& args) {
-  Kill kill = parse(args);
-  kill.jid = id_meant(kill.jid);
+// nullopt: no supervisor of this machine and user runs it.
+std::optional<int> kill_here(const Kill& kill, const std::vector<LocalSupervisor>& supervisors) {
   const auto progress = [](const std::string& sentence) { fmt::print(stderr, "{}\n", log::printable(sentence)); };
-  const auto supervisors = local_supervisors(runtime_directory());
   bool all_answered = true;
   for (const LocalSupervisor& supervisor : supervisors) {
     std::string trouble;
@@ -98,7 +109,10 @@ int kill_command(const std::vector<std::string>& args) {
       if (answer.ok && answer.text == "null") continue;  // it does not run there
       if (answer.ok) {
         const JsonObject ended = JsonObject::parse(answer.text);
-        print(kill.json ? ended.text() + "\n" : ended_text(kill, ended));
+        if (kill.json)
+          print_json(ended.text() + "\n");
+        else
+          print(ended_text(kill, ended));
         return exit_status::ok;
       }
       trouble = answer.text;
@@ -110,13 +124,67 @@ int kill_command(const std::vector<std::string>& args) {
     all_answered = false;
     fmt::print(stderr, "brood kill: supervisor {}: {}\n", supervisor.pid, log::printable(trouble));
   }
+  return all_answered ? std::nullopt : std::optional(exit_status::unavailable);
+}
+
+// The job runs on another machine, or here as another user's.
+int kill_there(const Kill& kill, Connection& redis, const RunningElsewhere& there) {
+  if (!send_word(redis, there.identity, {"kill", {there.jid, kill.outcome}}))
+    throw ConnectionLost(fmt::format("{} takes no orders any more", there.identity));
+  fmt::print(stderr, "asked {} to end it\n", log::printable(there.identity));
+  bool runs = true;
+  for (const SteadyTime end = steady_now() + longest_look; runs && steady_now() < end;) {
+    std::this_thread::sleep_for(100ms);
+    const std::vector<RunningElsewhere> now = who_runs(redis, there.jid);
+    runs = std::any_of(now.begin(), now.end(),
+                       [&](const RunningElsewhere& one) { return one.identity == there.identity; });
+  }
+  if (kill.json)
+    print_json(fmt::format(R"({{"jid":{},"class":{},"identity":{},"outcome":{},"runs":{}}})", json_string(there.jid),
+                           json_string(there.job_class), json_string(there.identity), json_string(kill.outcome), runs) +
+               "\n");
+  if (runs) {
+    fmt::print(stderr, "brood kill: {} still runs there\n", log::printable(there.jid));
+    return exit_status::try_again;
+  }
+  if (!kill.json)
+    print(
+        fmt::format("{} {} does not run there any more\n", log::printable(there.job_class), log::printable(there.jid)));
+  return exit_status::ok;
+}
+
+std::optional<int> kill_elsewhere(const Kill& kill) {
+  Connection redis(kill.redis.locate(), {.connect = 3s, .command = 5s}, "brood-kill");
+  const std::vector<RunningElsewhere> found = who_runs(redis, kill.jid);
+  if (found.empty()) return std::nullopt;
+  if (found.size() > 1) {
+    std::vector<std::string> ids;
+    for (const RunningElsewhere& one : found) ids.push_back(one.jid + " of " + one.identity);
+    throw UsageError(fmt::format("\"{}\" may be any of {}", log::printable(kill.jid), fmt::join(ids, ", ")));
+  }
+  return kill_there(kill, redis, found.front());
+}
+
+}  // namespace
+
+int kill_command(const std::vector<std::string>& args) {
+  Kill kill = parse(args);
+  kill.jid = id_meant(kill.jid);
+  const auto supervisors = local_supervisors(runtime_directory());
+  if (const auto status = kill_here(kill, supervisors)) return *status;
+  std::string no_redis;
+  try {
+    if (const auto status = kill_elsewhere(kill)) return *status;
+  } catch (const ConnectionLost& lost) {
+    no_redis = fmt::format("; whether another machine does Redis does not say: {}", lost.what());
+  }
   if (kill.json) print("null\n");
-  if (supervisors.empty()) {
-    fmt::print(stderr, "brood kill: no supervisor of this user runs on this machine\n");
+  if (supervisors.empty() && !no_redis.empty()) {
+    fmt::print(stderr, "brood kill: no supervisor of this user runs on this machine{}\n", log::printable(no_redis));
     return exit_status::unavailable;
   }
-  if (!all_answered) return exit_status::unavailable;
-  fmt::print(stderr, "brood kill: no worker of this machine runs a job {} now\n", log::printable(kill.jid));
+  fmt::print(stderr, "brood kill: no worker of this machine{} runs a job {} now{}\n",
+             no_redis.empty() ? ", or of another," : "", log::printable(kill.jid), log::printable(no_redis));
   return exit_status::try_again;
 }
 

@@ -17,11 +17,14 @@
 #include "shared/redis/address.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/reply.hpp"
+#include "supervisor/caretaker.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/run_options.hpp"
 #include "supervisor/cli/terminal.hpp"
+#include "supervisor/own_words.hpp"
 #include "supervisor/version.hpp"
+#include "supervisor/way_back.hpp"
 
 namespace brood {
 namespace {
@@ -41,15 +44,16 @@ const std::vector<NamedCommand>& commands() {
       {"retries", "show failed jobs; run, kill, delete or reschedule them", retries_command},
       {"scheduled", "the same for jobs that are not yet due", scheduled_command},
       {"dead", "the same for jobs that are not tried again", dead_command},
-      {"processes", "show, quiet and stop the processes of all machines", processes_command},
+      {"processes", "show, quiet, resume and stop the processes of all machines", processes_command},
       {"mark", "say that something was deployed", mark_command},
       {"upgrade", "let the installed program take over from the running supervisor", upgrade_command},
       {"restart", "replace the workers one after the other by those of a configuration read anew", restart_command},
       {"scale", "change the number of workers", scale_command},
       {"quiet", "fetch no more jobs", quiet_command},
+      {"resume", "after a quiet: fetch jobs again", resume_command},
       {"stop", "stop the supervisor of this machine", stop_command},
       {"dump", "print the native stacks of this machine's workers", dump_command},
-      {"kill", "end one running job of this machine", kill_command},
+      {"kill", "end one running job", kill_command},
       {"cancel", "cancel a scheduled or an iterable job", cancel_command},
       {"perform", "perform one job here and now, also under a debugger", perform_command},
       {"replay", "the same with a job that has failed", replay_command},
@@ -98,6 +102,7 @@ int obey(const std::vector<std::string>& words) {
   if (wants_help && (words.size() == 1 || words[1] == "help" || words[1].starts_with('-'))) throw Answer{help()};
   if (wants_help) return find_command(words[1]).run({"--help"});
   if (word == "-V" || word == "--version") throw Answer{fmt::format("brood {}\n", version)};
+  if (word == "names") return names_command({words.begin() + 1, words.end()});  // for completions, not for people
   return find_command(word).run({words.begin() + 1, words.end()});
 }
 
@@ -108,9 +113,14 @@ void open_missing_standard_descriptors() {
   }
 }
 
+std::string last_complaint;
+
 int complain(const std::string& command, const std::string& sentence, int status) {
+  last_complaint = sentence;
+  way_back::take(sentence);
   // The journal takes a line without a priority for mere information.
-  fmt::print(stderr, "{}{}: {}\n", log::standard_error_is_the_journal() ? "<3>" : "", command, sentence);
+  fmt::print(stderr, "{}{}: {}\n", log::standard_error_is_the_journal() ? "<3>" : "", command,
+             log::printable(sentence));
   return status;
 }
 
@@ -135,13 +145,13 @@ int main_of(const std::vector<std::string>& words) {
   } catch (const ConnectionLost& error) {
     return complain(name, fmt::format("Redis is not available: {}", error.what()), exit_status::unavailable);
   } catch (const UnexpectedReply& reply) {  // a key that holds something else than it should, say
-    return complain(name, fmt::format("Redis answered: {}", log::printable(reply.what())), exit_status::unavailable);
+    return complain(name, fmt::format("Redis answered: {}", reply.what()), exit_status::unavailable);
   } catch (const RedisError& error) {
-    return complain(name, log::printable(error.what()), exit_status::unavailable);
+    return complain(name, error.what(), exit_status::unavailable);
   } catch (const OutputClosed&) {
     return exit_status::ok;
   } catch (const std::exception& error) {
-    return complain(name, log::printable(error.what()), exit_status::internal);
+    return complain(name, error.what(), exit_status::internal);
   }
 }
 
@@ -149,12 +159,15 @@ int main_of(const std::vector<std::string>& words) {
 }  // namespace brood
 
 int main(int argc, char** argv) {
+  brood::take_own_words(argc, argv);
   brood::open_missing_standard_descriptors();
   signal(SIGPIPE, SIG_IGN);
   // An argv without even the program's name is possible.
-  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const std::vector<std::string> words(brood::own_words().begin() + (argc > 0 ? 1 : 0), brood::own_words().end());
+  brood::way_back::open(brood::own_words());
   try {
-    return brood::main_of(words);
+    const int status = brood::main_of(words);
+    return brood::way_back::is_open() ? brood::take_care_of_workers(brood::last_complaint, status) : status;
   } catch (const brood::OutputClosed&) {
     return brood::exit_status::ok;
   } catch (const std::exception& error) {

@@ -47,7 +47,7 @@ int mark_command(const std::vector<std::string>& args) {
 
   const bool is_new = open_api(redis).mark_deploy(label);
   if (json)
-    print(fmt::format(R"({{"label":{},"marked":{}}})", json_string(label), is_new) + "\n");
+    print_json(fmt::format(R"({{"label":{},"marked":{}}})", json_string(label), is_new) + "\n");
   else
     print(fmt::format("{}: {}\n", is_new ? "marked" : "was marked already", log::printable(label)));
   return exit_status::ok;

@@ -1,4 +1,4 @@
-// quiet, stop, restart, scale: what the supervisor of this machine is told, and waited for.
+// quiet, resume, stop, restart, scale: what the supervisor of this machine is told, and waited for.
 
 #include <fmt/format.h>
 
@@ -12,13 +12,17 @@
 
 #include "shared/clock.hpp"
 #include "shared/identity.hpp"
+#include "shared/job/json.hpp"
 #include "shared/job/json_object.hpp"
 #include "shared/log_line.hpp"
 #include "shared/paths.hpp"
+#include "shared/redis/connection.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/fleet.hpp"
 #include "supervisor/cli/introduction.hpp"
+#include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -127,9 +131,9 @@ int give(const Order& order, const std::function<std::string(const JsonObject&)>
     const JsonObject result = JsonObject::parse(answer.text);
     const int status = status_of(result);
     if (order.verb == "stop" && status == exit_status::ok) wait_until_gone(supervisor->pid, start_time);
-    if (order.json) print(result.text() + "\n");
+    if (order.json) print_json(result.text() + "\n");
     if (status != exit_status::ok) return complain(failure_text(result), status);
-    if (!order.json) print(done(result) + "\n");
+    if (!order.json) print(log::printable(done(result)) + "\n");
     return status;
   } catch (const NoAnswer& none) {
     return complain(fmt::format("supervisor {}: {}", supervisor->pid, none.what()), exit_status::unavailable);
@@ -161,6 +165,18 @@ int quiet_command(const std::vector<std::string>& args) {
   app.footer(footer);
   refuse_arguments(parse_arguments(app, args));
   return give(order, [](const JsonObject& answer) { return "quiet: no job runs any more, after " + took(answer); });
+}
+
+int resume_command(const std::vector<std::string>& args) {
+  Order order{.verb = "resume"};
+  CLI::App app("Has the supervisor of this machine, after a quiet, fetch jobs again.", "brood resume");
+  add_options(app, order);
+  app.footer(footer);
+  refuse_arguments(parse_arguments(app, args));
+  return give(order, [](const JsonObject& answer) {
+    return answer.string("before").value_or("") == "quiet" ? "running: jobs are fetched again"
+                                                           : "running: it was not quiet";
+  });
 }
 
 int stop_command(const std::vector<std::string>& args) {
@@ -236,13 +252,48 @@ int upgrade_command(const std::vector<std::string>& args) {
       ask_both);
 }
 
+// Those that are meant by an identity, or its beginning; all without one.
+std::vector<std::string> fleet_meant(Connection& redis, const std::string& word) {
+  std::vector<std::string> all = supervisors_that_beat(redis);
+  if (std::find(all.begin(), all.end(), word) != all.end()) return {word};
+  std::erase_if(all, [&](const std::string& identity) { return !identity.starts_with(word); });
+  if (!word.empty() && all.size() > 1)
+    throw UsageError(fmt::format("\"{}\" may be {}", log::printable(word), fmt::join(all, " or ")));
+  return all;
+}
+
+// Through Redis nobody answers: what came of it is to be seen there.
+int scale_fleet(const RedisAccess& access, const std::string& word, const Order& order) {
+  Connection redis(access.locate(), {.connect = 3s, .command = 5s}, "brood-scale");
+  const std::vector<std::string> meant = fleet_meant(redis, word);
+  std::vector<std::string> asked;
+  for (const std::string& identity : meant) {
+    if (!send_word(redis, identity, {"scale", order.arguments})) continue;
+    asked.push_back(json_string(identity));
+    if (!order.json)
+      print(fmt::format("{}: asked to scale {} to {}; it heeds that within seconds\n", log::printable(identity),
+                        log::printable(order.arguments[1]), order.arguments[0]));
+  }
+  if (order.json) print_json(fmt::format("{{\"asked\":[{}]}}\n", fmt::join(asked, ",")));
+  if (!asked.empty()) return exit_status::ok;
+  fmt::print(stderr, "brood scale: no supervisor {}beats\n",
+             word.empty() ? "" : fmt::format("\"{}\" ", log::printable(word)));
+  return exit_status::unavailable;
+}
+
 int scale_command(const std::vector<std::string>& args) {
   Order order{.verb = "scale"};
-  std::string capsule = "default";
+  RedisAccess redis;
+  std::string capsule = "default", process;
+  bool all = false;
   CLI::App app("Changes the number of workers until the next restart: brood scale [CAPSULE=]N [OPTIONS]",
                "brood scale");
   app.add_option("--capsule", capsule, "The capsule that is meant (default: default)")->type_name("NAME");
+  app.add_option("--process", process, "A supervisor of any machine, asked through Redis; its beginning will do")
+      ->type_name("IDENTITY");
+  app.add_flag("--all", all, "All supervisors of all machines, asked through Redis");
   add_options(app, order);
+  redis.add_options(app);
   app.footer(restart_footer);
   const std::vector<std::string> words = parse_arguments(app, args);
   if (words.empty()) throw UsageError("the number of workers is missing");
@@ -256,6 +307,13 @@ int scale_command(const std::vector<std::string>& args) {
   if (error != std::errc{} || end != number.data() + number.size() || workers < 1)
     throw UsageError(fmt::format("N must be a number of workers, at least 1, not \"{}\"", log::printable(number)));
   order.arguments = {number, capsule};
+  const bool over_redis = all || !process.empty();
+  if (all && !process.empty()) throw UsageError("--all and --process exclude each other");
+  if (over_redis && (order.pid != 0 || !order.instance.empty()))
+    throw UsageError("--pid and --instance are of this machine, --all and --process of all");
+  if (!over_redis && !(redis.url.empty() && redis.config.empty()))
+    throw UsageError("--redis and --config go with --all or --process");
+  if (over_redis) return scale_fleet(redis, process, order);
   return give(order, [](const JsonObject& answer) {
     return fmt::format("scaled: {}, after {}{}", workers_text(answer), took(answer), still_finishing(answer));
   });

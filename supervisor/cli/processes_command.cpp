@@ -1,14 +1,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "shared/job/json.hpp"
 #include "shared/log_line.hpp"
+#include "shared/redis/connection.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/fleet.hpp"
 #include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/job_text.hpp"
 #include "supervisor/cli/terminal.hpp"
@@ -16,6 +20,8 @@
 
 namespace brood {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct ProcessesOrder {
   RedisAccess redis;
@@ -80,18 +86,17 @@ std::string meant_by(const std::string& word, const std::vector<Process>& proces
   return found.empty() ? "" : found.front();
 }
 
-using Ask = bool (Api::*)(std::string_view identity);
+using Ask = std::function<bool(const std::string& identity)>;
 
-int ask_processes(const ProcessesOrder& order, Ask ask, const char* what) {
+int ask_processes(const ProcessesOrder& order, Api& api, const Ask& ask, const char* what) {
   if (order.words.empty()) throw UsageError("the identity of the process is missing");
-  Api api = open_api(order.redis);
   const std::vector<Process> processes = api.processes();
   std::vector<std::string> meant;
   for (const std::string& word : order.words) meant.push_back(meant_by(word, processes));
   int status = exit_status::ok;
   JsonArray array;
   for (std::size_t i = 0; i < meant.size(); ++i) {
-    const bool asked = !meant[i].empty() && (api.*ask)(meant[i]);
+    const bool asked = !meant[i].empty() && ask(meant[i]);
     if (!asked) {
       status = exit_status::unavailable;
       fmt::print(stderr, "brood processes: {} \"{}\"\n",
@@ -107,14 +112,32 @@ int ask_processes(const ProcessesOrder& order, Ask ask, const char* what) {
   return status;
 }
 
-int quiet_processes(const ProcessesOrder& order) { return ask_processes(order, &Api::quiet, "fetch no more jobs"); }
-int stop_processes(const ProcessesOrder& order) { return ask_processes(order, &Api::stop, "stop"); }
-int dump_processes(const ProcessesOrder& order) { return ask_processes(order, &Api::dump, "log what runs"); }
+using Signal = bool (Api::*)(std::string_view identity);
+
+int signal_processes(const ProcessesOrder& order, Signal signal, const char* what) {
+  Api api = open_api(order.redis);
+  return ask_processes(
+      order, api, [&](const std::string& identity) { return (api.*signal)(identity); }, what);
+}
+
+int quiet_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::quiet, "fetch no more jobs"); }
+int stop_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::stop, "stop"); }
+int dump_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::dump, "log what runs"); }
+
+// Sidekiq has no signal for it: Ruby's processes take no such order.
+int resume_processes(const ProcessesOrder& order) {
+  Api api = open_api(order.redis);
+  Connection redis(order.redis.locate(), {.connect = 3s, .command = 5s}, "brood-processes");
+  return ask_processes(
+      order, api, [&](const std::string& identity) { return send_word(redis, identity, {"resume"}); },
+      "fetch jobs again");
+}
 
 const std::vector<VerbFor<ProcessesOrder>>& verbs() {
   static const std::vector<VerbFor<ProcessesOrder>> all = {
       {{"list", "", "show them, those of Ruby's Sidekiq too", {}}, list_processes},
       {{"quiet", "IDENTITY...", "have them fetch no more jobs", {}}, quiet_processes},
+      {{"resume", "IDENTITY...", "have them fetch again, if they are brood's", {}}, resume_processes},
       {{"stop", "IDENTITY...", "have them stop", {}}, stop_processes},
       {{"dump", "IDENTITY...", "have them write to their logs where their jobs are", {}}, dump_processes},
   };
@@ -123,7 +146,7 @@ const std::vector<VerbFor<ProcessesOrder>>& verbs() {
 
 constexpr const char* footer =
     R"(They are asked through Redis, on whatever machine they are, and heed it with their next heartbeat.  The supervisor of
-this machine is reached at once by "brood quiet", "brood stop" and "brood dump".
+this machine is reached at once by "brood quiet", "brood resume", "brood stop" and "brood dump".
 A beginning of IDENTITY, such as HOST:PID, will do when no other begins so.
 
 Exit status: 0; 64 usage; 69 Redis is not available, or there is no such process.)";

@@ -7,6 +7,8 @@
 
 #include "shared/job/json.hpp"
 #include "shared/log_line.hpp"
+#include "shared/nearest.hpp"
+#include "shared/redis/connection.hpp"
 #include "shared/units.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/bulk_report.hpp"
@@ -21,11 +23,14 @@
 #include "supervisor/cli/job_text.hpp"
 #include "supervisor/cli/listing.hpp"
 #include "supervisor/cli/progress_bar.hpp"
+#include "supervisor/cli/served_queues.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/cli/verb.hpp"
 
 namespace brood {
 namespace {
+
+using namespace std::chrono_literals;
 
 const ChangeWords deleting = {"deletes", "deleting", "deleted"};
 const Nouns jobs = {"queues", "job", "jobs"};
@@ -61,21 +66,34 @@ Queue known_queue(Api& api, const std::string& name) {
   return api.queue(name);
 }
 
+ServedQueues served_queues(const RedisAccess& access) {
+  Connection redis(access.locate(), {.connect = 3s, .command = 5s}, "brood-queues");
+  return ask_served_queues(redis);
+}
+
+std::string state_of(bool paused, bool served) {
+  if (served) return paused ? "paused" : "";
+  return paused ? "paused, and no process fetches from it" : "no process fetches from it";
+}
+
 int list_queues(const QueuesOrder& order) {
   refuse_arguments(order.words);
   Api api = open_api(order.redis);
   const std::vector<QueueSummary> queues = api.queue_summaries();
+  const ServedQueues served = served_queues(order.redis);
   if (order.json) {
     JsonArray array;
     for (const QueueSummary& queue : queues)
-      array.add(fmt::format(R"({{"name":{},"size":{},"latency":{:.3f},"paused":{}}})", json_string(queue.name),
-                            queue.size, queue.latency, queue.paused));
+      array.add(fmt::format(R"({{"name":{},"size":{},"latency":{:.3f},"paused":{},"served":{}}})",
+                            json_string(queue.name), queue.size, queue.latency, queue.paused,
+                            served.holds(queue.name)));
     array.end();
     return exit_status::ok;
   }
   Table table({{"QUEUE"}, {"SIZE", Table::Align::right}, {"LATENCY", Table::Align::right}, {"STATE"}});
   for (const QueueSummary& queue : queues)
-    table.add({queue.name, grouped(queue.size), latency_text(queue.latency), queue.paused ? "paused" : ""});
+    table.add({queue.name, grouped(queue.size), latency_text(queue.latency),
+               state_of(queue.paused, served.holds(queue.name))});
   print(table.empty() ? "There is no queue.\n" : table.text(Style::of_standard_output()));
   return exit_status::ok;
 }
@@ -128,14 +146,29 @@ int show_queue(const QueuesOrder& order) {
   return exit_status::ok;
 }
 
+void warn_of_unknown(const std::string& name, const std::vector<QueueSummary>& known, const ServedQueues& served) {
+  std::vector<std::string> names(served.names.begin(), served.names.end());
+  for (const QueueSummary& queue : known) names.push_back(queue.name);
+  const auto meant = nearest(name, names);
+  fmt::print(stderr,
+             "brood queues: nobody knows a queue \"{}\": nothing was pushed to it, and no process fetches from it{}\n",
+             log::printable(name), meant ? fmt::format("; did you mean \"{}\"?", log::printable(*meant)) : "");
+}
+
 int set_paused(const QueuesOrder& order, bool paused) {
   Api api = open_api(order.redis);
   std::vector<Queue> queues;
-  // One that nothing was ever pushed to may be paused before that happens.
   for (const std::string& name : names_of(order)) queues.push_back(api.queue(name));
+  const std::vector<QueueSummary> known = api.queue_summaries();
+  const ServedQueues served = served_queues(order.redis);
   JsonArray array;
   for (Queue& queue : queues) {
     paused ? queue.pause() : queue.unpause();
+    // One that nothing was ever pushed to may be paused before that happens; but it may also be misspelled.
+    const bool is_known =
+        served.holds(queue.name()) ||
+        std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });
+    if (!is_known) warn_of_unknown(queue.name(), known, served);
     if (order.json)
       array.add(fmt::format(R"({{"name":{},"paused":{}}})", json_string(queue.name()), paused));
     else

@@ -107,7 +107,11 @@ Candidate judge(InFlightHolder holder) {
 
 std::vector<Candidate> look(Connection& redis) {
   std::vector<Candidate> all;
-  for (InFlightHolder& holder : thorough_in_flight_census(redis)) all.push_back(judge(std::move(holder)));
+  for (InFlightHolder& holder : thorough_in_flight_census(redis)) {
+    // Who stopped in order has left no record: for an hour tombstones bear its name, and nothing is held.
+    if (!holder.identity && holder.lists.empty()) continue;
+    all.push_back(judge(std::move(holder)));
+  }
   return all;
 }
 
@@ -225,7 +229,7 @@ void report(const std::vector<Candidate>& candidates, const RecoverOptions& opti
   if (options.json) {
     std::vector<std::string> all;
     for (const Candidate& one : candidates) all.push_back(json_of(one));
-    print(fmt::format("{{\"dry_run\":{},\"identities\":[{}]}}\n", options.dry_run, fmt::join(all, ",")));
+    print_json(fmt::format("{{\"dry_run\":{},\"identities\":[{}]}}\n", options.dry_run, fmt::join(all, ",")));
   } else if (!options.dry_run) {
     for (const Candidate& one : candidates) {
       if (!options.all || one.standing != Standing::lives) print(outcome_text(one));

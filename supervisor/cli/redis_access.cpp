@@ -8,6 +8,7 @@
 
 #include "shared/redis/connection.hpp"
 #include "shared/redis_location.hpp"
+#include "shared/told_times.hpp"
 #include "supervisor/cli/command_line.hpp"
 
 namespace brood {
@@ -37,6 +38,7 @@ Config RedisAccess::configuration() const {
   Config found = load_config(config_path_or_default(config), overrides);
   // A program that a job has started means the Redis of that job, unless it says otherwise.
   if (url.empty() && config.empty()) found.redis = redis_told_to_jobs().value_or(found.redis);
+  tell_times(found.compatibility.time_unit());
   return found;
 }
 

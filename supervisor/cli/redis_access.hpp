@@ -17,7 +17,7 @@ struct RedisAccess {
 
   void add_options(CLI::App& app);
 
-  // What the configuration says, `url` included.  Throws ConfigError.
+  // What the configuration says, `url` included; clients of this process go by it.  Throws ConfigError.
   Config configuration() const;
 
   // Throws ConfigError or AddressError; ConnectionLost when the embedded redis-server is meant and does not run.

@@ -151,7 +151,8 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names, const 
     QueueStatus queue{.name = names[i],
                       .size = std::nullopt,
                       .latency = latency(replies[2 * i + 1].view(), now),
-                      .paused = std::binary_search(paused.begin(), paused.end(), names[i])};
+                      .paused = std::binary_search(paused.begin(), paused.end(), names[i]),
+                      .served = status.somebody_fetches(names[i])};
     if (replies[2 * i].view().is_integer()) queue.size = replies[2 * i].view().integer();
     status.enqueued += queue.size.value_or(0);
     status.queues.push_back(std::move(queue));
@@ -192,6 +193,12 @@ std::vector<Crash> ask_crashes(Connection& redis) {
   } catch (const UnexpectedReply&) {
     return {};
   }
+}
+
+bool RedisStatus::somebody_fetches(const std::string& queue) const {
+  return std::any_of(processes.begin(), processes.end(), [&](const ProcessStatus& process) {
+    return std::find(process.queues.begin(), process.queues.end(), queue) != process.queues.end();
+  });
 }
 
 std::int64_t RedisStatus::in_flight() const {

@@ -28,6 +28,7 @@ struct QueueStatus {
   std::optional<std::int64_t> size;  // nullopt: the key is no list
   double latency = 0;                // seconds that the next job has waited
   bool paused = false;               // nobody fetches from it
+  bool served = false;               // some process fetches from it, or would
 };
 
 // A supervisor without a heartbeat that holds jobs in flight: it is dead, or cut off from Redis.
@@ -44,6 +45,7 @@ struct RedisStatus {
   std::vector<QueueStatus> queues;   // by name
   std::vector<Crash> crashes;        // the latest first
 
+  bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;
   std::optional<double> oldest_in_flight() const;
 };

@@ -1,6 +1,7 @@
 #include "supervisor/cli/run.hpp"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -8,27 +9,34 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/check.hpp"
 #include "shared/executable.hpp"
 #include "shared/identity.hpp"
 #include "shared/log.hpp"
+#include "shared/log_line.hpp"
 #include "shared/paths.hpp"
+#include "shared/process_title.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis_location.hpp"
-#include "supervisor/process_title.hpp"
+#include "shared/store/rights.hpp"
+#include "supervisor/own_words.hpp"
+#include "supervisor/queue_rivals.hpp"
 #include "supervisor/redis_requirements.hpp"
 #include "supervisor/spawn.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/version.hpp"
+#include "supervisor/way_back.hpp"
 #include "worker/autopsy.hpp"
 #include "worker/dump_report.hpp"
 #include "worker/job_registry.hpp"
+#include "worker/lifecycle.hpp"
 #include "worker/signal_shield.hpp"
 #include "worker/worker.hpp"
 
@@ -48,54 +56,99 @@ std::string why_not_loadable(const Config& config) {
 }
 
 // In a child: the supervisor's process loads no job library, not even to look at it.
-int check_libraries(const Config& config) {
+int try_in_child(const std::string& what, const std::function<void()>& body) {
   const pid_t child = spawn({.title = "brood: check", .keep = {}}, [&] {
     try {
-      JobRegistry registry;
-      registry.load(config);
-      std::cout << "libraries: " << config.require.size() << ", programs: " << config.commands.size()
-                << ", job classes:";
-      for (const std::string& name : registry.class_names()) std::cout << ' ' << name;
-      std::cout << std::endl;
+      body();
+      std::cout << std::flush;
       return EX_OK;
+    } catch (const StartupError& error) {
+      std::cerr << "brood: " << log::printable(error.what()) << std::endl;
+      return EX_TEMPFAIL;
     } catch (const LibraryError& error) {
-      std::cerr << "brood: " << error.what() << std::endl;
+      std::cerr << "brood: " << log::printable(error.what()) << std::endl;
       return EX_CONFIG;
     }
   });
   int status = 0;
   check("waitpid", waitpid(child, &status, 0));
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  std::cerr << "brood: loading the libraries ended the process that tried: killed by signal " << WTERMSIG(status)
-            << std::endl;
+  std::cerr << "brood: " << what << " ended the process that tried: killed by signal " << WTERMSIG(status) << std::endl;
   return EX_CONFIG;
 }
 
-// Redis may be away while a machine is set up, and `run` waits for it; one that can never be used is an error.
+int check_libraries(const Config& config) {
+  return try_in_child("loading the libraries", [&] {
+    JobRegistry registry;
+    registry.load(config);
+    std::cout << "libraries: " << config.require.size() << ", programs: " << config.commands.size() << ", job classes:";
+    for (const std::string& name : registry.class_names()) std::cout << ' ' << name;
+    std::cout << '\n';
+  });
+}
+
+// As the first worker of each capsule would start, and then be gone.
+int check_startup(const Config& config) {
+  for (const CapsuleSettings& capsule : config.capsules) {
+    if (capsule.concurrency == 0) continue;
+    const int status = try_in_child("the startup of capsule " + capsule.name, [&] {
+      alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(config.boot_timeout).count()));
+      tell_jobs_of_redis(config.redis);
+      JobRegistry registry;
+      registry.load(config);
+      Lifecycle(registry, {.capsule = capsule.name}).start();
+      std::cout << "startup of capsule " << capsule.name << ": done\n";
+    });
+    if (status != EX_OK) return status;
+  }
+  return EX_OK;
+}
+
+// Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
+// error, with the status by which `run` would end.
 int check_redis(const Config& config, const RedisAddress& address) {
-  std::cout << "redis: " << (uses_embedded_redis(config.redis) ? "embedded, " : "") << address.without_password();
-  int status = EX_OK;
+  std::cout << "redis: " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
+            << log::printable(address.without_password());
+  std::string why_refused;
   try {
     constexpr std::chrono::seconds patience(2);
-    const Reply info = Connection(address, {patience, patience}).call({"INFO"});
-    const RedisFitness fitness = judge_redis(info.view().text());
-    std::cout << ", version " << fitness.version;
+    Connection connection(address, {patience, patience}, "brood-check");
+    const std::vector<Reply> replies = connection.pipeline({{"INFO"}, probe_of_rights()});
+    const ReplyView info = replies[0].view(), rights = replies[1].view();
+    if (classify_error(rights.error()) == ErrorKind::unauthorized) throw LoginRefused(std::string(rights.error()));
+    const RedisFitness fitness = info.is_string() ? judge_redis(info.text()) : RedisFitness{};
+    if (!fitness.version.empty()) std::cout << ", version " << log::printable(fitness.version);
+    if (!info.is_string()) std::cout << "; warning: " << log::printable(info.error());
     if (!fitness.warning.empty()) std::cout << "; warning: " << fitness.warning;
     if (!fitness.refusal.empty()) {
       std::cout << "\n" << std::flush;
-      std::cerr << "brood: " << fitness.refusal << std::endl;
+      std::cerr << "brood: " << log::printable(fitness.refusal) << std::endl;
       return EX_CONFIG;
     }
+    if (const std::string elsewhere = fitness.not_now; !elsewhere.empty())
+      std::cout << "; warning: " << elsewhere << ", and it is waited for";
+    const auto ask = [&](const std::vector<Command>& commands) { return connection.pipeline(commands); };
+    for (const QueueRivalry& rivalry : queue_rivalries(config.capsules, ruby_processes(ask)))
+      std::cout << "\nwarning: " << describe(rivalry);
+  } catch (const LoginRefused& refused) {
+    why_refused = refused.what();
+  } catch (const HungUp& hung_up) {
+    why_refused = hung_up.what();
+  } catch (const HostUnknown& unknown) {
+    why_refused = unknown.what();
   } catch (const ConnectionLost& lost) {
-    if (!uses_embedded_redis(config.redis)) std::cout << "; warning: it does not answer now: " << lost.what();
+    if (!uses_embedded_redis(config.redis))
+      std::cout << "; warning: it does not answer now: " << log::printable(lost.what());
   } catch (const UnexpectedReply& refused) {
-    std::cout << "; warning: " << refused.what();
+    std::cout << "; warning: " << log::printable(refused.what());
   }
   std::cout << std::endl;
-  return status;
+  if (why_refused.empty()) return EX_OK;
+  std::cerr << "brood: Redis cannot be used: " << log::printable(why_refused) << std::endl;
+  return EX_TEMPFAIL;
 }
 
-int check_everything(const Config& config, const RedisAddress& redis) {
+int check_everything(const Config& config, const RedisAddress& redis, bool startup = false) {
   const auto capsules = std::count_if(config.capsules.begin(), config.capsules.end(),
                                       [](const CapsuleSettings& capsule) { return capsule.concurrency > 0; });
   std::cout << "configuration: " << config.concurrency() << " workers in " << capsules << " capsule"
@@ -107,10 +160,12 @@ int check_everything(const Config& config, const RedisAddress& redis) {
     std::cout << std::endl;
   }
   const int redis_status = check_redis(config, redis);
-  const int library_status = check_libraries(config);
+  int library_status = check_libraries(config);
+  if (startup && library_status == EX_OK) library_status = check_startup(config);
   if (config.require.empty() && config.commands.empty())
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
-  const int status = redis_status != EX_OK ? redis_status : library_status;
+  // What a person must mend comes before what may pass.
+  const int status = library_status != EX_OK ? library_status : redis_status;
   if (status == EX_OK) std::cout << "everything can run" << std::endl;
   return status;
 }
@@ -152,40 +207,80 @@ void shield_from_jobs(const Config& config) {
                {"hint", "jobs can signal their supervisor; [worker] seccomp = false silences this"}});
 }
 
-// As this program was started: before the title of the process takes its place.
-std::vector<std::string> own_arguments() {
-  std::ifstream file("/proc/self/cmdline");
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
-
 // What another program has left in this process.  Its jobs are in one Redis, and are not to be looked for in another.
-Handover take_handover(int descriptor, const RedisAddress& redis) {
+Handover take_handover(int descriptor) {
   Handover handover = read_handover(descriptor);
-  if (handover.format != Handover::current_format)
+  if (handover.format > Handover::current_format)
     throw BadHandover(fmt::format("brood {} hands over in format {}, and this is {}, which reads {}", handover.version,
                                   handover.format, version, Handover::current_format));
-  if (handover.redis != redis.without_password())
-    throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
   return handover;
+}
+
+// Handed over, it is what was rehearsed with, whatever the file holds by now; who came back goes by its own.
+Config config_of(const RunOptions& options, const std::optional<Handover>& handover) {
+  const auto& text = options.failed.empty() ? handover->config : handover->former_config;
+  if (!text) return load_config(options.config_path, options.overrides);
+  return load_config(options.config_path, ConfigFile{text->text, static_cast<mode_t>(text->mode)}, options.overrides);
+}
+
+// A log that cannot be opened now is no reason to leave the workers alone.
+void open_log(const log::Options& options, const std::optional<Handover>& handover) {
+  try {
+    log::open(options);
+  } catch (const std::system_error& error) {
+    if (!handover) throw;
+    log::adopt(options, own_descriptor(handover->log).release());
+    log::warn("log_not_opened", {{"reason", error.what()}, {"hint", "the one before it is written on"}});
+  }
+}
+
+// A worker has two, and until this program stands there are copies of both.
+void require_descriptors(std::size_t workers) {
+  rlimit limit{};
+  check("getrlimit", getrlimit(RLIMIT_NOFILE, &limit));
+  constexpr std::size_t for_itself = 64;
+  const std::size_t needed = 4 * workers + for_itself;
+  if (limit.rlim_cur < needed)
+    throw std::runtime_error(
+        fmt::format("a takeover needs {} descriptors, and the limit is {}", needed, limit.rlim_cur));
+}
+
+// In a child of the program that would hand over: all that can fail in a takeover, without changing anything.
+int rehearse(const Config& config, const RedisAddress& redis, const Handover& handover, int copy) {
+  const int status = check_everything(config, redis);
+  if (status != EX_OK) return status;
+  require_descriptors(handover.workers.size());
+  log::open(log_options(config));
+  const std::string runtime = runtime_directory();
+  make_private_directory(runtime);
+  if (access(runtime.c_str(), W_OK | X_OK) != 0)
+    throw std::runtime_error("nothing can be written in the runtime directory " + runtime);
+  if (uses_embedded_redis(config.redis))
+    EmbeddedRedis(state_directory(), embedded_socket_path(), config.redis.appendfsync);
+  sign_rehearsal(copy);
+  return EX_OK;
 }
 
 }  // namespace
 
 int run_command(const RunOptions& options) {
-  const Config config = load_config(options.config_path, options.overrides);
-  const RedisAddress redis = locate_redis(config.redis);
   std::optional<Handover> handover;
-  if (options.adopt) handover = take_handover(*options.adopt, redis);
+  if (options.adopt) handover = take_handover(*options.adopt);
+  const Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
+  const RedisAddress redis = locate_redis(config.redis);
+  if (handover && handover->redis != redis.without_password())
+    throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
+  const bool only_looks = options.check || (handover && handover->rehearsal);
   // Not once a running supervisor has handed over: it had us try this before.
-  if (!options.adopt || options.check) require_programs(config);
-  if (options.check) return check_everything(config, redis);
-  const Successor successor(own_arguments());
-  if (options.adopt) close(*options.adopt);
+  if (!handover || only_looks) require_programs(config);
+  if (config.capsules.empty()) throw ConfigError("no workers are configured");
+  if (options.check) return check_everything(config, redis, options.startup);
+  if (only_looks) return rehearse(config, redis, *handover, *options.adopt);
+  const Successor successor(own_words(), handover ? handover->program : "");
 
   log::Options log = log_options(config);
-  log::open(log);
+  open_log(log, handover);
+  if (!options.failed.empty()) log::error("upgrade_ended", {{"outcome", "refused"}, {"reason", options.failed}});
   const auto follow_log = [&log](const Config& wanted) {
     if (log_options(wanted) == log) return;
     log::open(log_options(wanted));
@@ -195,14 +290,14 @@ int run_command(const RunOptions& options) {
   warn_of(config);
   if (geteuid() == 0)
     log::warn("running_as_root", {{"hint", "jobs run with all rights; a user of their own is safer"}});
-  if (config.capsules.empty()) throw ConfigError("no workers are configured");
 
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
   Identity identity = handover ? handover->identity : Identity::of_this_process();
   identity.runtime_directory = std::filesystem::absolute(runtime);
   std::optional<EmbeddedRedis> embedded;
-  if (uses_embedded_redis(config.redis)) embedded.emplace(state_directory(), embedded_socket_path());
+  if (uses_embedded_redis(config.redis))
+    embedded.emplace(state_directory(), embedded_socket_path(), config.redis.appendfsync);
 
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
     return ChildBodies{
@@ -211,11 +306,13 @@ int run_command(const RunOptions& options) {
               follow_log(*config);
               return run_worker(seat, *config, identity, redis);
             },
-        .autopsy = [=, &redis](const std::vector<Casualty>& casualties,
-                               RecoveryMode mode) { return run_autopsy(casualties, mode, *config, redis); },
-        .estate = [=, &redis](const Estate& estate,
-                              RecoveryMode mode) { return settle_estate(estate, mode, *config, redis); },
-        .sweep = [&redis] { return sweep_stray_lists(redis); },
+        .autopsy = [=, &redis](
+                       const std::vector<Casualty>& casualties, RecoveryMode mode,
+                       ChildBodies::ByteCount& bytes) { return run_autopsy(casualties, mode, *config, redis, &bytes); },
+        .estate = [=, &redis](
+                      const Estate& estate, RecoveryMode mode,
+                      ChildBodies::ByteCount& bytes) { return settle_estate(estate, mode, *config, redis, &bytes); },
+        .sweep = [&redis](const OwnIncarnations& own) { return sweep_stray_lists(own, redis); },
         .log_stacks = log_stacks,
         .check =
             [=] {
@@ -228,6 +325,13 @@ int run_command(const RunOptions& options) {
     set_process_title("brood: supervisor" + (named.tag.empty() ? "" : " " + named.tag));
   };
   name_process(config);
+  // Until it stands, for the program before.
+  std::vector<int> left;
+  if (handover) left = descriptors_of(*handover);
+  if (options.adopt) left.push_back(*options.adopt);
+  // The first roll brings what was rehearsed with.
+  std::shared_ptr<const Config> rehearsed;
+  if (handover && handover->config && options.failed.empty()) rehearsed = std::make_shared<const Config>(config);
   Supervisor supervisor(
       {.config = std::make_shared<const Config>(config),
        .identity = identity,
@@ -238,8 +342,19 @@ int run_command(const RunOptions& options) {
        .bodies = bodies,
        .successor = successor,
        .handover = std::move(handover),
+       .failed = options.failed,
+       .stands =
+           [&left] {
+             way_back::close();
+             for (const int descriptor : left) close(descriptor);
+           },
+       .read_file =
+           [&options] { return options.config_path.empty() ? ConfigFile{} : read_config_file(options.config_path); },
        .read_config =
-           [&options] { return std::make_shared<const Config>(load_config(options.config_path, options.overrides)); },
+           [&options, &rehearsed] {
+             if (rehearsed) return std::exchange(rehearsed, nullptr);
+             return std::make_shared<const Config>(load_config(options.config_path, options.overrides));
+           },
        .follow =
            [&](const Config& adopted) {
              follow_log(adopted);

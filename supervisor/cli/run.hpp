@@ -11,9 +11,12 @@ namespace brood {
 struct RunOptions {
   std::string config_path;  // empty: built-in defaults
   ConfigOverrides overrides;
-  std::optional<int> adopt = {};  // a descriptor: what another program has left in this process
-  std::string instance = {};      // a name for this supervisor, where several run
-  bool check = false;             // say whether everything could run, and exit
+  std::optional<int> adopt = {};   // a descriptor: what another program has left in this process
+  std::optional<int> former = {};  // another: its file, see way_back.hpp
+  std::string failed = {};         // why the program that took over from this one gave back
+  std::string instance = {};       // a name for this supervisor, where several run
+  bool check = false;              // say whether everything could run, and exit
+  bool startup = false;            // with `check`: run the handlers of startup too
 };
 
 // Supervises until told to stop, and returns the exit status.  Throws ConfigError.

@@ -9,6 +9,7 @@
 #include "shared/log_line.hpp"
 #include "shared/queue_order.hpp"
 #include "supervisor/cli/command_line.hpp"
+#include "supervisor/way_back.hpp"
 
 namespace brood {
 namespace {
@@ -57,12 +58,17 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   app.add_option("--log-format", overrides.log_format, "text or json (default: text)")->type_name("FORMAT");
   app.add_flag("-v,--verbose", overrides.verbose, "Log at level debug");
   app.add_flag("--check", options.check, "Check the configuration and the job libraries, and exit");
+  app.add_flag("--startup", options.startup, "With --check: run the libraries' startup handlers too");
   app.add_option("--instance", options.instance, "Name of this supervisor, where several of one user run")
       ->type_name("NAME");
-  app.add_option("--adopt", options.adopt)->group("");  // from one program to the next, not for people
+  // From one program to the next, not for people.
+  app.add_option(std::string(way_back::adopt), options.adopt)->group("");
+  app.add_option(std::string(way_back::former), options.former)->group("");
+  app.add_option(std::string(way_back::failed), options.failed)->group("");
   app.footer(examples);
 
   refuse_arguments(parse_arguments(app, args));
+  if (options.startup && !options.check) throw UsageError("--startup needs --check");
   constexpr std::size_t longest_instance = 63;
   if (!options.instance.empty() && (!is_safe_name(options.instance) || options.instance.size() > longest_instance))
     throw UsageError("--instance takes up to 63 letters, digits and _ . : @ / -");

@@ -66,7 +66,7 @@ int dry_run(const SetOrder& order, const Change& change, const std::vector<SetEn
   if (order.json) {
     std::string jobs;
     for (const SetEntry& entry : first) jobs += (jobs.empty() ? "" : ",") + job_json(entry);
-    print(fmt::format("{{\"dry_run\":true,\"wanted\":{},\"total\":{},\"jobs\":[{}]}}\n", wanted, total, jobs));
+    print_json(fmt::format("{{\"dry_run\":true,\"wanted\":{},\"total\":{},\"jobs\":[{}]}}\n", wanted, total, jobs));
     return exit_status::ok;
   }
   if (!first.empty()) print(table_of(*order.kind, first));

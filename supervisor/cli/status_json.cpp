@@ -2,6 +2,7 @@
 
 #include "shared/job/json.hpp"
 #include "supervisor/cli/status_report.hpp"
+#include "supervisor/cli/watch/machine_eye.hpp"
 
 namespace brood {
 namespace {
@@ -38,20 +39,23 @@ std::string json_of_silent(const SilentStatus& silent) {
 }
 
 std::string json_of_queue(const QueueStatus& queue) {
-  return fmt::format(R"({{"name":{},"size":{},"latency":{:.3f},"paused":{}}})", json_string(queue.name),
-                     queue.size ? std::to_string(*queue.size) : "null", queue.latency, queue.paused);
+  return fmt::format(R"({{"name":{},"size":{},"latency":{:.3f},"paused":{},"served":{}}})", json_string(queue.name),
+                     queue.size ? std::to_string(*queue.size) : "null", queue.latency, queue.paused, queue.served);
 }
 
 std::string json_of_worker(const WorkerStatus& worker) {
   const bool busy = worker.state == "busy";
+  const bool lives = worker.pid > 0 && worker.state != "gone" && worker.state != "resting";
+  const auto use = lives ? watch::use_of_process(worker.pid) : std::nullopt;
   const std::string job = busy ? fmt::format(R"({{"class":{},"jid":{},"queue":{},"age":{:.3f},"deadline_in":{}}})",
                                              json_string(worker.job_class), json_string(worker.jid),
                                              json_string(worker.queue), worker.age, json_seconds(worker.deadline_in))
                                : "null";
   return fmt::format(
-      R"({{"identity":{},"slot":{},"capsule":{},"generation":{},"pid":{},"state":{},"rests_for":{},"job":{},"processed":{},"failed":{}}})",
+      R"({{"identity":{},"slot":{},"capsule":{},"generation":{},"pid":{},"state":{},"rests_for":{},"job":{},"processed":{},"failed":{},"rss_kb":{},"cpu_s":{}}})",
       json_string(worker.identity), worker.slot, json_string(worker.capsule), worker.generation, worker.pid,
-      json_string(worker.state), json_seconds(worker.rests_for), job, worker.processed, worker.failed);
+      json_string(worker.state), json_seconds(worker.rests_for), job, worker.processed, worker.failed,
+      use ? std::to_string(use->rss_kb) : "null", use ? fmt::format("{:.2f}", use->cpu_s) : "null");
 }
 
 std::string json_of_class(const ClassUsage& usage) {

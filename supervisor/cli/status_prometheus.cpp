@@ -36,6 +36,8 @@ void add_queues(Exposition& out, const std::vector<QueueStatus>& queues) {
   for (const QueueStatus& queue : queues) out.sample({{"queue", queue.name}}, queue.latency);
   out.gauge("brood_queue_paused", "1 while nobody is to fetch from the queue.");
   for (const QueueStatus& queue : queues) out.sample({{"queue", queue.name}}, queue.paused ? 1 : 0);
+  out.gauge("brood_queue_served", "1 while some process says that it fetches from the queue.");
+  for (const QueueStatus& queue : queues) out.sample({{"queue", queue.name}}, queue.served ? 1 : 0);
 }
 
 void add_processes(Exposition& out, const RedisStatus& redis) {
@@ -103,7 +105,7 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   out.counter("brood_class_runs_total", "Runs of jobs of the class on this machine.");
   each([](const ClassUsage& used) { return used.runs; });
   out.counter("brood_class_failed_total", "Runs that failed, crashes included.");
-  each([](const ClassUsage& used) { return used.failed; });
+  each([](const ClassUsage& used) { return used.failed + used.crashed; });
   out.counter("brood_class_crashed_total", "Runs that their worker did not survive.");
   each([](const ClassUsage& used) { return used.crashed; });
   out.counter("brood_class_cpu_seconds_total", "Processor time of the runs.");

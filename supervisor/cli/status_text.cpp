@@ -75,10 +75,11 @@ std::string silent_text(const RedisStatus& redis, const Style& style) {
 }
 
 std::string queues_text(const RedisStatus& redis, const Style& style) {
-  Table table({{"QUEUE"}, {"SIZE", Table::Align::right}, {"LATENCY", Table::Align::right}});
+  Table table({{"QUEUE"}, {"SIZE", Table::Align::right}, {"LATENCY", Table::Align::right}, {""}});
   for (const QueueStatus& queue : redis.queues) {
     table.add({queue.name, queue.size ? std::to_string(*queue.size) : "no list",
-               queue.paused ? "paused" : latency_text(queue.latency)});
+               queue.paused ? "paused" : latency_text(queue.latency),
+               queue.served ? "" : "no process fetches from it"});
   }
   return section(style, "Queues", table);
 }
@@ -191,9 +192,9 @@ std::string last_crash_text(const Crash& crash, const Style& style) {
 std::string status_text(const StatusReport& report, const Style& style) {
   const std::string machine = supervisors_text(report.supervisors, style) +
                               workers_text(report.machine.workers, style) + classes_text(report.machine.classes, style);
-  if (!report.redis) return style.red("Redis is not available: ") + report.error + "\n" + machine;
+  if (!report.redis) return style.red("Redis is not available: ") + log::printable(report.error) + "\n" + machine;
   const RedisStatus& redis = *report.redis;
-  std::string text = style.bold("Redis ") + report.address + "\n" + totals(redis, style) +
+  std::string text = style.bold("Redis ") + log::printable(report.address) + "\n" + totals(redis, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
                      crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);

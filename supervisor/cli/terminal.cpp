@@ -22,6 +22,7 @@ std::size_t width(std::string_view text) {
 }
 
 std::string fit(const std::string& cell) {
+  if (isatty(STDOUT_FILENO) != 1) return log::printable(cell);  // what a program reads is whole
   const std::string text = log::printable(cell.substr(0, 4 * widest_cell));
   if (width(text) <= widest_cell) return text;
   std::size_t end = 0;
@@ -77,5 +78,7 @@ void print(std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
+
+void print_json(std::string_view json) { print(log::printable_json(json)); }
 
 }  // namespace brood

@@ -24,7 +24,8 @@ class Style {
   bool colour_;
 };
 
-// Rows under aligned columns.  Cells may hold anything: they are made printable and cut to a readable width.
+// Rows under aligned columns.  Cells may hold anything: they are made printable, and on a terminal cut to a readable
+// width.
 class Table {
  public:
   enum class Align { left, right };
@@ -51,5 +52,8 @@ class OutputClosed : public std::runtime_error {
 
 // Writes all of `text` to standard output.  Throws OutputClosed, or std::system_error for a full disk and the like.
 void print(std::string_view text);
+
+// The same for JSON, which may hold anybody's text: nothing in it acts on a terminal.
+void print_json(std::string_view json);
 
 }  // namespace brood

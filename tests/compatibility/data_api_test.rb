@@ -87,6 +87,17 @@ class DataApiTest < CompatibilityTest
     entry.delete
   end
 
+  def test_a_job_that_active_job_has_wrapped_says_what_to_do
+    only_brood
+    %w[ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper Sidekiq::ActiveJob::Wrapper].each do |wrapper|
+      jid = push(wrapper, { "job_class" => "Resize", "arguments" => [] }, wrapped: "Resize")
+      entry = retried(jid)
+      assert_equal "NameError", entry.item["error_class"]
+      assert_match(/\AResize is an Active Job.*let a Ruby Sidekiq serve its queue.*"class" => "Resize"/, entry.item["error_message"])
+      entry.delete
+    end
+  end
+
   def test_what_brood_enqueues_the_queue_api_finds_and_deletes
     only_brood
     brood(redis, "enqueue", "Sleep", "1", "-q", "idle")

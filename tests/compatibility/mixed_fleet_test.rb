@@ -61,6 +61,7 @@ class MixedFleetTest < CompatibilityTest
     push_failures
 
     both_are_shown(ruby)
+    a_shared_queue_is_warned_of_by_the_check(ruby)
     half_way { ledger.done.size > JOBS / 4 }
     server.signal("HUP")
     kill_a_worker
@@ -76,6 +77,7 @@ class MixedFleetTest < CompatibilityTest
     the_counters_add_up
     nothing_is_left
     every_page_renders
+    a_shared_queue_is_warned_of_in_the_log
   end
 
   private
@@ -90,6 +92,19 @@ class MixedFleetTest < CompatibilityTest
     assert_equal [server.pid, ruby.pid].sort, status["processes"].map { |process| process["pid"] }.sort
     assert_includes Browser.new.page("/busy"), "#{Socket.gethostname}:#{server.pid}"
     assert_includes Browser.new.page("/busy"), "#{Socket.gethostname}:#{ruby.pid}"
+  end
+
+  def a_shared_queue_is_warned_of_by_the_check(ruby)
+    identity = Sidekiq::ProcessSet.new.find { |process| process["pid"] == ruby.pid }.identity
+    checked = ->(queue) { brood(redis, "run", "--check", "--redis", redis.url, "-r", EXAMPLES, "-q", queue) }
+    assert_includes checked.("low"), "warning: Sidekiq's process #{identity} fetches from the queue low too"
+    QUEUES.each { |queue| assert_includes checked.("*"), "from the queue #{queue} too" }
+    refute_includes checked.("native"), "warning"
+  end
+
+  # brood was there before Ruby; it looks again when it is restarted.
+  def a_shared_queue_is_warned_of_in_the_log
+    QUEUES.each { |queue| assert_includes server.log, "event=queue_shared_with_sidekiq queue=#{queue} process=" }
   end
 
   # The one job that it is in, if any, is charged and retried.

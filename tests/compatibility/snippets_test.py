@@ -122,6 +122,32 @@ class Trial:
         file.write_text(self.in_context(block))
         return fails(run(["ruby", "-ryaml", "-e", "YAML.safe_load(File.read(ARGV[0]), permitted_classes: [Symbol])", file]))
 
+    def procfile(self, block):
+        """A line for each process: its name, and a command."""
+        for line in block.text.splitlines():
+            named = re.fullmatch(r"[a-z]+: (.+)", line)
+            wrong = self.simple_command(named[1]) if named else "no line of a Procfile"
+            if wrong:
+                return f"{line}: {wrong}"
+        return None
+
+    def containerfile(self, block):
+        """Its instructions have names, and its commands are ones of a shell or JSON."""
+        for line in re.sub(r"\\\n\s*", "", block.text).splitlines():
+            word, _, rest = line.partition(" ")
+            if line.strip() and word not in ("FROM", "RUN", "COPY", "CMD", "ENV", "USER", "WORKDIR", "ENTRYPOINT"):
+                return f"{line}: no instruction"
+            if word == "RUN":
+                parsed = run(["bash", "-n", "-c", re.sub(r"--mount=\S+", "", rest)])
+                if parsed.returncode != 0:
+                    return parsed.stdout
+            if word in ("CMD", "ENTRYPOINT"):
+                told = json.loads(rest)
+                wrong = self.told_to_brood([*told, "--help"]) if told[0] == "run" else None
+                if wrong:
+                    return wrong
+        return None
+
     def console(self, block):
         try:
             commands = block.commands()
@@ -175,7 +201,7 @@ class Trial:
         if block.session and block.language == "console" and "check" not in says:
             return None
         tried = {"cpp": self.cpp, "cmake": self.cmake, "toml": self.toml, "python": self.python, "json": self.json, "ruby": self.ruby,
-                 "yaml": self.yaml, "console": self.console}
+                 "yaml": self.yaml, "procfile": self.procfile, "containerfile": self.containerfile, "console": self.console}
         if block.language not in tried:
             return f'nobody knows how to try "{block.language}"'
         return tried[block.language](block)

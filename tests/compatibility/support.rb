@@ -14,6 +14,9 @@ require "tmpdir"
 require "sidekiq"
 require "sidekiq/api"
 
+# What Redis and programs say is UTF-8, also where nobody has set a locale.
+Encoding.default_external = Encoding::UTF_8
+
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 SIDEKIQ = Sidekiq::VERSION.to_i
 
@@ -95,16 +98,18 @@ end
 class Server < Child
   attr_reader :environment # of every `brood` command that is to see it
 
-  def initialize(redis, name: "brood", workers: 2, queues: ["default"])
+  # `config` is TOML, `options` are further ones of `brood run`.
+  def initialize(redis, name: "brood", workers: 2, queues: ["default"], config: "", options: [])
     directory = File.join(redis.directory, name)
     FileUtils.mkdir_p(["#{directory}/run", "#{directory}/state"])
+    File.write("#{directory}/brood.toml", config)
     @environment = { "RUNTIME_DIRECTORY" => "#{directory}/run", "STATE_DIRECTORY" => "#{directory}/state",
                      "REDIS_PROVIDER" => nil, "REDIS_URL" => redis.url }
     settings = ["-c", workers.to_s, *queues.flat_map { |queue| ["-q", queue] }, "-t", "5"]
     command = if self.class.ruby?
                 ["sidekiq", "-r", RUBY_JOBS, "-e", "production", *settings]
               else
-                [BROOD, "run", "--redis", redis.url, "-r", EXAMPLES, *settings]
+                [BROOD, "run", "-C", "#{directory}/brood.toml", "--redis", redis.url, "-r", EXAMPLES, *settings, *options]
               end
     super("#{directory}/log", @environment, *command)
     eventually("a heartbeat of #{name}") { running? or flunk_with_log; identity }
@@ -124,9 +129,9 @@ end
 
 # Ruby's own Sidekiq, for jobs that brood enqueues.
 class RubySidekiq < Child
-  def initialize(redis, queues)
+  def initialize(redis, queues, jobs: RUBY_JOBS)
     super(File.join(redis.directory, "sidekiq.log"), { "REDIS_URL" => redis.url },
-          "sidekiq", "-r", RUBY_JOBS, "-e", "production", "-c", "2", *queues, "-t", "5")
+          "sidekiq", "-r", jobs, "-e", "production", "-c", "2", *queues, "-t", "5")
   end
 end
 

@@ -3,7 +3,17 @@ require_relative "support"
 require_relative "browser"
 
 class WebUiTest < CompatibilityTest
-  start workers: 4
+  HOSTILE = %(<script>alert(1)</script><img src=x onerror=alert(2)>"'&)
+
+  REPORTER = File.join(Dir.mktmpdir("brood-hostile-"), "hostile")
+  File.write(REPORTER, "#!/bin/sh\necho 'first <script>alert(1)</script>' >&2\nprintf '%s\\n' \"$1\" >&2\nexit 1\n", perm: 0o755)
+  Minitest.after_run { FileUtils.remove_entry(File.dirname(REPORTER)) }
+
+  start workers: 4, options: ["-g", "tag"], config: <<~TOML
+    labels = ["label"]
+    [commands.Hostile]
+    run = ["#{REPORTER}", "{0}"]
+  TOML
 
   def self.test_order = :alpha # the one that stops the server is the last
 
@@ -58,6 +68,56 @@ class WebUiTest < CompatibilityTest
     assert_includes details, "SIGSEGV"
     assert_includes details, "#0 Segfault::perform() at crashes.cpp:"
     assert_includes details, entry.item["crash"]["fingerprint"]
+  end
+
+  # Whatever a job, a program or an exception says, on every page where any of it is shown.
+  def test_5_no_page_holds_markup_that_brood_wrote
+    only_brood
+    jids = { "Hostile" => [HOSTILE], "Fail" => [HOSTILE], "FailOddly" => [], "Segfault" => [] }.flat_map do |job_class, args|
+      [true, 0].map { |again| Sidekiq::Client.push("class" => job_class, "args" => args, "retry" => again, "backtrace" => true, "tags" => [HOSTILE]) }
+    end
+    jids << Sidekiq::Client.push("class" => "Sleep", "args" => [8_000], "tags" => [HOSTILE])
+    sets = { "/retries" => Sidekiq::RetrySet, "/morgue" => Sidekiq::DeadSet }
+    eventually("all failed", 60) { (jids[0...-1] - sets.values.flat_map { |set| set.new.map(&:jid) }).empty? }
+    details = sets.flat_map { |path, set| set.new.map { |entry| "#{path}/#{entry.score}-#{entry.jid}" } }
+    eventually("one is busy") { busy?(jids.last) }
+    (%w[/ /busy /queues /queues/default /retries /scheduled /morgue] + details).each do |path|
+      ["<script>alert", "<img src=x", "onerror=alert(2)>"].each { |markup| refute_includes page(path), markup, path }
+    end
+    dead = Sidekiq::DeadSet.new.find { |entry| entry.klass == "FailOddly" }
+    assert_includes page("/morgue/#{dead.score}-#{dead.jid}"), "std::optional‹int›"
+    [dead.item["error_class"], "std::optional<int>"].each do |error|
+      assert_includes brood(redis, "dead", "--error", error), dead.jid
+    end
+  end
+
+  def test_5_what_the_client_pushes_is_no_markup
+    only_brood
+    [%w[<b>], ["Sleep", "--jid", "<b>"], ["Sleep", "-q", "<b>"]].each do |words|
+      output, status = Open3.capture2e({ "REDIS_URL" => redis.url }, BROOD, "enqueue", *words)
+      assert_equal 64, status.exitstatus, output
+    end
+    brood(redis, "mark", HOSTILE)
+    marks = redis.command("HVALS", redis.command("KEYS", "*-marks").first)
+    refute_match(/[<>]/, marks.join)
+  end
+
+  def test_5_the_ages_of_what_brood_pushed_are_sane
+    # A Ruby process of this release runs beside brood, which writes what that one reads.
+    redis.command("SADD", "processes", "ruby:1:a")
+    redis.command("HSET", "ruby:1:a", "info", JSON.generate("hostname" => "ruby", "pid" => 1, "started_at" => Time.now.to_f, "queues" => ["ruby"],
+                                                            "concurrency" => 1, "labels" => [], "identity" => "ruby:1:a", "tag" => ""),
+                  "busy", "0", "beat", Time.now.to_f.to_s, "quiet", "false")
+    jid = brood(redis, "enqueue", "Sleep", "1", "--in", "1h").strip
+    entry = Sidekiq::ScheduledSet.new.find_job(jid)
+    assert_includes page("/scheduled/#{entry.score}-#{jid}"), entry.created_at.strftime("%Y-%m-%dT%H:%M:%S")
+    assert_in_delta Time.now.to_f, entry.created_at.to_f, 60
+    brood(redis, "enqueue", "Sleep", "1", "-q", "idle")
+    assert_in_delta 0, Sidekiq::Queue.new("idle").latency, 60
+    refute_match(/\b\d{5,}-\d\d-\d\d\b/, page("/queues"))
+  ensure
+    redis.command("SREM", "processes", "ruby:1:a")
+    redis.command("DEL", "ruby:1:a")
   end
 
   def test_6_the_quiet_button_quiets

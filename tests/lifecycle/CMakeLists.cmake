@@ -1,10 +1,22 @@
 # The real program under real faults.  Each keeps both cores busy: beside one another they would only measure that.
-foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis)
+foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis)
   brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 300)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
 target_link_libraries(lifecycle_recovery_test PRIVATE brood_job)
+target_link_libraries(lifecycle_old_beat_test PRIVATE brood_base)
+
+# A disk that takes its time, for a redis-server; never linked, only preloaded.
+add_library(slow_fsync MODULE ${CMAKE_CURRENT_LIST_DIR}/slow_fsync.cpp)
+set_target_properties(slow_fsync PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+target_link_libraries(slow_fsync PRIVATE ${CMAKE_DL_LIBS})
+if(BROOD_SANITIZE)    # redis-server has no sanitizer's runtime
+  target_compile_options(slow_fsync PRIVATE -fno-sanitize=all)
+  target_link_options(slow_fsync PRIVATE -fno-sanitize=all)
+endif()
+add_dependencies(lifecycle_embedded_redis_test slow_fsync)
+target_compile_definitions(lifecycle_embedded_redis_test PRIVATE BROOD_SLOW_FSYNC="$<TARGET_FILE:slow_fsync>")
 
 # Idle workers that wait in Redis.
 brood_test(lifecycle/waiting LINK brood_test_support TIMEOUT 300)
@@ -13,6 +25,15 @@ set_tests_properties(lifecycle_waiting PROPERTIES PROCESSORS 2)
 
 brood_test(lifecycle/command_line LINK brood_test_support brood_store simdjson::simdjson)
 add_dependencies(lifecycle_command_line_test brood)
+brood_test(lifecycle/resume LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/fleet_orders LINK brood_test_support TIMEOUT 300)
+foreach(test IN ITEMS resume fleet_orders)
+  add_dependencies(lifecycle_${test}_test brood brood_examples)
+endforeach()
+brood_test(lifecycle/secrets LINK brood_test_support)
+add_dependencies(lifecycle_secrets_test brood brood_examples)
+brood_test(lifecycle/hostile_text LINK brood_test_support brood_store)
+add_dependencies(lifecycle_hostile_text_test brood)
 brood_test(lifecycle/job_commands LINK brood_test_support simdjson::simdjson)
 brood_test(lifecycle/status_prometheus LINK brood_test_support)
 brood_test(lifecycle/many_jobs LINK brood_test_support TIMEOUT 300)
@@ -54,7 +75,7 @@ foreach(test IN ITEMS shield limits)
   add_dependencies(lifecycle_${test}_test brood brood_examples limited_jobs)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
-target_link_libraries(lifecycle_shield_test PRIVATE PkgConfig::libseccomp)
+target_link_libraries(lifecycle_shield_test PRIVATE PkgConfig::libseccomp brood_worker)
 add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
 set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
 
@@ -112,10 +133,25 @@ foreach(test IN ITEMS rolling_restart roll_storm upgrade upgrade_storm metrics)
   set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
 
+add_library(failing_takeover MODULE ${CMAKE_CURRENT_LIST_DIR}/failing_takeover.cpp)
+if(BROOD_SANITIZE)    # it comes before the sanitizer's runtime
+  target_compile_options(failing_takeover PRIVATE -fno-sanitize=all)
+  target_link_options(failing_takeover PRIVATE -fno-sanitize=all)
+endif()
+set_target_properties(failing_takeover PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+target_compile_options(failing_takeover PRIVATE -O0 -Wno-infinite-recursion -Wno-null-dereference)
+add_dependencies(lifecycle_upgrade_test failing_takeover)
+
 # Jobs that are programs.
 brood_test(lifecycle/program LINK brood_test_support brood_job TIMEOUT 300)
 add_dependencies(lifecycle_program_test brood brood_examples)
 set_tests_properties(lifecycle_program PROPERTIES PROCESSORS 2)
+
+# What jobs say of themselves.
+brood_add_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)
+set_target_properties(telling_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/telling LINK brood_test_support brood_job TIMEOUT 300)
+add_dependencies(lifecycle_telling_test brood telling_jobs)
 
 # Events in the life of a worker, and what is carried from enqueue to perform.
 brood_add_job_library(event_jobs ${CMAKE_CURRENT_LIST_DIR}/event_jobs.cpp)
@@ -145,3 +181,13 @@ endforeach()
 set_target_properties(${abi_witnesses} PROPERTIES C_STANDARD 11 C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/abi LINK brood_test_support)
 add_dependencies(lifecycle_abi_test brood ${abi_witnesses} ${job_libraries})
+
+# A host whose clock is wrong.
+add_library(shifted_clock MODULE ${CMAKE_CURRENT_LIST_DIR}/shifted_clock.c)
+set_target_properties(shifted_clock PROPERTIES C_STANDARD 11)
+if(BROOD_SANITIZE)    # it comes before the sanitizer's runtime, and brood is told not to mind
+  target_compile_options(shifted_clock PRIVATE -fno-sanitize=all)
+  target_link_options(shifted_clock PRIVATE -fno-sanitize=all)
+endif()
+brood_test(lifecycle/shifted_clock LINK brood_test_support brood_job)
+add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock)

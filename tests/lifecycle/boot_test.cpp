@@ -24,6 +24,7 @@ namespace {
 
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 constexpr const char* unresolved = BROOD_BINARY_DIR "/tests/job_libraries/libunresolved_jobs.so";
+constexpr const char* unruly = BROOD_BINARY_DIR "/tests/job_libraries/libunruly_jobs.so";
 constexpr int configuration = 78;
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -84,13 +85,15 @@ class ForeignRedis {
     }
   }
 
-  // One command at a time is as much as brood sends before it knows the server.
+  // What brood sends before it knows the server comes at once, and ends with INFO.
   bool answer(int client) {
     char request[65536];
     const ssize_t got = recv(client, request, sizeof request, MSG_DONTWAIT);
     if (got <= 0) return false;
     const std::string text(request, static_cast<std::size_t>(got));
-    const std::string reply = holds(text, "INFO") ? info_ : "+OK\r\n";
+    std::string reply = holds(text, "INFO") ? info_ : "+OK\r\n";
+    for (auto at = text.find("\r\n*"); at != std::string::npos; at = text.find("\r\n*", at + 1))
+      reply = "+OK\r\n" + reply;
     return send(client, reply.data(), reply.size(), MSG_NOSIGNAL) > 0;
   }
 
@@ -116,6 +119,26 @@ BOOST_AUTO_TEST_CASE(a_library_that_does_not_load_is_a_configuration_error_in_th
   BroodProcess brood(redis, {.workers = 1, .libraries = {examples, unresolved}});
   BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
   BOOST_TEST(holds(brood.log(), "undefined symbol: _Z19nobody_defines_thisv"), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_hangs_while_it_loads_is_replaced_after_the_boot_timeout) {
+  RedisServer redis;
+  const TemporaryDirectory gate;
+  // The first to load passes, and all others hang until the gate is open.
+  BroodProcess brood(redis, {.workers = 2,
+                             .libraries = {unruly},
+                             .config = "boot_timeout = \"1s\"\n",
+                             .environment = {{"BROOD_TEST_GATE", gate.path()}}});
+  BOOST_TEST(logs(brood, "event=worker_did_not_start"), brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "it was not ready within boot_timeout"), brood.log_tail());
+  BOOST_TEST(eventually([&] { return times_said(brood, "worker_did_not_start") >= 3; }, 40s), brood.log_tail());
+  BOOST_TEST(!brood.wait_exit(0ms).has_value());
+
+  gate.write("open", "");
+
+  BOOST_TEST(logs(brood, "event=ready"), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_check_of_what_can_run_says_so_and_starts_nothing) {
@@ -246,6 +269,7 @@ BOOST_AUTO_TEST_CASE(a_host_that_nobody_knows_is_waited_for) {
   BroodProcess brood({.workers = 1, .arguments = {"--redis", "redis://no-such-host.invalid:6379"}});
   BOOST_TEST(logs(brood, "event=redis_host_unknown", 40s), brood.log_tail());
   BOOST_TEST(!brood.wait_exit(0ms).has_value());
+  BOOST_TEST(!holds(brood.log(), "event=ready"));
   BOOST_TEST(threads_of(brood.pid()) == 1U);
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());

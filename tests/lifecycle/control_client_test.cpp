@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(every_local_supervisor_is_asked_until_one_has_ended_the_job
   const TemporaryDirectory runtime;
   const FakeSupervisor first(runtime.path(), "aaaaaaaaaaaa", answers("null"));
   BOOST_TEST(kill_command(runtime).status == 75);
-  BOOST_TEST(kill_command(runtime).errors == "brood kill: no worker of this machine runs a job abc now\n");
+  BOOST_TEST(kill_command(runtime).errors.starts_with("brood kill: no worker of this machine runs a job abc now; "));
   BOOST_TEST(kill_command(runtime, {"abc", "--json"}).output == "null\n");
 
   const FakeSupervisor second(runtime.path(), "bbbbbbbbbbbb", answers(ended));
@@ -131,6 +131,7 @@ BOOST_AUTO_TEST_CASE(dead_supervisors_and_rubbish_are_not_asked) {
   const Scoreboard odd = Scoreboard::create(runtime.path(), "nothing of that kind", 1);
   const CommandResult result = kill_command(runtime);
   BOOST_TEST(result.status == 69);
-  BOOST_TEST(result.errors == "brood kill: no supervisor of this user runs on this machine\n");
+  BOOST_TEST(result.errors.starts_with("brood kill: no supervisor of this user runs on this machine; whether another "),
+             result.errors);
   BOOST_TEST(run_brood({"kill", "abc"}, {{"RUNTIME_DIRECTORY", runtime / "missing"}}).status == 69);
 }

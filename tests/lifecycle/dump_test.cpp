@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_dump_shows_what_every_worker_calls_and_all_go_on) {
     BOOST_TEST(result.status == 0, result.errors << result.output);
     BOOST_TEST(holds(result.output, "Stubborn::perform()"), result.output);
     BOOST_TEST(holds(result.output, "PoliteLoop::perform(brood::Context&)"), result.output);
-    BOOST_TEST(holds(result.output, "without a job"), result.output);
+    BOOST_TEST(holds(result.output, "\n\n1 worker without a job: "), result.output);
     // What lies beneath every job says nothing.
     BOOST_TEST(!holds(result.output.substr(0, result.output.find("without a job")), "brood::run_worker"));
   }

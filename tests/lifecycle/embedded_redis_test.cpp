@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "shared/redis/connection.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
@@ -18,9 +21,11 @@ namespace {
 
 // Brood on a machine where nobody configured a Redis.
 struct Alone {
+  explicit Alone(BroodOptions options = {}) : brood(std::move(options)) {}
+
   TemporaryDirectory directory;
   Ledger ledger{directory / "ledger"};
-  BroodProcess brood{BroodOptions{.workers = 2}};
+  BroodProcess brood;
 
   // -1 while it has none.
   pid_t redis_server() const {
@@ -108,4 +113,67 @@ BOOST_AUTO_TEST_CASE(a_killed_supervisor_finds_its_jobs_again) {
   alone.brood.start();
 
   BOOST_TEST(alone.performed("later"), alone.brood.log_tail());
+}
+
+namespace {
+
+// A redis-server whose disk is slow from the moment that slow_down() is called.
+class SlowDisk {
+ public:
+  SlowDisk() {
+    const std::string program = directory_ / "redis-server";
+    std::ofstream(program) << "#!/bin/sh\nPATH=${PATH#*:}\nexec env LD_PRELOAD=" BROOD_SLOW_FSYNC
+                              " redis-server \"$@\"\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+  std::map<std::string, std::string> environment() const {
+    return {{"PATH", directory_.path() + ":" + std::getenv("PATH")}, {"SLOW_FSYNC", directory_ / "slow"}};
+  }
+  void slow_down() const { std::ofstream(directory_ / "slow") << "now"; }
+  void recover() const { std::filesystem::remove(directory_ / "slow"); }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+// How many of the pushes that were answered in 4 s, on a disk that has become slow, a kill -9 of the server has lost.
+std::int64_t lost_by_a_kill(const std::string& config) {
+  const SlowDisk disk;
+  const Alone alone({.workers = 1, .config = config, .environment = disk.environment()});
+  BOOST_REQUIRE_MESSAGE(alone.enqueue("one") && alone.performed("one"), alone.brood.log_tail());
+  const pid_t server = alone.redis_server();
+  Connection redis(RedisAddress::parse("unix://" + (alone.brood.home() / "state/redis.sock")), {20s, 20s});
+
+  disk.slow_down();
+  std::int64_t answered = 0;
+  for (const auto end = std::chrono::steady_clock::now() + 4s; std::chrono::steady_clock::now() < end;)
+    answered = redis.call({"LPUSH", "kept", "job"}).view().integer();
+  kill(server, SIGKILL);
+  disk.recover();
+
+  std::int64_t kept = -1;
+  const auto is_back = [&] {
+    try {
+      const Reply reply = redis.call({"LLEN", "kept"});
+      if (!reply.view().is_integer()) return false;  // it is still loading
+      kept = reply.view().integer();
+      return true;
+    } catch (const ConnectionLost&) {
+      return false;
+    }
+  };
+  BOOST_REQUIRE_MESSAGE(eventually(is_back, 30s), alone.brood.log_tail());
+  BOOST_TEST(answered > 0);
+  return answered - kept;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_it_has_answered_survives_its_kill_also_on_a_slow_disk) {
+  BOOST_TEST(lost_by_a_kill("") <= 0);
+}
+
+// That the disk above is slow enough to tell.
+BOOST_AUTO_TEST_CASE(with_everysec_a_kill_on_a_slow_disk_loses_what_the_documents_say) {
+  BOOST_TEST(lost_by_a_kill("[redis]\nappendfsync = 'everysec'\n") > 0);
 }

@@ -234,10 +234,55 @@ BOOST_AUTO_TEST_CASE(a_copy_of_the_worker_that_comes_back_from_a_handler_is_none
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_startup_that_throws_refuses_the_worker_as_a_bad_library_does) {
-  Listened listened{"startup throws"};
-  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 78);
+// A database that is not there yet, say: nobody has to mend anything here.
+BOOST_AUTO_TEST_CASE(a_startup_that_throws_is_tried_again_until_it_does_not) {
+  TemporaryDirectory directory;
+  const std::string once = directory / "once";
+  std::ofstream(once) << "x";
+  Listened listened{BroodOptions{.workers = 1, .environment = {{"EVENTS_FAULT_ONCE", once}}}, "startup throws"};
+  listened.run("Ran");
+  listened.happens("ran");
+  BOOST_TEST(listened.logs("event=startup_failed"));
   BOOST_TEST(listened.logs("libevent_jobs.so: a handler of startup threw std::domain_error: a wrong startup"));
+  BOOST_TEST(listened.logs("event=ready"));
+}
+
+BOOST_AUTO_TEST_CASE(a_startup_that_throws_for_long_is_tried_less_and_less_often_and_status_says_so) {
+  Listened listened{BroodOptions{.workers = 2}, "startup throws"};
+  BOOST_TEST(listened.happens("startup.a", 8));
+  BOOST_TEST(!listened.brood->wait_exit(0ms).has_value());
+  BOOST_TEST(eventually(
+      [&] {
+        auto environment = listened.brood->environment();
+        const CommandResult status = run_brood({"status", "--redis", listened.redis.url()}, environment);
+        return status.output.find("resting") != std::string::npos;
+      },
+      20s));
+  // 0.1 + 0.2 + 0.4 + 0.8 + 1.6 s, a quarter less at most: each place fails six times in no less than 2.3 s.
+  const auto begun = std::chrono::steady_clock::now();
+  const int before = listened.count("startup.a");
+  BOOST_TEST(listened.happens("startup.a", before + 2));
+  BOOST_TEST((std::chrono::steady_clock::now() - begun > 500ms));
+  listened.brood->term();
+  BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_check_runs_the_handlers_of_startup_when_it_is_asked_to) {
+  const TemporaryDirectory directory;
+  const std::map<std::string, std::string> environment{{"EVENTS_LEDGER", directory / "ledger"},
+                                                       {"EVENTS_FAULT", "startup throws"}};
+  const std::vector<std::string> check{"run", "--check", "-r", library, "--redis", "unix://" + (directory / "no.sock")};
+  BOOST_TEST(run_brood(check, environment).status == 0);
+
+  std::vector<std::string> with_startup = check;
+  with_startup.emplace_back("--startup");
+  const CommandResult refused = run_brood(with_startup, environment);
+  BOOST_TEST(refused.status == 75, refused.errors);
+  BOOST_TEST(refused.errors.find("a handler of startup threw std::domain_error") != std::string::npos, refused.errors);
+  const CommandResult done = run_brood(with_startup, {{"EVENTS_LEDGER", directory / "ledger"}, {"EVENTS_FAULT", ""}});
+  BOOST_TEST(done.status == 0, done.errors);
+  BOOST_TEST(done.output.find("startup of capsule default: done") != std::string::npos, done.output);
+  BOOST_TEST(run_brood({"run", "--startup", "-r", library}).status == 64);
 }
 
 BOOST_AUTO_TEST_CASE(a_restart_whose_new_workers_refuse_to_start_is_rolled_back) {

@@ -7,6 +7,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/lends_terminals.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/terminal.hpp"
 
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(filters_combine) {
   BOOST_TEST(jids({"--limit", "3", "--page", "2"}) == Jids{jid(4)}, per_element);
 }
 
-BOOST_AUTO_TEST_CASE(many_are_changed_only_after_a_yes) {
+BOOST_AUTO_TEST_CASE(many_are_changed_only_after_a_yes, *boost::unit_test::precondition(lends_terminals)) {
   RedisServer redis;
   for (int i = 1; i <= 30; ++i) add_retry(redis, i, {.error = i % 3 == 0 ? "Oops" : "Timeout"});
 
@@ -198,6 +199,17 @@ BOOST_AUTO_TEST_CASE(queues_are_listed_shown_paused_and_emptied) {
   BOOST_TEST(brood_on(redis, {"queues", "--json"}).output.find(R"({"name":"images","size":2,)") != std::string::npos);
   BOOST_TEST(brood_on(redis, {"queues"}).output.find("paused") != std::string::npos);
   BOOST_TEST(redis.smembers("paused") == Jids{"images"}, boost::test_tools::per_element());
+  BOOST_TEST(brood_on(redis, {"queues", "pause", "images"}).errors == "");
+  BOOST_TEST(brood_on(redis, {"queues"}).output.find("no process fetches from it") != std::string::npos);
+  BOOST_TEST(brood_on(redis, {"queues", "--json"}).output.find(R"("paused":true,"served":false})") !=
+             std::string::npos);
+  const CommandResult unknown = brood_on(redis, {"queues", "pause", "imagse"});
+  BOOST_TEST(unknown.status == 0);
+  BOOST_TEST(unknown.errors ==
+             "brood queues: nobody knows a queue \"imagse\": nothing was pushed to it, and no process fetches from it; "
+             "did you "
+             "mean \"images\"?\n");
+  BOOST_TEST(brood_on(redis, {"queues", "unpause", "imagse"}).status == 0);
   BOOST_TEST(brood_on(redis, {"queues", "unpause", "images"}).status == 0);
   BOOST_TEST(redis.size_of("paused") == 0U);
   BOOST_TEST(listed(brood_on(redis, {"queues", "show", "images", "--json"})) == (Jids{jid(2), jid(1)}),

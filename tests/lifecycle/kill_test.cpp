@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(the_control_socket_is_gone_with_its_supervisor) {
   BOOST_TEST(running.brood.wait_exit().value_or(-1) == 0);
   const CommandResult killed = kill_job(running.brood, jid_of(1));
   BOOST_TEST(killed.status == 69);
-  BOOST_TEST(killed.errors == "brood kill: no supervisor of this user runs on this machine\n");
+  BOOST_TEST(killed.errors.starts_with("brood kill: no supervisor of this user runs on this machine"), killed.errors);
 }
 
 BOOST_AUTO_TEST_CASE(an_heir_removes_the_socket_of_a_supervisor_that_was_killed) {

@@ -1,23 +1,35 @@
 #include <brood/job.hpp>
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
+#include <linux/sockios.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <new>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 // Jobs that attack their supervisor, and jobs that take more memory than they may.
@@ -75,6 +87,196 @@ struct AttackSupervisor {
   }
 };
 
+// Reaches for the supervisor in every other way that a system call has; says how each ended, a word a line.
+struct ReachForSupervisor {
+  std::string file;
+  void perform() {
+    const pid_t supervisor = getppid(), group = getpgid(supervisor);
+    std::ostringstream said;
+    const auto try_to = [&](const char* what, auto attack) { said << what << ' ' << outcome(attack()) << '\n'; };
+
+    const int process = open(("/proc/" + std::to_string(supervisor)).c_str(), O_RDONLY | O_DIRECTORY);
+    for (const int signal : {0, SIGSTOP, SIGKILL})
+      try_to("pidfd_send_signal", [&] { return syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0); });
+    try_to("pidfd_getfd", [&] { return syscall(SYS_pidfd_getfd, process, 0, 0); });
+
+    // Data that comes is told by SIGKILL to whom the pipe belongs.
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
+    fcntl(ends[0], F_SETSIG, SIGKILL);
+    try_to("setown", [&] { return fcntl(ends[0], F_SETOWN, supervisor); });
+    try_to("setown_with_a_high_half", [&] {
+      return syscall(SYS_fcntl, ends[0], (1L << 32) | F_SETOWN, (1L << 32) | static_cast<std::uint32_t>(supervisor));
+    });
+    try_to("setown_group", [&] { return fcntl(ends[0], F_SETOWN, -group); });
+    for (const auto type : {F_OWNER_TID, F_OWNER_PID}) {
+      f_owner_ex owner{type, supervisor};
+      try_to("setown_ex", [&] { return fcntl(ends[0], F_SETOWN_EX, &owner); });
+    }
+    f_owner_ex owning_group{F_OWNER_PGRP, group};
+    try_to("setown_ex", [&] { return fcntl(ends[0], F_SETOWN_EX, &owning_group); });
+    int owner = supervisor;
+    try_to("fiosetown", [&] { return ioctl(ends[0], FIOSETOWN, &owner); });
+    try_to("siocspgrp", [&] { return ioctl(ends[0], SIOCSPGRP, &owner); });
+    fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK);
+    if (write(ends[1], "x", 1) != 1) return;
+    const int terminal = open("/dev/tty", O_RDWR);
+    try_to("type_into_the_terminal", [&] { return ioctl(terminal < 0 ? ends[0] : terminal, TIOCSTI, "\x03"); });
+
+    // Of its user's processes all are slowed down, this machine's tests too where no filter stands: so that of another.
+    constexpr id_t nobody_at_all = 1'234'567'890;
+    sched_param idle{};
+    try_to("sched_setscheduler", [&] { return sched_setscheduler(supervisor, SCHED_IDLE, &idle); });
+    try_to("sched_setparam", [&] { return sched_setparam(supervisor, &idle); });
+    struct {
+      std::uint32_t size = 48, policy = SCHED_IDLE;
+      std::uint64_t flags = 0;
+      std::int32_t nice = 19;
+      std::uint32_t priority = 0;
+      std::uint64_t runtime = 0, deadline = 0, period = 0;
+    } attributes;
+    try_to("sched_setattr", [&] { return syscall(SYS_sched_setattr, supervisor, &attributes, 0); });
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    try_to("sched_setaffinity", [&] { return sched_setaffinity(supervisor, sizeof one, &one); });
+    try_to("setpriority", [&] { return setpriority(PRIO_PROCESS, static_cast<id_t>(supervisor), 19); });
+    try_to("setpriority_group", [&] { return setpriority(PRIO_PGRP, static_cast<id_t>(group), 19); });
+    try_to("setpriority_user", [&] { return setpriority(PRIO_USER, nobody_at_all, 19); });
+    constexpr int idle_class = 3 << 13;
+    try_to("ioprio_set", [&] { return syscall(SYS_ioprio_set, 1, supervisor, idle_class); });
+    try_to("ioprio_set_group", [&] { return syscall(SYS_ioprio_set, 2, group, idle_class); });
+    try_to("ioprio_set_user", [&] { return syscall(SYS_ioprio_set, 3, nobody_at_all, idle_class); });
+
+    perf_event_attr event{};
+    event.size = sizeof event;
+    event.type = PERF_TYPE_SOFTWARE;
+    try_to("perf_event_open", [&] { return syscall(SYS_perf_event_open, &event, supervisor, -1, -1, 0); });
+    try_to("kcmp", [&] { return syscall(SYS_kcmp, supervisor, getpid(), 0, 0, 0); });
+    try_to("kcmp", [&] { return syscall(SYS_kcmp, getpid(), supervisor, 0, 0, 0); });
+    try_to("move_pages", [&] { return syscall(SYS_move_pages, supervisor, 0L, nullptr, nullptr, nullptr, 0); });
+    unsigned long from = 1, to = 1;
+    try_to("migrate_pages", [&] { return syscall(SYS_migrate_pages, supervisor, 64L, &from, &to); });
+    try_to("share_core", [&] { return prctl(62, 2, supervisor, 0, 0); });
+    try_to("keys_to_parent", [&] { return syscall(SYS_keyctl, 18); });
+
+    // The session of the job is not its supervisor's.
+    std::ofstream("/proc/self/autogroup") << 19;
+    try_to("own_session", [&] { return getsid(0) == getsid(supervisor) ? 0 : (errno = EPERM, -1); });
+    write_file(file, said.str());
+  }
+};
+
+// Cuts short whatever it finds in the runtime directory, and says how many files that were.
+struct CutScoreboards {
+  std::string file;
+  std::string runtime_directory;
+  void perform() {
+    int cut = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(runtime_directory))
+      cut += entry.path().extension() == ".scoreboard" && truncate(entry.path().c_str(), 0) == 0;
+    write_file(file, std::to_string(cut));
+  }
+};
+
+// Sends a request to a control socket: by itself, by a child, by a child's child, and by one that has left the job's
+// session and parents.  Says the answers, a line each.
+struct AskSupervisor {
+  std::string file;
+  std::string socket_path;
+  std::string verb;
+
+  std::string ask() const {
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return "no connection\n";
+    const std::string request = "1 " + verb + " []\n";
+    if (write(fd, request.data(), request.size()) < 0) return "no request\n";
+    std::string answer(4096, '\0');
+    const ssize_t size = read(fd, answer.data(), answer.size());
+    close(fd);
+    return size > 0 ? answer.substr(0, static_cast<std::size_t>(size)) : "no answer\n";
+  }
+
+  static void in_child(const std::function<void()>& act) {
+    const pid_t child = fork();
+    if (child == 0) {
+      act();
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+  }
+
+  void perform() {
+    const auto said = [&](const std::string& who) { return file + "." + who; };
+    write_file(said("worker"), ask());
+    in_child([&] { write_file(said("child"), ask()); });
+    in_child([&] { in_child([&] { write_file(said("grandchild"), ask()); }); });
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    in_child([&] {
+      setsid();
+      if (fork() != 0) return;
+      while (getppid() != 1 && kill(getppid(), 0) == 0) usleep(1000);  // until it is somebody else's
+      write_file(said("daemon"), ask());
+    });
+    for (int i = 0; i < 2000 && !std::filesystem::exists(said("daemon")); ++i) usleep(10'000);
+    write_file(file, "asked");
+  }
+};
+
+// What is a job's own to do.
+struct UseOwnProcesses {
+  std::string file;
+  void perform() {
+    std::ostringstream said;
+    const auto try_to = [&](const char* what, auto use) { said << what << ' ' << outcome(use()) << '\n'; };
+    try_to("setpriority", [] { return setpriority(PRIO_PROCESS, 0, 1); });
+    try_to("setpriority_group", [] { return setpriority(PRIO_PGRP, 0, 1); });
+    try_to("sched_setscheduler", [] {
+      sched_param none{};
+      return sched_setscheduler(0, SCHED_BATCH, &none);
+    });
+    try_to("sched_setaffinity", [] {
+      cpu_set_t all;
+      sched_getaffinity(0, sizeof all, &all);
+      return sched_setaffinity(0, sizeof all, &all);
+    });
+    try_to("system", [] { return std::system("true") == 0 ? 0 : -1; });
+    try_to("thread", [] {
+      std::thread([] {}).join();
+      return 0;
+    });
+    try_to("timer", [] {
+      timer_t timer{};
+      if (timer_create(CLOCK_MONOTONIC, nullptr, &timer) != 0) return -1;
+      return timer_delete(timer);
+    });
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    try_to("setown", [&] { return fcntl(ends[0], F_SETOWN, getpid()); });
+    try_to("getfl", [&] { return fcntl(ends[0], F_GETFL); });
+    int waiting = 0;
+    try_to("fionread", [&] { return ioctl(ends[0], FIONREAD, &waiting); });
+    try_to("pidfd_open", [] { return syscall(SYS_pidfd_open, getpid(), 0); });
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) pause();
+    }
+    try_to("setpgid", [&] { return setpgid(child, child); });
+    try_to("prlimit", [&] {
+      rlimit limit{};
+      return prlimit(child, RLIMIT_CPU, nullptr, &limit);
+    });
+    try_to("nice_child", [&] { return setpriority(PRIO_PROCESS, static_cast<id_t>(child), 5); });
+    try_to("stop", [&] { return kill(child, SIGSTOP); });
+    try_to("kill_group", [&] { return kill(-child, SIGKILL); });
+    waitpid(child, nullptr, 0);
+    write_file(file, said.str());
+  }
+};
+
 // What /proc would give away of it to the same user.
 struct LookIntoSupervisor {
   std::string file;
@@ -107,6 +309,38 @@ struct EndOwnChildren {
       said << WTERMSIG(status) << '\n';
     }
     write_file(file, said.str());
+  }
+};
+
+// Makes its supervisor its tracer, and then stops at a signal.
+struct BeTraced {
+  std::string file;
+  void perform() {
+    signal(SIGUSR1, SIG_IGN);
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    for (int i = 0; i < 3; ++i) raise(SIGWINCH);
+    write_file(file, "went on");
+  }
+};
+
+// Ends while a thread of it runs, which crashes a while later; 0: never.
+struct LeaveThread {
+  int crashes_after_ms = 0;
+  void perform() {
+    std::thread([ms = crashes_after_ms] {
+      if (ms == 0) {
+        for (;;) pause();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+      *static_cast<volatile int*>(nullptr) = 0;
+    }).detach();
+  }
+};
+
+struct JoinThreads {
+  int threads = 1;
+  void perform() {
+    for (int i = 0; i < threads; ++i) std::thread([] {}).join();
   }
 };
 
@@ -148,4 +382,5 @@ struct Leak {
   static inline char* volatile kept = nullptr;
 };
 
-BROOD_JOBS(AttackSupervisor, LookIntoSupervisor, EndOwnChildren, EatMemory, LeakEverything, Leak)
+BROOD_JOBS(AttackSupervisor, ReachForSupervisor, CutScoreboards, AskSupervisor, UseOwnProcesses, LookIntoSupervisor,
+           BeTraced, LeaveThread, JoinThreads, EndOwnChildren, EatMemory, LeakEverything, Leak)

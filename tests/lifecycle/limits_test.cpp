@@ -1,6 +1,10 @@
 #define BOOST_TEST_MODULE limits
 #include <boost/test/unit_test.hpp>
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -121,4 +125,84 @@ BOOST_AUTO_TEST_CASE(a_job_that_leaves_no_byte_free_is_settled_all_the_same) {
   const std::string record = redis.zrange("retry").front().first;
   BOOST_TEST(record.find("\"error_class\":\"OutOfMemory\"") != std::string::npos, record);
   check_nothing_went_wrong(brood);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_whose_job_left_a_thread_is_replaced_before_the_next_job_begins) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, one_worker(""));
+  enqueue(redis, {payload_text("LeaveThread", "[300]", 1), payload_text("LeaveThread", "[300]", 2)});
+  // Long enough that a thread which went on would end one of them.
+  enqueue_ledger_jobs(redis, ledger.path(), 3, 500);
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(3); }, 60s), brood.log_tail());
+
+  BOOST_TEST(times_logged(brood, "worker_recycled") == 2u, brood.log_tail());
+  BOOST_TEST(brood.log().find("reason=threads jobs=1") != std::string::npos, brood.log_tail());
+  BOOST_TEST(times_logged(brood, "job_left_threads") == 1u, brood.log_tail());
+  BOOST_TEST(brood.log().find("class=LeaveThread threads=1") != std::string::npos, brood.log_tail());
+  BOOST_TEST(redis.size_of("retry") == 0u);
+  check_nothing_went_wrong(brood);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_left_thread_ends_at_once_is_charged_to_its_own_job) {
+  RedisServer redis;
+  BroodProcess brood(redis, one_worker(""));
+  enqueue(redis, {payload_text("LeaveThread", "[5]", 1, R"("retry":3)")});
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(threads_that_a_job_has_joined_cost_its_worker_nothing) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, one_worker(""));
+  for (int i = 1; i <= 50; ++i) enqueue(redis, {payload_text("JoinThreads", "[20]", i)});
+  enqueue_ledger_jobs(redis, ledger.path(), 1);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }, 60s), brood.log_tail());
+  BOOST_TEST(times_logged(brood, "worker_recycled") == 0u, brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_may_be_allowed_to_keep_the_threads_of_its_jobs) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, one_worker("threads = \"allow\""));
+  for (int i = 1; i <= 5; ++i) enqueue(redis, {payload_text("LeaveThread", "[0]", i)});
+  enqueue_ledger_jobs(redis, ledger.path(), 5);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(5); }, 60s), brood.log_tail());
+  BOOST_TEST(pids_that_ran(ledger).size() == 1u);
+  BOOST_TEST(times_logged(brood, "worker_recycled") == 0u, brood.log_tail());
+}
+
+// Both are killed before the supervisor looks for the first of them.
+BOOST_AUTO_TEST_CASE(each_of_several_workers_that_the_kernel_ends_for_memory_is_charged_with_it) {
+  const std::filesystem::path cgroup = "/sys/fs/cgroup/memory/brood-test-" + std::to_string(getpid());
+  std::error_code refused;
+  if (geteuid() != 0 || !std::filesystem::create_directory(cgroup, refused)) {
+    BOOST_TEST_MESSAGE("skipped: no memory cgroup (version 1) can be made here");
+    return;
+  }
+  std::ofstream(cgroup / "memory.limit_in_bytes") << (160 << 20);
+  {
+    RedisServer redis;
+    BroodOptions options{.workers = 2, .libraries = {limited, examples}, .shutdown_timeout = "5"};
+    options.prefix = {"/bin/sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + " && exec \"$@\"", "sh"};
+    BroodProcess brood(redis, options);
+    // A worker that ends before it is known to be ready has not started.
+    BOOST_REQUIRE(eventually([&] { return times_logged(brood, "ready") == 1u; }, 20s));
+    const std::vector<pid_t> workers = brood.workers();
+    brood.signal(SIGSTOP);
+    enqueue(redis, {payload_text("EatMemory", "[400]", 1, R"("retry":3)"),
+                    payload_text("EatMemory", "[400]", 2, R"("retry":3)")});
+    const auto ended = [&] { return !process_exists(workers[0]) && !process_exists(workers[1]); };
+    BOOST_TEST(eventually(ended, 60s), brood.log_tail());
+    brood.signal(SIGCONT);
+
+    BOOST_TEST(eventually([&] { return redis.size_of("retry") == 2; }, 30s), brood.log_tail());
+    for (const auto& [record, score] : redis.zrange("retry"))
+      BOOST_TEST(record.find("\"error_class\":\"OutOfMemory\"") != std::string::npos, record);
+  }
+  BOOST_TEST(eventually([&] { return std::filesystem::remove(cgroup, refused); }, 20s));
 }

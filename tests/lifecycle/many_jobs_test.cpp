@@ -10,6 +10,7 @@
 #include "shared/check.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
+#include "tests/support/lends_terminals.hpp"
 #include "tests/support/terminal.hpp"
 
 using namespace brood;
@@ -96,7 +97,8 @@ BOOST_AUTO_TEST_CASE(very_many_are_listed_counted_and_changed_in_little_memory) 
 }
 
 // It may be done before the key is pressed: then once more.
-BOOST_AUTO_TEST_CASE(a_terminal_sees_how_far_it_is_and_ctrl_c_ends_it_after_a_batch) {
+BOOST_AUTO_TEST_CASE(a_terminal_sees_how_far_it_is_and_ctrl_c_ends_it_after_a_batch,
+                     *boost::unit_test::precondition(lends_terminals)) {
   RedisServer redis;
   bool interrupted = false;
   for (int attempt = 0; attempt < 10 && !interrupted; ++attempt) {

@@ -2,8 +2,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <fstream>
-#include <thread>
+#include <sstream>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
@@ -46,17 +47,34 @@ struct Site {
     BOOST_REQUIRE_MESSAGE(eventually([&] { return times_logged(brood, "queues_paused") > before; }), brood.log_tail());
   }
   void unpause(const std::string& queue) { redis.command({"SREM", "paused", queue}); }
-  // Workers that wait on it in Redis.
-  int waiters() {
-    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
-    int count = 0;
-    for (auto at = clients.find("name=brood-worker"); at != std::string::npos;
-         at = clients.find("name=brood-worker", at + 1)) {
-      count += clients.substr(at, clients.find('\n', at) - at).find("cmd=blmove") != std::string::npos;
+  // Workers that wait on it in Redis, as their numbers there.
+  std::vector<std::string> waiting_clients() {
+    std::istringstream clients(std::string(redis.command({"CLIENT", "LIST"}).view().text()));
+    std::vector<std::string> waiting;
+    for (std::string line; std::getline(clients, line);) {
+      if (line.find("name=brood-worker") == std::string::npos || line.find("cmd=blmove") == std::string::npos) continue;
+      waiting.push_back(line.substr(3, line.find(' ') - 3));  // id=...
     }
+    return waiting;
+  }
+  int waiters() { return static_cast<int>(waiting_clients().size()); }
+  // That are registered, of all its workers.
+  std::size_t incarnations() {
+    std::size_t count = 0;
+    for (const std::string& key : redis.keys("brood:inflight:*"))
+      count += redis.command({"TYPE", key}).view().text() == "hash" ? redis.size_of(key) : 0;
     return count;
   }
 };
+
+// How often a process has gone to sleep of its own accord.
+long times_slept(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("voluntary_ctxt_switches:")) return std::stol(line.substr(line.find(':') + 1));
+  }
+  return -1;
+}
 
 }  // namespace
 
@@ -101,8 +119,7 @@ BOOST_AUTO_TEST_CASE(with_all_queues_paused_workers_idle) {
   Site site({.workers = 2, .queues = {"one"}});
   BOOST_REQUIRE(eventually([&] { return site.waiters() == 2; }));
   site.pause("one");
-  // At the latest when a wait in Redis ends by itself, after 10 s.
-  BOOST_REQUIRE(eventually([&] { return site.waiters() == 0; }, 25s));
+  BOOST_REQUIRE(eventually([&] { return site.waiters() == 0; }));
   site.push("one", 5);
   const auto commands = [&] {
     const std::string stats(site.redis.command({"INFO", "stats"}).view().text());
@@ -117,6 +134,36 @@ BOOST_AUTO_TEST_CASE(with_all_queues_paused_workers_idle) {
 
   site.unpause("one");
   BOOST_TEST(eventually([&] { return site.begun("one") == 5; }), site.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_hears_of_a_pause_while_it_waits_for_an_incarnation_waits_on_no_paused_queue) {
+  Site site({.workers = 1, .queues = {"one"}});
+  BOOST_REQUIRE(eventually([&] { return site.waiters() == 1; }));
+  const pid_t worker = site.brood.workers().front();
+  // Its wait is lost, and with it its incarnation; the supervisor is slow to give it another.
+  site.brood.signal(SIGSTOP);
+  site.redis.command({"CLIENT", "KILL", "ID", site.waiting_clients().at(0)});
+  BOOST_REQUIRE(eventually([&] { return site.incarnations() == 0; }));
+  const long slept = times_slept(worker);
+  BOOST_REQUIRE(eventually([&] { return times_slept(worker) > slept + 3; }));  // it looks ten times a second
+  // It is slow too, and so hears of both at once.
+  BOOST_REQUIRE(kill(worker, SIGSTOP) == 0);
+  site.redis.command({"SADD", "paused", "one"});
+  site.brood.signal(SIGCONT);
+  BOOST_REQUIRE(eventually([&] { return times_logged(site.brood, "queues_paused") == 1; }));
+  BOOST_REQUIRE(kill(worker, SIGCONT) == 0);
+  BOOST_REQUIRE(eventually([&] { return site.incarnations() == 1; }, 20s));
+
+  // It looks every two seconds, so it has had its turn when these three seconds are over.
+  site.push("one", 3);
+  const auto pushed = std::chrono::steady_clock::now();
+  BOOST_REQUIRE(eventually([&] { return std::chrono::steady_clock::now() - pushed > 3s; }));
+  BOOST_TEST(site.waiters() == 0);
+  BOOST_TEST(site.begun("one") == 0U);
+  BOOST_TEST(site.redis.size_of("queue:one") == 3U);
+
+  site.unpause("one");
+  BOOST_TEST(eventually([&] { return site.begun("one") == 3; }), site.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(due_jobs_go_to_a_paused_queue_and_stay_there) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/brood_process.hpp"
+#include "tests/support/lends_terminals.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/terminal.hpp"
@@ -184,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_whole_payload_and_an_attempt_can_be_given) {
   BOOST_TEST(perform({"--payload", payload, "Introduce"}).status == 64);
 }
 
-BOOST_AUTO_TEST_CASE(a_payload_comes_from_standard_input) {
+BOOST_AUTO_TEST_CASE(a_payload_comes_from_standard_input, *boost::unit_test::precondition(lends_terminals)) {
   OnTerminal brood({"perform", "-r", foreground_jobs, "--payload", "-"}, no_redis);
   brood.type("{\"class\":\"Introduce\",\"args\":[\"Eve\"],\"jid\":\"cd\"}\n\x04");
 
@@ -192,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_payload_comes_from_standard_input) {
   BOOST_TEST(brood.status() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_terminal_is_the_jobs_own) {
+BOOST_AUTO_TEST_CASE(the_terminal_is_the_jobs_own, *boost::unit_test::precondition(lends_terminals)) {
   OnTerminal brood({"perform", "-r", foreground_jobs, "Echo"}, no_redis);
   brood.type("good morning\n");
 
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(the_terminal_is_the_jobs_own) {
   BOOST_TEST(brood.status() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(control_c_asks_a_job_to_stop) {
+BOOST_AUTO_TEST_CASE(control_c_asks_a_job_to_stop, *boost::unit_test::precondition(lends_terminals)) {
   OnTerminal brood({"perform", "-v", "-r", examples, "PoliteLoop", "600000"}, no_redis);
   BOOST_REQUIRE(brood.shows("event=job_started"));
   brood.type("\x03");
@@ -210,7 +211,8 @@ BOOST_AUTO_TEST_CASE(control_c_asks_a_job_to_stop) {
   check_holds(brood.text(), "was interrupted");
 }
 
-BOOST_AUTO_TEST_CASE(a_second_control_c_ends_a_job_that_does_not_listen) {
+BOOST_AUTO_TEST_CASE(a_second_control_c_ends_a_job_that_does_not_listen,
+                     *boost::unit_test::precondition(lends_terminals)) {
   OnTerminal brood({"perform", "-v", "-r", examples, "Sleep", "600000"}, no_redis);
   BOOST_REQUIRE(brood.shows("event=job_started"));
   brood.type("\x03");
@@ -266,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_forks_and_comes_back_twice_begins_and_ends_o
   }
 }
 
-BOOST_AUTO_TEST_CASE(control_c_ends_a_program) {
+BOOST_AUTO_TEST_CASE(control_c_ends_a_program, *boost::unit_test::precondition(lends_terminals)) {
   const TemporaryDirectory directory;
   OnTerminal brood({"perform", "-C", config_with_sh(directory), "Sh", "echo started; exec sleep 600"}, no_redis);
   BOOST_REQUIRE(brood.shows("started"));

@@ -96,6 +96,64 @@ bool limits_work() {
 
 }  // namespace
 
+namespace {
+
+// A program for [on_error] that appends what it is told, a line each, to a file.
+struct Reporter {
+  TemporaryDirectory directory;
+  std::string told = directory / "told", program;
+
+  explicit Reporter(const std::string& more = "")
+      : program(executable(directory, "report",
+                           "#!/bin/sh\n{ printf '%s %s ' \"$1\" \"$BROOD_CLASS\"; cat; } >> '" + told + "'\n" + more)) {
+  }
+
+  std::string config(const std::string& more = "") const {
+    return "[on_error]\nrun = ['" + program + "', 'brood']\n" + more + sh_command;
+  }
+  bool heard(const std::string& text) const {
+    return eventually([&] { return content(told).find(text) != std::string::npos; }, 30s);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_failure_is_told_to_the_program_for_errors) {
+  const Reporter reporter;
+  Running running(reporter.config());
+  running.redis.command({"LPUSH", "queue:default", sh_payload("echo 'no <b>luck' >&2; exit 3", "x")});
+  BOOST_TEST(reporter.heard("brood Sh {\"class\":\"Sh\",\"jid\":"));
+  BOOST_TEST(reporter.heard(R"("error_class":"CommandFailed","error_message":"exit status 3: no <b>luck",)"
+                            R"("backtrace":["no <b>luck"],"retry_count":0,"job":{)"));
+
+  running.redis.command({"LPUSH", "queue:default", payload_text("Fail", "[\"thrown\"]", 2)});
+  BOOST_TEST(reporter.heard(R"("error_class":"std::runtime_error","error_message":"thrown")"));
+
+  running.redis.command({"LPUSH", "queue:default", payload_text("Nobody", "[]", 3)});
+  BOOST_TEST(reporter.heard(R"("error_class":"NameError")"));
+
+  running.redis.command({"LPUSH", "queue:default", payload_text("Segfault", "[]", 4)});
+  BOOST_TEST(reporter.heard(R"("error_class":"SIGSEGV")"));
+  BOOST_TEST(reporter.heard("Segfault::perform()"));
+  BOOST_TEST(reporter.heard(R"("crash":{"at":)"));
+
+  BOOST_TEST(eventually([&] { return running.redis.size_of("retry") == 4; }, 60s));
+  BOOST_TEST(running.brood.log().find("error_program_failed") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_for_errors_that_fails_or_hangs_harms_nobody) {
+  const Reporter reporter("echo gone >&2; sleep 60\n");
+  Running running(reporter.config("timeout = '300ms'\n"));
+  running.redis.command({"LPUSH", "queue:default", payload_text("Fail", "[\"one\"]", 1)});
+  running.redis.command({"LPUSH", "queue:default", payload_text("Fail", "[\"two\"]", 2)});
+  running.redis.command({"LPUSH", "queue:default", payload_text("Segfault", "[]", 3)});
+  BOOST_TEST(eventually([&] { return running.redis.size_of("retry") == 3; }, 60s), running.brood.log_tail());
+  BOOST_TEST(times_logged(running.brood, "error_program_failed") == 3U);
+  BOOST_TEST(running.logs("it ran longer than its timeout of 300ms: gone"));
+  BOOST_TEST(running.redis.size_of("dead") == 0U);
+  BOOST_TEST(jobs_in_flight(running.redis) == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_program_gets_its_arguments_its_environment_and_the_whole_payload) {
   const TemporaryDirectory there;
   const std::string show = executable(there, "show",

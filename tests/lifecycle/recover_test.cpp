@@ -10,6 +10,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/lends_terminals.hpp"
 #include "tests/support/terminal.hpp"
 
 using namespace brood;
@@ -105,6 +106,29 @@ BOOST_AUTO_TEST_CASE(who_lives_is_never_touched_named_or_not) {
 
   BOOST_TEST(jobs_in_flight(redis) == 1U);
   BOOST_TEST(redis.size_of("queue:default") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(who_stopped_in_order_holds_nothing_and_is_not_listed) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1});
+  enqueue(redis, {job, payload_text("Fail", "[]", 8)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 2; }, 30s), brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return no_job_is_left(redis, "default", true); }, 30s));
+  brood.term();
+  BOOST_REQUIRE(brood.wait_exit() == 0);
+
+  for (const bool expired : {false, true}) {  // its heartbeat stays for a minute
+    if (expired) {
+      for (const std::string& key : redis.keys("*:*:*")) {
+        if (!key.starts_with("brood:")) redis.command({"DEL", key});
+      }
+    }
+    const CommandResult result = recover(redis, {"--all", "--wait", "0s"}, brood.environment());
+    BOOST_TEST(result.status == 0, result.errors);
+    BOOST_TEST(result.output.find("Nobody holds jobs in flight") != std::string::npos, result.output);
+    BOOST_TEST(recover(redis, {"--all", "--json"}, brood.environment()).output ==
+               "{\"dry_run\":false,\"identities\":[]}\n");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_supervisors_worker_may_finish_its_job) {
@@ -221,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_dry_run_and_a_question_that_nobody_can_answer_change_noth
   BOOST_TEST(redis.keys("brood:recovered:*").size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(on_a_terminal_it_asks_and_says_what_it_means) {
+BOOST_AUTO_TEST_CASE(on_a_terminal_it_asks_and_says_what_it_means, *boost::unit_test::precondition(lends_terminals)) {
   RedisServer redis;
   strand(redis, stranger, job);
   {

@@ -51,25 +51,27 @@ class Diary {
 struct Recovering {
   Diary diary;
   std::function<int()> end = [] { return EX_OK; };
-  ChildBodies bodies{.worker = {},
-                     .autopsy =
-                         [this](const std::vector<Casualty>& casualties, RecoveryMode mode) {
-                           std::string line = name_of(mode);
-                           for (const Casualty& casualty : casualties)
-                             line += " " + std::to_string(casualty.worker.incarnation);
-                           diary.note(line);
-                           return end();
-                         },
-                     .estate =
-                         [this](const Estate& estate, RecoveryMode) {
-                           diary.note("estate of " + estate.identity);
-                           return end();
-                         },
-                     .sweep =
-                         [this] {
-                           diary.note("sweep");
-                           return end();
-                         }};
+  ChildBodies::ByteCount* bytes = nullptr;  // the child's own
+  ChildBodies bodies{
+      .worker = {},
+      .autopsy =
+          [this](const std::vector<Casualty>& casualties, RecoveryMode mode, ChildBodies::ByteCount& moved) {
+            bytes = &moved;
+            std::string line = name_of(mode);
+            for (const Casualty& casualty : casualties) line += " " + std::to_string(casualty.worker.incarnation);
+            diary.note(line);
+            return end();
+          },
+      .estate =
+          [this](const Estate& estate, RecoveryMode, ChildBodies::ByteCount&) {
+            diary.note("estate of " + estate.identity);
+            return end();
+          },
+      .sweep =
+          [this](const OwnIncarnations&) {
+            diary.note("sweep");
+            return end();
+          }};
   Recovery recovery{bodies};
   SteadyTime now{24h};  // invented: nothing here waits for a clock
 
@@ -223,6 +225,43 @@ BOOST_AUTO_TEST_CASE(a_child_that_takes_five_seconds_is_killed_with_all_it_start
   BOOST_TEST(test.recovery.is_idle());
 }
 
+// So a large payload comes through a slow line.
+BOOST_AUTO_TEST_CASE(a_child_in_which_bytes_move_to_and_from_redis_may_go_on_and_one_that_then_hangs_may_not) {
+  Recovering test;
+  test.end = [&] {
+    for (int second = 1; second <= 5; ++second) {
+      test.bytes->fetch_add(1 << 20);
+      test.diary.note("moved " + std::to_string(second));
+      raise(SIGSTOP);
+    }
+    return wait_for_ever();
+  };
+  const auto child_stands_still = [] {
+    siginfo_t info{};
+    return waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0 && info.si_code == CLD_STOPPED
+               ? info.si_pid
+               : 0;
+  };
+  test.recovery.add(charged(7));
+  test.recovery.spawn_due(test.now);
+  for (int second = 1; second <= 5; ++second) {
+    pid_t child = 0;
+    BOOST_REQUIRE(eventually([&] { return (child = child_stands_still()) != 0; }));
+    test.now += 4s;
+    test.recovery.kill_overdue(test.now);
+    BOOST_TEST((test.recovery.next_kill() == test.now + 5s));
+    BOOST_TEST(test.a_child_runs());
+    kill(child, SIGCONT);
+  }
+  test.now += 5s;
+  test.recovery.kill_overdue(test.now);
+  test.reap(1);
+  test.end = [] { return EX_OK; };
+  test.recovery.spawn_due(test.now);
+  test.reap(1);
+  BOOST_TEST(test.diary.lines().back() == "no_library 7");
+}
+
 BOOST_AUTO_TEST_CASE(uncharged_casualties_share_one_child_and_charged_ones_get_their_own) {
   Recovering test;
   test.recovery.add(uncharged(1));
@@ -280,7 +319,7 @@ BOOST_AUTO_TEST_CASE(a_child_of_nobody_is_not_recoverys) {
 
 BOOST_AUTO_TEST_CASE(a_sweep_is_one_child_that_has_the_time_which_reading_every_key_takes) {
   Recovering test;
-  test.recovery.sweep();
+  test.recovery.sweep([] { return OwnIncarnations{}; });
   test.recovery.spawn_due(test.now);
   BOOST_TEST((test.recovery.next_kill() >= test.now + 1min));
   test.reap(1);

@@ -7,6 +7,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
 
 using namespace brood;
@@ -44,6 +45,22 @@ BOOST_AUTO_TEST_CASE(ten_kills_of_the_supervisor_under_load_lose_nothing) {
   BOOST_TEST(verdict.overlapped.size() == 0U);
   BOOST_TEST(verdict.doubled.size() == 0U);  // the workers settle before they end: nothing is in doubt
   BOOST_TEST(redis.size_of("dead") == 0U);
+}
+
+// Its heartbeat would keep it on Sidekiq's pages for a minute.
+BOOST_AUTO_TEST_CASE(a_supervisor_that_died_is_unlisted_by_who_takes_over) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 1});
+  const auto is_known = [&] { return redis.size_of("processes") == 1 && redis.size_of("brood:processes") == 1; };
+  BOOST_REQUIRE_MESSAGE(eventually(is_known, 20s), brood.log_tail());
+  const std::string dead = redis.smembers("processes").front();
+  brood.kill9();
+  brood.start();
+  const auto is_unlisted = [&] {
+    const auto listed = redis.smembers("processes");
+    return listed.size() == 1 && listed.front() != dead && redis.size_of(dead) == 0;
+  };
+  BOOST_CHECK_MESSAGE(eventually(is_unlisted, 40s), brood.log_tail());
 }
 
 // Supervisor and workers at once, as when a machine's memory runs out: only what had ended but was not settled doubles.
@@ -175,4 +192,53 @@ BOOST_AUTO_TEST_CASE(neighbours_of_a_crash_go_on) {
   BOOST_TEST(verdict.doubled.size() == 0U);
   BOOST_TEST(verdict.overlapped.size() == 0U);
   for (const auto& [member, due] : redis.zrange("retry")) BOOST_TEST(member.find("\"Segfault\"") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_list_of_processes_that_is_lost_alone_comes_back_and_what_dies_then_has_an_heir) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 2});
+  enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"0\",60000]", 0)});
+  BOOST_REQUIRE(eventually([&] { return ledger.runs().size() == 1; }));
+  const std::string identity = redis.hgetall("brood:processes").begin()->first;
+  // Each worker lists its supervisor too, when it registers.
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:inflight:" + identity) == 2; }));
+
+  redis.command({"DEL", "brood:processes"});
+  BOOST_TEST(eventually([&] { return redis.size_of("brood:processes") == 1; }, 30s), brood.log_tail());
+
+  // The machine dies, and comes back.
+  kill_with_workers(brood);
+  brood.start();
+  BOOST_TEST(eventually([&] { return ledger.runs().size() == 2; }, 30s), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(one_that_died_unlisted_is_found_by_its_keys_and_listed_for_its_heirs) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 1});
+  enqueue(redis, {payload_text("Ledger", "[\"" + ledger.path() + "\",\"0\",60000]", 0)});
+  BOOST_REQUIRE(eventually([&] { return ledger.runs().size() == 1; }));
+  const std::string dead = redis.hgetall("brood:processes").begin()->first;
+
+  kill_with_workers(brood);
+  redis.command({"DEL", "brood:processes"});
+  brood.start();
+  // Its heartbeat must be missing for a minute before anybody takes its job.
+  BOOST_TEST(eventually([&] { return redis.hget("brood:processes", dead).has_value(); }, 30s), brood.log_tail());
+  BOOST_TEST(ledger.runs().size() == 1U);
+  // Meanwhile the file that says what its workers had done is kept.
+  BOOST_TEST(eventually([&] { return times_logged(brood, "unlisted_process_found") == 1; }), brood.log_tail());
+  BOOST_TEST(times_logged(brood, "forgotten_scoreboard_removed") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_has_stopped_in_order_is_not_listed_again) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 2});
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:processes") == 1; }));
+  brood.term();
+  BOOST_REQUIRE(brood.wait_exit() == 0);
+  BOOST_TEST(redis.size_of("brood:processes") == 0U);
 }

@@ -1,10 +1,13 @@
 #define BOOST_TEST_MODULE redis_faults
+#include <csignal>
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
+#include "tests/support/tcp_proxy.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -105,6 +108,84 @@ BOOST_AUTO_TEST_CASE(a_flushed_redis_is_registered_with_again) {
   enqueue_ledger_jobs(redis, ledger.path(), 200);
 
   BOOST_TEST(eventually([&] { return ledger.has_done(200); }, 40s), brood.log_tail());
+}
+
+// Workers that wait in Redis do not hear that their fields are lost: the next job falls into a list without one.
+BOOST_AUTO_TEST_CASE(what_is_pushed_after_a_loss_of_the_fields_runs_once_and_leaves_no_list) {
+  for (const bool everything : {true, false}) {
+    for (const std::vector<std::string>& queues :
+         {std::vector<std::string>{"default"}, std::vector<std::string>{"default", "other", "third"}}) {
+      BOOST_TEST_CONTEXT((everything ? "FLUSHALL, " : "DEL of the hash, ") << queues.size() << " queues") {
+        constexpr int jobs = 50;
+        RedisServer redis;
+        const TemporaryDirectory directory;
+        const Ledger ledger(directory / "ledger");
+        const auto in_flight_lists = [&] {
+          std::size_t lists = 0;
+          for (const std::string& key : redis.keys("brood:inflight:*:*"))
+            lists += redis.command({"TYPE", key}).view().text() == "list";
+          return lists;
+        };
+        {
+          BroodProcess brood(redis, {.workers = 3, .queues = queues});
+          BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.keys("brood:processes").size() == 1; }, 20s),
+                                brood.log_tail());
+          BOOST_REQUIRE_MESSAGE(eventually(
+                                    [&] {
+                                      int waiting = 0;
+                                      for (const std::string& key : redis.keys("brood:inflight:*")) {
+                                        if (redis.command({"TYPE", key}).view().text() != "hash") continue;
+                                        for (const auto& [field, value] : redis.hgetall(key))
+                                          waiting += !value.ends_with(" ");
+                                      }
+                                      return waiting == 3;
+                                    },
+                                    20s),
+                                brood.log_tail());
+
+          if (everything) {
+            redis.flush();
+          } else {
+            for (const std::string& key : redis.keys("brood:inflight:*")) redis.command({"DEL", key});
+          }
+          enqueue_ledger_jobs(redis, ledger.path(), jobs);
+          enqueue(redis, {payload_text("Fail", "[\"after the loss\"]", 1'000'000)});
+
+          BOOST_TEST(eventually([&] { return ledger.has_done(jobs); }, 40s), brood.log_tail());
+          BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log_tail());
+          BOOST_TEST(eventually([&] { return in_flight_lists() == 0; }, 20s), brood.log_tail());
+          brood.signal(SIGTERM);
+          BOOST_REQUIRE_MESSAGE(brood.wait_exit(30s).has_value(), brood.log_tail());
+        }
+        BOOST_TEST(in_flight_lists() == 0U);
+
+        // Whatever had been left would run now.
+        BroodProcess again(redis, {.workers = 3, .queues = queues});
+        BOOST_TEST(eventually([&] { return redis.size_of("processes") == 1; }, 20s), again.log_tail());
+        enqueue(redis, {payload_text("Fail", "[\"the last one\"]", 1'000'001)});
+        BOOST_TEST(eventually([&] { return redis.size_of("retry") == 2; }, 20s), again.log_tail());
+        const Ledger::Verdict verdict = ledger.judge(jobs);
+        BOOST_TEST(verdict.lost.size() == 0U);
+        BOOST_TEST(verdict.doubled.size() == 0U);
+        BOOST_TEST(verdict.overlapped.size() == 0U);
+      }
+    }
+  }
+}
+
+// Its fetch takes three seconds, and so does each half of its recovery.
+BOOST_AUTO_TEST_CASE(a_crashed_job_with_a_large_payload_is_charged_over_a_slow_line) {
+  RedisServer redis;
+  TcpProxy line(redis.socket_path(), TcpProxy::Listen::tcp);
+  line.limit_rate(2 << 20);
+  BroodProcess brood({.workers = 1, .arguments = {"--redis", line.url()}});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+
+  enqueue(redis, {payload_text("Segfault", "[]", 1, "\"load\":\"" + std::string(6 << 20, 'x') + "\"")});
+
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 60s), brood.log_tail());
+  BOOST_TEST(jobs_in_flight(redis) == 0U);
+  BOOST_TEST(brood.log().find("overdue=true") == std::string::npos, brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_queue_of_the_wrong_type_holds_up_no_other) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "shared/check.hpp"
@@ -83,6 +84,24 @@ BOOST_AUTO_TEST_CASE(the_unit_is_ready_when_every_worker_is_and_not_before) {
   BOOST_TEST(systemd.status_says("running: 3 of 3 workers, 0 busy"));
   BOOST_TEST(systemd.count("READY=1") == 1);
   BOOST_TEST(systemd.count("STOPPING=1") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(while_workers_do_not_start_the_status_says_so_and_the_service_manager_is_asked_to_wait) {
+  RedisServer redis;
+  ServiceManager systemd;
+  const TemporaryDirectory gate;
+  BroodProcess brood(redis, {.workers = 2,
+                             .libraries = {unruly_jobs},
+                             .config = "boot_timeout = \"500ms\"\n",
+                             .environment = systemd.environment({{"BROOD_TEST_GATE", gate.path()}})});
+  BOOST_TEST(systemd.status_says("1 of 2 workers do not start, each is tried again after"), brood.log_tail());
+  BOOST_TEST(systemd.hears("EXTEND_TIMEOUT_USEC=60000000"));
+  BOOST_TEST(systemd.count("READY=1") == 0);
+
+  gate.write("open", "");
+
+  BOOST_TEST(systemd.hears("READY=1", 60s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return systemd.status().find("do not start") == std::string::npos; }, 20s));
 }
 
 BOOST_AUTO_TEST_CASE(a_stop_is_told_once_and_before_the_end) {
@@ -191,10 +210,16 @@ BOOST_AUTO_TEST_CASE(a_watchdog_of_another_process_is_not_fed) {
 BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
   RedisServer redis;
   ServiceManager systemd;
-  BroodProcess brood(redis, {.workers = 1, .libraries = {unruly_jobs}, .environment = systemd.environment()});
+  BroodProcess brood(
+      redis,
+      {.workers = 1, .libraries = {unruly_jobs}, .environment = systemd.environment({{"WATCHDOG_USEC", "1000000"}})});
   const std::string told = brood.home() / "told";
-  enqueue(redis, {payload_text("TellEnvironment", "[\"NOTIFY_SOCKET\",\"" + told + "\"]", 1),
-                  payload_text("TellEnvironment", "[\"RUNTIME_DIRECTORY\",\"" + told + "\"]", 2)});
+  const std::vector<std::string> asked{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "RUNTIME_DIRECTORY"};
+  const auto ask = [&] {
+    int number = 0;
+    for (const std::string& name : asked)
+      enqueue(redis, {payload_text("TellEnvironment", "[\"" + name + "\",\"" + told + "\"]", ++number)});
+  };
 
   const auto lines = [&] {
     std::ifstream file(told);
@@ -202,9 +227,86 @@ BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
     for (std::string line; std::getline(file, line);) found.push_back(line);
     return found;
   };
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return lines().size() == 2; }, 20s), brood.log_tail());
-  BOOST_TEST(lines()[0] == "unset");
-  BOOST_TEST(lines()[1] == brood.home() / "run");  // all else is inherited
+  // All else is inherited.
+  const std::vector<std::string> expected{"unset", "unset", "unset", brood.home() / "run"};
+  ask();
+  BOOST_TEST(eventually([&] { return lines() == expected; }, 20s), brood.log_tail());
+
+  // Nor those of the next program in this process, which itself goes on to speak.
+  brood.signal(SIGUSR2);
+  BOOST_REQUIRE(eventually([&] { return systemd.count("READY=1") >= 2; }, 30s));
+  std::filesystem::remove(told);
+  ask();
+  BOOST_TEST(eventually([&] { return lines() == expected; }, 20s), brood.log_tail());
+}
+
+// Whatever has happened to it: each time, longer than the watchdog waits.
+BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_for_as_long_as_the_process_lives) {
+  RedisServer redis;
+  ServiceManager systemd;
+  const TemporaryDirectory directory;
+  const std::string program = directory / "brood";
+  const auto install = [&](const std::string& file) {
+    std::filesystem::copy_file(file, program + ".new", std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(program + ".new", program);
+  };
+  install(BROOD_BINARY_DIR "/bin/brood");
+  BroodProcess brood(
+      redis, {.workers = 1, .environment = systemd.environment({{"WATCHDOG_USEC", "400000"}}), .program = program});
+  // Each datagram is a fifth of a second after the one before it, so this is three times what systemd would wait.
+  const auto is_fed = [&] {
+    const auto fed = systemd.count("WATCHDOG=1");
+    return eventually([&] { return systemd.count("WATCHDOG=1") >= fed + 6; }, 10s);
+  };
+  const auto says_ready = [&](std::ptrdiff_t times) {
+    return eventually([&] { return systemd.count("READY=1") == times; }, 30s);
+  };
+  const auto statuses = [&] {
+    const std::vector<std::string>& heard = systemd.heard();
+    return std::count_if(heard.begin(), heard.end(), [](const auto& state) { return state.starts_with("STATUS="); });
+  };
+  BOOST_TEST(says_ready(1));
+  BOOST_TEST(is_fed());
+
+  brood.signal(SIGHUP);
+  BOOST_TEST(says_ready(2));
+  BOOST_TEST(is_fed());
+
+  for (int upgrade = 0; upgrade < 2; ++upgrade) {
+    const auto said = statuses();
+    brood.signal(SIGUSR2);
+    BOOST_TEST(says_ready(3 + upgrade), brood.log_tail());
+    BOOST_TEST(is_fed(), brood.log_tail());
+    BOOST_TEST(statuses() > said);
+  }
+
+  install("/bin/false");
+  brood.signal(SIGUSR2);
+  BOOST_TEST(systemd.status_says("the last upgrade was refused"), brood.log_tail());
+  BOOST_TEST(is_fed());
+  BOOST_TEST(systemd.count("READY=1") == 4);
+
+  install(BROOD_BINARY_DIR "/bin/brood");
+  brood.signal(SIGUSR2);
+  BOOST_TEST(says_ready(5), brood.log_tail());
+  BOOST_TEST(is_fed());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+  BOOST_TEST(systemd.count("STOPPING=1") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(with_a_redis_of_its_own_the_service_speaks_on_after_an_upgrade_too) {
+  ServiceManager systemd;
+  BroodProcess brood(BroodOptions{.workers = 1, .environment = systemd.environment({{"WATCHDOG_USEC", "400000"}})});
+  BOOST_REQUIRE(systemd.hears("READY=1", 60s));
+
+  brood.signal(SIGUSR2);
+
+  BOOST_TEST(eventually([&] { return systemd.count("READY=1") == 2; }, 30s), brood.log_tail());
+  const auto fed = systemd.count("WATCHDOG=1");
+  BOOST_TEST(eventually([&] { return systemd.count("WATCHDOG=1") >= fed + 6; }, 10s), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit(60s).value_or(-1) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_service_manager_that_does_not_read_holds_up_nobody) {

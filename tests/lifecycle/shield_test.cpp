@@ -1,18 +1,25 @@
 #define BOOST_TEST_MODULE shield
 #include <boost/test/unit_test.hpp>
 
+#include <sched.h>
 #include <seccomp.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "worker/system_calls.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -48,6 +55,36 @@ std::string said_by(const std::string& job_class, const BroodOptions& options, s
   return content(directory / "said");
 }
 
+// Of a supervisor, which a job may want to slow down.
+struct Scheduling {
+  char state = '?';
+  int policy = -1, nice = 0;
+  long io_priority = 0;
+  int processors = 0;
+  std::string group;  // the session's, where the kernel schedules by sessions
+};
+
+Scheduling scheduling_of(pid_t pid) {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  sched_getaffinity(pid, sizeof processors, &processors);
+  const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
+  return {.state = stat.at(stat.rfind(')') + 2),
+          .policy = sched_getscheduler(pid),
+          .nice = getpriority(PRIO_PROCESS, static_cast<id_t>(pid)),
+          .io_priority = syscall(SYS_ioprio_get, 1, pid),
+          .processors = CPU_COUNT(&processors),
+          .group = content("/proc/" + std::to_string(pid) + "/autogroup")};
+}
+
+// The one file of its runtime directory that ends so.
+std::string file_of(const BroodProcess& brood, const std::string& extension) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(brood.home().path())) {
+    if (entry.path().extension() == extension) return entry.path();
+  }
+  return "";
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_job_cannot_signal_trace_or_write_to_its_supervisor) {
@@ -56,6 +93,138 @@ BOOST_AUTO_TEST_CASE(a_job_cannot_signal_trace_or_write_to_its_supervisor) {
   for (std::string attack, outcome; said >> attack >> outcome; ++attacks)
     BOOST_TEST(outcome == "EPERM", attack << " ended with " << outcome);
   BOOST_TEST(attacks == 19);
+}
+
+BOOST_AUTO_TEST_CASE(every_refusal_of_the_shield_is_tried_by_some_job) {
+  // One that is added to the table needs a line in AttackSupervisor or ReachForSupervisor of limited_jobs.cpp.
+  std::set<std::string_view> calls;
+  for (const Refusal& refusal : refusals()) calls.insert(refusal.call);
+  BOOST_TEST(refusals().size() == 43u);
+  for (const std::string_view call : calls) {
+    const auto reach = reach_of(call);
+    BOOST_TEST((reach == CallReach::named || reach == CallReach::hidden), call);
+  }
+  for (const CallGroup& group : call_groups()) {
+    if (group.reach != CallReach::named && group.reach != CallReach::hidden) continue;
+    std::istringstream names{std::string(group.names)};
+    for (std::string name; names >> name;) BOOST_TEST(calls.contains(name), name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_job_cannot_reach_its_supervisor_by_any_other_call) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  BroodProcess brood(redis, one_worker());
+  BOOST_REQUIRE(brood.wait_ready());
+  const Scheduling before = scheduling_of(brood.pid());
+
+  enqueue(redis, {payload_text("ReachForSupervisor", "[\"" + (directory / "said") + "\"]")});
+
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return !content(directory / "said").empty(); }, 20s), brood.log_tail());
+  std::istringstream said(content(directory / "said"));
+  int attacks = 0;
+  const std::map<std::string, std::string> otherwise{{"setown_ex", "EINVAL"}};
+  for (std::string attack, outcome; said >> attack >> outcome; ++attacks) {
+    const auto known = otherwise.find(attack);
+    BOOST_TEST(outcome == (known == otherwise.end() ? "EPERM" : known->second), attack << " ended with " << outcome);
+  }
+  BOOST_TEST(attacks == 31);
+  BOOST_TEST(!brood.wait_exit(200ms).has_value());
+  const Scheduling after = scheduling_of(brood.pid());
+  BOOST_TEST(after.state != 'T');
+  BOOST_TEST(after.policy == before.policy);
+  BOOST_TEST(after.nice == before.nice);
+  BOOST_TEST(after.io_priority == before.io_priority);
+  BOOST_TEST(after.processors == before.processors);
+  BOOST_TEST(after.group == before.group);
+  brood.term();
+  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_makes_its_supervisor_its_tracer_goes_on) {
+  std::string log;
+  BOOST_TEST(said_by("BeTraced", one_worker(), &log) == "went on");
+  for (const char* event : {"worker_crashed", "worker_stopped", "worker_ended"})
+    BOOST_TEST(log.find("event=" + std::string(event)) == std::string::npos, log);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_uses_its_own_processes_as_it_likes) {
+  std::istringstream said(said_by("UseOwnProcesses", one_worker()));
+  int uses = 0;
+  for (std::string use, outcome; said >> use >> outcome; ++uses)
+    BOOST_TEST(outcome == "done", use << " ended with " << outcome);
+  BOOST_TEST(uses == 16);
+}
+
+namespace {
+
+void survives_a_scoreboard_cut_short(bool after_an_upgrade) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  BroodOptions options = one_worker();
+  options.workers = 3;
+  BroodProcess brood(redis, options);
+  BOOST_REQUIRE(brood.wait_ready());
+  if (after_an_upgrade) {
+    brood.signal(SIGUSR2);
+    BOOST_REQUIRE(eventually([&] { return brood.log().find("event=restart_ended") != std::string::npos; }, 60s));
+    BOOST_REQUIRE(eventually([&] { return brood.workers().size() == 3; }, 20s));
+  }
+  const std::string scoreboard = file_of(brood, ".scoreboard");
+  const auto size = std::filesystem::file_size(scoreboard);
+  const std::vector<pid_t> workers = brood.workers();
+
+  const std::string runtime = std::filesystem::path(scoreboard).parent_path();
+  const std::string arguments = "[\"" + (directory / "said") + "\",\"" + runtime + "\"]";
+  enqueue(redis, {payload_text("CutScoreboards", arguments)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return !content(directory / "said").empty(); }, 20s), brood.log_tail());
+  BOOST_TEST(content(directory / "said") == "1");
+
+  BOOST_TEST(eventually([&] { return std::filesystem::file_size(scoreboard) == size; }, 20s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return brood.log().find("event=scoreboard_mended") != std::string::npos; }, 20s));
+  for (int i = 0; i < 3; ++i) {
+    enqueue(redis, {payload_text("EndOwnChildren", "[\"" + (directory / std::to_string(i)) + "\"]")});
+    BOOST_TEST(eventually([&] { return content(directory / std::to_string(i)) == "9\n9\n"; }, 20s), brood.log_tail());
+  }
+  BOOST_TEST(!brood.wait_exit(10ms).has_value());
+  BOOST_TEST(brood.workers() == workers, boost::test_tools::per_element());
+  BOOST_TEST(redis.size_of("retry") == 0u);
+  // Who looks at the file sees a supervisor with its workers again.
+  const auto pids_in_status = [&] { return run_brood({"status", "--json"}, brood.environment()).output; };
+  for (const pid_t worker : workers)
+    BOOST_TEST(eventually([&] { return pids_in_status().find(std::to_string(worker)) != std::string::npos; }, 20s));
+  brood.term();
+  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_job_that_cuts_the_scoreboard_short_ends_neither_its_supervisor_nor_other_jobs) {
+  survives_a_scoreboard_cut_short(false);
+}
+
+BOOST_AUTO_TEST_CASE(nor_does_one_after_an_upgrade) { survives_a_scoreboard_cut_short(true); }
+
+BOOST_AUTO_TEST_CASE(the_control_socket_obeys_nothing_that_a_job_has_started) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  BroodProcess brood(redis, one_worker());
+  BOOST_REQUIRE(brood.wait_ready());
+  const std::string file = directory / "said";
+  const std::string arguments = "[\"" + file + "\",\"" + file_of(brood, ".control") + "\",\"stop\"]";
+
+  enqueue(redis, {payload_text("AskSupervisor", arguments)});
+
+  BOOST_TEST_REQUIRE(eventually([&] { return content(file) == "asked"; }, 30s), brood.log_tail());
+  for (const std::string who : {"worker", "child", "grandchild", "daemon"})
+    BOOST_TEST(content(file + "." + who).find("has no say in this") != std::string::npos,
+               who << " was answered " << content(file + "." + who));
+  BOOST_TEST(!brood.wait_exit(200ms).has_value());
+  BOOST_TEST(brood.log().find("event=phase") == std::string::npos, brood.log_tail());
+
+  // Its operator is obeyed.
+  BOOST_TEST(run_brood({"stop"}, brood.environment()).status == 0);
+  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_job_ends_its_own_children) { BOOST_TEST(said_by("EndOwnChildren", one_worker()) == "9\n9\n"); }

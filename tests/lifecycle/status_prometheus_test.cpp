@@ -78,6 +78,12 @@ BOOST_AUTO_TEST_CASE(promtool_finds_nothing_to_complain_of_whatever_the_queues_a
   BOOST_TEST(has(result, "brood_queue_size{queue=\"say \\\"hi\\\"\\\\\\n\"} 1\n"), result.output);
   BOOST_TEST(result.output.find("class=\"Segfault\",error=\"SIGSEGV\"") != std::string::npos);
   BOOST_TEST(result.output.find("brood_class_crashed_total{identity=") != std::string::npos);
+  const std::size_t failed = result.output.find("\nbrood_class_failed_total{");
+  BOOST_TEST(result.output.substr(failed + 1, result.output.find('\n', failed + 1) - failed - 1)
+                 .ends_with("class=\"Segfault\"} 1"),
+             result.output);
+  BOOST_TEST(has(result, "brood_queue_served{queue=\"default\"} 1\n"), result.output);
+  BOOST_TEST(has(result, "brood_queue_served{queue=\"say \\\"hi\\\"\\\\\\n\"} 0\n"), result.output);
   BOOST_TEST(result.output.find("state=\"busy\"} 1\n") != std::string::npos);
 }
 

@@ -33,22 +33,30 @@ std::string enqueue(Supervised& brood, const Push& job) { return brood.client().
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
-// All that it has started is in one session, the guardian's.
-pid_t session_of(const Supervised& brood) {
+// Who looks after the supervisor, and ends with the test.
+pid_t guardian_of(const Supervised& brood) {
   const std::string log = brood.log();
   const std::size_t event = log.find(" event=supervisor_started");
   const std::size_t pid = log.rfind("pid=", event);
-  return event == log.npos ? -1 : getsid(std::stoi(log.substr(pid + 4)));
+  if (event == log.npos) return -1;
+  std::ifstream status("/proc/" + std::to_string(std::stoi(log.substr(pid + 4))) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("PPid:")) return std::stoi(line.substr(5));
+  }
+  return -1;
 }
 
-std::vector<pid_t> processes_of(pid_t session) {
-  std::vector<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (!std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) continue;
-    if (getsid(std::stoi(name)) == session && process_exists(std::stoi(name))) found.push_back(std::stoi(name));
+// It, and whatever has come of it.
+std::vector<pid_t> family_of(pid_t guardian) {
+  std::vector<pid_t> family{guardian};
+  for (std::size_t i = 0; i < family.size(); ++i) {
+    for (const pid_t child : children_of(family[i])) family.push_back(child);
   }
-  return found;
+  return family;
+}
+
+bool somebody_lives(const std::vector<pid_t>& processes) {
+  return std::any_of(processes.begin(), processes.end(), process_exists);
 }
 
 constexpr std::size_t all_of_them = 5;  // guardian, supervisor, two workers, Redis; others come and go
@@ -206,31 +214,31 @@ BOOST_AUTO_TEST_CASE(the_environment_names_the_program) {
 
 BOOST_AUTO_TEST_CASE(a_stop_is_in_order_and_the_end_leaves_nothing) {
   std::string directory;
-  pid_t session = -1;
+  std::vector<pid_t> family;
   {
     Supervised brood(with_examples());
     directory = brood.directory();
-    session = session_of(brood);
-    BOOST_TEST(processes_of(session).size() >= all_of_them);
+    family = family_of(guardian_of(brood));
+    BOOST_TEST(family.size() >= all_of_them);
     brood.stop();
     BOOST_TEST(holds(brood.log(), "event=supervisor_stopped exit_status=0"));
     BOOST_CHECK_THROW(brood.wait_for("none"), std::runtime_error);
   }
   BOOST_TEST(!std::filesystem::exists(directory));
-  BOOST_TEST(processes_of(session).empty());
+  BOOST_TEST(!somebody_lives(family));
 }
 
 BOOST_AUTO_TEST_CASE(the_end_waits_for_no_job_and_leaves_nothing) {
   std::string directory;
-  pid_t session = -1;
+  std::vector<pid_t> family;
   {
     Supervised brood(with_examples());
     directory = brood.directory();
-    session = session_of(brood);
     brood.worker_of(enqueue(brood, {.job_class = "Sleep", .args = "[60000]"}));
+    family = family_of(guardian_of(brood));
   }
   BOOST_TEST(!std::filesystem::exists(directory));
-  BOOST_TEST(processes_of(session).empty());
+  BOOST_TEST(!somebody_lives(family));
 }
 
 BOOST_AUTO_TEST_CASE(several_run_at_once) {
@@ -271,7 +279,7 @@ BOOST_AUTO_TEST_CASE(kill_9_of_the_test_program_leaves_nothing) {
       const std::string jid = enqueue(brood, {.job_class = "Sleep", .args = "[60000]"});
       brood.worker_of(jid);
       here.write("heir", std::to_string(heir));
-      here.write("session", std::to_string(session_of(brood)));
+      here.write("guardian", std::to_string(guardian_of(brood)));
       here.write("directory", brood.directory());
       for (;;) pause();
     }).join();
@@ -284,12 +292,12 @@ BOOST_AUTO_TEST_CASE(kill_9_of_the_test_program_leaves_nothing) {
   };
   BOOST_REQUIRE(eventually([&] { return !read("directory").empty(); }, 30s));
   const std::string directory = read("directory");
-  const pid_t session = std::stoi(read("session"));
-  BOOST_TEST(processes_of(session).size() >= all_of_them);
+  const std::vector<pid_t> family = family_of(std::stoi(read("guardian")));
+  BOOST_TEST(family.size() >= all_of_them);
 
   ::kill(test, SIGKILL);
   waitpid(test, nullptr, 0);
 
-  BOOST_TEST(eventually([&] { return !std::filesystem::exists(directory) && processes_of(session).empty(); }, 30s));
+  BOOST_TEST(eventually([&] { return !std::filesystem::exists(directory) && !somebody_lives(family); }, 30s));
   ::kill(std::stoi(read("heir")), SIGKILL);
 }

@@ -29,6 +29,8 @@ constexpr const char* built = BROOD_BINARY_DIR "/bin/brood";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 constexpr const char* roll_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libroll_jobs_1.so";
 
+constexpr const char* failing_takeover = BROOD_BINARY_DIR "/tests/job_libraries/libfailing_takeover.so";
+
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 ino_t file_of(const std::string& path) {
@@ -53,10 +55,11 @@ struct Installed {
 
   explicit Installed(int workers = 2, const std::string& config = "") {
     install();
-    brood.emplace(redis, BroodOptions{.workers = workers,
-                                      .libraries = {examples, roll_jobs},
-                                      .config = config + "\n[log]\nlog_jobs = true\n",
-                                      .program = program});
+    brood.emplace(redis,
+                  BroodOptions{.workers = workers,
+                               .libraries = {examples, roll_jobs},
+                               .config = contains(config, "[log]") ? config : config + "\n[log]\nlog_jobs = true\n",
+                               .program = program});
     BOOST_REQUIRE_MESSAGE(fetches(workers), brood->log_tail());
   }
   // As a package does it: under another name, and then by rename.
@@ -68,6 +71,12 @@ struct Installed {
     std::ofstream(program + ".new") << text;
     chmod((program + ".new").c_str(), 0755);
     std::filesystem::rename(program + ".new", program);
+  }
+  // The real program, but where it takes the supervisor's place this is done before.
+  void install_with(const std::string& once_in_place) const {
+    std::filesystem::copy_file(built, directory / "real", std::filesystem::copy_options::overwrite_existing);
+    install_text("#!/bin/sh\nreal=" + (directory / "real") + "\nif [ $$ = " + std::to_string(brood->pid()) +
+                 " ]; then\n" + once_in_place + "\nfi\nexec $real \"$@\"\n");
   }
   CommandResult command(std::vector<std::string> words) const { return run_brood(words, brood->environment()); }
   bool fetches(int workers) const {
@@ -189,6 +198,144 @@ BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_last_moment_leaves_the_old_one_
   site.install();
   BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
   BOOST_TEST(site.fetches(2));
+}
+
+// Who would end in the place of the supervisor ends in the rehearsal too, since that has the very same words.
+BOOST_AUTO_TEST_CASE(a_program_that_passes_a_check_and_then_ends_is_found_out_and_changes_nothing) {
+  Installed site;
+  const std::string go = site.directory / "go";
+  site.run_until(go);
+  BOOST_REQUIRE(site.writes("began"));
+  const pid_t pid = site.brood->pid();
+  const std::vector<pid_t> before = site.brood->workers();
+  for (const std::string then : {"exit 78", "exit 0", "kill -SEGV $$", "exec sleep 0"}) {
+    for (const std::string& check : {std::string("exit 0"), "exec " + std::string(built) + " \"$@\""}) {
+      site.install_text("#!/bin/sh\ncase \"$*\" in *--check*) " + check + " ;; esac\n" + then + "\n");
+      const CommandResult result = site.command({"upgrade"});
+      BOOST_TEST(result.status == 78, then << ": " << result.errors);
+      BOOST_TEST(process_exists(pid));
+      BOOST_TEST((site.brood->workers() == before));
+    }
+  }
+  std::ofstream(go) << "x";
+  BOOST_TEST(site.writes("ended"));
+  site.run_jobs(0, 5);
+  BOOST_TEST(site.done(5));
+  site.install();
+  BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_place_of_the_supervisor_gives_it_back) {
+  Installed site;
+  const std::string go = site.directory / "go",
+                    fails = "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=" + std::string(failing_takeover) +
+                            " TAKEOVER=";
+  site.run_until(go);
+  BOOST_REQUIRE(site.writes("began"));
+  const pid_t pid = site.brood->pid();
+  const std::vector<pid_t> before = site.brood->workers();
+  const struct {
+    std::string how, why;
+  } failures[] = {{"exec $real \"$@\" --no-such-option", "no-such-option"},
+                  {"exec $real \"$@\" --startup", "--startup needs --check"},
+                  {"exec $real \"$@\" --redis redis://elsewhere", "where Redis is cannot change"},
+                  {"export " + fails + "throws", "Too many open files"},
+                  {"export " + fails + "segfaults", "SIGSEGV"},
+                  {"export " + fails + "overflows", "SIGSEGV"},
+                  {"export " + fails + "aborts", "SIGABRT"}};
+  for (const auto& [how, why] : failures) {
+    site.install_with(how);
+    const CommandResult result = site.command({"upgrade"});
+    BOOST_TEST(result.status == 78, how << ": " << result.errors << site.brood->log_tail());
+    BOOST_TEST(contains(result.errors, why), how << ": " << result.errors);
+    BOOST_TEST_REQUIRE(process_exists(pid));
+    BOOST_TEST((site.brood->workers() == before));
+  }
+  BOOST_TEST(times_logged(*site.brood, "restart_begins") == 0U);
+  site.run_jobs(0, 20);
+  BOOST_TEST(site.done(20));
+  std::ofstream(go) << "x";
+  BOOST_TEST(site.writes("ended"));
+  site.install();
+  BOOST_TEST(site.command({"upgrade"}).status == 0, site.brood->log_tail());
+  BOOST_TEST(site.fetches(2));
+  site.brood->term();
+  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST(site.written().find("began") == site.written().rfind("began"));
+  BOOST_TEST(site.redis.size_of("retry") == 0U);
+  BOOST_TEST(Connection(site.redis.address()).call({"GET", "stat:processed"}).view().integer() == 21);
+}
+
+BOOST_AUTO_TEST_CASE(a_configuration_that_is_changed_after_the_rehearsal_has_its_turn_at_the_next_restart) {
+  Installed site;
+  const std::string config = site.brood->home() / "brood.toml";
+  site.install_with("echo 'concurency = 3' > " + config);
+  const CommandResult result = site.command({"upgrade"});
+  BOOST_TEST(result.status == 0, result.errors << site.brood->log_tail());
+  BOOST_TEST(contains(result.output, "2 workers of generation 2"), result.output);
+  site.run_jobs(0, 5);
+  BOOST_TEST(site.done(5));
+  const CommandResult restart = site.command({"restart"});
+  BOOST_TEST(restart.status == 78);
+  BOOST_TEST(contains(restart.errors, "did you mean"), restart.errors);
+}
+
+BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_opened_any_more_is_written_on) {
+  TemporaryDirectory logs;
+  std::filesystem::create_directory(logs / "here");
+  Installed site(2, "[log]\nfile = \"" + (logs / "here/log") + "\"\nlog_jobs = true\n");
+  site.install_with("mv " + (logs / "here") + " " + (logs / "there") + "; touch " + (logs / "here"));
+  const CommandResult result = site.command({"upgrade"});
+  BOOST_TEST(process_exists(site.brood->pid()));
+  BOOST_TEST(result.status == 0, result.errors);
+  std::ostringstream text;
+  text << std::ifstream(logs / "there/log").rdbuf();
+  BOOST_TEST(contains(text.str(), "event=log_not_opened"));
+  site.run_jobs(0, 5);
+  BOOST_TEST(site.done(5));
+}
+
+// Neither program can begin without a runtime directory.
+BOOST_AUTO_TEST_CASE(workers_run_on_while_no_program_can_take_over) {
+  Installed site;
+  const std::string go = site.directory / "go", run = site.brood->home() / "run", gone = site.directory / "gone";
+  site.run_until(go);
+  BOOST_REQUIRE(site.writes("began"));
+  const pid_t pid = site.brood->pid();
+  const std::vector<pid_t> before = site.brood->workers();
+  site.install_with("mv " + run + " " + gone + "; touch " + run);
+
+  site.brood->signal(SIGUSR2);
+
+  BOOST_REQUIRE(site.logs("cannot create director"));
+  site.run_jobs(0, 5);
+  BOOST_TEST(site.done(5));
+  BOOST_TEST((site.brood->workers() == before));
+  std::filesystem::remove(run);
+  std::filesystem::rename(gone, run);
+  BOOST_TEST(site.logs("event=workers_adopted"));
+  BOOST_TEST(process_exists(pid));
+  site.run_jobs(5, 10);
+  BOOST_TEST(site.done(10));
+  std::ofstream(go) << "x";
+  BOOST_TEST(site.writes("ended"));
+  BOOST_TEST((site.brood->workers() == before));
+  BOOST_TEST(site.command({"status", "--redis", site.redis.url()}).status == 0);
+
+  // And a stop is heard meanwhile.
+  const std::string complaint = "brood run: filesystem error";
+  const auto complaints = [&] {
+    const std::string log = site.brood->log();
+    int times = 0;
+    for (std::size_t at = log.find(complaint); at != std::string::npos; at = log.find(complaint, at + 1)) ++times;
+    return times;
+  };
+  const int before_this = complaints();
+  site.brood->signal(SIGUSR2);
+  BOOST_REQUIRE(eventually([&] { return complaints() > before_this; }, 30s));
+  site.brood->term();
+  BOOST_TEST(site.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST(site.redis.size_of("queue:default") == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_counted_twice_or_forgotten) {

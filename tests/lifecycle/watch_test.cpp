@@ -12,6 +12,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/lends_terminals.hpp"
 #include "tests/support/tmux_terminal.hpp"
 
 using namespace brood;
@@ -82,7 +83,7 @@ struct Watched {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_small_terminal_shows_jobs_crashes_and_queues) {
+BOOST_AUTO_TEST_CASE(a_small_terminal_shows_jobs_crashes_and_queues, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   BOOST_TEST(watched.matches(R"(busy +\d+m?s? Sleep +00000000)"), watched.terminal.text());
@@ -107,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_small_terminal_shows_jobs_crashes_and_queues) {
   watched.shows("[1 Workers");
 }
 
-BOOST_AUTO_TEST_CASE(what_the_workers_do_now_is_counted) {
+BOOST_AUTO_TEST_CASE(what_the_workers_do_now_is_counted, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   watched.shows("rates: this machine, now");
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(what_the_workers_do_now_is_counted) {
   BOOST_TEST(watched.matches(R"(Fail +1 +1 +0)"), watched.terminal.text());
 }
 
-BOOST_AUTO_TEST_CASE(it_follows_the_size_of_the_terminal) {
+BOOST_AUTO_TEST_CASE(it_follows_the_size_of_the_terminal, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched(200, 50);
   watched.start();
   watched.shows(jid_of_sleep);
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(it_follows_the_size_of_the_terminal) {
   watched.shows(jid_of_sleep);
 }
 
-BOOST_AUTO_TEST_CASE(it_goes_on_while_redis_is_away) {
+BOOST_AUTO_TEST_CASE(it_goes_on_while_redis_is_away, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   watched.redis.kill9();
@@ -146,7 +147,7 @@ BOOST_AUTO_TEST_CASE(it_goes_on_while_redis_is_away) {
   watched.hides("no answer");
 }
 
-BOOST_AUTO_TEST_CASE(a_redis_that_does_not_answer_holds_up_no_key) {
+BOOST_AUTO_TEST_CASE(a_redis_that_does_not_answer_holds_up_no_key, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   watched.redis.pause();
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_does_not_answer_holds_up_no_key) {
   watched.redis.resume();
 }
 
-BOOST_AUTO_TEST_CASE(a_frozen_redis_does_not_hold_up_the_end_either) {
+BOOST_AUTO_TEST_CASE(a_frozen_redis_does_not_hold_up_the_end_either, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   watched.redis.pause();
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_redis_does_not_hold_up_the_end_either) {
   watched.redis.resume();
 }
 
-BOOST_AUTO_TEST_CASE(every_end_leaves_the_terminal_as_it_was) {
+BOOST_AUTO_TEST_CASE(every_end_leaves_the_terminal_as_it_was, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   const std::string directory = watched.brood.home().path();
   const auto settings = [&](const std::string& name) {
@@ -196,7 +197,7 @@ BOOST_AUTO_TEST_CASE(every_end_leaves_the_terminal_as_it_was) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(it_can_be_stopped_and_continued) {
+BOOST_AUTO_TEST_CASE(it_can_be_stopped_and_continued, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   watched.terminal.press("C-z");
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE(it_can_be_stopped_and_continued) {
   watched.shows("[2 Queues");
 }
 
-BOOST_AUTO_TEST_CASE(it_ends_when_its_terminal_is_closed) {
+BOOST_AUTO_TEST_CASE(it_ends_when_its_terminal_is_closed, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   const pid_t program = watched.program();
@@ -221,7 +222,8 @@ BOOST_AUTO_TEST_CASE(it_ends_when_its_terminal_is_closed) {
   BOOST_TEST(eventually([&] { return !process_exists(program); }, patience));
 }
 
-BOOST_AUTO_TEST_CASE(terminals_without_colour_show_the_same_without_it) {
+BOOST_AUTO_TEST_CASE(terminals_without_colour_show_the_same_without_it,
+                     *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   for (const std::string environment : {"TERM=vt100", "NO_COLOR=1", "TERM=screen NO_COLOR=1"}) {
     BOOST_TEST_CONTEXT(environment) {
@@ -242,7 +244,7 @@ BOOST_AUTO_TEST_CASE(terminals_without_colour_show_the_same_without_it) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_job_is_ended_after_a_question) {
+BOOST_AUTO_TEST_CASE(a_job_is_ended_after_a_question, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   watched.terminal.type("/");
@@ -262,7 +264,7 @@ BOOST_AUTO_TEST_CASE(a_job_is_ended_after_a_question) {
   BOOST_TEST(eventually([&] { return watched.redis.size_of("retry") == 1; }, patience), watched.brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_says_where_it_is) {
+BOOST_AUTO_TEST_CASE(a_worker_says_where_it_is, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();
   watched.terminal.type("/sleep");
@@ -272,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_worker_says_where_it_is) {
   watched.shows("Sleep::perform()");
 }
 
-BOOST_AUTO_TEST_CASE(what_others_wrote_does_not_break_the_columns) {
+BOOST_AUTO_TEST_CASE(what_others_wrote_does_not_break_the_columns, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.redis.command({"SADD", "queues", "\x1b[2Jevil\n\xff", "日本語のキュー"});
   watched.start();
@@ -281,7 +283,7 @@ BOOST_AUTO_TEST_CASE(what_others_wrote_does_not_break_the_columns) {
   BOOST_TEST(watched.matches("\n  日本語のキュー +0 +0\n"), watched.terminal.text());
 }
 
-BOOST_AUTO_TEST_CASE(where_it_cannot_be_it_says_so) {
+BOOST_AUTO_TEST_CASE(where_it_cannot_be_it_says_so, *boost::unit_test::precondition(lends_terminals)) {
   const CommandResult piped = run_brood({"status", "--watch"});
   BOOST_TEST(piped.status == 64);
   BOOST_TEST(piped.errors.starts_with("brood status: --watch needs a terminal\n"), piped.errors);
@@ -299,7 +301,8 @@ BOOST_AUTO_TEST_CASE(where_it_cannot_be_it_says_so) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(it_works_without_a_supervisor_and_without_a_redis) {
+BOOST_AUTO_TEST_CASE(it_works_without_a_supervisor_and_without_a_redis,
+                     *boost::unit_test::precondition(lends_terminals)) {
   const TemporaryDirectory directory;
   TmuxTerminal terminal(
       80, 24, {{"RUNTIME_DIRECTORY", directory / "none"}, {"REDIS_URL", "unix://" + (directory / "none.sock")}});

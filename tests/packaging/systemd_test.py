@@ -127,6 +127,52 @@ class Recovery(Unit):
         self.is_recovered_once()
 
 
+class Watchdog(Unit):
+    """Whatever has happened to it, systemd hears from the service for longer than its watchdog waits."""
+
+    SECONDS = 2
+
+    def setUp(self):
+        super().setUp()
+        machine.run("systemctl log-level debug")  # systemd writes down what it is told
+        self.addCleanup(lambda: machine.run("systemctl log-level info"))
+        machine.run("cp -p /usr/bin/brood /root/brood")
+        self.addCleanup(lambda: self.install("/root/brood"))
+        self.start(drop_in=f"[Service]\nWatchdogSec={self.SECONDS}\n", workers=1)
+        self.supervisor = self.brood.main_pid
+
+    def install(self, program):
+        machine.run(f"cp -p {program} /usr/bin/brood.new && mv /usr/bin/brood.new /usr/bin/brood")
+
+    def told(self, word):
+        """How often the supervisor has said so."""
+        said = machine.ask(f"journalctl --no-pager -o cat --after-cursor={shlex.quote(self.brood.cursor)} _PID=1")
+        return len(re.findall(rf"Got notification message from PID {self.supervisor} \(.*{word}=", said))
+
+    def goes_on(self, ready):
+        self.assertSoon(lambda: self.told("READY"), ready)
+        fed = self.told("WATCHDOG")
+        self.assertSoon(lambda: self.told("WATCHDOG") >= fed + 8)  # two in each of its intervals
+        self.assertEqual((self.brood.state, self.brood.main_pid, self.brood.show("NRestarts")), ("active", self.supervisor, "0"))
+
+    def test_after_a_start_a_reload_and_upgrades_with_a_redis_of_its_own(self):
+        self.goes_on(ready=1)
+        machine.run("systemctl reload brood")
+        self.goes_on(ready=2)
+        for ready in (3, 4):
+            said = self.told("STATUS")
+            self.install("/root/brood")
+            machine.run(f"kill -USR2 {self.supervisor}")
+            self.goes_on(ready)
+            self.assertGreater(self.told("STATUS"), said)
+
+    def test_after_an_upgrade_that_was_refused(self):
+        self.install("/bin/false")
+        self.assertNotEqual(machine.run(f"/root/brood upgrade --pid {self.supervisor}", check=False).returncode, 0)
+        self.assertSoon(lambda: "the last upgrade was refused" in self.brood.show("StatusText"))
+        self.goes_on(ready=1)
+
+
 class Stop(Unit):
     def test_a_stop_lets_a_job_finish(self):
         self.start()

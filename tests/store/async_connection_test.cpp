@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "shared/clock.hpp"
+#include "shared/redis/connection.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/scripted_server.hpp"
@@ -368,6 +369,39 @@ BOOST_AUTO_TEST_CASE(a_reply_may_come_byte_by_byte_and_may_be_cut_off) {
   BOOST_TEST(server.get("counter").value() == "1");
 }
 
+BOOST_AUTO_TEST_CASE(large_values_may_take_longer_than_the_deadline_as_long_as_they_move) {
+  RedisServer redis;
+  TcpProxy proxy(redis.socket_path(), TcpProxy::Listen::tcp);
+  proxy.limit_rate(1 << 20);
+  const std::string value(3 << 20, 'x');
+  Loop loop;
+  Witness witness;
+  AsyncConnection connection(loop.get(), "", witness.events);
+  connection.open(proxy.address());
+  BOOST_REQUIRE(loop.until([&] { return connection.connected(); }));
+
+  Answer set, ping, get;
+  connection.send({"SET", "k", value}, 1s, set.keep());
+  connection.send({"PING"}, 1s, ping.keep());  // small ones wait behind it
+  BOOST_REQUIRE(loop.until([&] { return set && ping; }));
+  BOOST_TEST(set.result->ok(), set.result->why());
+  BOOST_TEST(ping.result->ok(), ping.result->why());
+  connection.send({"GET", "k"}, 1s, get.keep());
+  BOOST_REQUIRE(loop.until([&] { return bool(get); }));
+
+  BOOST_REQUIRE_MESSAGE(get.result->ok(), get.result->why());
+  BOOST_TEST((get.result->reply.view().text() == value));
+  BOOST_TEST(witness.losses.empty());
+
+  proxy.stall_replies();
+  Answer lost;
+  const SteadyTime asked = steady_now();
+  connection.send({"GET", "k"}, 1s, lost.keep());
+  BOOST_REQUIRE(loop.until([&] { return bool(lost); }));
+  BOOST_TEST(!lost.result->ok());
+  BOOST_TEST((steady_now() - asked < 10s));
+}
+
 BOOST_AUTO_TEST_CASE(a_server_that_stops_reading_cannot_make_us_hoard) {
   Loop loop;
   RedisServer server;
@@ -401,6 +435,54 @@ BOOST_AUTO_TEST_CASE(what_nobody_asked_for_costs_the_connection) {
 
   BOOST_TEST(answer.result->ok());
   BOOST_TEST(contains(witness.losses.front(), "nobody asked"));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_answers_as_a_replica_is_left_for_the_one_that_is_the_master_now) {
+  RedisServer former, present;
+  present.command({"SET", "is", "present"});
+  for (const char* writes : {"SET", "INCR"}) {
+    TcpProxy address(former.socket_path());
+    Loop loop;
+    Witness witness;
+    AsyncConnection connection(loop.get(), "", witness.events);
+    connection.open(address.address());
+    BOOST_REQUIRE(loop.until([&] { return witness.connects == 1; }));
+    former.command({"REPLICAOF", "127.0.0.1", "1"});
+    address.point_at(present.socket_path());
+
+    Answer refused;
+    std::string_view(writes) == "SET" ? connection.send({"SET", "k", "v"}, 10s, refused.keep())
+                                      : connection.send({"INCR", "k"}, 10s, refused.keep());
+    BOOST_REQUIRE(loop.until([&] { return refused && witness.connects == 2; }));
+
+    BOOST_TEST(contains(refused.result->why(), "READONLY"));
+    BOOST_REQUIRE(witness.losses.size() == 1U);
+    BOOST_TEST(contains(witness.losses[0], "READONLY"));
+    Answer answer;
+    connection.send({"GET", "is"}, 10s, answer.keep());
+    BOOST_REQUIRE(loop.until([&] { return bool(answer); }));
+    BOOST_TEST(answer.result->reply.view().text() == "present");
+    former.command({"REPLICAOF", "NO", "ONE"});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_judged_unfit_is_a_failed_connect) {
+  RedisServer redis;
+  Loop loop;
+  Witness witness;
+  int judged = 0;
+  witness.events.judge = [&](const Result& info) {
+    BOOST_TEST(contains(std::string(info.reply.view().text()), "redis_version"));
+    if (++judged < 3) throw ConnectionLost("not this one");
+  };
+  AsyncConnection connection(loop.get(), "name", witness.events);
+
+  connection.open(redis.address());
+
+  BOOST_REQUIRE(loop.until([&] { return witness.connects == 1; }));
+  BOOST_TEST(judged == 3);
+  BOOST_REQUIRE(witness.losses.size() == 1U);
+  BOOST_TEST(contains(witness.losses[0], "not this one"));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_accepts_and_hangs_up_is_a_failed_connect) {

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
 #include <chrono>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -181,4 +182,35 @@ BOOST_AUTO_TEST_CASE(a_batch_is_as_large_as_it_was_asked_to_be) {
   BOOST_TEST(calls_of(redis, "zadd") == 4u);
   BOOST_TEST(redis.size_of("schedule") == 500u);
   BOOST_TEST(redis.size_of("queue:critical") == 250u);
+}
+
+BOOST_AUTO_TEST_CASE(a_bulk_holds_no_more_than_a_slice_of_its_range) {
+  RedisServer redis;
+  Client client{redis.url()};
+  long longest_ahead = 0;
+  const auto jobs = std::views::iota(0, 5'000) | std::views::transform([&](int i) {
+                      const long pushed = redis.command({"LLEN", "queue:critical"}).view().integer();
+                      longest_ahead = std::max(longest_ahead, i - pushed);
+                      return HardJob{.name = "n", .count = i};
+                    });
+  const auto jids = client.enqueue_bulk(jobs);
+  BOOST_TEST(jids.size() == 5'000U);
+  BOOST_TEST(longest_ahead <= 1'000);
+  BOOST_TEST(redis.size_of("queue:critical") == 5'000U);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_later_slice_is_refused_for_says_what_was_pushed) {
+  RedisServer redis;
+  Client client{redis.url()};
+  std::vector<HardJob> jobs(2'500, HardJob{.name = "n"});
+  jobs[2'100].name = "\xff";
+  BOOST_CHECK_EXCEPTION(client.enqueue_bulk(jobs), std::invalid_argument, [](const std::invalid_argument& error) {
+    return std::string(error.what()).ends_with("; the 2000 jobs before these were pushed");
+  });
+  BOOST_TEST(redis.size_of("queue:critical") == 2'000U);
+  BOOST_CHECK_THROW(client.enqueue_bulk(jobs, {.jid = "one"}), std::invalid_argument);
+  BOOST_TEST(redis.size_of("queue:critical") == 2'000U);
+  const std::vector<Clock::time_point> times(2'499, Clock::now() + 1h);
+  BOOST_CHECK_THROW(client.enqueue_bulk_at(times, jobs), std::invalid_argument);
+  BOOST_TEST(redis.size_of("schedule") == 0U);
 }

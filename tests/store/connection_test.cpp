@@ -302,6 +302,71 @@ BOOST_AUTO_TEST_CASE(the_deadline_is_for_the_whole_reply_however_steadily_it_dri
   BOOST_TEST(took.count() < 5'000);
 }
 
+BOOST_AUTO_TEST_CASE(a_large_value_may_take_longer_than_the_deadline_as_long_as_it_moves) {
+  RedisServer server;
+  const std::string value(3 << 20, 'x');
+  for (const auto listen : {TcpProxy::Listen::unix_socket, TcpProxy::Listen::tcp}) {
+    TcpProxy proxy(server.socket_path(), listen);
+    Connection redis(proxy.address(), {20s, 1s});
+    redis.call({"PING"});
+    proxy.limit_rate(1 << 20);
+    std::atomic<std::uint64_t> bytes = 0;
+    redis.count_bytes_in(&bytes);
+
+    const auto took = time_of([&] {
+      BOOST_TEST(redis.call({"SET", "k", value}).view().text() == "OK");
+      BOOST_TEST((redis.call({"GET", "k"}).view().text() == value));
+      // And where somebody might call for us.
+      BOOST_TEST((redis.call_patiently({{"GET", "k"}}, {.longest = 1s}).front().view().text() == value));
+    });
+
+    BOOST_TEST(took.count() > 5'000);
+    BOOST_TEST(bytes.load() >= 3 * value.size());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_line_that_falls_silent_in_the_midst_of_a_value_costs_the_deadline_and_no_more) {
+  RedisServer server;
+  server.command({"SET", "k", std::string(3 << 20, 'x')});
+  TcpProxy proxy(server.socket_path(), TcpProxy::Listen::tcp);
+  Connection redis(proxy.address(), {20s, 1s});
+  redis.call({"PING"});
+  proxy.limit_rate(1 << 20);
+  std::thread silence([&] {
+    eventually([&] { return proxy.reply_bytes() > (1 << 20); });
+    proxy.stall_replies();
+  });
+
+  const auto took = time_of([&] { BOOST_TEST(contains(loss_of(redis, {"GET", "k"}), "deadline")); });
+
+  silence.join();
+  BOOST_TEST(took.count() < 10'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_that_is_final_does_not_move) {
+  RedisServer server;
+  server.command({"SET", "k", std::string(3 << 20, 'x')});
+  TcpProxy proxy(server.socket_path(), TcpProxy::Listen::tcp);
+  proxy.limit_rate(1 << 20);
+  Connection redis(proxy.address(), {.connect = 20s, .command = 500ms, .is_final = true});
+  redis.call({"PING"});
+  BOOST_TEST(contains(loss_of(redis, {"GET", "k"}), "deadline"));
+}
+
+BOOST_AUTO_TEST_CASE(a_large_value_for_a_stopped_server_costs_the_deadline_too) {
+  RedisServer server({.tcp = true});
+  for (const bool tcp : {false, true}) {
+    RedisAddress address = server.address();
+    if (!tcp) address = RedisAddress::parse("unix://" + server.socket_path());
+    Connection redis(address, {20s, 1s});
+    redis.call({"PING"});
+    server.pause();
+    const auto took = time_of([&] { BOOST_TEST(loss_of(redis, {"SET", "k", std::string(64 << 20, 'x')}) != ""); });
+    BOOST_TEST(took.count() < 8'000);  // up to a second more while the kernel's buffers fill
+    server.resume();
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_server_that_restarted_is_found_before_the_command_is_sent) {
   RedisServer server({.append_only = true});
   Connection redis(server.address(), patient);

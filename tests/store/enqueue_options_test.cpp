@@ -74,10 +74,10 @@ BOOST_AUTO_TEST_CASE(what_a_call_says_wins_over_the_class) {
                             .tags = {"a", "b"},
                             .retry_for = 60s,
                             .retry_queue = "slow",
-                            .display_class = "Usual<2>"});
+                            .display_class = "Usual, twice"});
   BOOST_TEST(pushed_to(redis, "default") ==
              R"({"retry":3,"queue":"default","retry_queue":"slow","dead":false,"backtrace":true,"tags":["a","b"],)"
-             R"("retry_for":60,"timeout":0,"display_class":"Usual<2>","class":"Usual","args":[2]})");
+             R"("retry_for":60,"timeout":0,"display_class":"Usual, twice","class":"Usual","args":[2]})");
 }
 
 BOOST_AUTO_TEST_CASE(every_way_to_enqueue_takes_options) {

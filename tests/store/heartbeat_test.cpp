@@ -19,7 +19,7 @@ const std::string payload = R"({"class":"A","args":[1180591620717411303424,"\u00
 struct Beating : LoopWithRedis {
   std::vector<SeenSlot> slots;
   bool quiet = false;
-  int beats = 0;
+  int beats = 0, times_unlisted = 0;
   std::vector<std::string> heeded;
   std::optional<Heartbeat> heartbeat;
 
@@ -35,7 +35,8 @@ struct Beating : LoopWithRedis {
     heartbeat.emplace(loop, connection, identity, facts,
                       Heartbeat::Sources{[this] { return slots; }, [this] { return quiet; }},
                       Heartbeat::Events{[this] { heeded.push_back("quiet"); }, [this] { heeded.push_back("stop"); },
-                                        [this] { heeded.push_back("dump"); }, [this](SteadyTime) { ++beats; }});
+                                        [this] { heeded.push_back("dump"); }, [this](BootTime) { ++beats; },
+                                        [this] { ++times_unlisted; }});
   }
 
   bool beat() {
@@ -314,4 +315,61 @@ BOOST_FIXTURE_TEST_CASE(who_finishes_while_redis_hangs_is_told_after_two_seconds
   redis.resume();
   run_for(100ms);
   BOOST_TEST(told == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(whoever_owns_something_in_flight_is_listed_again_with_the_next_beat, Beating) {
+  Identity identity;
+  identity.name = name;
+  identity.hostname = "here";
+  identity.pid = 7;
+  run_a_job();
+  const auto record = [&] { return redis.hget("brood:processes", name).value_or("none"); };
+  BOOST_TEST(beat());
+  BOOST_TEST(record() == identity.record());
+  BOOST_TEST(times_unlisted == 1);
+
+  BOOST_TEST(beat());
+  BOOST_TEST(times_unlisted == 1);
+
+  // What somebody else knew of it.
+  redis.command({"HSET", "brood:processes", name, "{}"});
+  BOOST_TEST(beat());
+  BOOST_TEST(record() == identity.record());
+  BOOST_TEST(times_unlisted == 1);
+
+  redis.command({"DEL", "brood:processes"});
+  redis.command({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_TEST(beat());
+  BOOST_TEST(record() == identity.record());
+  BOOST_TEST(times_unlisted == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(whoever_owns_nothing_is_not_listed_by_a_late_beat, Beating) {
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.size_of("brood:processes") == 0U);
+  BOOST_TEST(times_unlisted == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_list_of_processes_that_is_none_stops_no_heart, Beating) {
+  run_a_job();
+  redis.command({"SET", "brood:processes", "rubbish"});
+  redis.command({"LPUSH", name + "-signals", "TSTP"});
+  BOOST_TEST(beat());
+  BOOST_TEST(run_until([&] { return heeded == std::vector<std::string>{"quiet"}; }));
+  BOOST_TEST(times_unlisted == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_key_of_the_wrong_type_beside_it_stops_no_beat, Beating) {
+  redis.command({"SET", "processes", "a string"});
+  redis.command({"SET", name + "-signals", "a string"});
+
+  BOOST_TEST(beat());
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.hgetall(name).size() == 7u);
+
+  redis.command({"DEL", "processes", name + "-signals"});
+  redis.command({"LPUSH", name + "-signals", "TSTP"});
+  BOOST_TEST(beat());
+  BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
+  BOOST_TEST(heeded == std::vector<std::string>{"quiet"}, boost::test_tools::per_element());
 }

@@ -33,7 +33,10 @@ class Tapped : public Channel {
     next.erase(next.begin());
     return treatment(redis_, command);
   }
-  void disconnect() override { ++disconnects; }
+  void disconnect() override {
+    ++disconnects;
+    redis_.disconnect();
+  }
 
   std::vector<Treatment> next;
   std::vector<Strings> sent;
@@ -193,7 +196,7 @@ BOOST_AUTO_TEST_CASE(refusals_are_waited_out_and_a_replica_is_left) {
   BOOST_TEST(worker.settle({Outcome{}}) == Strings{"2"}, boost::test_tools::per_element());
 
   BOOST_TEST(worker.pauses.size() == 3u);
-  BOOST_TEST(worker.channel.disconnects == 1);
+  BOOST_TEST(worker.channel.disconnects == 2);
 }
 
 BOOST_AUTO_TEST_CASE(outcomes_are_kept_while_a_key_has_a_wrong_type) {
@@ -225,6 +228,154 @@ BOOST_AUTO_TEST_CASE(a_fenced_worker_drops_its_outcomes_and_goes_on_under_anothe
   BOOST_TEST(seen.fenced_outcomes == 1u);
   BOOST_TEST(seen.incarnation == 21u);
   BOOST_TEST(worker.server.hget(hash, "2.21").value() == "1 a");
+}
+
+// Each way to lose a field, at each moment: the outcomes of what was performed are settled, the rest goes back.
+BOOST_AUTO_TEST_CASE(a_worker_that_has_lost_its_field_settles_what_it_holds) {
+  for (const Outcome& outcome :
+       {Outcome{}, Outcome{Outcome::Kind::retry, "1r", 5}, Outcome{Outcome::Kind::move_to_dead, "1d", 4e9},
+        Outcome{Outcome::Kind::schedule, "1s", 5}, Outcome{Outcome::Kind::requeue_back, "1b", 0}}) {
+    for (const Command& loss :
+         {Command{"DEL", hash}, Command{"HDEL", hash, "2.17"}, Command{"HSET", hash, "2.17", "0 "}}) {
+      Worker worker;
+      worker.push("a", {"1", "2", "3"});
+      worker.settle({}, 2);
+      worker.redis.call(loss);
+
+      BOOST_TEST(worker.settle({outcome}) == Strings{"2"}, boost::test_tools::per_element());
+
+      const bool requeued = outcome.kind == Outcome::Kind::requeue_back;
+      BOOST_TEST(worker.server.lrange("queue:a") == (requeued ? Strings{"1b", "3"} : Strings{"3"}),
+                 boost::test_tools::per_element());
+      BOOST_TEST(worker.server.size_of("retry") == (outcome.kind == Outcome::Kind::retry ? 1u : 0u));
+      BOOST_TEST(worker.server.size_of("dead") == (outcome.kind == Outcome::Kind::move_to_dead ? 1u : 0u));
+      BOOST_TEST(worker.server.size_of("schedule") == (outcome.kind == Outcome::Kind::schedule ? 1u : 0u));
+      BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a")) == 0u);
+      BOOST_TEST(worker.seen().fenced_outcomes == 0u);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_recovery_gave_back_is_not_settled_as_well) {
+  Worker worker;
+  worker.push("a", {"1"});
+  worker.settle({});
+  worker.redis.call({"HDEL", hash, "2.17"});
+  worker.redis.call({"LMOVE", keys::in_flight_list(identity, "2.17", "a"), "queue:a", "LEFT", "RIGHT"});
+
+  BOOST_TEST(worker.settle({Outcome{Outcome::Kind::retry, "1r", 5}}) == Strings{"1"}, boost::test_tools::per_element());
+
+  BOOST_TEST(worker.server.size_of("retry") == 0u);
+  BOOST_TEST(worker.seen().fenced_outcomes == 1u);
+}
+
+// The lost reply had brought another batch, perhaps from another queue: of that nothing was performed.
+BOOST_AUTO_TEST_CASE(without_a_field_an_outcome_in_doubt_settles_its_own_payload_alone) {
+  for (const std::string next_queue : {"a", "b"}) {
+    Worker worker;
+    worker.push("a", {"1"});
+    worker.settle({});
+    worker.push(next_queue, {"2"});
+    worker.channel.next = {[](Channel& redis, const Command& command) {
+      redis.call(command);
+      redis.call({"DEL", hash});
+      throw ConnectionLost("the reply is lost");
+      return Reply();
+    }};
+
+    BOOST_TEST(worker.settle({Outcome{}}) == Strings{"2"}, boost::test_tools::per_element());
+    worker.settle({Outcome{}});
+
+    for (const std::string& key : worker.server.keys("*:2.17:*"))
+      BOOST_TEST(worker.redis.call({"TYPE", key}).view().text() == "string", key);  // for a late BLMOVE
+    BOOST_TEST(worker.server.keys("queue:*").empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_came_to_a_wait_without_a_field_is_settled_or_given_back) {
+  for (const bool performed : {true, false}) {
+    Worker worker;
+    worker.settle({}, 1, {"a"});
+    worker.in_flight->settle_and_fetch({}, {"a"}, 1, "a");
+    worker.redis.call({"DEL", hash});
+    worker.push("a", {"1"});
+    BOOST_REQUIRE((worker.in_flight->wait_for_job() == InFlight::Waited::job));
+
+    if (performed) {
+      worker.settle({Outcome{Outcome::Kind::retry, "1r", 5}});
+    } else {
+      worker.in_flight->give_back_unbegun();
+    }
+
+    BOOST_TEST(worker.server.size_of("retry") == (performed ? 1u : 0u));
+    BOOST_TEST(worker.server.size_of("queue:a") == (performed ? 0u : 1u));
+    BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a")) == 0u);
+    worker.in_flight->retire({});
+    BOOST_TEST(worker.server.size_of("queue:a") == (performed ? 0u : 1u));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_retires_without_a_field_leaves_no_list) {
+  Worker worker;
+  worker.push("a", {"1", "2"});
+  worker.settle({}, 2);
+  worker.redis.call({"DEL", hash});
+
+  worker.in_flight->retire({Outcome{Outcome::Kind::retry, "1r", 5}});
+
+  BOOST_TEST(worker.server.size_of("retry") == 1u);
+  BOOST_TEST(worker.server.lrange("queue:a") == Strings{"2"}, boost::test_tools::per_element());
+  BOOST_TEST(worker.seen().retired);
+}
+
+// Redis answers a text beyond proto-max-bulk-len with a protocol error and closes the connection, each time anew.
+BOOST_AUTO_TEST_CASE(a_failure_that_is_too_large_for_redis_is_recorded_in_short_or_its_job_buried_as_it_was) {
+  constexpr std::size_t limit = 1 << 20;
+  for (const bool fits_in_short : {true, false}) {
+    for (const bool lost : {false, true}) {
+      Worker worker;
+      worker.redis.call({"CONFIG", "SET", "proto-max-bulk-len", std::to_string(limit)});
+      const std::string start = R"({"jid":"1","class":"A","args":[")", end = R"("]})";
+      const std::size_t filling = limit - start.size() - end.size() - (fits_in_short ? 1'000 : 8);
+      const std::string job = start + std::string(filling, 'x') + end;
+      worker.push("a", {job, "2"});
+      worker.settle({});
+      if (lost) worker.redis.call({"DEL", hash});
+      const std::string failed = start + std::string(filling, 'x') + R"("],"error_message":")" +
+                                 std::string(5'000, 'm') + R"(","error_backtrace":")" + std::string(5'000, 'b') +
+                                 R"("})";
+
+      BOOST_TEST(worker.settle({Outcome{Outcome::Kind::retry, failed, 5}}) == Strings{"2"},
+                 boost::test_tools::per_element());
+
+      BOOST_TEST(worker.pauses.empty());
+      if (fits_in_short) {
+        const auto retries = worker.server.zrange("retry");
+        BOOST_REQUIRE(retries.size() == 1U);
+        BOOST_TEST(retries[0].first.size() < limit);
+        BOOST_TEST(retries[0].first.ends_with(R"(,"error_message":")" + std::string(200, 'm') + R"("})"));
+      } else {
+        const auto dead = worker.server.zrange("dead");
+        BOOST_REQUIRE(dead.size() == 1U);
+        BOOST_TEST((dead[0].first == job));
+        BOOST_TEST(dead[0].second > 1e9);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_is_fenced_again_and_again_pauses_ever_longer) {
+  Worker worker;
+  std::size_t losses = 0;
+  worker.channel.next.assign(300, [&](Channel& redis, const Command& command) {
+    if (++losses < 100 && worker.pauses.size() < 6) redis.call({"DEL", hash});
+    return redis.call(command);
+  });
+
+  worker.settle({});
+
+  const std::vector<std::chrono::milliseconds> expected{100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms};
+  BOOST_TEST((worker.pauses == expected));
 }
 
 BOOST_AUTO_TEST_CASE(more_than_sixteen_queues_are_asked_sixteen_at_a_time) {
@@ -265,7 +416,9 @@ BOOST_AUTO_TEST_CASE(a_retiring_worker_settles_gives_back_and_leaves_no_trace) {
   worker.in_flight->retire({Outcome{Outcome::Kind::retry, "1r", 5}});
 
   BOOST_TEST(worker.seen().retired);
-  BOOST_TEST(worker.server.keys() == (Strings{"queue:a", "retry"}), boost::test_tools::per_element());
+  const std::string list = keys::in_flight_list(identity, "2.17", "a");
+  BOOST_TEST(worker.server.keys() == (Strings{list, "queue:a", "retry"}), boost::test_tools::per_element());
+  BOOST_TEST(worker.server.get(list).value() == "dead");  // the second sending left it, and it goes by itself
   BOOST_TEST(worker.server.lrange("queue:a") == (Strings{"3", "2"}), boost::test_tools::per_element());
 }
 

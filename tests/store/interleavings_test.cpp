@@ -72,20 +72,37 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
     if (bad >= 10) break;
   }
 
-  BOOST_TEST_MESSAGE("commands " << coverage.commands << ", kills " << coverage.kills << ", host deaths "
-                                 << coverage.host_deaths << ", lost replies " << coverage.lost_replies << ", fenced "
-                                 << coverage.fenced << ", acknowledged " << coverage.acknowledged << ", charged "
-                                 << coverage.charged << ", given back " << coverage.given_back << ", orphaned "
-                                 << coverage.orphaned << ", taken back " << coverage.taken_back << ", retired "
-                                 << coverage.retired << ", moved " << coverage.moved << ", waits " << coverage.waits
-                                 << ", arrived " << coverage.arrived << ", fetched behind a wait "
-                                 << coverage.fetched_behind << ", refused " << coverage.waits_refused << ", given up "
-                                 << coverage.waits_lost << ", given back while quieting " << coverage.quieted);
+  BOOST_TEST_MESSAGE(
+      "commands " << coverage.commands << ", kills " << coverage.kills << ", host deaths " << coverage.host_deaths
+                  << ", lost replies " << coverage.lost_replies << ", fenced " << coverage.fenced << ", acknowledged "
+                  << coverage.acknowledged << ", charged " << coverage.charged << ", given back " << coverage.given_back
+                  << ", orphaned " << coverage.orphaned << ", taken back " << coverage.taken_back << ", retired "
+                  << coverage.retired << ", moved " << coverage.moved << ", waits " << coverage.waits << ", arrived "
+                  << coverage.arrived << ", fetched behind a wait " << coverage.fetched_behind << ", refused "
+                  << coverage.waits_refused << ", given up " << coverage.waits_lost << ", given back while quieting "
+                  << coverage.quieted << ", fields lost " << coverage.fields_lost << ", flushes " << coverage.flushes
+                  << ", settled without a field " << coverage.settled_without_field << ", sweeps " << coverage.sweeps);
   if (seeds < 100) return;
-  for (const long happened :
-       {coverage.kills, coverage.host_deaths, coverage.lost_replies, coverage.fenced, coverage.acknowledged,
-        coverage.charged, coverage.given_back, coverage.orphaned, coverage.taken_back, coverage.retired, coverage.moved,
-        coverage.arrived, coverage.fetched_behind, coverage.waits_refused, coverage.waits_lost, coverage.quieted}) {
+  for (const long happened : {coverage.kills,
+                              coverage.host_deaths,
+                              coverage.lost_replies,
+                              coverage.fenced,
+                              coverage.acknowledged,
+                              coverage.charged,
+                              coverage.given_back,
+                              coverage.orphaned,
+                              coverage.taken_back,
+                              coverage.retired,
+                              coverage.moved,
+                              coverage.arrived,
+                              coverage.fetched_behind,
+                              coverage.waits_refused,
+                              coverage.waits_lost,
+                              coverage.quieted,
+                              coverage.fields_lost,
+                              coverage.flushes,
+                              coverage.settled_without_field,
+                              coverage.sweeps}) {
     BOOST_TEST(happened > 0);
   }
 }
@@ -110,4 +127,20 @@ BOOST_AUTO_TEST_CASE(without_tombstones_it_goes_wrong) {
 
 BOOST_AUTO_TEST_CASE(with_resends_under_another_number_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.resends_renumbered = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_a_worker_that_abandons_what_it_holds_without_a_field_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.lost_fields_abandoned = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_outcomes_for_whatever_a_list_without_a_field_holds_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.lost_entries_unchecked = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_a_sweep_under_the_living_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.living_swept = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_the_dead_left_alone_whose_field_is_lost_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.dead_without_field_left = true}) != 0u);
 }

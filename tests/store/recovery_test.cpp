@@ -47,6 +47,8 @@ struct Grave {
   std::string type_of_list() { return std::string(redis.call({"TYPE", list}).view().text()); }
 };
 
+bool nobody_lives(const keys::InFlightList&) { return false; }
+
 DeadWorker::Record at_number_1(std::vector<EntryState> entries) { return {1, std::move(entries)}; }
 
 // Lets something happen just before the n-th command.
@@ -332,7 +334,7 @@ BOOST_AUTO_TEST_CASE(a_scribbled_field_is_removed_and_its_list_found_by_the_swee
   grave.recover();
 
   BOOST_TEST(!grave.server.hget(hash, field));
-  BOOST_TEST(give_back_lists_without_field(grave.redis) == 1);
+  BOOST_TEST(give_back_lists_without_field(grave.redis, nobody_lives) == 1);
   BOOST_TEST(grave.waiting() == Strings{"1"}, boost::test_tools::per_element());
 }
 
@@ -344,8 +346,8 @@ BOOST_AUTO_TEST_CASE(the_sweep_gives_back_lists_without_a_field_and_no_others) {
   grave.redis.call({"LPUSH", "brood:inflight:no such shape:x", "1"});
   grave.redis.call({"SET", keys::in_flight_list(identity, "2.15", "x"), "dead"});
 
-  BOOST_TEST(give_back_lists_without_field(grave.redis) == 250);
-  BOOST_TEST(give_back_lists_without_field(grave.redis) == 0);
+  BOOST_TEST(give_back_lists_without_field(grave.redis, nobody_lives) == 250);
+  BOOST_TEST(give_back_lists_without_field(grave.redis, nobody_lives) == 0);
 
   const Strings waiting = grave.server.lrange("queue:x:y");
   BOOST_REQUIRE(waiting.size() == 251u);
@@ -360,8 +362,72 @@ BOOST_AUTO_TEST_CASE(the_sweep_goes_on_behind_a_queue_that_is_no_list) {
     grave.redis.call({"LPUSH", keys::in_flight_list(identity, "2.16", queue), "1"});
   grave.redis.call({"SET", "queue:bad", "x"});
 
-  BOOST_TEST(give_back_lists_without_field(grave.redis) == 1);
+  BOOST_TEST(give_back_lists_without_field(grave.redis, nobody_lives) == 1);
   BOOST_TEST(grave.server.size_of(keys::in_flight_list(identity, "2.16", "bad")) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(the_sweep_leaves_alone_what_the_living_hold) {
+  Grave grave({"held"});
+  grave.redis.call({"DEL", hash});
+  const OwnIncarnations with_it{identity, {field}, 20}, before_it{identity, {}, 16}, without_it{identity, {}, 17};
+
+  for (const OwnIncarnations& own : {with_it, before_it}) {
+    BOOST_TEST(give_back_lists_without_field(grave.redis, [&](const auto& one) { return own.lives(one.field); }) == 0);
+    BOOST_TEST(grave.server.size_of(list) == 1u);
+  }
+  BOOST_TEST(give_back_lists_without_field(grave.redis, [&](const auto& one) { return without_it.lives(one.field); }) ==
+             1);
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_worker_whose_field_is_lost_is_judged_if_its_last_entry_is_known) {
+  const auto payload = [](const std::string& jid) { return R"({"jid":")" + jid + R"(","class":"A","args":[]})"; };
+  for (const bool known : {true, false}) {
+    Grave grave({payload("one"), payload("two"), payload("three")},
+                DeadWorker::Record{1, {succeeded, running, fetched}, "a", known ? "two" : "other"});
+    grave.redis.call({"DEL", hash});
+
+    const RecoveryResult result = grave.recover();
+
+    BOOST_TEST(result.acknowledged == (known ? 1 : 0));
+    BOOST_TEST(result.charged == (known ? 1 : 0));
+    BOOST_TEST(result.given_back == (known ? 1 : 3));
+    BOOST_TEST(grave.server.size_of("retry") == (known ? 1u : 0u));
+    BOOST_TEST(grave.waiting().back() == (known ? payload("three") : payload("one")));
+    BOOST_TEST(grave.server.size_of(list) == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_worker_whose_field_is_lost_leaves_no_list_of_another_queue) {
+  Grave grave({}, DeadWorker::Record{1, {}, "a", ""});
+  const std::string other = keys::in_flight_list(identity, field, "b");
+  grave.redis.call({"LPUSH", other, "1"});
+  grave.redis.call({"DEL", hash});
+
+  BOOST_TEST(grave.recover().given_back == 1);
+
+  BOOST_TEST(grave.server.lrange("queue:b") == Strings{"1"}, boost::test_tools::per_element());
+  BOOST_TEST(grave.type_of_list() == "string");  // for the BLMOVE that may still be on its way
+}
+
+BOOST_AUTO_TEST_CASE(a_charge_that_is_too_large_for_redis_is_recorded_in_short_or_the_job_buried_as_it_was) {
+  constexpr std::size_t limit = 1 << 20;
+  for (const std::size_t room : {std::size_t{1'000}, std::size_t{8}}) {
+    const std::string start = R"({"jid":"1","class":"A","args":[")";
+    const std::string job = start + std::string(limit - start.size() - 3 - room, 'x') + R"("]})";
+    Grave grave({}, at_number_1({running}));
+    grave.redis.call({"CONFIG", "SET", "proto-max-bulk-len", std::to_string(limit)});
+    grave.redis.call({"LPUSH", list, job});
+    const auto large_charge = [&](const std::string& payload, const std::string&) {
+      const std::string open = payload.substr(0, payload.size() - 1);
+      return Outcome{Outcome::Kind::retry, open + R"(,"error_backtrace":")" + std::string(5'000, 'b') + R"("})", 5};
+    };
+
+    BOOST_TEST(brood::recover(grave.redis, grave.dead, DeadLimits{}, large_charge, orphan).charged == 1);
+
+    const auto stored = grave.server.zrange("retry");
+    BOOST_REQUIRE(stored.size() == 1U);
+    BOOST_TEST((stored[0].first == job));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(fields_are_read_strictly) {

@@ -39,6 +39,25 @@ BOOST_AUTO_TEST_CASE(jobs_are_told_of_the_redis_of_their_worker) {
   BOOST_TEST(told->password_file == "");
 }
 
+BOOST_AUTO_TEST_CASE(jobs_that_are_not_to_know_find_nothing_in_their_environment) {
+  setenv("REDIS_URL", "redis://:secret@one:1", 1);
+  tell_jobs_of_redis({.url = "redis://one:1", .user = "u", .password_file = "/etc/p"});
+  tell_jobs_of_redis({.url = "redis://two:2", .user = {}, .password_file = {}, .share_with_jobs = false});
+  BOOST_TEST(!redis_told_to_jobs());
+  BOOST_TEST(std::getenv("BROOD_REDIS_PASSWORD_FILE") == nullptr);
+  // Not where this Redis is, and so somebody else's affair.
+  BOOST_TEST_REQUIRE(std::getenv("REDIS_URL") != nullptr);
+
+  tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
+  BOOST_TEST(std::getenv("REDIS_URL") == nullptr);
+
+  setenv("REDIS_PROVIDER", "MY_REDIS", 1);
+  setenv("MY_REDIS", "redis://:secret@one:1", 1);
+  tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
+  BOOST_TEST(std::getenv("MY_REDIS") == nullptr);
+  unsetenv("REDIS_PROVIDER");
+}
+
 BOOST_AUTO_TEST_CASE(redis_is_found_in_the_contracts_order) {
   const Environment both =
       invented({{"REDIS_URL", "redis://one:1"}, {"REDIS_PROVIDER", "MY_REDIS"}, {"MY_REDIS", "redis://two:2"}});

@@ -263,3 +263,117 @@ BOOST_FIXTURE_TEST_CASE(after_a_stop_nothing_is_moved, Scheduling) {
   run_for(300ms);
   BOOST_TEST(redis.size_of("schedule") == 1u);
 }
+
+BOOST_FIXTURE_TEST_CASE(what_others_push_to_the_schedule_is_found_at_a_glance, Scheduling) {
+  add("schedule", redis_seconds() + 3600, job(1));
+  start();
+  run_for(100ms);  // the look at the start has found nothing
+  add("schedule", redis_seconds() + 0.6, job(2));
+  add("schedule", 1, job(3));
+  BOOST_TEST(eventually_queued(2));
+  BOOST_TEST(redis.size_of("schedule") == 1u);
+
+  // Again, after a look that a glance has brought.
+  add("schedule", 1, job(4));
+  BOOST_TEST(eventually_queued(3));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_must_stay_brings_no_look_with_every_glance, Scheduling) {
+  redis.command({"SET", "queue:bad", "no list"});
+  add("schedule", 1, job(1, "bad"));
+  redis.command({"CONFIG", "RESETSTAT"});
+  scheduler.emplace(loop, connection, Scheduler::Settings{"here:1:aaaaaaaaaaaa", {.fixed_average = never}, {}, 10ms});
+  scheduler->look();
+  const auto calls = [&](const std::string& command) {
+    const std::string text(redis.command({"INFO", "commandstats"}).view().text()),
+        before = "cmdstat_" + command + ":calls=";
+    const auto at = text.find(before);
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + before.size()));
+  };
+  BOOST_TEST(run_until([&] { return calls("zcount") >= 20; }));
+  BOOST_TEST(calls("scard") <= 4);
+  BOOST_TEST(redis.size_of("schedule") == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_glance_that_is_asked_for_during_a_look_comes_after_it, Scheduling) {
+  scheduler.emplace(loop, connection, Scheduler::Settings{"here:1:aaaaaaaaaaaa", {.fixed_average = never}, {}, never});
+  scheduler->look();
+  add("schedule", 1, job(1));
+  scheduler->glance();
+  BOOST_TEST(eventually_queued(1));
+  run_for(50ms);
+  scheduler->glance();  // finds nothing
+  run_for(50ms);
+  add("schedule", 1, job(2));
+  scheduler->glance();
+  BOOST_TEST(eventually_queued(2));
+}
+
+namespace {
+
+// What a process' heartbeat says.
+struct MixedFleet : Scheduling {
+  void beat(const std::string& identity, const std::string& queues, const std::string& quiet = "false") {
+    redis.command({"SADD", "processes", identity});
+    redis.command({"HSET", identity, "info", R"({"hostname":"h","queues":[)" + queues + "]}", "quiet", quiet});
+  }
+  MixedFleet() {
+    beat("here:1:aaaaaaaaaaaa", R"("native","both")");
+    redis.command({"HSET", "brood:processes", "here:1:aaaaaaaaaaaa", "{}"});
+    beat("ruby:2:bbbbbbbbbbbb", R"("mailers","both")");
+    beat("quiet:3:cccccccccccc", R"("quiet")", "true");
+  }
+  void add_due(const std::string& set) {
+    int number = 0;
+    for (const std::string queue : {"mailers", "native", "both", "quiet", "nobodys"})
+      add(set, redis_seconds() - 1, job(++number, queue));
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(what_rubys_processes_alone_serve_is_left_to_them_and_nothing_else, MixedFleet) {
+  add_due("schedule");
+  add_due("retry");
+  start(50ms);
+  for (const std::string queue : {"native", "both", "quiet", "nobodys"}) BOOST_TEST(eventually_queued(2, queue));
+  run_for(300ms);
+  BOOST_TEST(redis.size_of("queue:mailers") == 0u);
+  BOOST_TEST(redis.size_of("schedule") == 1u);
+  BOOST_TEST(redis.size_of("retry") == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_they_do_not_move_is_moved_in_the_end, MixedFleet) {
+  add_due("schedule");
+  scheduler.emplace(loop, connection,
+                    Scheduler::Settings{"here:1:aaaaaaaaaaaa", {.fixed_average = 50ms}, {}, 10ms, true, 500ms});
+  scheduler->look();
+  BOOST_TEST(eventually_queued(1, "native"));
+  BOOST_TEST(redis.size_of("queue:mailers") == 0u);
+  BOOST_TEST(eventually_queued(1, "mailers"));
+}
+
+BOOST_FIXTURE_TEST_CASE(all_of_it_is_moved_where_that_is_asked_for, MixedFleet) {
+  add_due("schedule");
+  scheduler.emplace(loop, connection,
+                    Scheduler::Settings{"here:1:aaaaaaaaaaaa", {.fixed_average = 50ms}, {}, 10ms, false});
+  scheduler->look();
+  BOOST_TEST(eventually_queued(1, "mailers"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_brood_that_takes_every_queue_moves_all_of_them, MixedFleet) {
+  beat("here:1:aaaaaaaaaaaa", R"("*")");
+  add_due("schedule");
+  start(50ms);
+  BOOST_TEST(eventually_queued(1, "mailers"));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_a_heartbeat_says_may_be_anything, MixedFleet) {
+  redis.command({"HSET", "ruby:2:bbbbbbbbbbbb", "info", "rubbish"});
+  redis.command({"SET", "string:4:dddddddddddd", "no hash"});
+  redis.command({"SADD", "processes", "string:4:dddddddddddd", "gone:5:eeeeeeeeeeee"});
+  add_due("schedule");
+  start(50ms);
+  BOOST_TEST(eventually_queued(1, "mailers"));
+  BOOST_TEST(redis.size_of("schedule") == 0u);
+}

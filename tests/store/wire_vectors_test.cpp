@@ -106,7 +106,7 @@ struct Supervised : LoopWithRedis {
       heartbeat.emplace(loop, connection, identity, facts,
                         Heartbeat::Sources{[this] { return slots; }, [] { return false; }},
                         Heartbeat::Events{[this] { heeded.push_back("TSTP"); }, [this] { heeded.push_back("TERM"); },
-                                          [this] { heeded.push_back("TTIN"); }, [this](SteadyTime) { ++beats; }});
+                                          [this] { heeded.push_back("TTIN"); }, [this](BootTime) { ++beats; }});
     }
     const int before = beats;
     heartbeat->beat();

@@ -35,8 +35,9 @@ struct Chunk {
 // One way through the proxy, for one connection.
 struct Way {
   std::deque<Chunk> under_way;
-  bool ended = false;  // its sender has closed
-  bool told = false;   // and its receiver knows
+  bool ended = false;    // its sender has closed
+  bool told = false;     // and its receiver knows
+  SteadyTime free_at{};  // when a slow line has passed on what it was given
 };
 
 struct Pair {
@@ -68,7 +69,6 @@ void reset(UniqueFd& socket) {
 }  // namespace
 
 struct TcpProxy::State {
-  std::string target;
   TemporaryDirectory directory;
   RedisAddress address;
   UniqueFd listener, wake;
@@ -77,7 +77,8 @@ struct TcpProxy::State {
   mutable std::mutex mutex;  // guards all below
   Rules requests, replies;
   std::chrono::milliseconds delay{0};
-  std::size_t piece = 0;
+  std::size_t piece = 0, rate = 0;
+  std::string target;
   bool resetting = false, stopping = false;
   std::size_t accepted = 0;
   std::list<Pair> pairs;
@@ -86,6 +87,7 @@ struct TcpProxy::State {
   void listen_on_tcp();
   void run();
   void accept_client();
+  bool takes_in(const Way& way) const { return !way.ended && (rate == 0 || way.under_way.empty()); }
   void take_in(int from, Way& way);
   bool pass_on(Way& way, int to, Rules& rules);
   bool serve(Pair& pair);
@@ -136,7 +138,9 @@ void TcpProxy::State::accept_client() {
 
 void TcpProxy::State::take_in(int from, Way& way) {
   char bytes[16 * 1024];
-  const ssize_t count = recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
+  // A slow line passes on little at a time, but often.
+  const std::size_t most = rate == 0 ? sizeof bytes : std::clamp<std::size_t>(rate / 50, 1, sizeof bytes);
+  const ssize_t count = recv(from, bytes, most, MSG_DONTWAIT);
   if (count > 0)
     way.under_way.push_back({steady_now() + delay, std::string(bytes, static_cast<std::size_t>(count))});
   else if (count == 0 || (errno != EAGAIN && errno != EINTR))
@@ -145,7 +149,8 @@ void TcpProxy::State::take_in(int from, Way& way) {
 
 // Passes on what is due; false when the rules or the receiver end the connection.
 bool TcpProxy::State::pass_on(Way& way, int to, Rules& rules) {
-  while (!rules.stalled && !way.under_way.empty() && way.under_way.front().due <= steady_now()) {
+  while (!rules.stalled && !way.under_way.empty() && way.under_way.front().due <= steady_now() &&
+         (rate == 0 || way.free_at <= steady_now())) {
     std::string& bytes = way.under_way.front().bytes;
     std::size_t count = piece == 0 ? bytes.size() : std::min(piece, bytes.size());
     if (rules.cut_after) count = std::min(count, *rules.cut_after);
@@ -155,6 +160,10 @@ bool TcpProxy::State::pass_on(Way& way, int to, Rules& rules) {
     }
     const ssize_t sent = send(to, bytes.data(), count, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) return errno == EAGAIN || errno == EINTR;
+    if (rate != 0) {
+      const std::chrono::duration<double> takes(static_cast<double>(sent) / static_cast<double>(rate));
+      way.free_at = std::max(way.free_at, steady_now()) + std::chrono::duration_cast<SteadyTime::duration>(takes);
+    }
     rules.passed += static_cast<std::size_t>(sent);
     if (rules.cut_after) *rules.cut_after -= static_cast<std::size_t>(sent);
     bytes.erase(0, static_cast<std::size_t>(sent));
@@ -186,8 +195,8 @@ void TcpProxy::State::run() {
     {
       const std::lock_guard lock(mutex);
       for (const Pair& pair : pairs) {
-        watched.push_back({pair.requests.ended ? -1 : pair.client.get(), POLLIN, 0});
-        watched.push_back({pair.replies.ended ? -1 : pair.server.get(), POLLIN, 0});
+        watched.push_back({takes_in(pair.requests) ? pair.client.get() : -1, POLLIN, 0});
+        watched.push_back({takes_in(pair.replies) ? pair.server.get() : -1, POLLIN, 0});
         under_way |= !pair.requests.under_way.empty() || !pair.replies.under_way.empty();
       }
     }
@@ -234,6 +243,12 @@ void TcpProxy::delay(std::chrono::milliseconds each_way) {
 }
 void TcpProxy::split_into(std::size_t bytes) {
   state_->change([=](State& proxy) { proxy.piece = bytes; });
+}
+void TcpProxy::limit_rate(std::size_t bytes_per_second) {
+  state_->change([=](State& proxy) { proxy.rate = bytes_per_second; });
+}
+void TcpProxy::point_at(std::string target_socket) {
+  state_->change([&](State& proxy) { proxy.target = std::move(target_socket); });
 }
 void TcpProxy::stall_requests(bool stalled) {
   state_->change([=](State& proxy) { proxy.requests.stalled = stalled; });

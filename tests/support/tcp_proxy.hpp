@@ -26,6 +26,14 @@ class TcpProxy {
   void delay(std::chrono::milliseconds each_way);  // from now on, bytes arrive so much later
   void split_into(std::size_t bytes);              // no more bytes than that at a time; 0: as they come
 
+  // So many bytes a second each way, of each connection, as over a slow line: what does not get through is not taken in
+  // either, so that the sender's buffers fill.  0: as fast as they come.
+  void limit_rate(std::size_t bytes_per_second);
+
+  // Connections that are opened from now on reach another server, as with a name or an address that moves; the open
+  // ones stay where they are.
+  void point_at(std::string target_socket);
+
   // Takes bytes in, but passes none on until told otherwise: the other side waits, and hears nothing of it.
   void stall_requests(bool stalled = true);
   void stall_replies(bool stalled = true);

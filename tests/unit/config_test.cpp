@@ -81,6 +81,7 @@ void check_defaults(const Config& config) {
              boost::test_tools::per_element());
   BOOST_TEST(config.require.empty());
   BOOST_CHECK(config.shutdown_timeout == 25s);
+  BOOST_CHECK(config.boot_timeout == 5min);
   BOOST_TEST(config.environment == "development");
   BOOST_TEST(config.tag == "");
   BOOST_CHECK(config.poll_interval == 5s);
@@ -90,7 +91,10 @@ void check_defaults(const Config& config) {
   BOOST_TEST(config.labels.empty());
   BOOST_TEST(config.dead_max_jobs == 10'000);
   BOOST_CHECK(config.dead_timeout == 180 * 24h);
+  BOOST_CHECK(config.redis.give_up_after == 30s);
   BOOST_TEST(config.redis.url == "");
+  BOOST_CHECK(config.redis.appendfsync == AppendFsync::always);
+  BOOST_TEST(config.leaves_due_jobs_to_ruby);
   BOOST_CHECK(config.log.level == log::Level::info);
   BOOST_CHECK(config.log.format == log::Format::text);
   BOOST_TEST(config.log.file == "");
@@ -103,7 +107,11 @@ void check_defaults(const Config& config) {
   BOOST_TEST(config.worker.max_crashes == 3);
   BOOST_TEST(config.worker.max_batch == 32);
   BOOST_TEST(config.worker.seccomp);
+  BOOST_CHECK(config.worker.threads == LeftThreads::replace);
   BOOST_TEST(config.commands.empty());
+  BOOST_TEST(!config.on_error);
+  BOOST_TEST(!config.compatibility.sidekiq);
+  BOOST_TEST(!config.compatibility.timestamps);
 }
 
 }  // namespace
@@ -121,6 +129,9 @@ BOOST_AUTO_TEST_CASE(every_key_that_the_reference_file_leaves_out_is_accepted_to
   BOOST_TEST(config.log.file == "/var/log/brood/brood.log");
   BOOST_TEST(config.capsules.size() == 2u);
   BOOST_TEST(config.commands.size() == 1u);
+  BOOST_TEST(config.on_error.has_value());
+  BOOST_TEST(config.compatibility.sidekiq.has_value());
+  BOOST_TEST(config.compatibility.timestamps.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(every_key_of_the_file_reaches_its_setting) {
@@ -129,6 +140,7 @@ concurrency = 8
 queues = [["critical", 5], ["default", 1]]
 require = ["/usr/lib/brood/jobs/libjobs.so"]
 shutdown_timeout = "1m30s"
+boot_timeout = "90s"
 environment = "production"
 tag = "images"
 poll_interval = 0.5
@@ -141,8 +153,14 @@ dead_timeout = "2d"
 
 [redis]
 url = "unix:///run/redis/redis.sock?db=0"
+appendfsync = "everysec"
 user = "brood"
 password_file = "/etc/brood/password"
+share_with_jobs = false
+give_up_after = "2m"
+
+[scheduler]
+queues = "all"
 
 [log]
 level = "debug"
@@ -159,6 +177,7 @@ timeout_grace = 5
 max_crashes = 1
 max_batch = 8
 seccomp = false
+threads = "allow"
 
 [capsules.images]
 concurrency = 4
@@ -169,6 +188,16 @@ run = ["/usr/bin/ffmpeg", "-i", "{0}", "{1}", ""]
 timeout = "10m"
 env = { LANG = "C", EMPTY = "" }
 directory = "/srv/media"
+
+[on_error]
+run = ["/usr/local/bin/report", "{0}"]
+timeout = "10s"
+env = { DSN = "https://errors.example.com" }
+directory = "/srv"
+
+[compatibility]
+sidekiq = "7.3"
+timestamps = "milliseconds"
 )");
   BOOST_TEST(config.concurrency() == 12);
   BOOST_TEST(config.capsules[0].concurrency == 8);
@@ -177,6 +206,7 @@ directory = "/srv/media"
   BOOST_TEST(config.require == std::vector<std::string>{"/usr/lib/brood/jobs/libjobs.so"},
              boost::test_tools::per_element());
   BOOST_CHECK(config.shutdown_timeout == 90s);
+  BOOST_CHECK(config.boot_timeout == 90s);
   BOOST_TEST(config.environment == "production");
   BOOST_TEST(config.tag == "images");
   BOOST_CHECK(config.poll_interval == 500ms);
@@ -187,10 +217,14 @@ directory = "/srv/media"
   BOOST_TEST(config.dead_max_jobs == 50);
   BOOST_CHECK(config.dead_timeout == 48h);
   BOOST_TEST(config.redis.url == "unix:///run/redis/redis.sock?db=0");
+  BOOST_CHECK(config.redis.appendfsync == AppendFsync::everysec);
   BOOST_TEST(config.redis.user == "brood");
   BOOST_TEST(config.redis.password_file == "/etc/brood/password");
+  BOOST_TEST(!config.redis.share_with_jobs);
+  BOOST_CHECK(config.redis.give_up_after == 2min);
   BOOST_CHECK(config.log.level == log::Level::debug);
   BOOST_CHECK(config.log.format == log::Format::json);
+  BOOST_TEST(!config.leaves_due_jobs_to_ruby);
   BOOST_TEST(config.log.file == "/var/log/brood.log");
   BOOST_TEST(config.log_jobs);
   BOOST_TEST(config.worker.max_jobs == 1000u);
@@ -201,6 +235,7 @@ directory = "/srv/media"
   BOOST_TEST(config.worker.max_crashes == 1);
   BOOST_TEST(config.worker.max_batch == 8);
   BOOST_TEST(!config.worker.seccomp);
+  BOOST_CHECK(config.worker.threads == LeftThreads::allow);
   BOOST_TEST_REQUIRE(config.capsules.size() == 2u);
   BOOST_TEST(config.capsules[1].name == "images");
   BOOST_TEST(config.capsules[1].concurrency == 4);
@@ -212,7 +247,27 @@ directory = "/srv/media"
   BOOST_CHECK(config.commands.at("Transcode").env ==
               (std::map<std::string, std::string>{{"LANG", "C"}, {"EMPTY", ""}}));
   BOOST_TEST(config.commands.at("Transcode").directory == "/srv/media");
+  BOOST_TEST(config.on_error->run == (std::vector<std::string>{"/usr/local/bin/report", "{0}"}),
+             boost::test_tools::per_element());
+  BOOST_CHECK(config.on_error->timeout == 10s);
+  BOOST_TEST(config.on_error->env.at("DSN") == "https://errors.example.com");
+  BOOST_TEST(config.on_error->directory == "/srv");
+  BOOST_CHECK(config.compatibility.sidekiq == SidekiqRelease::parse("7.3"));
+  BOOST_CHECK(config.compatibility.timestamps == TimeUnit::integer_milliseconds);
   BOOST_TEST(config.warnings.empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_unit_of_times_is_that_of_the_release_unless_it_is_said) {
+  BOOST_CHECK(!load("").compatibility.time_unit());
+  BOOST_CHECK(load("[compatibility]\nsidekiq = '7'").compatibility.time_unit() == TimeUnit::float_seconds);
+  BOOST_CHECK(load("[compatibility]\nsidekiq = '8'").compatibility.time_unit() == TimeUnit::integer_milliseconds);
+  BOOST_CHECK(load("[compatibility]\nsidekiq = '8'\ntimestamps = 'seconds'").compatibility.time_unit() ==
+              TimeUnit::float_seconds);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_for_errors_has_a_few_seconds) {
+  BOOST_CHECK(load("[on_error]\nrun = ['report']").on_error->timeout == 3s);
+  BOOST_CHECK(!load("[on_error]\n").on_error);
 }
 
 BOOST_AUTO_TEST_CASE(a_capsule_without_settings_takes_as_many_workers_as_the_default_one_and_the_default_queue) {
@@ -229,6 +284,7 @@ memory_limit = "2G"
 job_timeout = "10m"
 max_batch = 1
 seccomp = false
+threads = "allow"
 [capsules.mail]
 [worker]
 max_jobs = 100
@@ -246,6 +302,7 @@ memory_limit = "1G"
   BOOST_CHECK(images.job_timeout == 10min);
   BOOST_TEST(images.max_batch == 1);
   BOOST_TEST(!images.seccomp);
+  BOOST_CHECK(images.threads == LeftThreads::allow);
   BOOST_TEST(images.max_jobs == 100u);
   BOOST_TEST(images.max_crashes == 5);
   for (const WorkerSettings& other : {mail, general}) {
@@ -253,6 +310,7 @@ memory_limit = "1G"
     BOOST_CHECK(other.job_timeout == 0s);
     BOOST_TEST(other.max_batch == 32);
     BOOST_TEST(other.seccomp);
+    BOOST_CHECK(other.threads == LeftThreads::replace);
     BOOST_TEST(other.max_jobs == 100u);
   }
 }
@@ -342,14 +400,18 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"max_retries = -1", "1: max_retries: must be between 0 and 1000000, not -1"},
       {"max_unavailable = 0", "1: max_unavailable: must be between 1 and 10000, not 0"},
       {"dead_max_jobs = 0", "1: dead_max_jobs: must be between 1 and 1000000000, not 0"},
+      {"[redis]\nappendfsync = \"on\"",
+       "2: redis.appendfsync: must be \"always\" or \"everysec\" or \"no\", not \"on\""},
       {"[worker]\nmax_crashes = 0", "2: worker.max_crashes: must be between 1 and 1000, not 0"},
       {"[worker]\nseccomp = \"off\"", "2: worker.seccomp: must be true or false, not a string"},
+      {"[worker]\nthreads = \"kill\"", "2: worker.threads: must be \"replace\" or \"allow\", not \"kill\""},
       {"[worker]\nmax_batch = 33", "2: worker.max_batch: must be between 1 and 32, not 33"},
       {"[worker]\nmax_jobs = -1", "2: worker.max_jobs: must be between 0 and 9223372036854775807, not -1"},
       {"[capsules.a]\nconcurrency = 0", "2: capsules.a.concurrency: must be between 1 and 10000, not 0"},
       {"concurrency = 9000\n[capsules.a]\n",
        "concurrency of all capsules together: must be between 1 and 10000, not 18000"},
       // durations and sizes
+      {"boot_timeout = 0", "1: boot_timeout: must be at least 100ms"},
       {"shutdown_timeout = 0", "1: shutdown_timeout: must be longer than 0"},
       {"shutdown_timeout = -1", "1: shutdown_timeout: must not be negative"},
       {"shutdown_timeout = '-1s'",
@@ -361,6 +423,8 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"shutdown_timeout = nan", "1: shutdown_timeout: must be a number of seconds"},
       {"shutdown_timeout = '400d'", "1: shutdown_timeout: must be at most 365d"},
       {"poll_interval = '1ms'", "1: poll_interval: must be at least 10ms"},
+      {"[redis]\ngive_up_after = '-1s'",
+       "2: redis.give_up_after: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"-1s\""},
       {"dead_timeout = 0", "1: dead_timeout: must be at least 1s"},
       {"[worker]\nmemory_limit = '512'", "2: worker.memory_limit: must be 0 (no limit) or at least \"1M\""},
       {"[worker]\nmemory_limit = 'lots'",
@@ -385,6 +449,7 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       // choices and texts
       {"[log]\nlevel = 'loud'", "2: log.level: must be \"debug\" or \"info\" or \"warn\" or \"error\", not \"loud\""},
       {"[log]\nformat = 'xml'", "2: log.format: must be \"text\" or \"json\", not \"xml\""},
+      {"[scheduler]\nqueues = 'mine'", "2: scheduler.queues: must be \"own\" or \"all\", not \"mine\""},
       {"[log]\nfile = ''", "2: log.file: must not be empty"},
       {"require = [\"a\\u0000b\"]", "1: require: must not contain a NUL character"},
       {"[redis]\nurl = 'http://:secret@host'",
@@ -403,6 +468,12 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[commands.A]\nrun = ['x']\n[commands.A.env]\nN = 1", "4: commands.A.env.N: must be a string, not an integer"},
       {"[commands.A]\nrun = ['x']\ndirectory = ''", "3: commands.A.directory: must not be empty"},
       {"[commands.A]\nrun = ['']", "2: commands.A.run: must not be empty"},
+      {"[on_error]\nrun = ['']", "2: on_error.run: must not be empty"},
+      {"[on_error]\nrun = ['x']\ntimeout = '1h'", "3: on_error.timeout: must be at most 1m"},
+      {"[compatibility]\nsidekiq = '5'",
+       "2: compatibility.sidekiq: must be a release such as \"6\", \"7.3\" or \"8.1.2\", not \"5\""},
+      {"[compatibility]\ntimestamps = 'hours'",
+       "2: compatibility.timestamps: must be \"seconds\" or \"milliseconds\", not \"hours\""},
   };
   for (const auto& [toml, expected] : cases) BOOST_TEST(complaint(toml) == expected);
 }

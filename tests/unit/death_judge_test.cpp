@@ -25,8 +25,8 @@ const Identity stranger = identity("there:20:cccccccccccc", "boot-of-there", 20)
 
 SteadyTime at(std::chrono::nanoseconds since_start) { return SteadyTime(1h + since_start); }
 
-bool nobody_lives(pid_t, std::uint64_t) { return false; }
-bool everybody_lives(pid_t, std::uint64_t) { return true; }
+bool nobody_lives(const Identity&) { return false; }
+bool everybody_lives(const Identity&) { return true; }
 
 std::vector<std::string> names(const std::vector<DeadSupervisor>& dead) {
   std::vector<std::string> all;
@@ -61,9 +61,9 @@ BOOST_AUTO_TEST_CASE(a_process_of_this_host_is_judged_without_knowing_the_conver
 BOOST_AUTO_TEST_CASE(the_pid_and_the_start_time_are_asked_for) {
   pid_t asked_pid = 0;
   std::uint64_t asked_start = 0;
-  DeathJudge judge(own, [&](pid_t pid, std::uint64_t start_time) {
-    asked_pid = pid;
-    asked_start = start_time;
+  DeathJudge judge(own, [&](const Identity& identity) {
+    asked_pid = identity.pid;
+    asked_start = identity.start_time;
     return true;
   });
   judge.judge({{neighbour, false}}, "run 1", at(0s));

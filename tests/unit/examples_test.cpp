@@ -56,7 +56,8 @@ BOOST_FIXTURE_TEST_CASE(jobs_take_their_arguments, Examples) {
   BOOST_TEST(error("Examples::Typed",
                    R"([true,7,1.5,"t",[3,4],[[1,2]],[1,2,3],{"a":1.0},{"l":["x"]},{"any":[]},"maybe"])") == "");
   BOOST_TEST(error("Fail", R"(["why"])") == "std::runtime_error: why");
-  BOOST_TEST(error("FailOddly", "[]") == "int: an exception of type int, which is no std::exception");
+  BOOST_TEST(error("FailOddly", "[]") ==
+             "std::optional<int>: an exception of type std::optional<int>, which is no std::exception");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_polite_job_asks_to_be_requeued_when_it_should_stop, Examples) {

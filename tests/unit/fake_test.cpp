@@ -152,6 +152,28 @@ BOOST_AUTO_TEST_CASE(pushes_are_collected_and_can_be_looked_at) {
   BOOST_TEST(resizes[1].quality.value() == 80);
 }
 
+BOOST_AUTO_TEST_CASE(a_push_is_found_by_its_arguments_its_queue_and_its_time) {
+  Fake fake;
+  Client client;
+  client.enqueue(Resize{.path = "a", .width = 1});
+  client.enqueue_in(10min, Resize{.path = "b", .width = 2}, {.queue = "low"});
+  client.push({.job_class = "Resize", .args = R"([ "c", 3, null ])"});
+  client.push({.job_class = "Resize", .args = R"(["d", "wide"])"});
+
+  BOOST_TEST(fake.was_enqueued(Resize{.path = "a", .width = 1}));
+  BOOST_TEST(!fake.was_enqueued(Resize{.path = "a", .width = 2}));
+  BOOST_TEST(!fake.was_enqueued(Resize{.path = "a", .width = 1, .quality = 5}));
+  BOOST_TEST(fake.was_enqueued(Resize{.path = "a", .width = 1}, {.queue = "images"}));
+  BOOST_TEST(!fake.was_enqueued(Resize{.path = "a", .width = 1}, {.queue = "low"}));
+  BOOST_TEST(!fake.was_enqueued(Resize{.path = "a", .width = 1}, {.in = 10min}));
+  const Resize later{.path = "b", .width = 2};
+  BOOST_TEST(fake.was_enqueued(later, {.queue = "low", .in = 10min}));
+  BOOST_TEST(fake.was_enqueued(later, {.at = std::chrono::system_clock::now() + 10min}));
+  BOOST_TEST(!fake.was_enqueued(later, {.in = 11min}));
+  BOOST_TEST(!fake.was_enqueued(later, {.at = std::chrono::system_clock::now()}));
+  BOOST_TEST(fake.was_enqueued(Resize{.path = "c", .width = 3}));  // however it is spelled
+}
+
 BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_the_struct_are_refused_with_a_sentence) {
   const Fake fake;
   Client{}.push({.job_class = "Resize", .args = R"(["cat.png", "wide"])"});

@@ -20,7 +20,8 @@ Handover example() {
                        .pid_namespace = "pid:[1]",
                        .pid = 42,
                        .start_time = 99,
-                       .runtime_directory = "/run/\"brood\""};
+                       .runtime_directory = "/run/\"brood\"",
+                       .user = 1'000};
   handover.redis = "redis://localhost";
   handover.started_at = WallTime(1'795'237'318'514'000'001ns);
   handover.quiet = true;
@@ -48,6 +49,10 @@ Handover example() {
                        .output = 11,
                        .output_token = "0a1b"}};
   handover.control_listener = 12;
+  handover.log = 13;
+  handover.program = "/usr/bin/brood";
+  handover.config = {"tag = \"new\"\n", 0100640};
+  handover.former_config = {"tag = \"old\"\n", 0100600};
   handover.counted = {{.slot = 8, .counts = {.processed = 100, .failed = 3}}};
   handover.uncounted = {.processed = 2, .failed = 1};
   return handover;
@@ -88,6 +93,27 @@ BOOST_AUTO_TEST_CASE(it_can_be_read_twice_from_its_descriptor) {
   const UniqueFd file = write_handover(example());
   check_same(read_handover(file.get()), example());
   check_same(read_handover(file.get()), example());
+}
+
+BOOST_AUTO_TEST_CASE(nobody_changes_what_is_handed_over_and_a_rehearsal_is_signed) {
+  const UniqueFd file = write_handover(example());
+  BOOST_CHECK_THROW(sign_rehearsal(file.get()), std::system_error);
+  BOOST_TEST(!is_signed(file.get()));
+  Handover rehearsal = example();
+  rehearsal.rehearsal = true;
+  const UniqueFd copy = write_handover(rehearsal);
+  BOOST_TEST(!is_signed(copy.get()));
+  sign_rehearsal(copy.get());
+  BOOST_TEST(is_signed(copy.get()));
+  BOOST_TEST(read_handover(copy.get()).rehearsal);
+}
+
+BOOST_AUTO_TEST_CASE(all_descriptors_go_along_but_standard_ones) {
+  BOOST_TEST(descriptors_of(example()) == (std::vector<int>{12, 13, 10, 11}), boost::test_tools::per_element());
+  Handover bare = example();
+  bare.log = 2;
+  bare.workers[0].output = -1;
+  BOOST_TEST(descriptors_of(bare) == (std::vector<int>{12, 10}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(members_of_another_version_are_passed_over_and_missing_ones_have_their_usual_values) {

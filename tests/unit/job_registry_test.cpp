@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_library_names_its_job_classes) {
   BOOST_TEST(registry.find("TellsContext")->path == library("perform_jobs"));
   const auto names = registry.class_names();
   BOOST_TEST(std::is_sorted(names.begin(), names.end()));
-  BOOST_TEST(names.size() == 16u);
+  BOOST_TEST(names.size() == 20u);
 }
 
 BOOST_AUTO_TEST_CASE(hooks_and_death_handlers_are_known_without_running_a_job) {

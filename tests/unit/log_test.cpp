@@ -19,6 +19,7 @@
 #include <string>
 
 #include "shared/check.hpp"
+#include "shared/log_facts.hpp"
 #include "shared/log_line.hpp"
 #include "shared/unique_fd.hpp"
 
@@ -142,6 +143,37 @@ BOOST_AUTO_TEST_CASE(json_keeps_numbers_and_booleans_bare_and_everything_else_a_
   BOOST_TEST(json_line({{"slot", 3}, {"load", 1.5}, {"nan", nan}, {"busy", false}, {"jid", "12"}, {"pid", 5}}) ==
              "{\"ts\":\"2026-11-21T05:09:37.123Z\",\"level\":\"info\",\"pid\":4711,\"event\":\"worker_crashed\","
              "\"slot\":3,\"load\":1.5,\"nan\":\"nan\",\"busy\":false,\"jid\":\"12\",\"pid_\":5}\n");
+}
+
+BOOST_AUTO_TEST_CASE(json_has_durations_as_numbers_beside_their_texts) {
+  BOOST_TEST(
+      json_line({{"refill_in", "1500ms"}, {"uptime", "12m"}, {"took", "1.4s"}})
+          .find(
+              R"("refill_in":"1500ms","refill_in_s":1.500,"uptime":"12m","uptime_s":720.000,"took":"1.4s","took_s":1.400)") !=
+      std::string::npos);
+  BOOST_TEST(json_line({{"class", "5m"}, {"after", "a while"}}).find("_s\"") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(whatever_acts_on_a_terminal_is_escaped_in_text_and_in_json) {
+  const auto acts = [](unsigned c) {
+    return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+  };
+  for (unsigned c = 1; c < 0x3000; ++c) {
+    std::string character;
+    if (c < 0x80) {
+      character = static_cast<char>(c);
+    } else if (c < 0x800) {
+      character = {static_cast<char>(0xc0 | c >> 6), static_cast<char>(0x80 | (c & 0x3f))};
+    } else {
+      character = {static_cast<char>(0xe0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3f)),
+                   static_cast<char>(0x80 | (c & 0x3f))};
+    }
+    BOOST_TEST((log::printable(character) != character) == acts(c), "U+" << c << " in text");
+    const bool is_white_space = c == '\n' || c == '\r' || c == '\t';  // between values
+    BOOST_TEST((log::printable_json(character) != character) == (acts(c) && !is_white_space), "U+" << c << " in JSON");
+  }
+  BOOST_TEST(log::printable_json("[\"\xc2\x9b\xe2\x80\xae\x7f\"]\n") == "[\"\\u009b\\u202e\\u007f\"]\n");
 }
 
 BOOST_AUTO_TEST_CASE(colour_touches_the_level_alone) {
@@ -305,4 +337,26 @@ BOOST_AUTO_TEST_CASE(the_journal_is_recognised_by_device_and_inode) {
   BOOST_TEST(!log::standard_error_is_the_journal());
   unsetenv("JOURNAL_STREAM");
   BOOST_TEST(!log::standard_error_is_the_journal());
+}
+
+BOOST_AUTO_TEST_CASE(what_stands_in_every_line_gives_way_to_what_a_line_has) {
+  BOOST_TEST(log::set_standing_fact("user", "41"));
+  BOOST_TEST(log::set_standing_fact("user", "42"));
+  BOOST_TEST(log::set_standing_fact("slot", "of a job"));
+  BOOST_TEST(log::set_standing_fact("long", std::string(2'000, 'x')));
+  const auto line = [](const log::Options& options) {
+    return log::format_line(options, log::Level::info, some_time, 4711, "one", {{"slot", 3}}, log::standing_facts());
+  };
+  BOOST_TEST(line({}).find("event=one slot=3 user=42 long=xxx") != std::string::npos, line({}));
+  BOOST_TEST(line({}).find("of a job") == std::string::npos);
+  BOOST_TEST(line({}).size() < 1'200U);
+  BOOST_TEST(line({.format = log::Format::json}).find(R"("slot":3,"user":"42","long":"xxx)") != std::string::npos);
+
+  for (const std::string name : {"", "pid", "event", "two words", "a=b", "a\nb"})
+    BOOST_TEST(!log::set_standing_fact(name, "1"), name);
+  BOOST_TEST(!log::set_standing_fact(std::string(65, 'a'), "1"));
+  for (int i = 0; i < 13; ++i) BOOST_TEST(log::set_standing_fact("n" + std::to_string(i), "1"));
+  BOOST_TEST(!log::set_standing_fact("seventeenth", "1"));
+  log::clear_standing_facts();
+  BOOST_TEST(line({}).ends_with("event=one slot=3\n"), line({}));
 }

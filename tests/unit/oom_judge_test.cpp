@@ -25,15 +25,15 @@ MemoryEvidence ended_by(int signal) {
   return evidence;
 }
 
-MemoryEvidence killed(std::uint64_t host_oom_kills, std::uint64_t peak) {
+MemoryEvidence killed(bool host_oom_kill, std::uint64_t peak) {
   MemoryEvidence evidence = ended_by(SIGKILL);
-  evidence.host_oom_kills = host_oom_kills;
+  evidence.host_oom_kill = host_oom_kill;
   evidence.peak_rss_bytes = peak;
   return evidence;
 }
 
 MemoryEvidence killed_in_a_leaf(const MemoryEvents& events) {
-  MemoryEvidence evidence = killed(1, 9 * gigabyte);
+  MemoryEvidence evidence = killed(true, 9 * gigabyte);
   evidence.leaf = events;
   return evidence;
 }
@@ -41,16 +41,16 @@ MemoryEvidence killed_in_a_leaf(const MemoryEvents& events) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_kill_while_the_kernel_killed_nobody_for_memory_is_not_memory) {
-  BOOST_TEST(judge_memory(killed(0, 9 * gigabyte)) == not_memory);
+  BOOST_TEST(judge_memory(killed(false, 9 * gigabyte)) == not_memory);
 }
 
 BOOST_AUTO_TEST_CASE(under_host_pressure_only_more_than_an_equal_share_is_charged) {
-  BOOST_TEST(judge_memory(killed(1, 2 * gigabyte)) == host_pressure_innocent);
-  BOOST_TEST(judge_memory(killed(1, 2 * gigabyte + 1)) == host_pressure_guilty);
+  BOOST_TEST(judge_memory(killed(true, 2 * gigabyte)) == host_pressure_innocent);
+  BOOST_TEST(judge_memory(killed(true, 2 * gigabyte + 1)) == host_pressure_guilty);
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_host_charges_nobody) {
-  MemoryEvidence evidence = killed(1, 9 * gigabyte);
+  MemoryEvidence evidence = killed(true, 9 * gigabyte);
   evidence.host_bytes = 0;
   BOOST_TEST(judge_memory(evidence) == host_pressure_innocent);
 }
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_kill_by_brood_is_not_memory) {
 }
 
 BOOST_AUTO_TEST_CASE(an_exit_is_not_memory) {
-  MemoryEvidence evidence = killed(1, 9 * gigabyte);
+  MemoryEvidence evidence = killed(true, 9 * gigabyte);
   evidence.status = {.exited = true, .value = 137};
   BOOST_TEST(judge_memory(evidence) == not_memory);
 }
@@ -104,6 +104,49 @@ BOOST_AUTO_TEST_CASE(a_segmentation_fault_close_below_the_limit_is_memory) {
   evidence.memory_limit_bytes = ~0ULL;
   evidence.stack.data_bytes = 1ULL << 40;
   BOOST_TEST(judge_memory(evidence) == not_memory);
+}
+
+BOOST_AUTO_TEST_CASE(each_kill_explains_one_death) {
+  OomKills kills(7);
+  BOOST_TEST(!kills.take(7));
+  // Two were killed before the first of them was found.
+  BOOST_TEST(kills.take(9));
+  BOOST_TEST(kills.take(9));
+  BOOST_TEST(!kills.take(9));
+  BOOST_TEST(kills.take(10));
+  BOOST_TEST(!kills.take(10));
+}
+
+BOOST_AUTO_TEST_CASE(a_kill_that_explains_no_death_for_long_was_somebody_elses) {
+  OomKills kills(0);
+  kills.forget_old(3);
+  BOOST_TEST(kills.take(3));  // it has only just been counted: a death may be found after it
+  kills.forget_old(3);
+  BOOST_TEST(!kills.take(3));
+  BOOST_TEST(kills.take(4));
+  kills.forget_old(4);
+  kills.forget_old(4);
+  BOOST_TEST(!kills.take(4));
+}
+
+BOOST_AUTO_TEST_CASE(a_counter_that_falls_is_another_one_and_explains_nothing) {
+  OomKills kills(100);
+  BOOST_TEST(!kills.take(2));
+  BOOST_TEST(kills.take(3));
+  kills.forget_old(0);
+  BOOST_TEST(!kills.take(3));
+}
+
+BOOST_AUTO_TEST_CASE(kills_are_counted_by_the_own_cgroup_where_that_is_known_and_by_the_host_otherwise) {
+  const TemporaryDirectory directory;
+  const CgroupPlaces places{.root = directory.path(), .membership = directory / "membership"};
+  for (const char* cgroup : {"unit", "memory/unit"}) std::filesystem::create_directories(directory / cgroup);
+  directory.write("membership", "4:memory:/unit\n1:name=systemd:/unit\n0::/unit\n");
+  BOOST_TEST(host_oom_kills(places) == host_oom_kills({.root = "/nowhere", .membership = "/nowhere"}));
+  directory.write("unit/memory.events", "low 0\nhigh 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 1\n");
+  BOOST_TEST(host_oom_kills(places) == 3u);
+  directory.write("memory/unit/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
+  BOOST_TEST(host_oom_kills(places) == 5u);
 }
 
 BOOST_AUTO_TEST_CASE(the_host_is_known) {

@@ -143,9 +143,10 @@ BOOST_AUTO_TEST_CASE(a_table_aligns_its_columns_and_shows_no_control_characters)
   table.add({"a\nb\x1b[31m", "12345"});
   table.add({std::string(500, 'x'), "1"});
   const std::string text = table.text(Style(false));
-  BOOST_TEST(text.find("  grün" + std::string(56, ' ') + "      5\n") != std::string::npos);
+  // What is no terminal gets each cell whole.
+  BOOST_TEST(text.find("  grün" + std::string(496, ' ') + "      5\n") != std::string::npos);
   BOOST_TEST(text.find("  a\\nb\\x1b[31m ") != std::string::npos);
-  BOOST_TEST(text.find("  " + std::string(59, 'x') + "…      1\n") != std::string::npos);
+  BOOST_TEST(text.find("  " + std::string(500, 'x') + "      1\n") != std::string::npos);
   BOOST_TEST(text.find('\x1b') == std::string::npos);
   BOOST_TEST(Style(true).red("x") == "\x1b[31mx\x1b[0m");
 }

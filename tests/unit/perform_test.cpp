@@ -10,6 +10,8 @@
 
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/vectors.hpp"
+#include "worker/throw_watch.hpp"
+#include "worker/thrown_stack.hpp"
 
 using namespace brood;
 
@@ -204,6 +206,63 @@ BOOST_AUTO_TEST_CASE(a_hook_answers_with_a_duration_discard_or_nothing) {
   BOOST_TEST((ask("ThrowsText").kind == HookAnswer::Kind::none));
   BOOST_TEST((ask("HookThrows").kind == HookAnswer::Kind::none));
   BOOST_TEST((ask("Foo").kind == HookAnswer::Kind::none));
+}
+
+BOOST_AUTO_TEST_CASE(retry_in_may_decide_by_the_job) {
+  const auto delay = [](const std::string& more) {
+    const Payload payload = job("RetriesByJob", "[]", more);
+    return ask_retry_in(registry(), payload, "images", run(payload).failure).delay.count();
+  };
+  BOOST_TEST(delay("") == 6);
+  BOOST_TEST(delay(R"(,"patient":true,"retry_count":1)") == 602);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_may_put_itself_off) {
+  const auto delay = [](const std::string& args) {
+    const Performed performed = run(job("PutsItselfOff", args));
+    BOOST_TEST((performed.kind == Performed::Kind::interrupted));
+    return performed.delay;
+  };
+  BOOST_TEST(delay("[600]").count() == 600'000);
+  BOOST_TEST(delay("[0]").count() == 0);
+  BOOST_TEST(delay("[-5]").count() == 0);
+  BOOST_TEST(delay("[9000000000]").count() == 999'999'999'000);
+}
+
+BOOST_AUTO_TEST_CASE(the_throw_of_what_came_out_is_found) {
+  const auto stack = [](const std::string& job_class, const std::string& args) {
+    const ThrowWatch throws;
+    const Performed performed = run(job(job_class, args));
+    std::string text;
+    for (const std::string& line : describe_throw(throws.stack_of(performed.thrown))) text += line + "\n";
+    return text;
+  };
+  const std::string rethrown = stack("Rethrows", "[]");
+  BOOST_TEST(rethrown.starts_with("#0 Rethrows::first() at perform_jobs.cpp:"), rethrown);
+  BOOST_TEST(rethrown.find("#1 Rethrows::perform() at perform_jobs.cpp:") != rethrown.npos, rethrown);
+  BOOST_TEST(rethrown.find("again") == rethrown.npos, rethrown);
+  BOOST_TEST(rethrown.find("__cxa_throw") == rethrown.npos, rethrown);
+  const std::string of_runtime = stack("ThrowsFromRuntime", "[[]]");
+  BOOST_TEST(of_runtime.find("ThrowsFromRuntime::look() at perform_jobs.cpp:") != of_runtime.npos, of_runtime);
+}
+
+BOOST_AUTO_TEST_CASE(throws_that_nobody_watches_are_not_noted) {
+  {
+    const ThrowWatch ended;
+    run(job("Rethrows"));
+  }
+  const Performed performed = run(job("Rethrows"));
+  BOOST_TEST(performed.thrown != nullptr);
+  BOOST_TEST(ThrowWatch().stack_of(performed.thrown).empty());
+  BOOST_TEST(ThrowWatch().stack_of(nullptr).empty());
+  BOOST_TEST(describe_throw({}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(names_that_are_not_found_in_time_are_left_out) {
+  const ThrowWatch throws;
+  const Performed performed = run(job("Rethrows"));
+  const auto lines = describe_throw(throws.stack_of(performed.thrown), std::chrono::milliseconds(0));
+  BOOST_TEST(lines.at(0).starts_with("#0 libperform_jobs.so+0x"), lines.at(0));
 }
 
 BOOST_AUTO_TEST_CASE(the_exhausted_hook_sees_the_job_and_may_discard_it) {

@@ -13,18 +13,14 @@ BOOST_AUTO_TEST_CASE(every_order_in_every_phase_has_its_outcome) {
     Order order;
     Phase after;
   } table[] = {
-      {Phase::running, Order::quiet, Phase::quiet},
-      {Phase::running, Order::stop, Phase::stopping},
-      {Phase::running, Order::deadline_passed, Phase::running},
-      {Phase::quiet, Order::quiet, Phase::quiet},
-      {Phase::quiet, Order::stop, Phase::stopping},
-      {Phase::quiet, Order::deadline_passed, Phase::quiet},
-      {Phase::stopping, Order::quiet, Phase::stopping},
-      {Phase::stopping, Order::stop, Phase::killing},
-      {Phase::stopping, Order::deadline_passed, Phase::killing},
-      {Phase::killing, Order::quiet, Phase::killing},
-      {Phase::killing, Order::stop, Phase::killing},
-      {Phase::killing, Order::deadline_passed, Phase::killing},
+      {Phase::running, Order::quiet, Phase::quiet},     {Phase::running, Order::resume, Phase::running},
+      {Phase::running, Order::stop, Phase::stopping},   {Phase::running, Order::deadline_passed, Phase::running},
+      {Phase::quiet, Order::quiet, Phase::quiet},       {Phase::quiet, Order::resume, Phase::running},
+      {Phase::quiet, Order::stop, Phase::stopping},     {Phase::quiet, Order::deadline_passed, Phase::quiet},
+      {Phase::stopping, Order::quiet, Phase::stopping}, {Phase::stopping, Order::resume, Phase::stopping},
+      {Phase::stopping, Order::stop, Phase::killing},   {Phase::stopping, Order::deadline_passed, Phase::killing},
+      {Phase::killing, Order::quiet, Phase::killing},   {Phase::killing, Order::resume, Phase::killing},
+      {Phase::killing, Order::stop, Phase::killing},    {Phase::killing, Order::deadline_passed, Phase::killing},
   };
   for (const auto& line : table) {
     BOOST_TEST_CONTEXT(name_of(line.before) << " and order " << static_cast<int>(line.order))

@@ -153,3 +153,22 @@ BOOST_AUTO_TEST_CASE(a_worker_outlives_its_place) {
   BOOST_TEST(table.vacate(4711).value_or(-1) == 0);
   BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{1}));
 }
+
+BOOST_AUTO_TEST_CASE(places_whose_workers_do_not_start_are_known_until_one_is_ready) {
+  ProcessTable table(4);
+  const int first = table.add_place(1, 0, 0), second = table.add_place(1, 0, 1);
+  table.occupy(0, first, 10, SteadyTime(1s));
+  table.occupy(1, second, 11, SteadyTime(1s));
+  BOOST_TEST(table.failing_starts().places == 0);
+
+  ProcessTable::Place& failing = table.places().at(first);
+  table.vacate(10);
+  failing.rest = failing.policy.rest_after({.uptime = 5ms});
+  BOOST_TEST(table.failing_starts().places == 1);
+  BOOST_TEST((table.failing_starts().longest_rest == 100ms));
+  table.occupy(2, first, 12, SteadyTime(2s));
+  BOOST_TEST(table.failing_starts().places == 1);  // it is not ready yet
+
+  table[2].ready_at = SteadyTime(3s);
+  BOOST_TEST(table.failing_starts().places == 0);
+}

@@ -1,10 +1,15 @@
 #define BOOST_TEST_MODULE recycling
 #include "worker/recycling.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <thread>
 #include <vector>
 
 #include "worker/own_memory.hpp"
+#include "worker/thread_count.hpp"
 
 using namespace brood;
 
@@ -28,6 +33,39 @@ BOOST_AUTO_TEST_CASE(a_worker_that_has_grown_too_large_is_replaced) {
 
 BOOST_AUTO_TEST_CASE(a_worker_that_ran_out_of_memory_is_replaced_whatever_else_holds) {
   BOOST_CHECK(judge_recycling({.max_jobs = 1}, {.jobs = 1, .ran_out_of_memory = true}) == RecycleReason::out_of_memory);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_in_which_threads_were_left_is_replaced) {
+  BOOST_CHECK(judge_recycling({}, {.left_threads = 1}) == RecycleReason::threads);
+  BOOST_CHECK(!judge_recycling({}, {.left_threads = 0}));
+}
+
+BOOST_AUTO_TEST_CASE(threads_that_are_left_are_counted_and_those_that_were_joined_are_not) {
+  ThreadCount count;
+  count.note_present();
+  BOOST_TEST(count.left_behind() == 0);
+  for (int i = 0; i < 500; ++i) {
+    std::thread([] {}).join();
+    BOOST_TEST_REQUIRE(count.left_behind() == 0);
+  }
+  std::atomic<bool> over{false};
+  const auto until_over = [&] {
+    while (!over) usleep(1000);
+  };
+  std::thread one(until_over), other(until_over);
+  BOOST_TEST(count.left_behind() == 2);
+  count.note_present();
+  BOOST_TEST(count.left_behind() == 0);
+  over = true;
+  one.join();
+  other.join();
+  while (count.left_behind() != 0) usleep(1000);
+  over = false;
+  // Those that were nobody's are gone: whoever comes now is not one of them.
+  std::thread another(until_over);
+  BOOST_TEST(count.left_behind() >= 1);
+  over = true;
+  another.join();
 }
 
 BOOST_AUTO_TEST_CASE(a_process_knows_its_own_memory) {

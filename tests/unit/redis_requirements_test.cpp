@@ -54,6 +54,16 @@ BOOST_AUTO_TEST_CASE(only_the_whole_name_at_the_beginning_of_a_line_counts) {
   BOOST_TEST(holds(judge_redis("redis_version:7.0.0\nredis_mode:cluster").refusal, "cluster"));
 }
 
+BOOST_AUTO_TEST_CASE(a_replica_and_a_server_that_is_loading_are_not_used_now) {
+  for (const char* more : {"role:slave\r\n", "role:slave\r\nslave_read_only:0\r\n", "loading:1\r\nrole:master\r\n"}) {
+    const RedisFitness fitness = judge_redis(info("7.0.15") + more);
+    BOOST_TEST(fitness.refusal == "");
+    BOOST_TEST(fitness.not_now != "", more);
+  }
+  for (const char* more : {"", "role:master\r\n", "loading:0\r\nrole:master\r\n", "x_role:slave\r\n"})
+    BOOST_TEST(judge_redis(info("7.0.15") + more).not_now == "", more);
+}
+
 BOOST_AUTO_TEST_CASE(a_redis_that_may_evict_jobs_is_warned_of_and_used) {
   const RedisFitness fitness = judge_redis(info("7.2.4", "standalone", "allkeys-lru"));
   BOOST_TEST(fitness.refusal == "");

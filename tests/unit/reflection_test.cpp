@@ -49,6 +49,14 @@ struct Everything {
   std::optional<int> likely = 5;
   void perform() {}
 };
+struct Size {
+  int width = 0, height = 7;
+  std::string unit = "px";
+};
+struct Grown {
+  int was = 0, added = 5;
+  static constexpr JobOptions options{.required = 1};
+};
 struct Tree {
   int n = 0;
   std::vector<Tree> children = {};
@@ -176,15 +184,17 @@ BOOST_AUTO_TEST_CASE(a_struct_may_hold_more_of_its_kind) {
 
 BOOST_AUTO_TEST_CASE(a_misfit_is_told_with_its_place) {
   BOOST_TEST(why_misfit<Holds<std::vector<Shapes::Point>>>("[[[1],[2,true]]]") ==
-             "Job: argument 1 (value), element 2, field 2 (y): expected a number, got true");
+             "Job: argument 1 (value[1].y): expected a number, got true");
   BOOST_TEST(why_misfit<Holds<Shapes::Point>>("[[]]") ==
-             "Job: argument 1 (value): expected an array of 1 to 2 fields, got []");
-  BOOST_TEST(why_misfit<Holds<Shapes::Point>>("[{}]") ==
-             "Job: argument 1 (value): expected an array of 1 to 2 fields, got {}");
+             "Job: argument 1 (value): expected an object or an array of 1 to 2 fields, got []");
+  BOOST_TEST(why_misfit<Holds<Shapes::Point>>("[null]") ==
+             "Job: argument 1 (value): expected an object or an array of 1 to 2 fields, got null");
+  BOOST_TEST(why_misfit<Holds<Shapes::Tree>>(R"([{"children":[{"n":1},{"n":"x"}]}])") ==
+             R"(Job: argument 1 (value.children[1].n): expected an integer, got "x")");
   BOOST_TEST((why_misfit<Holds<std::array<int, 2>>>("[[1,2,3]]") ==
               "Job: argument 1 (value): expected an array of 2, got [1,2,3]"));
   BOOST_TEST((why_misfit<Holds<std::map<std::string, int>>>(R"([{"a":1,"b":"x"}])") ==
-              R"(Job: argument 1 (value), member b: expected an integer, got "x")"));
+              R"(Job: argument 1 (value["b"]): expected an integer, got "x")"));
   BOOST_TEST(why_misfit<Holds<std::uint8_t>>("[256]") ==
              "Job: argument 1 (value): expected an integer from 0 to 255, got 256");
   BOOST_TEST(why_misfit<Holds<unsigned>>("[-1]") ==
@@ -194,6 +204,44 @@ BOOST_AUTO_TEST_CASE(a_misfit_is_told_with_its_place) {
   BOOST_TEST(why_misfit<Holds<std::string>>("[" + std::string(R"(["ééééééééééééééééééééééééééééééééééé"])") + "]") ==
              R"(Job: argument 1 (value): expected a string, got ["ééééééééééééééééééééééééééééé...)");
   BOOST_TEST(why_misfit<Holds<int>>("{}") == "Job: the arguments are no array");
+}
+
+BOOST_AUTO_TEST_CASE(a_struct_within_a_job_is_an_object_or_an_array) {
+  const auto both = [](const std::string& json) {
+    const auto size = read<Shapes::Size>(json);
+    return std::to_string(size.width) + " " + std::to_string(size.height) + " " + size.unit;
+  };
+  BOOST_TEST(both(R"([1,2,"em"])") == "1 2 em");
+  BOOST_TEST(both(R"({"width":32})") == "32 7 px");
+  BOOST_TEST(both(R"( { "unit" : "em", "wi\u0064th" : 3 } )") == "3 7 em");
+  BOOST_TEST(both("{}") == "0 7 px");
+  BOOST_TEST(written(Shapes::Size{.width = 32}) == R"([[32,7,"px"]])");  // as ever
+
+  BOOST_TEST(read<std::vector<Shapes::Point>>(R"([{"x":1},[2],{"y":null,"x":3}])").at(2).x == 3);
+  BOOST_TEST(read<std::optional<Shapes::Point>>(R"({"y":1.5})")->y.value() == 1.5);
+  BOOST_TEST((read<std::map<std::string, Shapes::Point>>(R"({"a":{"x":4}})").at("a").x == 4));
+  BOOST_TEST(read<Shapes::Tree>(R"({"n":1,"children":[{"n":2,"children":[[3,[]]]}]})").children[0].children[0].n == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_member_without_a_field_is_a_mistake) {
+  BOOST_TEST(why_misfit<Holds<Shapes::Size>>(R"([{"widht":32}])") ==
+             R"(Job: argument 1 (value): no field is called "widht", only: width, height, unit)");
+  BOOST_TEST(why_misfit<Holds<std::vector<Shapes::Size>>>(R"([[[1,2,"px"],{"Width":32}]])") ==
+             R"(Job: argument 1 (value[1]): no field is called "Width", only: width, height, unit)");
+  BOOST_TEST(why_misfit<Holds<Shapes::Size>>(R"([{"width":1,"width":2}])") ==
+             R"(Job: argument 1 (value): the field "width" is given twice)");
+  BOOST_TEST(why_misfit<Holds<Shapes::None>>(R"([{"a":1}])") ==
+             R"(Job: argument 1 (value): no field is called "a", only: none)");
+  BOOST_TEST(why_misfit<Holds<Shapes::Size>>(R"([{"width":1)").starts_with("Job: JSON error at byte"));
+}
+
+BOOST_AUTO_TEST_CASE(a_struct_says_how_many_of_its_fields_must_be_given) {
+  using Shapes::Grown;
+  BOOST_TEST(read<Grown>("[1]").added == 5);
+  BOOST_TEST(read<Grown>(R"({"was":1})").added == 5);
+  BOOST_TEST(read<Grown>(R"({"was":1,"added":2})").added == 2);
+  BOOST_TEST(why_misfit<Holds<Grown>>(R"([{"added":2}])") == R"(Job: argument 1 (value): the field "was" is missing)");
+  BOOST_TEST(!read<Shapes::Point>("[1]").y);  // optional fields at the end may be missing anyway
 }
 
 BOOST_AUTO_TEST_CASE(an_integer_is_an_integer_and_nothing_near_it) {

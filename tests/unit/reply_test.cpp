@@ -75,14 +75,13 @@ BOOST_AUTO_TEST_CASE(an_empty_reply_is_of_no_kind) {
 BOOST_AUTO_TEST_CASE(an_error_says_whether_to_send_again) {
   BOOST_CHECK(classify_error("") == ErrorKind::none);
   for (const char* error :
-       {"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script.",
-        "MISCONF Errors writing to the AOF file: No space left on device",
-        "NOREPLICAS Not enough good replicas to write.", "MASTERDOWN Link with MASTER is down",
-        "CLUSTERDOWN The cluster is down", "OOM command not allowed when used memory > 'maxmemory'.",
-        "TRYAGAIN Multiple keys request during rehashing"})
+       {"BUSY Redis is busy running a script.", "MISCONF Errors writing to the AOF file: No space left on device",
+        "NOREPLICAS Not enough good replicas to write.", "CLUSTERDOWN The cluster is down",
+        "OOM command not allowed when used memory > 'maxmemory'.", "TRYAGAIN Multiple keys request during rehashing"})
     BOOST_TEST(bool(classify_error(error) == ErrorKind::not_applied_retry), error);
   for (const char* error :
-       {"READONLY You can't write against a read only replica.",
+       {"READONLY You can't write against a read only replica.", "MASTERDOWN Link with MASTER is down",
+        "LOADING Redis is loading the dataset in memory",
         "UNBLOCKED force unblock from blocking operation, instance state changed", "ERR max number of clients reached",
         "ERR max number of clients + cluster connections reached"})
     BOOST_TEST(bool(classify_error(error) == ErrorKind::not_applied_reconnect), error);

@@ -20,7 +20,7 @@ struct Fleet {
   Roll roll;
   SteadyTime now = noon;
 
-  explicit Fleet(int max_unavailable = 1) : roll(max_unavailable) {}
+  explicit Fleet(int max_unavailable = 1) : roll(max_unavailable, 5min) {}
 
   void add(int count, bool fresh, const std::string& capsule = "default") {
     for (int i = 0; i < count; ++i) {
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_new_worker_that_is_never_ready_ends_the_roll_some_day) {
   fleet.add(1, false);
   fleet.add(1, true);
   fleet.step();
-  fleet.now += Roll::longest_start - 1s;
+  fleet.now += 5min - 1s;
   BOOST_TEST((fleet.step().verdict == Verdict::goes_on));
   BOOST_TEST((fleet.roll.next_look() == fleet.now + 1s));
   fleet.now += 1s;

@@ -30,9 +30,9 @@ Standing judged(const Seen& seen) {
   holder.has_heartbeat = seen.has_heartbeat;
   return standing_of(
       holder, own, [&](const Identity&) { return seen.workers_live; },
-      [&](pid_t pid, std::uint64_t start_time) {
-        BOOST_TEST(pid == 20);
-        BOOST_TEST(start_time == 1000U);
+      [&](const Identity& it) {
+        BOOST_TEST(it.pid == 20);
+        BOOST_TEST(it.start_time == 1000U);
         return seen.lives;
       });
 }

@@ -225,6 +225,17 @@ BOOST_AUTO_TEST_CASE(the_job_that_is_ended_is_the_one_that_was_asked_for) {
   BOOST_TEST(watched.press("y").command.back() == long_jid);
 }
 
+BOOST_AUTO_TEST_CASE(what_to_answer_is_to_be_read_however_narrow_the_terminal_is) {
+  for (const std::size_t columns : {120, 80, 70, 60, 50, 40, 34}) {
+    Watched watched;
+    watched.size.columns = columns;
+    watched.press("K");
+    const std::string question = watched.screen().back();
+    BOOST_TEST(holds(question, "y/n"), columns << ": " << question);
+    BOOST_TEST(holds(question, "worker 0?"), columns << ": " << question);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(only_a_busy_worker_has_a_job_to_end) {
   Watched watched;
   watched.press("j");

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "shared/left_threads.hpp"
 #include "supervisor/worker_end.hpp"
 
 using namespace brood;
@@ -211,4 +212,31 @@ BOOST_AUTO_TEST_CASE(durations_are_short) {
   BOOST_TEST(short_duration(12min + 59s) == "12m");
   BOOST_TEST(short_duration(2h) == "2h");
   BOOST_TEST(short_duration(49h) == "49h");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_left_thread_ends_between_jobs_is_charged_to_the_job_that_left_it) {
+  using enum EntryState;
+  SlotSnapshot last = in_a_job({succeeded, succeeded, fetched});
+  last.current = -1;
+  const auto entries_after = [&](ExitStatus status, std::uint32_t flags, EndedBy by = EndedBy::itself) {
+    last.class_flags = flags;
+    WorkerExit exit = exit_of(status, last, by);
+    blame_who_left_threads(exit);
+    return exit.last;
+  };
+
+  const SlotSnapshot blamed = entries_after(killed_by(SIGSEGV), job_left_threads | class_has_hooks);
+  BOOST_TEST((blamed.entries == std::vector{succeeded, running, fetched}));
+  BOOST_TEST(blamed.current == 1);
+  BOOST_TEST(judge(killed_by(SIGSEGV), blamed).cause.has_value());
+
+  BOOST_TEST((entries_after(killed_by(SIGSEGV), class_has_hooks).entries == last.entries));
+  BOOST_TEST((entries_after(killed_by(SIGKILL), job_left_threads, EndedBy::brood).entries == last.entries));
+  BOOST_TEST((entries_after(exited(0), job_left_threads).entries == last.entries));
+  last.entries = {succeeded, running};  // a job runs, and is charged itself
+  BOOST_TEST((entries_after(killed_by(SIGSEGV), job_left_threads).entries == last.entries));
+  last.entries = {interrupted, fetched};
+  BOOST_TEST((entries_after(killed_by(SIGSEGV), job_left_threads).entries == last.entries));
+  last.entries = {};
+  BOOST_TEST(entries_after(killed_by(SIGSEGV), job_left_threads).entries.empty());
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 
 using namespace std::chrono_literals;
@@ -27,7 +28,7 @@ void FailOnce::perform() {
   throw std::runtime_error("the first attempt fails");
 }
 
-void FailOddly::perform() { throw 42; }
+void FailOddly::perform() { throw std::optional<int>(42); }
 
 void Discarded::perform() { throw std::runtime_error(message); }
 

@@ -22,7 +22,7 @@ struct FailOnce {
   void perform();
 };
 
-// Throws something that is no std::exception.
+// Throws something that is no std::exception, and whose name looks like markup.
 struct FailOddly {
   void perform();
 };

@@ -22,7 +22,7 @@ struct Typed {
   std::int64_t whole = 0;
   double part = 0;
   std::string text;
-  Size size;  // a nested struct is an array: [320, 200]
+  Size size;  // a struct within a job: [320, 200], or {"width": 320, "height": 200}
   std::vector<Size> sizes;
   std::array<std::uint8_t, 3> colour{};
   std::map<std::string, double> weights;

@@ -48,6 +48,7 @@ std::string write_config(const std::string& directory, const std::string& wanted
   if (wanted.find("poll_interval") == wanted.npos) file << "poll_interval = \"100ms\"\n";
   file << wanted << "\n";
   if (wanted.find("[log]") == wanted.npos) file << "[log]\nlog_jobs = true\n";
+  if (wanted.find("[redis]") == wanted.npos) file << "[redis]\nappendfsync = \"no\"\n";  // gone with the test
   file.close();
   if (!file) throw std::runtime_error("cannot write " + path);
   return path;

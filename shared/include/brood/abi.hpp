@@ -73,6 +73,8 @@ struct Call {
   Text capsule;  // of the worker; empty where no worker asks
   // For iterable jobs; null where no states are kept.
   const Iterations* iterations;
+  // From now on every line of the log about this attempt has this as well.
+  void (*log_with)(void* host, Text name, Text value);
 };
 
 // Whether `object`, which may come from somebody with other headers, is long enough to have this member.
@@ -92,6 +94,8 @@ struct Result {
   std::uint32_t kind;  // ResultKind
   std::uint32_t unused;
   Text error_class, message;  // when failed
+  std::int64_t delay_ms;      // when interrupted: how long it waits before it runs again; 0: as the worker likes
+  const void* thrown;         // when failed: where the exception lies, by which its throw is found; null: not said
 };
 
 // Why an attempt failed, for hooks and death handlers.  Unless `crashed`, the library matches it with the exception

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,29 +43,29 @@ class Next {
 template <typename Subject, typename Where>
 class Chain {
  public:
-  // What add() and its like take.
+  // What add() and its like take: any function that returns nothing.
   using Middleware = std::function<void(Subject&, const Next&)>;
 
   // At the end: innermost.  Throws std::invalid_argument for an empty name or function, as all of these do.  `where`
   // says which subjects it is called for: see InCapsules.
-  void add(std::string name, Middleware middleware, Where where = {}) {
-    check(name, middleware);
-    remove(name);
-    entries_.push_back({std::move(name), std::move(middleware), std::move(where)});
+  template <typename Function = Middleware>
+  void add(std::string name, Function middleware, Where where = {}) {
+    append(std::move(name), kept(std::move(middleware)), std::move(where));
   }
   // At the beginning: outermost.
-  void prepend(std::string name, Middleware middleware, Where where = {}) {
-    check(name, middleware);
-    remove(name);
-    entries_.insert(entries_.begin(), {std::move(name), std::move(middleware), std::move(where)});
+  template <typename Function = Middleware>
+  void prepend(std::string name, Function middleware, Where where = {}) {
+    put_first(std::move(name), kept(std::move(middleware)), std::move(where));
   }
   // Around `other`.  Throws std::invalid_argument when there is no `other`.
-  void insert_before(std::string_view other, std::string name, Middleware middleware, Where where = {}) {
-    insert(other, 0, std::move(name), std::move(middleware), std::move(where));
+  template <typename Function = Middleware>
+  void insert_before(std::string_view other, std::string name, Function middleware, Where where = {}) {
+    insert(other, 0, std::move(name), kept(std::move(middleware)), std::move(where));
   }
   // Inside of `other`; throws likewise.
-  void insert_after(std::string_view other, std::string name, Middleware middleware, Where where = {}) {
-    insert(other, 1, std::move(name), std::move(middleware), std::move(where));
+  template <typename Function = Middleware>
+  void insert_after(std::string_view other, std::string name, Function middleware, Where where = {}) {
+    insert(other, 1, std::move(name), kept(std::move(middleware)), std::move(where));
   }
 
   bool remove(std::string_view name) {  // false: it was not there
@@ -110,6 +111,28 @@ class Chain {
           *subject, Next(&rest, [](const void* further) { static_cast<const Rest*>(further)->go_on(); }));
     }
   };
+
+  // std::function would drop a result, and with it the work of a coroutine.
+  template <typename Function>
+  static Middleware kept(Function function) {
+    if constexpr (std::is_invocable_v<Function&, Subject&, const Next&>)
+      static_assert(std::is_void_v<std::invoke_result_t<Function&, Subject&, const Next&>>,
+                    "brood: a middleware returns void: it goes on by next(), stops by not calling it, and fails by "
+                    "throwing");
+    return Middleware(std::move(function));
+  }
+
+  void append(std::string name, Middleware middleware, Where where) {
+    check(name, middleware);
+    remove(name);
+    entries_.push_back({std::move(name), std::move(middleware), std::move(where)});
+  }
+
+  void put_first(std::string name, Middleware middleware, Where where) {
+    check(name, middleware);
+    remove(name);
+    entries_.insert(entries_.begin(), {std::move(name), std::move(middleware), std::move(where)});
+  }
 
   static void check(const std::string& name, const Middleware& middleware) {
     if (name.empty()) throw std::invalid_argument("a middleware has no name");

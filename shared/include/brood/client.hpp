@@ -81,7 +81,7 @@ class BROOD_API Client {
   }
 
   // After `delay`, which is less than 1,000,000,000 seconds, else std::invalid_argument; at once when it is not
-  // positive.
+  // positive.  It counts from what the clock of Redis says, whatever this host's does.
   template <typename Number, typename Period, typename Job>
   std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job,
                          const EnqueueOptions& options = {}) {
@@ -98,32 +98,38 @@ class BROOD_API Client {
     return push_bulk({std::move(push)}, bulk_options(options)).front();
   }
 
-  // All jobs of a range, a thousand with one command.  All are checked before the first is sent; returns their jids, in
-  // the order of the range.  When Redis refuses in the midst, the RedisError says how many were pushed.
+  // All jobs of a range, a thousand with one command: it goes through the range as it pushes, and holds no more than a
+  // slice of it.  A slice is checked before any of it is sent; returns the jids, in the order of the range.  What is
+  // refused in the midst, by Redis or as no job, says how many were pushed before.
   template <std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk(Jobs&& jobs, const EnqueueOptions& options = {}) {
-    return push_bulk(pushes_of(std::forward<Jobs>(jobs), options), bulk_options(options));
+    return push_slices(std::forward<Jobs>(jobs), options, [](Push&) {});
   }
 
   // All at `time`; at once when it is past.
   template <typename Duration, std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk_at(std::chrono::time_point<std::chrono::system_clock, Duration> time,
                                            Jobs&& jobs, const EnqueueOptions& options = {}) {
-    std::vector<Push> pushes = pushes_of(std::forward<Jobs>(jobs), options);
-    for (Push& push : pushes) push.at = due(epoch_seconds(time));
-    return push_bulk(std::move(pushes), bulk_options(options));
+    const auto at = due(epoch_seconds(time));
+    return push_slices(std::forward<Jobs>(jobs), options, [&](Push& push) { push.at = at; });
   }
   // Each at its own of as many `times`, else std::invalid_argument; those whose time is past at once.
   template <std::ranges::input_range Times, std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk_at(Times&& times, Jobs&& jobs, const EnqueueOptions& options = {}) {
-    std::vector<Push> pushes = pushes_of(std::forward<Jobs>(jobs), options);
+    const auto check = [](bool holds) {
+      if (!holds) throw std::invalid_argument("a bulk has as many times as jobs");
+    };
+    std::vector<std::optional<std::chrono::system_clock::time_point>> due_at;
+    for (const auto& time : times) due_at.push_back(due(epoch_seconds(time)));
+    if constexpr (std::ranges::forward_range<Jobs>)
+      check(static_cast<std::size_t>(std::ranges::distance(jobs)) == due_at.size());
     std::size_t given = 0;
-    for (const auto& time : times) {
-      if (given < pushes.size()) pushes[given].at = due(epoch_seconds(time));
-      ++given;
-    }
-    if (given != pushes.size()) throw std::invalid_argument("a bulk has as many times as jobs");
-    return push_bulk(std::move(pushes), bulk_options(options));
+    std::vector<std::string> jids = push_slices(std::forward<Jobs>(jobs), options, [&](Push& push) {
+      check(given < due_at.size());
+      push.at = due_at[given++];
+    });
+    check(given == due_at.size());
+    return jids;
   }
 
   // One job by its parts, of any class in any language.
@@ -172,13 +178,38 @@ class BROOD_API Client {
   static BulkOptions bulk_options(const EnqueueOptions& options) {
     return {.spread = options.spread, .batch_size = options.batch_size};
   }
-  template <typename Jobs>
-  static std::vector<Push> pushes_of(Jobs&& jobs, const EnqueueOptions& options) {
-    std::vector<Push> pushes;
-    if constexpr (std::ranges::sized_range<Jobs>) pushes.reserve(std::ranges::size(jobs));
-    for (const auto& job : jobs) pushes.push_back(detail::pushed_job(job, options));
-    if (!options.jid.empty() && pushes.size() > 1) throw std::invalid_argument("a jid is for one job");
-    return pushes;
+  // `finish` does the rest to each push.
+  template <typename Jobs, typename Finish>
+  std::vector<std::string> push_slices(Jobs&& jobs, const EnqueueOptions& options, Finish finish) {
+    const std::size_t size = options.batch_size > 1'000 ? options.batch_size : 1'000;
+    std::vector<std::string> jids;
+    std::vector<Push> slice;
+    const auto push_slice = [&] {
+      std::vector<std::string> pushed = push_bulk(std::exchange(slice, {}), bulk_options(options));
+      for (std::string& jid : pushed) jids.push_back(std::move(jid));
+    };
+    try {
+      for (const auto& job : jobs) {
+        if (slice.size() == size) push_slice();
+        slice.push_back(detail::pushed_job(job, options));
+        finish(slice.back());
+        if (!options.jid.empty() && jids.size() + slice.size() > 1) throw std::invalid_argument("a jid is for one job");
+      }
+      push_slice();
+    } catch (const BufferFull& error) {
+      if (jids.empty()) throw;
+      throw BufferFull(error.what() + before_these(jids.size()));
+    } catch (const RedisError& error) {
+      if (jids.empty()) throw;
+      throw RedisError(error.what() + before_these(jids.size()));
+    } catch (const std::invalid_argument& error) {
+      if (jids.empty()) throw;
+      throw std::invalid_argument(error.what() + before_these(jids.size()));
+    }
+    return jids;
+  }
+  static std::string before_these(std::size_t jobs) {
+    return "; the " + std::to_string(jobs) + " jobs before these were pushed";
   }
 
   static std::optional<std::chrono::system_clock::time_point> due(double epoch_seconds);

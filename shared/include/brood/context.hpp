@@ -1,8 +1,11 @@
 #pragma once
 
+#include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include <brood/abi.hpp>
 
@@ -53,6 +56,25 @@ class Context {
       call_->log(call_->host, static_cast<std::uint32_t>(level), {message.data(), message.size()});
   }
   void log(std::string_view message) const { log(LogLevel::info, message); }
+
+  // From now on this run's lines of the log have `name=value` as well: its own, and the one that says how it ended.  A
+  // name is 1 to 64 of A-Z a-z 0-9 _ . -, and none that these lines have already, such as jid; a value is cut to 1,000
+  // bytes; of one name the last value counts.  Beyond 16 names, and for others, nothing.
+  void log_with(std::string_view name, std::string_view value) const {
+    if (abi::has(*call_, &abi::Call::log_with) && call_->log_with != nullptr)
+      call_->log_with(call_->host, {name.data(), name.size()}, {value.data(), value.size()});
+  }
+  template <typename Number>
+  requires std::is_arithmetic_v<Number>
+  void log_with(std::string_view name, Number value) const {
+    if constexpr (std::is_same_v<Number, bool>) {
+      log_with(name, std::string_view(value ? "true" : "false"));
+    } else {
+      char text[64];
+      log_with(name,
+               std::string_view(text, static_cast<std::size_t>(std::to_chars(text, text + 64, value).ptr - text)));
+    }
+  }
 
  private:
   bool knows_deadlines() const { return call_->time_left_ms != nullptr && call_->set_time_left != nullptr; }

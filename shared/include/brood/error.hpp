@@ -1,14 +1,20 @@
 #pragma once
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace brood {
 
-// Thrown by a job that was asked to wind up: it is requeued at the back of its queue and nothing is charged.  No
+// Thrown by a job that was asked to wind up, or that puts itself off: nothing is charged, whatever its `retry` says. No
 // std::exception, so that a job's own `catch (const std::exception&)` does not swallow it.
-struct Interrupted {};
+//
+//   throw brood::Interrupted{};              // to the back of its queue
+//   throw brood::Interrupted{.in = 10min};   // into the schedule, for then
+struct Interrupted {
+  std::chrono::milliseconds in{0};  // less than 1,000,000,000 s; what is not positive is none
+};
 
 // A job's arguments do not fit its fields; what() names the argument.  A job may throw it as well: its error class is
 // "ArgumentError", as Ruby calls it.

@@ -17,8 +17,8 @@ namespace brood {
 //   event      when                                                                                     how often
 //   fork       the process is there and all libraries are loaded, nothing else: to open what belongs    once
 //              to one process alone
-//   startup    after fork, before the first fetch; what is thrown refuses the worker, as a library      once
-//              does that cannot be loaded: a start ends with 78, a restart is rolled back
+//   startup    after fork, before the first fetch; where something is thrown the worker is started      once
+//              again after a pause, which grows from 100 ms to 30 s; a restart is rolled back
 //   heartbeat  it has reached Redis: for the first time, or anew after the connection was lost          each time
 //   beat       with heartbeat, and then between jobs when the last was 10 s ago; an idle worker has no  repeated
 //              timer and beats when its wait in Redis ends, within about a minute
@@ -32,7 +32,7 @@ namespace brood {
 //
 // What a handler throws is logged and ignored, except at startup.  One that crashes or hangs ends its worker and
 // charges no job: what happens at one event may take `shutdown_timeout` in all, then the worker is killed; at fork and
-// startup it may take for ever.  What it prints is logged like a job's output, with the class Event::beat, say.
+// startup it may take `boot_timeout`.  What it prints is logged like a job's output, with the class Event::beat, say.
 enum class Event { fork, startup, heartbeat, beat, quiet, shutdown, exit, crash };
 
 // What a handler is told.  Valid during the call alone.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <brood/detail/owned_range.hpp>
 #include <brood/error.hpp>
 
 // What an iterable job goes through: see <brood/iteration.hpp>.
@@ -74,10 +75,10 @@ class Items {
   requires(detail::StepFunction<Function> && !std::same_as<Function, Items>) Items(Function function)
       : source_(std::make_unique<Called<Function>>(std::move(function))) {}
 
-  // Goes through a range of steps, which it takes.
+  // Goes through a range of steps, which it moves or copies.
   template <typename Range>
   requires(detail::StepRange<Range> && !detail::StepFunction<Range> && !std::is_reference_v<Range>) Items(Range range)
-      : source_(std::make_unique<Walked<Range>>(std::move(range))) {}
+      : source_(std::make_unique<Walked<detail::OwnedRange<Range>>>(detail::owned_range(std::move(range)))) {}
 
   // The next step; nullopt: there is none.
   std::optional<Step<Item, Cursor>> operator()() { return source_ == nullptr ? std::nullopt : source_->next(); }
@@ -90,8 +91,8 @@ class Items {
   };
   template <typename From, bool stays>
   static constexpr void check_lifetime() {
-    static_assert(!std::is_reference_v<Item> || std::is_reference_v<From> || stays,
-                  "brood: these items are references to what is gone with the step; take them by value");
+    static_assert(!detail::only_refers<Item> || detail::only_refers<From> || stays,
+                  "brood: these items refer to what is gone with the step; take them by value");
   }
   template <typename Function>
   struct Called : Source {
@@ -130,26 +131,35 @@ namespace detail {
 
 template <typename Range, typename Cursor>
 class EachOf {
- public:
-  EachOf(Range&& range, Cursor first) : range_(std::forward<Range>(range)), index_(first) {}
+  using Reference = std::ranges::range_reference_t<Range>;
 
-  std::optional<Step<std::ranges::range_reference_t<Range>, Cursor>> operator()() {
-    if (!at_) {  // not before: an iterator does not follow its range when that moves
-      at_.emplace(std::ranges::begin(range_));
+ public:
+  template <typename From>
+  EachOf(From&& from, Cursor first) : walk_(std::make_unique<Walk>(owned_range(std::forward<From>(from)), first)) {}
+
+  std::optional<Step<Reference, Cursor>> operator()() {
+    Walk& walk = *walk_;
+    if (!walk.at) {
+      walk.at.emplace(std::ranges::begin(walk.range));
       using Distance = std::ranges::range_difference_t<Range>;
-      std::ranges::advance(*at_, static_cast<Distance>(index_), std::ranges::end(range_));
-    } else if (*at_ != std::ranges::end(range_)) {
-      ++*at_;
-      ++index_;
+      std::ranges::advance(*walk.at, static_cast<Distance>(walk.index), std::ranges::end(walk.range));
+    } else if (*walk.at != std::ranges::end(walk.range)) {
+      ++*walk.at;
+      ++walk.index;
     }
-    if (*at_ == std::ranges::end(range_)) return std::nullopt;
-    return Step<std::ranges::range_reference_t<Range>, Cursor>{**at_, index_};
+    if (*walk.at == std::ranges::end(walk.range)) return std::nullopt;
+    return Step<Reference, Cursor>{**walk.at, walk.index};
   }
 
  private:
-  Range range_;  // of a range that has a name a reference
-  std::optional<std::ranges::iterator_t<Range>> at_ = {};
-  Cursor index_;
+  struct Walk {
+    template <typename From>
+    Walk(From&& from, Cursor first) : range(std::forward<From>(from)), index(first) {}
+    Range range;
+    std::optional<std::ranges::iterator_t<Range>> at = {};
+    Cursor index;
+  };
+  std::unique_ptr<Walk> walk_;  // it stays where it is: an iterator does not follow its range when that moves
 };
 
 class EachLine {
@@ -213,13 +223,14 @@ class BatchesOf {
 
 }  // namespace detail
 
-// Every element of a range; its cursor is its index, as in Sidekiq's array_enumerator.  Of a range with a name the
-// items are references into it; another lives as long as the items.  Where the elements cannot be told by their index,
-// it walks to the first.  Throws ArgumentError for a negative cursor; one behind the end yields nothing.
+// Every element of a range; its cursor is its index, as in Sidekiq's array_enumerator.  The items own the range: one
+// with a name is copied, std::move() gives it up.  Only a view that says so refers to somebody else's elements, which
+// must outlive the run, such as `std::span(rows)` of a field of the job.  Where the elements cannot be told by their
+// index, it walks to the first.  Throws ArgumentError for a negative cursor; one behind the end yields nothing.
 template <std::ranges::input_range Range, std::integral Cursor>
 auto each_of(Range&& range, const std::optional<Cursor>& cursor) {
   if (cursor && *cursor < 0) throw ArgumentError("a cursor that is an index is not negative");
-  return detail::EachOf<Range, Cursor>(std::forward<Range>(range), cursor.value_or(0));
+  return detail::EachOf<detail::KeptRange<Range>, Cursor>(std::forward<Range>(range), cursor.value_or(0));
 }
 
 // Every line of a text file, without its end; its cursor is the offset of its first byte.  Throws std::system_error for

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <brood/context.hpp>
+#include <brood/detail/one_setup.hpp>
 #include <brood/detail/thunks.hpp>
 #include <brood/error.hpp>
 #include <brood/iteration.hpp>
@@ -14,7 +16,8 @@
 #include <brood/retry.hpp>
 #include <brood/setup.hpp>
 
-// A job is a plain struct.  Its fields, in order, are the arguments; perform() is the work.
+// A job is a plain struct.  Its fields, in order, are the arguments; perform() is the work.  A field that is a struct
+// itself takes an array of its fields, or an object by their names: see brood/options.hpp, `required`.
 //
 //   struct ResizeImage {
 //     std::string path;
@@ -26,7 +29,8 @@
 //
 //     void perform(brood::Context& job);  // or void perform();
 //
-//     // Optional hooks, static or not.  Count is 0 at the first failure; after a crash the error is a JobCrashed.
+//     // Optional hooks, static or not.  Count is 0 at the first failure; after a crash the error is a JobCrashed.  The
+//     // first may take the job as well: retry_in(int, const std::exception&, const brood::JobInfo& job).
 //     static brood::RetryDecision retry_in(int count, const std::exception& error);
 //     static void exhausted(const brood::JobInfo& job, const std::exception& error);  // or returns brood::discard
 //   };
@@ -43,6 +47,7 @@
 
 // Names the job classes of a library, once in it, outside any namespace.
 #define BROOD_JOBS(...)                                                                                \
+  BROOD_ONE_SETUP                                                                                      \
   extern "C" __attribute__((visibility("default"))) const ::brood::abi::Library* brood_job_library() { \
     return ::brood::detail::library_of_jobs<__VA_ARGS__>();                                            \
   }
@@ -50,6 +55,7 @@
 // In place of BROOD_JOBS: a library without jobs, whose brood_setup registers what serves the jobs of all libraries of
 // a worker, such as measuring or tracing.  See <brood/setup.hpp>.
 #define BROOD_MIDDLEWARE()                                                                             \
+  BROOD_ONE_SETUP                                                                                      \
   extern "C" __attribute__((visibility("default"))) const ::brood::abi::Library* brood_job_library() { \
     return ::brood::detail::job_library<>();                                                           \
   }

@@ -68,12 +68,14 @@ struct JobOptions {
   std::string_view queue = "default";    // characters A-Z a-z 0-9 _ . : @ / -, at most 255
   YesNoOrCount retry = true;             // true: the server's max_retries; false: a failure is stored nowhere
   std::chrono::milliseconds timeout{0};  // of one attempt; 0: the worker's job_timeout
-  YesNoOrCount backtrace = false;        // how many lines of a failure's backtrace are stored; a crash's always are
+  YesNoOrCount backtrace = false;        // how many lines say where a failure was thrown; a crash's always do
   bool dead = true;                      // false: an exhausted job is dropped
   Tags tags = {};                        // shown by Sidekiq's Web UI, and for filters
   std::chrono::seconds retry_for{0};     // retry for so long instead of so often; 0: not used
   std::string_view retry_queue = {};     // where retries go; empty: the queue it failed in
-  int required = -1;                     // how many fields must be given; -1: all but trailing std::optional ones
+  // How many fields must be given, of the job or, in `options` of a struct within it, of that; -1: all but trailing
+  // std::optional ones, and of an object none.
+  int required = -1;
 };
 
 }  // namespace brood

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <exception>
 #include <functional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,24 +54,48 @@ class Setup {
   // Called for each attempt that has failed, also one that will be tried again, before the job is settled: in the
   // worker, or, after a crash, in a short-lived process of its own.  What it throws is logged.  Not for one that
   // `brood kill` ended, nor for an Interrupted.
-  void on_error(ErrorHandler handler) { registrations_->error_handlers.push_back(std::move(handler)); }
+  template <typename Handler = ErrorHandler>
+  void on_error(Handler handler) {
+    check_failure_handler<Handler>();
+    registrations_->error_handlers.emplace_back(std::move(handler));
+  }
 
   // Called for each job that will not be tried again: exhausted, killed or discarded; where and when as above.
-  void on_death(DeathHandler handler) { registrations_->death_handlers.push_back(std::move(handler)); }
+  template <typename Handler = DeathHandler>
+  void on_death(Handler handler) {
+    check_failure_handler<Handler>();
+    registrations_->death_handlers.emplace_back(std::move(handler));
+  }
 
   // Called at `event` as `void (const brood::Occasion&)` or `void ()`: see brood::Event for when and where.
   template <typename Handler>
   void on(Event event, Handler handler) {
     if constexpr (std::invocable<Handler&, const Occasion&>) {
+      check_result<std::invoke_result_t<Handler&, const Occasion&>>();
       registrations_->event_handlers.emplace_back(event, std::move(handler));
     } else {
       static_assert(std::invocable<Handler&>, "brood: an event handler takes (const brood::Occasion&) or nothing");
+      check_result<std::invoke_result_t<Handler&>>();
       registrations_->event_handlers.emplace_back(
           event, [handler = std::move(handler)](const Occasion&) mutable { handler(); });
     }
   }
 
  private:
+  // std::function would drop a result, and with it the work of a coroutine.
+  template <typename Result>
+  static constexpr void check_result() {
+    static_assert(std::is_void_v<Result>, "brood: a handler returns void");
+  }
+  template <typename Handler>
+  static constexpr void check_failure_handler() {
+    using Error = const std::exception&;
+    static_assert(
+        std::invocable<Handler&, const JobInfo&, Error>,
+        "brood: a handler of errors or deaths takes (const brood::JobInfo& job, const std::exception& error)");
+    if constexpr (std::invocable<Handler&, const JobInfo&, Error>)
+      check_result<std::invoke_result_t<Handler&, const JobInfo&, Error>>();
+  }
   detail::Registrations* registrations_;
 };
 

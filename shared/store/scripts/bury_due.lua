@@ -7,8 +7,10 @@
 local kind = redis.call("TYPE", KEYS[2]).ok
 if kind ~= "zset" and kind ~= "none" then return {0, 0, 1} end
 if redis.call("ZSCORE", KEYS[1], ARGV[1]) ~= ARGV[2] then return {0, 1, 0} end
-redis.call("ZREM", KEYS[1], ARGV[1])    -- first a write that frees memory: a full Redis lets the rest through
+-- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+redis.call("ZREM", KEYS[1], "\0")
 redis.call("ZADD", KEYS[2], ARGV[4], ARGV[3])
-redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", ARGV[5])
-redis.call("ZREMRANGEBYRANK", KEYS[2], 0, "-" .. ARGV[6])
+redis.call("ZREM", KEYS[1], ARGV[1])
+redis.pcall("ZREMRANGEBYSCORE", KEYS[2], "-inf", ARGV[5])
+redis.pcall("ZREMRANGEBYRANK", KEYS[2], 0, "-" .. ARGV[6])
 return {1, 0, 0}

@@ -21,16 +21,23 @@ for i = first, #queues do
   local key, list = queues[i], KEYS[2 * i + 2]
   if redis.call("TYPE", key).ok == "list" and redis.call("EXISTS", list) == 0 then
     local jobs, bytes = {}, 0
-    local job = redis.call("RPOP", key)    -- first a write that frees memory: a full Redis lets the rest through
+    local job = redis.call("LINDEX", key, -1)
     while job do
       jobs[#jobs + 1] = job
       bytes = bytes + #job
-      local following = #jobs < math.min(tonumber(ARGV[4]), 1000) and redis.call("LINDEX", key, -1)
-      job = following and bytes + #following <= tonumber(ARGV[5]) and redis.call("RPOP", key)
+      local following = #jobs < math.min(tonumber(ARGV[4]), 1000) and redis.call("LINDEX", key, -1 - #jobs)
+      job = following and bytes + #following <= tonumber(ARGV[5]) and following
     end
-    redis.call("LPUSH", list, unpack(jobs))
+    -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+    redis.call("LTRIM", key, 0, -1)
     local number, queue = string.format("%.0f", tonumber(ARGV[2]) + 1), key:sub(7)
     redis.call("HSET", KEYS[1], ARGV[1], number .. " " .. queue)
+    local pushed = redis.pcall("LPUSH", list, unpack(jobs))
+    if type(pushed) == "table" then
+      redis.call("HSET", KEYS[1], ARGV[1], ARGV[2] .. " " .. ARGV[3])
+      return pushed
+    end
+    redis.call("LTRIM", key, 0, -1 - #jobs)
     return {"OK", number, queue, {}, jobs}
   end
 end

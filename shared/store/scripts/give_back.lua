@@ -11,11 +11,15 @@ for i = 2, 3 do
   if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[i] .. " is a " .. kind) end
 end
 local unbegun = redis.call("LLEN", KEYS[2]) - tonumber(ARGV[3])
+if unbegun <= 0 then return 0 end
+-- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+redis.call("LTRIM", KEYS[2], 0, -1)
 local returned = 0
 while returned < unbegun do
   -- Newest first onto the head, so that the oldest of them is the next to run.
-  local jobs = redis.call("LPOP", KEYS[2], math.min(unbegun - returned, 100))
+  local jobs = redis.call("LRANGE", KEYS[2], 0, math.min(unbegun - returned, 100) - 1)
   redis.call("RPUSH", KEYS[3], unpack(jobs))
+  redis.call("LTRIM", KEYS[2], #jobs, -1)
   returned = returned + #jobs
 end
 return returned

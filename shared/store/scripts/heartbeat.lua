@@ -1,24 +1,33 @@
 -- Says that a process is alive and how it does, and takes the signals that were sent to it.
 -- KEYS[1] "<identity>"    KEYS[2] "<identity>-signals"    KEYS[3] "processes"
--- ARGV[1] identity    ARGV[2] seconds to live    ARGV[3] how many signals to take at most    ARGV[4...] field, value, ...
--- Returns 1 when the process was known, 0 at its first beat or after an outage, and then the signals, oldest first.
--- A key of the wrong type ends it where it stands: what is written by then is true, and the hash expires by itself.
-local function refused(key, reply)
-  if type(reply) == "table" and reply.err then return redis.error_reply(reply.err .. " (" .. key .. ")") end
+-- KEYS[4] in-flight hash of the identity    KEYS[5] "brood:processes"
+-- ARGV[1] identity    ARGV[2] seconds to live    ARGV[3] how many signals to take at most    ARGV[4] the identity's record
+-- ARGV[5...] field, value, ...
+-- Returns 1 when the process was known, 0 at its first beat or after an outage; then 1 when its record had been lost from
+-- KEYS[5] and is there again, else 0; then what was refused beside the beat itself, "" for nothing; and then the signals,
+-- oldest first.
+-- By KEYS[1] alone others know that we live: a wrong type there is an error, and elsewhere it stops no beat.
+local complaint = ""
+local function try(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) ~= "table" or not reply.err then return reply end
+  complaint = reply.err .. " (" .. key .. ")"
 end
 -- Whatever it finds, EXPIRE is a write that a full Redis serves, and that lets through what follows.
 local known = redis.call("EXPIRE", KEYS[1], ARGV[2])
-local answer = {known}
-local refusal = refused(KEYS[1], redis.pcall("HSET", KEYS[1], unpack(ARGV, 4)))
-if refusal then return refusal end
+local unlisted, signals = 0, {}
+try("HSET", KEYS[1], unpack(ARGV, 5))
+if complaint ~= "" then return redis.error_reply(complaint) end
 if known == 0 then redis.call("EXPIRE", KEYS[1], ARGV[2]) end
-refusal = refused(KEYS[3], redis.pcall("SADD", KEYS[3], ARGV[1]))
-if refusal then return refusal end
-for i = 1, tonumber(ARGV[3]) do
-  local signal = redis.pcall("RPOP", KEYS[2])
-  refusal = refused(KEYS[2], signal)
-  if refusal then return refusal end
-  if not signal then break end
-  answer[#answer + 1] = signal
+try("SADD", KEYS[3], ARGV[1])
+-- Whoever owns lists is listed, for its heirs to find.  One that has left owns none, so a late beat does not list it again.
+-- Where the key is none of ours the registration of each worker says so.
+if redis.call("EXISTS", KEYS[4]) == 1 and redis.pcall("HGET", KEYS[5], ARGV[1]) ~= ARGV[4] then
+  if redis.pcall("HSET", KEYS[5], ARGV[1], ARGV[4]) == 1 then unlisted = 1 end
 end
-return answer
+for i = 1, tonumber(ARGV[3]) do
+  local signal = try("RPOP", KEYS[2])
+  if not signal then break end
+  signals[#signals + 1] = signal
+end
+return {known, unlisted, complaint, unpack(signals)}

@@ -21,8 +21,11 @@ if entries > 0 then
   end
 end
 if #members > 0 then
-  redis.call("ZREM", KEYS[1], unpack(members))    -- first a write that frees memory: a full Redis lets the rest through
+  -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+  redis.call("ZREM", KEYS[1], "\0")
+  redis.call("ZREMRANGEBYRANK", KEYS[2], 1, 0)
   redis.call("ZADD", KEYS[2], unpack(adds))
+  if KEYS[1] ~= KEYS[2] then redis.call("ZREM", KEYS[1], unpack(members)) end    -- the dead stay, with a new score
 end
 -- Whatever is too old or too many has the lowest scores; one less than the size is kept, as Sidekiq keeps it.
 local too_old = redis.call("ZCOUNT", KEYS[2], "-inf", ARGV[2])

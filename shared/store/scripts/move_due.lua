@@ -3,7 +3,7 @@
 -- ARGV: for each of these queues how many of the jobs are for it; then, in the order of the queues, the members as
 -- read, then their scores as read, then the payloads to push
 -- Returns how many were moved; how many somebody else moved, deleted or rescheduled; how many have a queue that is no
--- list and stay.
+-- list, or that may not be pushed to, and stay.
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end
 kind = redis.call("TYPE", KEYS[2]).ok
@@ -13,7 +13,7 @@ local queues = #KEYS - 2
 local jobs = (#ARGV - queues) / 3
 local scores = redis.call("ZMSCORE", KEYS[1], unpack(ARGV, queues + 1, queues + jobs))
 
-local taken, members, names, pushes, stuck = {}, {}, {}, {}, 0
+local taken, members, pushed, stuck = {}, {}, {}, 0
 local first = 1
 for queue = 1, queues do
   local last = first + tonumber(ARGV[queue]) - 1
@@ -34,15 +34,21 @@ for queue = 1, queues do
     end
   end
   if #push > 2 then
-    pushes[#pushes + 1] = push
-    names[#names + 1] = key:sub(7)
+    -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+    if #pushed == 0 then redis.call("ZREM", KEYS[1], "\0") end
+    local reply = redis.pcall(unpack(push))
+    if type(reply) == "table" then
+      for _ = 3, #push do members[#members] = nil end
+      stuck = stuck + #push - 2
+    else
+      pushed[#pushed + 1] = key:sub(7)
+    end
   end
   first = last + 1
 end
 
 if #members > 0 then
-  redis.call("ZREM", KEYS[1], unpack(members))    -- first a write that frees memory: a full Redis lets the rest through
-  if names_can_be_added then redis.call("SADD", KEYS[2], unpack(names)) end
-  for _, push in ipairs(pushes) do redis.call(unpack(push)) end
+  redis.call("ZREM", KEYS[1], unpack(members))
+  if names_can_be_added then redis.pcall("SADD", KEYS[2], unpack(pushed)) end
 end
 return {#members, jobs - stuck - #members, stuck}

@@ -4,7 +4,8 @@
 -- ARGV[3...] payloads; for the schedule the score before each
 -- Returns 1; 0 when this batch was pushed before.
 local scheduled = #KEYS == 2
-if tonumber(redis.call("GET", KEYS[1]) or "0") >= tonumber(ARGV[1]) then return 0 end
+local last = redis.call("GET", KEYS[1]) or "0"
+if tonumber(last) >= tonumber(ARGV[1]) then return 0 end
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
@@ -12,11 +13,13 @@ end
 local refusal = must_be(scheduled and "zset" or "list", KEYS[2]) or not scheduled and must_be("set", KEYS[3])
 if refusal then return refusal end
 
-redis.call("SET", KEYS[1], ARGV[1], "EX", ARGV[2])    -- a full Redis refuses this, and so all of it
+-- Changes nothing: who may not write the number is refused before anything is pushed, as all of it is by a full Redis.
+redis.call("SET", KEYS[1], last, "XX", "EX", ARGV[2])
 if scheduled then
   redis.call("ZADD", KEYS[2], unpack(ARGV, 3))
 else
   redis.call("SADD", KEYS[3], KEYS[2]:sub(7))
   redis.call("LPUSH", KEYS[2], unpack(ARGV, 3))
 end
+redis.call("SET", KEYS[1], ARGV[1], "EX", ARGV[2])
 return 1

@@ -63,55 +63,73 @@ if not known then
   if #missing > 1 then return missing end
 end
 
-redis.call("HDEL", KEYS[1], ARGV[1])    -- first a write that frees memory: a full Redis lets the rest through
-if redis.call("EXISTS", KEYS[1]) == 0 then redis.call("HDEL", KEYS[2], ARGV[2]) end
+-- What each of the oldest entries becomes, and how many of them are dealt with so.
+local acknowledged, charged, given_back, orphaned, trim = 0, 0, 0, 0, false
+local adds, backs, heads = {}, {}, {}
+local function apply(verdict, entry)
+  local payload = verdict.payload ~= "" and verdict.payload or entry    -- "": as it is
+  if into[verdict.kind] then adds[#adds + 1] = {into[verdict.kind][1], verdict.score, payload}
+  elseif verdict.kind == "requeue_head" then heads[#heads + 1] = payload
+  elseif verdict.kind == "requeue_back" then backs[#backs + 1] = payload end
+  trim = trim or verdict.kind == "move_to_dead"
+end
+local judged = 0
+for _, verdict in ipairs(verdicts) do
+  local oldest = judged < left and redis.call("LINDEX", KEYS[6], -1 - judged)
+  if not oldest or verdict.bytes ~= "" and verdict.bytes ~= "=" .. oldest then break end
+  apply(verdict, oldest)
+  judged = judged + 1
+  if verdict.bytes == "" then acknowledged = acknowledged + 1 else charged = charged + 1 end
+end
+for position = 1, left do
+  local payload = fates[position] and redis.call("LINDEX", KEYS[6], -position)
+  if payload then apply(replacements[payload], payload) end
+end
 
+-- Whatever may be refused is refused before anything is taken away: what changes nothing first, and first of all a write
+-- that frees memory, as a full Redis lets the rest through; then what adds.
+redis.call("HDEL", KEYS[1], "~")
+redis.call("HDEL", KEYS[2], "~")
+if left > 0 then redis.call("LTRIM", KEYS[6], 0, -1) end
+for _, add in ipairs(adds) do redis.call("ZADD", add[1], "XX", 0, "\0") end
 -- With an empty list a BLMOVE of the dead may still be on its way; it is answered WRONGTYPE by this string, and its job
 -- stays in the queue.  One at a time is sent, so a list that holds something has none behind it.
 if queue ~= "" and left == 0 then redis.call("SET", KEYS[6], "dead", "EX", 3600) end
-
-local acknowledged, charged, given_back, orphaned, trim = 0, 0, 0, 0, false
-local function apply(verdict)
-  if into[verdict.kind] then redis.call("ZADD", into[verdict.kind][1], verdict.score, verdict.payload)
-  elseif verdict.kind == "requeue_head" then redis.call("RPUSH", KEYS[7], verdict.payload)
-  elseif verdict.kind == "requeue_back" then redis.call("LPUSH", KEYS[7], verdict.payload) end
-  trim = trim or verdict.kind == "move_to_dead"
+if #backs > 0 then redis.call("LPUSH", KEYS[7], unpack(backs)) end
+local refused
+local function push_head(payloads)
+  if #payloads == 0 or refused then return end
+  local reply = redis.pcall("RPUSH", KEYS[7], unpack(payloads))
+  if type(reply) == "table" then refused = reply end
 end
-for _, verdict in ipairs(verdicts) do
-  local oldest = redis.call("LINDEX", KEYS[6], -1)
-  if not oldest or verdict.bytes ~= "" and verdict.bytes ~= "=" .. oldest then break end
-  redis.call("RPOP", KEYS[6])
-  apply(verdict)
-  left = left - 1
-  if verdict.bytes == "" then acknowledged = acknowledged + 1 else charged = charged + 1 end
-end
+push_head(heads)
 
 -- Newest first onto the head of the queue, so that the oldest is the next to run.
-if known then
-  while left > 0 do
-    local jobs = redis.call("LPOP", KEYS[6], 100)
-    redis.call("RPUSH", KEYS[7], unpack(jobs))
-    left = left - #jobs
-    given_back = given_back + #jobs
+for newest = 0, left - judged - 1, 100 do
+  local jobs, going = redis.call("LRANGE", KEYS[6], newest, math.min(newest + 99, left - judged - 1)), {}
+  for i, payload in ipairs(jobs) do
+    if fates[left - newest - i + 1] then orphaned = orphaned + 1 else going[#going + 1] = payload end
   end
-else
-  for position = left, 1, -1 do
-    local payload = redis.call("LPOP", KEYS[6])
-    if fates[position] then
-      apply(replacements[payload])
-      orphaned = orphaned + 1
-    else
-      redis.call("RPUSH", KEYS[7], payload)
-      given_back = given_back + 1
-    end
-  end
-  for payload, count in pairs(returns) do
-    local counter = "brood:recovered:" .. redis.sha1hex(payload)
-    if count >= 3 then redis.call("DEL", counter) else redis.call("SET", counter, count, "EX", 259200) end
-  end
+  push_head(going)
+  given_back = given_back + #going
+end
+if refused then
+  if #backs > 0 then redis.pcall("LTRIM", KEYS[7], #backs, -1) end
+  return refused
+end
+
+for _, add in ipairs(adds) do redis.call("ZADD", unpack(add)) end
+if left > 0 then redis.call("LTRIM", KEYS[6], 1, 0) end
+redis.call("HDEL", KEYS[1], ARGV[1])
+if redis.call("EXISTS", KEYS[1]) == 0 then redis.call("HDEL", KEYS[2], ARGV[2]) end
+
+-- Nothing depends on these: refused, they are left as they are.
+for payload, count in pairs(returns) do
+  local counter = "brood:recovered:" .. redis.sha1hex(payload)
+  if count >= 3 then redis.pcall("DEL", counter) else redis.pcall("SET", counter, count, "EX", 259200) end
 end
 if trim then
-  redis.call("ZREMRANGEBYSCORE", KEYS[4], "-inf", ARGV[5])
-  redis.call("ZREMRANGEBYRANK", KEYS[4], 0, "-" .. ARGV[6])
+  redis.pcall("ZREMRANGEBYSCORE", KEYS[4], "-inf", ARGV[5])
+  redis.pcall("ZREMRANGEBYRANK", KEYS[4], 0, "-" .. ARGV[6])
 end
 return {"DONE", acknowledged, charged, given_back, orphaned}

@@ -7,10 +7,13 @@ if kind == "hash" and redis.call("HEXISTS", KEYS[1], ARGV[1]) == 1 then return 0
 if redis.call("TYPE", KEYS[2]).ok ~= "list" then return 0 end
 kind = redis.call("TYPE", KEYS[3]).ok
 if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[3] .. " is a " .. kind) end
+-- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+redis.call("LTRIM", KEYS[2], 0, -1)
 local returned = 0
 while true do
-  local jobs = redis.call("LPOP", KEYS[2], 100)
-  if not jobs then return returned end
+  local jobs = redis.call("LRANGE", KEYS[2], 0, 99)
+  if #jobs == 0 then return returned end
   redis.call("RPUSH", KEYS[3], unpack(jobs))
+  redis.call("LTRIM", KEYS[2], #jobs, -1)
   returned = returned + #jobs
 end

@@ -7,6 +7,7 @@ local key, slack = KEYS[1], tonumber(ARGV[1])
 local size = redis.call("LLEN", key)
 local removed = "\0removed\0"
 local found, first, last, shift, looked_at = 0, 0, 0, 0, 0
+local marked = {}
 
 -- Where it lies now; of equal payloads the one that lies where this one should be: as far from where it was as the one before.
 local function place_of(expected, payload)
@@ -30,11 +31,18 @@ while i < #ARGV and looked_at < 10 * slack do
     -- Redis removes from a list by value alone, and looks for it from an end: so all are made one value, which nobody else
     -- sees, and go with one search from the nearer end.
     redis.call("LSET", key, place, removed)
+    marked[#marked + 1] = {place, ARGV[i + 1]}
     if found == 0 then first = place end
     last = place
     found = found + 1
   end
   i = i + 2
 end
-if found > 0 then redis.call("LREM", key, first + last > size and -found or found, removed) end
+if found > 0 then
+  local reply = redis.pcall("LREM", key, first + last > size and -found or found, removed)
+  if type(reply) == "table" then    -- who may not remove leaves the queue as it was
+    for _, mark in ipairs(marked) do redis.call("LSET", key, unpack(mark)) end
+    return reply
+  end
+end
 return {found, (#ARGV - i + 1) / 2}

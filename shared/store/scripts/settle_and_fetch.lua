@@ -55,40 +55,71 @@ if others > 0 then
   end
 end
 
-if outcomes > 0 then
-  -- First a write that frees memory: a full Redis lets the rest through.
-  redis.call("LTRIM", KEYS[2], 0, -1 - outcomes)
-else
-  -- An idle poll writes nothing and keeps its number, but only while no queue is waited on: a BLMOVE fills the list
-  -- without touching the number, and a late copy of this very poll must not be taken for the settle of that job.
-  if left == 0 and queue == "" and ARGV[5] == "" then
-    local found = false
-    for i = 4, wanted > 0 and last_asked or 0, 2 do
-      local kind = redis.call("TYPE", KEYS[i]).ok
-      found = found or kind == "list"
-      if kind ~= "list" and kind ~= "none" then skipped[#skipped + 1] = KEYS[i]:sub(7) end
-    end
-    if not found then return answer("OK") end
-    skipped = {}
+-- An idle poll writes nothing and keeps its number, but only while no queue is waited on: a BLMOVE fills the list
+-- without touching the number, and a late copy of this very poll must not be taken for the settle of that job.
+if outcomes == 0 and left == 0 and queue == "" and ARGV[5] == "" then
+  local found = false
+  for i = 4, wanted > 0 and last_asked or 0, 2 do
+    local kind = redis.call("TYPE", KEYS[i]).ok
+    found = found or kind == "list"
+    if kind ~= "list" and kind ~= "none" then skipped[#skipped + 1] = KEYS[i]:sub(7) end
   end
-  redis.call("HDEL", KEYS[1], "~")    -- no field has this name; it opens a full Redis as a pop does
+  if not found then return answer("OK") end
+  skipped = {}
 end
 
-local trim = false
+-- Nothing is rolled back, and what a user may do can change at any moment.  So whatever may be refused is refused before
+-- anything is taken away: first what can be undone by itself or changes nothing, then what adds, then what removes.
+local refusal
+local function try(...)
+  local reply = not refusal and redis.pcall(...)
+  if type(reply) == "table" and reply.err then refusal = reply end
+end
+local function note(value) try("HSET", KEYS[1], ARGV[1], value) end
+
+-- The queue is a guess, mostly right, that spares writing the field twice.
+local noted = left > 0 and queue or wanted > 0 and last_asked >= 4 and KEYS[4]:sub(7) or ARGV[5]
+local following = string.format("%d ", number + 1)
+note(following .. noted)
+if refusal then
+  refusal = nil
+  try("HDEL", KEYS[1], "~")    -- no field has this name: a full Redis lets through what follows a write that frees memory
+  note(following .. noted)
+  if refusal then return refusal end
+end
+
+local trim, adds, backs, heads = false, {}, {}, {}
 for i = 9, #ARGV, 3 do
-  local kind, payload, score = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  if kind == "retry" or kind == "move_to_dead" or kind == "schedule" then redis.call("ZADD", into[kind][1], score, payload)
-  elseif kind == "requeue_back" then redis.call("LPUSH", KEYS[3], payload)
-  elseif kind == "requeue_head" then redis.call("RPUSH", KEYS[3], payload) end
+  local kind, payload = ARGV[i], ARGV[i + 1]
+  if payload == "" and kind ~= "acknowledge" then    -- the entry as it is
+    payload = redis.call("LINDEX", KEYS[2], -1 - ARGV[6] - (i - 9) / 3)
+  end
+  if kind == "requeue_back" then backs[#backs + 1] = payload
+  elseif kind == "requeue_head" then heads[#heads + 1] = payload
+  elseif into[kind] then adds[#adds + 1] = {into[kind][1], ARGV[i + 2], payload} end
   trim = trim or kind == "move_to_dead"
 end
+if others > 0 then
+  try("LTRIM", KEYS[2], 0, -1)
+  for _, add in ipairs(adds) do try("ZADD", add[1], "XX", 0, "\0") end
+  if #backs > 0 then try("LPUSH", KEYS[3], unpack(backs)) end
+  local behind = not refusal and #backs
+  if #heads > 0 then try("RPUSH", KEYS[3], unpack(heads)) end
+  if refusal and behind and behind > 0 then redis.pcall("LTRIM", KEYS[3], behind, -1) end
+end
+if outcomes > 0 then try("LTRIM", KEYS[2], 0, -1 - outcomes) end
+if refusal then
+  redis.call("HSET", KEYS[1], ARGV[1], held)
+  return refusal
+end
+for _, add in ipairs(adds) do redis.call("ZADD", unpack(add)) end
 if trim then
-  redis.call("ZREMRANGEBYSCORE", dead, "-inf", ARGV[7])
-  redis.call("ZREMRANGEBYRANK", dead, 0, "-" .. ARGV[8])
+  redis.pcall("ZREMRANGEBYSCORE", dead, "-inf", ARGV[7])
+  redis.pcall("ZREMRANGEBYRANK", dead, 0, "-" .. ARGV[8])
 end
 
--- Moves the oldest jobs of a queue, as many as are wanted and not too many bytes, but one at least.  The size of the
--- first tells how many to take at once; should others be larger, the rest goes back to where it was.
+-- Moves the oldest jobs of a queue, as many as are wanted and not too many bytes, but one at least; the size of the first
+-- tells how many to look at.  Returns them, oldest first, and the length of the list then, if that is known.
 local function take(from, to)
   if wanted == 1 then
     local job = redis.pcall("LMOVE", from, to, "RIGHT", "LEFT")
@@ -96,18 +127,21 @@ local function take(from, to)
   end
   local oldest = redis.pcall("LINDEX", from, -1)
   if type(oldest) ~= "string" then return oldest end
-  local length = redis.pcall("LLEN", to)
-  if type(length) == "table" then return length end
   local most_bytes = tonumber(ARGV[4])
-  local jobs = redis.call("RPOP", from, math.min(wanted, math.floor(most_bytes / math.max(#oldest, 1)) + 1))
-  local fit, bytes = 1, #oldest
-  while jobs[fit + 1] and bytes + #jobs[fit + 1] <= most_bytes do
-    fit = fit + 1
-    bytes = bytes + #jobs[fit]
+  local most = math.min(wanted, math.floor(most_bytes / math.max(#oldest, 1)) + 1)
+  local newest_first = redis.call("LRANGE", from, -most, -1)
+  local jobs, bytes = {oldest}, #oldest
+  for i = #newest_first - 1, 1, -1 do
+    bytes = bytes + #newest_first[i]
+    if bytes > most_bytes then break end
+    jobs[#jobs + 1] = newest_first[i]
   end
-  for _ = fit + 1, #jobs do redis.call("RPUSH", from, table.remove(jobs)) end
-  redis.call("LPUSH", to, unpack(jobs))
-  return jobs
+  local removable = redis.pcall("LTRIM", from, 0, -1)
+  if removable.err then return removable end
+  local length = redis.pcall("LPUSH", to, unpack(jobs))
+  if type(length) == "table" then return length end
+  redis.call("LTRIM", from, 0, -1 - #jobs)
+  return jobs, length
 end
 
 local fetched
@@ -115,10 +149,10 @@ if left == 0 then
   local emptied = held_list
   queue, held_list = ARGV[5], KEYS[1] .. ":" .. ARGV[1] .. ":" .. ARGV[5]
   for i = 4, wanted > 0 and last_asked or 0, 2 do
-    local jobs = take(KEYS[i], KEYS[i + 1])
+    local jobs, length = take(KEYS[i], KEYS[i + 1])
     if jobs and not jobs.err then
       queue, held_list = KEYS[i]:sub(7), KEYS[i + 1]
-      if held_list == emptied or redis.call("LLEN", held_list) == #jobs then fetched = jobs end
+      if held_list == emptied or (length or redis.call("LLEN", held_list)) == #jobs then fetched = jobs end
       break
     elseif jobs then
       skipped[#skipped + 1] = KEYS[i]:sub(7)
@@ -127,5 +161,5 @@ if left == 0 then
   if queue == "" then fetched = {} end
 end
 number = number + 1
-redis.call("HSET", KEYS[1], ARGV[1], string.format("%d", number) .. " " .. queue)
+if queue ~= noted then redis.call("HSET", KEYS[1], ARGV[1], following .. queue) end
 return answer("OK", fetched)

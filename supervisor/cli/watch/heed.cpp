@@ -11,6 +11,8 @@ namespace {
 
 using Kind = Action::Kind;
 
+constexpr std::size_t shown_of_an_id = 8;
+
 bool reads_lines(const View& view) { return view.help || view.detail; }
 
 void close(View& view) {
@@ -65,9 +67,12 @@ void propose_kill(View& view, const Surroundings& around) {
     view.notice = "K ends the job of a busy worker: choose one in the pane Workers";
     return;
   }
-  view.proposal = Proposal{.question = fmt::format("End {} {} of worker {}? It is tried again later. y/n",
-                                                   worker->job_class, worker->jid, worker->slot),
-                           .command = {"kill", "--", worker->jid}};
+  const std::string what = fmt::format("End {} {} of worker {}?", worker->job_class, worker->jid, worker->slot);
+  view.proposal = Proposal{
+      .questions = {what + " It is tried again later. y/n", what + " y/n",
+                    fmt::format("End {}... of worker {}? y/n", worker->jid.substr(0, shown_of_an_id), worker->slot),
+                    fmt::format("End the job of worker {}? y/n", worker->slot)},
+      .command = {"kill", "--", worker->jid}};
 }
 
 Effect ask_for_stack(View& view, const Surroundings& around) {

@@ -177,10 +177,19 @@ Line hints(const View& view, const Scene& scene, std::size_t columns) {
   return justified(std::move(left), std::move(right), columns, scene.glyphs);
 }
 
+// The first wording that fits: what to answer stands at its end.
+std::string question(const Proposal& proposal, std::size_t columns, const Glyphs& glyphs) {
+  std::string shown;
+  for (const std::string& wording : proposal.questions) {
+    shown = clean(wording, glyphs);
+    if (width(shown) <= columns) break;
+  }
+  return shown;
+}
+
 Line footer(const View& view, const Scene& scene, Size size, Frame& frame) {
   if (view.proposal) {
-    Line line = padded({{clean(view.proposal->question, scene.glyphs), Look::warning}}, size.columns, scene.glyphs);
-    return line;
+    return padded({{question(*view.proposal, size.columns, scene.glyphs), Look::warning}}, size.columns, scene.glyphs);
   }
   if (view.filter_before) {
     const std::string typed = "/" + clean(view.choice().filter, scene.glyphs);

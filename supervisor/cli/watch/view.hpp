@@ -31,7 +31,7 @@ struct Detail {
 
 // What is to be done when it is confirmed, as words of brood's own command line.
 struct Proposal {
-  std::string question;
+  std::vector<std::string> questions;  // the same in ever fewer words
   std::vector<std::string> command;
 };
 

@@ -16,6 +16,8 @@ void fake_collects_and_performs() {
   brood::Client{}.enqueue(ResizeImage{.path = "cat.png", .width = 320});
   expect(fake.jobs_of<ResizeImage>().at(0).width == 320, "the job was pushed with its width");
   expect(fake.jobs().at(0).queue == "images", "the job was pushed to its queue");
+  const brood::testing::EnqueuedTo now{.queue = "images", .in = {}, .at = {}};
+  expect(fake.was_enqueued(fake.jobs_of<ResizeImage>().at(0), now), "this very job was enqueued");
   expect(fake.drain() == 1, "one job was performed");
 }
 

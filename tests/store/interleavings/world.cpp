@@ -74,7 +74,7 @@ World::~World() {
 
 void World::push_jobs() {
   for (int i = 0; i < jobs; ++i) {
-    const std::string job = fmt::format("J{}", i);
+    const std::string job = fmt::format("J{}", pushed_++);
     home_[job] = queues[random_() % queues.size()];
     redis_.call({"LPUSH", keys::queue(home_[job]), job + "#0"});
   }
@@ -127,6 +127,12 @@ void World::step(bool calm) {
     move_due_jobs();
   } else if (what < 0.333 && !calm) {
     reschedule_a_retry();
+  } else if (what < 0.336 && !calm) {
+    lose_fields();
+  } else if (what < 0.3364 && !calm) {
+    flush();
+  } else if (what < 0.34) {
+    sweep();
   } else {
     resume_somebody();
   }
@@ -212,9 +218,10 @@ void World::kill(Worker& worker, bool with_its_host) {
   }
 
   DeadWorker dead{identity, worker.slot, seen.incarnation, std::nullopt, ended_by_brood};
-  if (!with_its_host) dead.record = DeadWorker::Record{seen.number, seen.entries};
-  start_recovery(dead);
-  if (with_its_host || chance(0.15)) start_recovery(dead);  // two supervisors adopt the same identity
+  if (!with_its_host) dead.record = DeadWorker::Record{seen.number, seen.entries, seen.queue, seen.jid};
+  if (!has_field(keys::worker_field(worker.slot, seen.incarnation))) judge_unknown(held);
+  start_recovery(dead, held);
+  if (with_its_host || chance(0.15)) start_recovery(dead, held);  // two supervisors adopt the same identity
   spawn(worker);
 }
 
@@ -227,17 +234,71 @@ void World::host_seems_dead() {
       for (const InFlight::Entry& entry : worker->in_flight->batch().entries)
         may_run_twice_.insert(job_of(entry.payload));
     }
-    start_recovery({identity, worker->slot, worker->incarnation, std::nullopt, false});
+    start_recovery({identity, worker->slot, worker->incarnation, std::nullopt, false}, {});
   }
 }
 
-void World::start_recovery(DeadWorker dead) {
+bool World::has_field(const std::string& field) {
+  return redis_.call({"HEXISTS", keys::in_flight_hash(identity), field}).view().integer() != 0;
+}
+
+// Their payloads here tell no jid, by which a real recovery without a field knows what was begun.
+void World::judge_unknown(const std::vector<std::string>& held) {
+  for (const std::string& payload : held) may_run_twice_.insert(job_of(payload));
+}
+
+// Some memory is wanted, or somebody's hand slipped: the living must not notice, and of the dead nothing may be left.
+void World::lose_fields() {
+  ++coverage_.fields_lost;
+  lost_fields_ = true;
+  for (const auto& recovery : recoveries_) judge_unknown(recovery->held);
+  const Reply fields = redis_.call({"HKEYS", keys::in_flight_hash(identity)});
+  if (fields.view().size() == 0) return;
+  if (chance(0.3)) {
+    note("the in-flight hash is lost");
+    redis_.call({"DEL", keys::in_flight_hash(identity)});
+    return;
+  }
+  const std::string field(fields.view()[random_() % fields.view().size()].text());
+  note("the field " + field + " is lost");
+  redis_.call({"HDEL", keys::in_flight_hash(identity), field});
+}
+
+// Everything that was there is gone, whoever works on it; what is pushed from now on is not.
+void World::flush() {
+  ++coverage_.flushes;
+  note("FLUSHALL");
+  for (const auto& [job, home] : home_) may_run_twice_.insert(job);
+  home_.clear();
+  redis_.call({"CONFIG", "SET", "maxmemory", "0"});
+  redis_.call({"FLUSHALL"});
+  push_jobs();
+  if (full_redis_) redis_.call({"CONFIG", "SET", "maxmemory", "1"});
+}
+
+void World::sweep() {
+  // It would find what these rules keep from being lost.
+  if (broken_.tombstones_omitted || broken_.dead_without_field_left) return;
+  ++coverage_.sweeps;
+  OwnIncarnations own{identity, {}, last_incarnation_};
+  for (const auto& worker : workers_) own.living.insert(keys::worker_field(worker->slot, worker->incarnation));
+  for (const auto& recovery : recoveries_) own.living.insert(recovery->field);
+  const int jobs = give_back_lists_without_field(
+      redis_, [&](const keys::InFlightList& list) { return !broken_.living_swept && own.lives(list.field); });
+  if (jobs > 0) note(fmt::format("swept {} jobs", jobs));
+}
+
+void World::start_recovery(DeadWorker dead, std::vector<std::string> held) {
   if (dead.incarnation == 0) return;  // it had not even taken its name
   auto recovery = std::make_unique<Recovery>();
+  recovery->field = keys::worker_field(dead.slot, dead.incarnation);
+  recovery->held = std::move(held);
   recovery->channel = std::make_unique<UnreliableChannel>(
       network_, [this](Command& command, bool last_was_lost) { rewrite(command, last_was_lost); });
   recovery->actor = std::make_unique<Actor>([this, channel = recovery->channel.get(), dead = std::move(dead)](Actor&) {
+    const std::string field = keys::worker_field(dead.slot, dead.incarnation);
     for (;;) {
+      if (broken_.dead_without_field_left && !has_field(field)) return;
       try {
         const RecoveryResult result = recover(
             *channel, dead, DeadLimits{},
@@ -437,6 +498,19 @@ void World::rewrite(Command& command, bool last_was_lost) const {
       (command.args[1] == scripts::recover.sha || command.args[1] == scripts::recover.text)) {
     command.args[0] = "EVAL";
     command.args[1] = replaced(scripts::recover.text, R"(redis.call("SET", KEYS[6], "dead", "EX", 3600))", "");
+  }
+  const Script& lost = scripts::settle_without_field;
+  if (command.args[1] == lost.sha || command.args[1] == lost.text) {
+    ++coverage_.settled_without_field;
+    if (broken_.lost_fields_abandoned || broken_.lost_entries_unchecked || broken_.tombstones_omitted)
+      command.args[0] = "EVAL";
+    if (broken_.tombstones_omitted)
+      command.args[1] = replaced(lost.text, R"(redis.call("SET", KEYS[2], "dead", "EX", 3600))", "");
+    if (broken_.lost_fields_abandoned) command.args[1] = "return {0, 0}";
+    if (broken_.lost_entries_unchecked)
+      command.args[1] =
+          replaced(lost.text, R"(if redis.call("LINDEX", KEYS[2], -1 - settled) ~= ARGV[i] then break end)",
+                   "if settled >= left then break end");
   }
   if (command.args[1] != script.sha && command.args[1] != script.text) return;
   if (broken_.waits_unannounced) command.args[3 + std::stoul(command.args[2]) + 4].clear();

@@ -24,20 +24,25 @@ inline int charges_of(const std::string& payload) { return std::stoi(payload.sub
 
 // Rules that a run can switch off, to show what each is for.
 struct Broken {
-  bool numbers_unchecked = false;       // the script settles whatever number it is sent
-  bool recovery_unchecked = false;      // the recovery judges the list by the scoreboard whatever the number says
-  bool incarnations_reused = false;     // a refilled slot goes on under its predecessor's name
-  bool number_before_clearing = false;  // the number of the new batch meets the states of the old one
-  bool tombstones_omitted = false;      // nothing keeps a dead worker's late BLMOVE from moving a job
-  bool waits_unannounced = false;       // a settle does not say which queue its worker waits on next
-  bool resends_renumbered = false;      // an unanswered settle is sent again as if it were the next one
+  bool numbers_unchecked = false;        // the script settles whatever number it is sent
+  bool recovery_unchecked = false;       // the recovery judges the list by the scoreboard whatever the number says
+  bool incarnations_reused = false;      // a refilled slot goes on under its predecessor's name
+  bool number_before_clearing = false;   // the number of the new batch meets the states of the old one
+  bool tombstones_omitted = false;       // nothing keeps a dead worker's late BLMOVE from moving a job
+  bool waits_unannounced = false;        // a settle does not say which queue its worker waits on next
+  bool resends_renumbered = false;       // an unanswered settle is sent again as if it were the next one
+  bool lost_fields_abandoned = false;    // what a worker holds when its field is lost stays where it is
+  bool lost_entries_unchecked = false;   // without a field, outcomes apply to whatever the list holds
+  bool living_swept = false;             // a list without a field is given back though its owner lives
+  bool dead_without_field_left = false;  // a dead worker whose field is lost is not looked after
 };
 
 // How often things happened, over any number of runs: a rule is tested only if it was needed.
 struct Coverage {
   long commands = 0, kills = 0, host_deaths = 0, lost_replies = 0, fenced = 0, acknowledged = 0, charged = 0,
        given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0, waits = 0, arrived = 0, fetched_behind = 0,
-       waits_lost = 0, waits_refused = 0, quieted = 0;
+       waits_lost = 0, waits_refused = 0, quieted = 0, fields_lost = 0, flushes = 0, settled_without_field = 0,
+       sweeps = 0;
 };
 
 // One seed: three slots, three queues, 36 jobs, the product's own worker and recovery code, a real Redis, and
@@ -64,6 +69,8 @@ class World {
     std::unique_ptr<Actor> actor;
   };
   struct Recovery {
+    std::string field;
+    std::vector<std::string> held;  // by the dead
     std::unique_ptr<UnreliableChannel> channel;
     std::unique_ptr<Actor> actor;
   };
@@ -85,7 +92,12 @@ class World {
   void take_back();
   void move_due_jobs();
   void reschedule_a_retry();
-  void start_recovery(DeadWorker dead);
+  void start_recovery(DeadWorker dead, std::vector<std::string> held);
+  void lose_fields();
+  bool has_field(const std::string& field);
+  void judge_unknown(const std::vector<std::string>& held);
+  void flush();
+  void sweep();
 
   // A worker's life, on its own thread.
   void work(Worker& worker, Actor& actor);
@@ -110,7 +122,8 @@ class World {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Recovery>> recoveries_;
   std::uint64_t last_incarnation_ = 0;
-  bool full_redis_ = false, calm_ = false;
+  int pushed_ = 0;
+  bool full_redis_ = false, calm_ = false, lost_fields_ = false;
 
   std::map<std::string, std::string> home_;  // job -> its queue
   std::map<std::string, int> ends_;          // job -> how often it succeeded

@@ -1,7 +1,12 @@
 // The jobs of perform_test: each ends, answers or asks in one particular way.
+#include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <brood/job.hpp>
 
@@ -82,6 +87,47 @@ struct DiscardsItself {
   void perform() { throw std::runtime_error("enough"); }
 };
 
+struct RetriesByJob {
+  static brood::RetryDecision retry_in(int count, const std::exception&, const brood::JobInfo& job) {
+    return std::chrono::seconds(job.payload.find("\"patient\":true") != std::string_view::npos ? 600 + count : 6);
+  }
+  void perform() { throw std::runtime_error("not yet"); }
+};
+
+struct PutsItselfOff {
+  std::int64_t seconds = 0;
+  void perform() { throw brood::Interrupted{.in = std::chrono::seconds(seconds)}; }
+};
+
+// What comes out was thrown once, whoever caught it on its way.
+struct Rethrows {
+  [[gnu::noinline]] static void first() { throw std::logic_error("as it was"); }
+  [[gnu::noinline]] static void again(std::exception_ptr thrown) { std::rethrow_exception(std::move(thrown)); }
+  void perform() {
+    for (int i = 0; i < 10; ++i) {
+      try {
+        throw std::runtime_error("which nobody sees");
+      } catch (const std::exception&) {
+      }
+    }
+    try {
+      try {
+        first();
+      } catch (...) {
+        throw;
+      }
+    } catch (...) {
+      again(std::current_exception());
+    }
+  }
+};
+
+struct ThrowsFromRuntime {
+  std::vector<int> none;
+  [[gnu::noinline]] int look() { return none.at(none.size() + 7); }
+  void perform() { none.push_back(look()); }
+};
+
 struct HookThrows {
   static brood::RetryDecision retry_in(int, const std::exception&) { throw std::logic_error("the hook is broken"); }
   static void exhausted(const brood::JobInfo&, const std::exception&) { throw 1; }
@@ -158,4 +204,4 @@ void brood_setup(brood::Setup& setup) {
 
 BROOD_JOBS(Oddities::ThrowsTooHot, Oddities::ThrowsTemplate, ThrowsInt, ThrowsText, ThrowsBytes, Interrupts,
            RetriesSoon, RetriesNegative, DiscardsItself, HookThrows, TellsExhausted, TellsContext, ResizeImage,
-           AtLeastOne, EchoJob, NoArguments)
+           AtLeastOne, EchoJob, NoArguments, RetriesByJob, PutsItselfOff, Rethrows, ThrowsFromRuntime)

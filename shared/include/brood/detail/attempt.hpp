@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -39,6 +40,15 @@ struct Thrown {
 inline Thrown& last_thrown() {
   static thread_local Thrown thrown;
   return thrown;
+}
+
+// Where the exception lies; it stays there however often it is caught and thrown again.  An exception_ptr is that
+// address, to every C++ runtime.
+inline const void* object_of(const std::exception_ptr& exception) {
+  static_assert(sizeof exception == sizeof(void*));
+  const void* object = nullptr;
+  std::memcpy(&object, &exception, sizeof object);
+  return object;
 }
 
 // How what is inside of a middleware ended, where only the worker knows what that means.
@@ -77,14 +87,16 @@ void answer_for(Work work, abi::Result& result) {
   try {
     work();
     result.kind = abi::result_succeeded;
-  } catch (const Interrupted&) {
+  } catch (const Interrupted& interrupted) {
     result.kind = abi::result_interrupted;
+    if (abi::has(result, &abi::Result::delay_ms)) result.delay_ms = interrupted.in.count();
   } catch (const EndedInside& end) {
     result.kind = end.kind;
   } catch (...) {
     last_thrown() = describe_thrown();
     result.error_class = text_of(last_thrown().error_class);
     result.message = text_of(last_thrown().message);
+    if (abi::has(result, &abi::Result::thrown)) result.thrown = object_of(last_thrown().exception);
   }
 }
 

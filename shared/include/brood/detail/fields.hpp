@@ -130,6 +130,7 @@ struct Imagined {
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-var-template"
+#pragma clang diagnostic ignored "-Wundefined-internal"  // of a type in an unnamed namespace
 #endif
 template <typename Job>
 extern const Imagined<Job> imagined;

@@ -4,8 +4,10 @@
 #include <concepts>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include <brood/detail/field_types.hpp>
+#include <brood/detail/named_member.hpp>
 #include <brood/iteration.hpp>
 
 // Which job classes are iterable, and the refusal of those that almost are.
@@ -33,6 +35,17 @@ concept Performs = requires(Job job, Context& context) {
   job.perform(context);
 }
 || requires(Job job) { job.perform(); };
+
+// Of the one that is called; of none: true.
+template <typename Job>
+constexpr bool perform_returns_nothing() {
+  if constexpr (requires(Job job, Context & context) { job.perform(context); }) {
+    return std::is_void_v<decltype(std::declval<Job&>().perform(std::declval<Context&>()))>;
+  } else if constexpr (requires(Job job) { job.perform(); }) {
+    return std::is_void_v<decltype(std::declval<Job&>().perform())>;
+  }
+  return true;
+}
 
 template <typename Job>
 concept Iterable = has_items<Job>() && has_each<Job>() && !Performs<Job>;
@@ -92,20 +105,22 @@ template <typename Number, typename Period>
 inline constexpr bool is_duration<std::chrono::duration<Number, Period>> = true;
 
 // Calls a hook as it is declared; false: there is none.
-#define BROOD_HOOK(name)                                                                        \
-  template <typename Job>                                                                       \
-  constexpr bool call_##name(Job& job, Iteration& iteration) {                                  \
-    if constexpr (requires { job.name(iteration); }) {                                          \
-      job.name(iteration);                                                                      \
-      return true;                                                                              \
-    } else if constexpr (requires { job.name(); }) {                                            \
-      job.name();                                                                               \
-      return true;                                                                              \
-    } else {                                                                                    \
-      static_assert(                                                                            \
-          !requires { &Job::name; }, "brood: " #name " takes (brood::Iteration&), or nothing"); \
-      return false;                                                                             \
-    }                                                                                           \
+#define BROOD_HOOK(name)                                                                             \
+  template <typename Job>                                                                            \
+  constexpr bool call_##name(Job& job, Iteration& iteration) {                                       \
+    if constexpr (requires { job.name(iteration); }) {                                               \
+      static_assert(std::is_void_v<decltype(job.name(iteration))>, "brood: " #name " returns void"); \
+      job.name(iteration);                                                                           \
+      return true;                                                                                   \
+    } else if constexpr (requires { job.name(); }) {                                                 \
+      static_assert(std::is_void_v<decltype(job.name())>, "brood: " #name " returns void");          \
+      job.name();                                                                                    \
+      return true;                                                                                   \
+    } else {                                                                                         \
+      static_assert(!has_member_##name<Job>(),                                                       \
+                    "brood: " #name " takes (brood::Iteration&), or nothing, and is public");        \
+      return false;                                                                                  \
+    }                                                                                                \
   }
 BROOD_HOOK(on_start)
 BROOD_HOOK(on_resume)
@@ -113,6 +128,19 @@ BROOD_HOOK(on_stop)
 BROOD_HOOK(on_cancel)
 BROOD_HOOK(on_complete)
 #undef BROOD_HOOK
+
+// One that cannot be called is refused elsewhere.
+template <typename Job, typename Item>
+constexpr bool each_returns_nothing() {
+  if constexpr (requires(Job job, Item && item, Iteration & iteration) {
+                  job.each(static_cast<Item&&>(item), iteration);
+                }) {
+    return std::is_void_v<decltype(std::declval<Job&>().each(std::declval<Item>(), std::declval<Iteration&>()))>;
+  } else if constexpr (requires(Job job, Item && item) { job.each(static_cast<Item&&>(item)); }) {
+    return std::is_void_v<decltype(std::declval<Job&>().each(std::declval<Item>()))>;
+  }
+  return true;
+}
 
 // Refuses, with a sentence, what an iterable job must not be.
 template <typename Job>
@@ -133,6 +161,10 @@ constexpr bool check_iterable() {
         "brood: each() of an iterable job takes (const Item&, brood::Iteration&) or (const Item&), with the Item of "
         "its "
         "brood::Items");
+    static_assert(
+        each_returns_nothing<Job, Item>(),
+        "brood: each() of an iterable job returns void: nobody looks at what else it returns, and the work of "
+        "a coroutine would never be done");
   }
   if constexpr (requires { Job::flush_interval; })
     static_assert(is_duration<std::remove_cvref_t<decltype(Job::flush_interval)>>,

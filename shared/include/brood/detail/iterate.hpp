@@ -46,7 +46,7 @@ class IterableRun {
       return;
     }
     save(iteration_.total_run_time());
-    throw Interrupted{};
+    throw Interrupted{.in = rest_};
   }
 
  private:
@@ -78,7 +78,8 @@ class IterableRun {
       }
       try {
         work_on(static_cast<typename ItemsOf<Job>::Item&&>(step->item));
-      } catch (const Interrupted&) {
+      } catch (const Interrupted& interrupted) {
+        rest_ = interrupted.in;
         save(iteration_.earlier_runs_);
         return iteration_.cancelled_ ? end_cancelled() : false;
       }
@@ -147,7 +148,7 @@ class IterableRun {
       reader.expect_end();
       return cursor;
     } catch (const Misfit& misfit) {
-      throw refuse(misfit.path.empty() ? misfit.problem : misfit.path + ": " + misfit.problem);
+      throw refuse(misfit.path.empty() ? misfit.problem : "cursor" + misfit.path + ": " + misfit.problem);
     } catch (const BadJson& bad) {
       throw refuse(bad.what());
     }
@@ -169,6 +170,7 @@ class IterableRun {
   const abi::Iterations* worker_;
   Iteration iteration_;
   std::optional<Cursor> cursor_ = {};  // of the item under way
+  std::chrono::milliseconds rest_{0};  // before the next run
 };
 
 }  // namespace brood::detail

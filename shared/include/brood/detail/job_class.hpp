@@ -60,10 +60,16 @@ constexpr bool check_job() {
                 "brood: the type's name is no class name ([A-Za-z0-9_:], at most 255); give the job a "
                 "`static constexpr std::string_view job_class`");
   static_assert(Performs<Job> || has_items<Job>() || has_each<Job>(),
-                "brood: a job has `void perform(brood::Context&)` or `void perform()`; an iterable one has items() and "
-                "each(), see <brood/iteration.hpp>");
+                "brood: a job has `void perform(brood::Context&)` or `void perform()`, and it is public; an iterable "
+                "one has items() and each(), see <brood/iteration.hpp>");
+  static_assert(
+      perform_returns_nothing<Job>(),
+      "brood: perform() of a job returns void: it fails by throwing, nobody looks at what it returns, and the "
+      "work of a coroutine would never be done; throw what went wrong, and wait for a coroutine in perform()");
   static_assert(!Performs<Job> || !(has_items<Job>() && has_each<Job>()),
                 "brood: a job has perform(), or else items() and each(), but not all three");
+  static_assert(!Iterable<Job> || !has_member_perform<Job>(),
+                "brood: perform() of this job cannot be called; an iterable one has none");
   static_assert(Performs<Job> || has_items<Job>() == has_each<Job>(),
                 "brood: an iterable job has both items() and each(), see <brood/iteration.hpp>");
   if constexpr (Iterable<Job>) static_assert(check_iterable<Job>());

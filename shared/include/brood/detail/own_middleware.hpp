@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -78,7 +79,7 @@ inline void run_inside(const abi::Inside& inside, const Run& run) {
     case abi::result_failed:
       throw JobFailure(std::string(view_of(result.error_class)), std::string(view_of(result.message)));
     case abi::result_interrupted:
-      throw Interrupted{};
+      throw Interrupted{.in = std::chrono::milliseconds(result.delay_ms)};
     default:
       throw EndedInside{result.kind};
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -18,16 +19,18 @@
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// A value that does not fit.  The path grows from the inside out: "argument 3 (points), element 2, field 1 (x)".
+// A value that does not fit.  The path grows from the inside out, as code would write it: ".points[2].x".
 struct Misfit {
   std::string path, problem;
-  void inside(const std::string& outer) { path = path.empty() ? outer : outer + ", " + path; }
+  void inside(const std::string& step) { path.insert(0, step); }
 };
 
-inline std::string numbered(std::string_view what, std::size_t index, std::string_view name = {}) {
-  std::string text = std::string(what) + " " + std::to_string(index + 1);
-  if (!name.empty()) text.append(" (").append(name).append(")");
-  return text;
+inline std::string element_step(std::size_t index) { return "[" + std::to_string(index) + "]"; }
+inline std::string field_step(std::string_view name) { return std::string(".").append(name); }
+
+// "argument 3 (points[2].x)".
+inline std::string argument_text(std::size_t index, const std::string& path) {
+  return "argument " + std::to_string(index + 1) + " (" + path.substr(1) + ")";
 }
 
 // A value as a message shows it: short, and never cut within a character.
@@ -98,7 +101,7 @@ void read_value(JsonReader& reader, Type& out) {
       try {
         read_value(reader, element);
       } catch (Misfit& problem) {
-        problem.inside(numbered("element", i));
+        problem.inside(element_step(i));
         throw;
       }
       out.push_back(std::move(element));
@@ -112,7 +115,7 @@ void read_value(JsonReader& reader, Type& out) {
       try {
         read_value(reader, out[i]);
       } catch (Misfit& problem) {
-        problem.inside(numbered("element", i));
+        problem.inside(element_step(i));
         throw;
       }
     });
@@ -125,7 +128,7 @@ void read_value(JsonReader& reader, Type& out) {
       try {
         read_value(reader, value);
       } catch (Misfit& problem) {
-        problem.inside("member " + shown(key));
+        problem.inside("[\"" + shown(key) + "\"]");
         throw;
       }
       out.insert_or_assign(key, std::move(value));
@@ -141,24 +144,70 @@ inline std::size_t count_elements(std::string_view array) {
 }
 
 template <typename Struct, std::size_t i>
-void read_field(JsonReader& reader, Struct& out, std::string_view what) {
+void read_field(JsonReader& reader, Struct& out) {
   try {
     read_value(reader, std::get<i>(fields_of(out)));
   } catch (Misfit& problem) {
-    problem.inside(numbered(what, i, field_name<Struct, i>()));
+    problem.inside(field_step(field_name<Struct, i>()));
     throw;
   }
 }
 
 // Reads the elements of an array into the first fields, and leaves those that are missing at their defaults.  The
-// count must be right.
-template <typename Struct>
-void read_struct(JsonReader& reader, Struct& out, std::string_view what) {
+// count must be right.  Calls `at(index)` before each.
+template <typename Struct, typename At>
+void read_array(JsonReader& reader, Struct& out, At at) {
   [[maybe_unused]] const auto read_one = [&]<std::size_t... I>(std::size_t index, std::index_sequence<I...>) {
-    ((I == index ? read_field<Struct, I>(reader, out, what) : void()), ...);
+    ((I == index ? read_field<Struct, I>(reader, out) : void()), ...);
   };
-  reader.each_element(
-      [&]([[maybe_unused]] std::size_t index) { read_one(index, std::make_index_sequence<field_count<Struct>>{}); });
+  reader.each_element([&]([[maybe_unused]] std::size_t index) {
+    at(index);
+    read_one(index, std::make_index_sequence<field_count<Struct>>{});
+  });
+}
+
+template <typename Struct>
+std::string field_names() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    std::string names;
+    ((names.append(names.empty() ? "" : ", ").append(field_name<Struct, I>())), ...);
+    return names.empty() ? "none" : names;
+  }
+  (std::make_index_sequence<field_count<Struct>>{});
+}
+
+// How many leading fields an object must give: it names what it gives, so that the others can keep their defaults.
+template <typename Struct>
+constexpr std::size_t required_members() {
+  if constexpr (requires { Struct::options.required; }) {
+    if constexpr (Struct::options.required >= 0) return required_fields<Struct>();
+  }
+  return 0;
+}
+
+// Reads the members of an object into the fields of their names, and leaves those that are missing at their defaults.
+// A member without a field is a mistake: a name in a wrong spelling would otherwise mean a default.
+template <typename Struct>
+void read_object(JsonReader& reader, Struct& out) {
+  std::array<bool, field_count<Struct> + 1> given{};
+  reader.each_member([&](const std::string& key) {
+    const auto read_one = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      std::size_t index = field_count<Struct>;
+      ((index = key == field_name<Struct, I>() ? I : index), ...);
+      if (index == field_count<Struct>)
+        throw Misfit{{}, "no field is called \"" + shown(key) + "\", only: " + field_names<Struct>()};
+      if (std::exchange(given[index], true)) throw Misfit{{}, "the field \"" + key + "\" is given twice"};
+      ((I == index ? read_field<Struct, I>(reader, out) : void()), ...);
+    };
+    read_one(std::make_index_sequence<field_count<Struct>>{});
+  });
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((I < required_members<Struct>() && !given[I]
+          ? throw Misfit{{}, "the field \"" + std::string(field_name<Struct, I>()) + "\" is missing"}
+          : void()),
+     ...);
+  }
+  (std::make_index_sequence<field_count<Struct>>{});
 }
 
 inline std::string counted(std::size_t required, std::size_t all, std::string_view what) {
@@ -168,12 +217,13 @@ inline std::string counted(std::size_t required, std::size_t all, std::string_vi
 
 template <typename Struct>
 void read_nested(JsonReader& reader, Struct& out) {
+  if (reader.peek() == '{') return read_object(reader, out);
   constexpr std::size_t required = required_fields<Struct>();
-  const std::string expected = "an array of " + counted(required, field_count<Struct>, "field");
+  const std::string expected = "an object or an array of " + counted(required, field_count<Struct>, "field");
   if (reader.peek() != '[') misfit(expected, reader);
   const std::size_t given = count_elements(reader.look_at_value());
   if (given < required || given > field_count<Struct>) misfit(expected, reader);
-  read_struct(reader, out, "field");
+  read_array(reader, out, [](std::size_t) {});
 }
 
 // The job that `args`, a JSON array, describes.  Throws ArgumentError.
@@ -181,6 +231,7 @@ template <typename Job>
 Job read_arguments(std::string_view job_class, std::string_view args) {
   constexpr std::size_t required = required_fields<Job>();
   Job job{};
+  std::size_t argument = 0;
   try {
     JsonReader reader(args);
     if (reader.peek() != '[') throw ArgumentError(std::string(job_class) + ": the arguments are no array");
@@ -189,10 +240,10 @@ Job read_arguments(std::string_view job_class, std::string_view args) {
       throw ArgumentError(std::string(job_class) + " takes " + counted(required, field_count<Job>, "argument") +
                           ", got " + std::to_string(given));
     }
-    read_struct(reader, job, "argument");
+    read_array(reader, job, [&](std::size_t index) { argument = index; });
     reader.expect_end();
   } catch (const Misfit& problem) {
-    throw ArgumentError(std::string(job_class) + ": " + problem.path + ": " + problem.problem);
+    throw ArgumentError(std::string(job_class) + ": " + argument_text(argument, problem.path) + ": " + problem.problem);
   } catch (const BadJson& problem) {
     throw ArgumentError(std::string(job_class) + ": " + problem.what());
   }

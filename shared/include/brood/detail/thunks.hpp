@@ -14,6 +14,7 @@
 #include <brood/detail/attempt.hpp>
 #include <brood/detail/iterate.hpp>
 #include <brood/detail/job_class.hpp>
+#include <brood/detail/named_member.hpp>
 #include <brood/detail/own_middleware.hpp>
 #include <brood/detail/read_arguments.hpp>
 #include <brood/detail/registered.hpp>
@@ -71,11 +72,14 @@ inline void set_answer(abi::Answer& answer, const RetryDecision& decision) {
 
 // A static hook is called as it is; another on a job made of the arguments anew.
 template <typename Job>
-concept StaticRetryIn = requires(const std::exception& error) {
-  Job::retry_in(1, error);
-};
+concept StaticRetryIn = requires(const std::exception& error, const JobInfo& info) {
+  Job::retry_in(1, error, info);
+}
+|| requires(const std::exception& error) { Job::retry_in(1, error); };
 template <typename Job>
-concept HasRetryIn = StaticRetryIn<Job> || requires(Job job, const std::exception& error) {
+concept HasRetryIn = StaticRetryIn<Job> || requires(Job job, const std::exception& error, const JobInfo& info) {
+  job.retry_in(1, error, info);
+} || requires(Job job, const std::exception& error) {
   job.retry_in(1, error);
 };
 template <typename Job>
@@ -87,15 +91,48 @@ concept HasExhausted = StaticExhausted<Job> || requires(Job job, const JobInfo& 
   job.exhausted(info, error);
 };
 
+// Asks the hook with the job's payload, if it takes that.
+template <typename Job>
+decltype(auto) call_retry_in(Job& job, int count, const std::exception& error, const JobInfo& info) {
+  if constexpr (requires { job.retry_in(count, error, info); }) {
+    return job.retry_in(count, error, info);
+  } else {
+    return job.retry_in(count, error);
+  }
+}
+template <typename Job>
+decltype(auto) call_static_retry_in(int count, const std::exception& error, const JobInfo& info) {
+  if constexpr (requires { Job::retry_in(count, error, info); }) {
+    return Job::retry_in(count, error, info);
+  } else {
+    return Job::retry_in(count, error);
+  }
+}
+
+template <typename Answer>
+inline constexpr bool answers_exhaustion =
+    std::is_void_v<Answer> || std::is_same_v<Answer, Discard> || std::is_same_v<Answer, RetryDecision>;
+
 // A hook that is there and cannot be called would never be asked.
 template <typename Job>
 constexpr bool check_hooks() {
   static_assert(
-      HasRetryIn<Job> || !requires { &Job::retry_in; },
-      "brood: retry_in takes (int count, const std::exception& error)");
-  static_assert(
-      HasExhausted<Job> || !requires { &Job::exhausted; },
-      "brood: exhausted takes (const brood::JobInfo& job, const std::exception& error)");
+      HasRetryIn<Job> || !has_member_retry_in<Job>(),
+      "brood: retry_in takes (int count, const std::exception& error), or that and (..., const brood::JobInfo& "
+      "job), and is public");
+  static_assert(HasExhausted<Job> || !has_member_exhausted<Job>(),
+                "brood: exhausted takes (const brood::JobInfo& job, const std::exception& error), and is public");
+  using Error = const std::exception&;
+  if constexpr (HasRetryIn<Job>)
+    static_assert(std::is_convertible_v<decltype(call_retry_in(std::declval<Job&>(), 1, std::declval<Error>(),
+                                                               std::declval<const JobInfo&>())),
+                                        RetryDecision>,
+                  "brood: retry_in returns a duration, brood::discard, brood::kill, brood::usual_delay or, of these, a "
+                  "brood::RetryDecision");
+  if constexpr (HasExhausted<Job>)
+    static_assert(answers_exhaustion<std::remove_cvref_t<decltype(std::declval<Job&>().exhausted(
+                      std::declval<const JobInfo&>(), std::declval<Error>()))>>,
+                  "brood: exhausted returns void, brood::discard or a brood::RetryDecision");
   return true;
 }
 
@@ -103,12 +140,13 @@ template <typename Job>
 void ask_retry_in(const abi::Call* call, const abi::Failure* failure, std::int64_t count, abi::Answer* answer) {
   answer->kind = abi::answer_none;
   try {
+    const JobInfo info = job_info(*call, *failure);
     with_error(*failure, [&](const std::exception& error) {
       if constexpr (StaticRetryIn<Job>) {
-        set_answer(*answer, Job::retry_in(static_cast<int>(count), error));
+        set_answer(*answer, call_static_retry_in<Job>(static_cast<int>(count), error, info));
       } else {
         Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
-        set_answer(*answer, job.retry_in(static_cast<int>(count), error));
+        set_answer(*answer, call_retry_in(job, static_cast<int>(count), error, info));
       }
     });
   } catch (...) {

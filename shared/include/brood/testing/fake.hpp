@@ -24,6 +24,13 @@ struct BROOD_API FakeJob : JobRecord {
   }
 };
 
+// Where and when Fake::was_enqueued() looks; what is empty may be anything.
+struct EnqueuedTo {
+  std::optional<std::string> queue = {};                         // its bare name
+  std::optional<std::chrono::milliseconds> in = {};              // after the push, within a second
+  std::optional<std::chrono::system_clock::time_point> at = {};  // within a second
+};
+
 // While it lives, what every brood::Client of this process pushes is collected here, from any thread, and no Redis is
 // needed.
 //
@@ -60,6 +67,18 @@ class BROOD_API Fake {
     return jobs;
   }
 
+  // Whether a job of this class waits here with these arguments, whatever its push was spelled like.
+  //
+  //   check(fake.was_enqueued(ResizeImage{.path = "cat.png", .width = 320}, {.queue = "images", .in = 10min}));
+  template <typename Job>
+  __attribute__((visibility("hidden"))) bool was_enqueued(const Job& job, const EnqueuedTo& to = {}) const {
+    const std::string args = brood::detail::write_arguments(job);
+    for (const FakeJob& one : jobs_of(brood::detail::wire_name<Job>())) {
+      if (is_at(one, to) && has_arguments<Job>(one, args)) return true;
+    }
+    return false;
+  }
+
   void clear();  // forgets them, and how far iterable ones have come
 
   // Performs what waits, and what that pushes, until nothing is left, of all queues or of one; those that are scheduled
@@ -76,6 +95,22 @@ class BROOD_API Fake {
   bool perform_one();  // the oldest; false: there was none
 
  private:
+  template <typename Job>
+  __attribute__((visibility("hidden"))) static bool has_arguments(const FakeJob& job, const std::string& args) {
+    try {
+      return brood::detail::write_arguments(job.template as<Job>()) == args;
+    } catch (const ArgumentError&) {
+      return false;
+    }
+  }
+  __attribute__((visibility("hidden"))) static bool is_at(const FakeJob& job, const EnqueuedTo& to) {
+    using std::chrono::seconds;
+    if (to.queue && job.queue != *to.queue) return false;
+    if (to.at && (!job.at || std::chrono::abs(*job.at - *to.at) > seconds(1))) return false;
+    if (!to.in) return true;
+    return job.at && job.created_at && std::chrono::abs(*job.at - *job.created_at - *to.in) <= seconds(1);
+  }
+
   struct __attribute__((visibility("hidden"))) State;
   std::shared_ptr<State> state_;
 };

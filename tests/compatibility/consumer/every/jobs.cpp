@@ -13,6 +13,8 @@ void Everything::perform(brood::Context& job) {
   note("everything " + std::string(as_told ? "as told" : "otherwise") + ", any " + any.text);
   const std::optional<std::chrono::milliseconds> left = job.time_left();
   job.extend_timeout(20min);
+  job.log_with("width", 320);
+  job.log_with("tenant", "acme");
   note("jid " + std::string(job.jid().size() == 24 ? "whole" : "cut") + ", class " + std::string(job.job_class()) +
        ", queue " + std::string(job.queue()) + ", capsule " + std::string(job.capsule()) + ", attempt " +
        std::to_string(job.attempt()) + " after " + std::to_string(job.retry_count()) + ", " +

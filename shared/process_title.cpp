@@ -1,4 +1,4 @@
-#include "supervisor/process_title.hpp"
+#include "shared/process_title.hpp"
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "shared/log_line.hpp"
+
 namespace brood {
 namespace {
 
@@ -19,6 +21,8 @@ struct Room {
   char* begin = nullptr;
   std::size_t size = 0;
 };
+Room room;
+std::size_t title_length = 0, tail_length = 0;
 
 // Fields 48 to 51 of /proc/self/stat: where the arguments and the environment lie on the stack (proc(5)).
 Room find_room() {
@@ -54,17 +58,30 @@ void move_environment_away() {
 
 }  // namespace
 
-void set_process_title(const std::string& title) {
-  static const Room room = [] {
-    const Room found = find_room();
-    if (found.begin != nullptr) move_environment_away();
-    return found;
+void set_process_title(const std::string& wanted) {
+  const std::string title = log::printable(wanted);
+  static const bool found = [] {
+    room = find_room();
+    if (room.begin != nullptr) move_environment_away();
+    return true;
   }();
+  static_cast<void>(found);
   prctl(PR_SET_NAME, title.c_str());
   if (room.size < 2) return;
   const std::size_t length = std::min(title.size(), room.size - 1);
   std::memcpy(room.begin, title.data(), length);
   std::memset(room.begin + length, 0, room.size - length);
+  title_length = length;
+  tail_length = 0;
+}
+
+void set_title_tail(std::string_view tail) {
+  if (title_length == 0) return;
+  char* const begin = room.begin + title_length;
+  const std::size_t length = std::min(tail.size(), room.size - 1 - title_length);
+  std::memcpy(begin, tail.data(), length);
+  if (length < tail_length) std::memset(begin + length, 0, tail_length - length);
+  tail_length = length;
 }
 
 }  // namespace brood

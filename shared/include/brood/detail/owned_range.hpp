@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// What items walk after the function that named it has returned.
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
+
+template <typename Type>
+inline constexpr bool is_ref_view = false;
+template <typename Range>
+inline constexpr bool is_ref_view<std::ranges::ref_view<Range>> = true;
+
+template <typename Type>
+inline constexpr bool is_initializer_list = false;
+template <typename Element>
+inline constexpr bool is_initializer_list<std::initializer_list<Element>> = true;
+
+// Whether an adaptor such as std::views::filter, or what it adapts, was made of a range with a name: it refers to that
+// range, and nothing in its text says so.
+template <typename View>
+constexpr bool hides_a_reference() {
+  if constexpr (requires(View view) { std::move(view).base(); }) {
+    using Base = std::remove_cvref_t<decltype(std::declval<View>().base())>;
+    if constexpr (is_ref_view<Base>) {
+      return true;
+    } else if constexpr (std::ranges::view<Base>) {
+      return hides_a_reference<Base>();
+    }
+  }
+  return false;
+}
+
+// The range itself, to be kept: moved when it is given up, else copied, and a copy is const, so that nobody changes it
+// in the belief to change the original.  A view is what it is: std::span and its like say that they only refer.
+template <typename Range>
+auto owned_range(Range&& range) {
+  using Own = std::remove_cvref_t<Range>;
+  constexpr bool given_up = !std::is_lvalue_reference_v<Range>;
+  if constexpr (std::is_array_v<Own>) {
+    return std::to_array(std::forward<Range>(range));
+  } else if constexpr (is_initializer_list<Own>) {
+    return std::vector(range.begin(), range.end());
+  } else {
+    static_assert(!std::ranges::view<Own> || is_ref_view<Own> || !hides_a_reference<Own>(),
+                  "brood: this view refers to a range with a name, which may be gone before its items are asked for; "
+                  "give the range up, as in `std::move(rows) | std::views::filter(...)`, or say that it outlives them, "
+                  "as in `std::span(rows) | ...`");
+    static_assert(given_up || std::ranges::view<Own> || std::is_copy_constructible_v<std::ranges::range_value_t<Own>>,
+                  "brood: items own what they walk, and this range cannot be copied; give it up by std::move");
+    return Own(std::forward<Range>(range));
+  }
+}
+
+template <typename Range>
+using OwnedRange = decltype(owned_range(std::declval<Range>()));
+
+// As items keep it.
+template <typename Range>
+using KeptRange = std::conditional_t<std::is_lvalue_reference_v<Range> && !std::ranges::view<OwnedRange<Range>> &&
+                                         std::ranges::input_range<const OwnedRange<Range>>,
+                                     const OwnedRange<Range>, OwnedRange<Range>>;
+
+// Whether a `Type` only refers to what it shows, as std::string_view does.
+template <typename Type>
+inline constexpr bool only_refers = std::is_reference_v<Type>;
+template <std::ranges::view Type>
+inline constexpr bool only_refers<Type> = std::ranges::borrowed_range<Type>;
+
+}  // namespace brood::detail
+#pragma GCC visibility pop

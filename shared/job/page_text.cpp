@@ -1,0 +1,62 @@
+#include "shared/job/page_text.hpp"
+
+#include <algorithm>
+
+namespace brood {
+namespace {
+
+constexpr std::string_view opening = "\u2039", closing = "\u203a";
+
+bool is_markup(char c) { return std::string_view("<>&\"'").find(c) != std::string_view::npos; }
+
+bool is_word(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+         std::string_view("_.:@/*-").find(c) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string page_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      out += opening;
+    } else if (c == '>') {
+      out += closing;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string from_page_text(std::string_view shown) {
+  std::string out;
+  while (!shown.empty()) {
+    const bool opens = shown.starts_with(opening);
+    if (opens || shown.starts_with(closing)) {
+      out += opens ? '<' : '>';
+      shown.remove_prefix(opening.size());
+    } else {
+      out += shown.front();
+      shown.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+std::string page_name(std::string text) {
+  std::replace_if(text.begin(), text.end(), is_markup, '_');
+  return text;
+}
+
+std::string page_word(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return !is_word(c); }, '-');
+  return text;
+}
+
+bool has_markup(std::string_view text) { return std::any_of(text.begin(), text.end(), is_markup); }
+
+}  // namespace brood

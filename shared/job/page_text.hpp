@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace brood {
+
+// What Sidekiq's Web UI prints into its pages as it is, without escaping: there a text is markup.  brood writes all of
+// it through this file.
+//
+//   member                                     page                                printed raw by  written through
+//   lines of `error_backtrace`                 a retry's, a dead job's             6, 7, 8         page_text
+//   `error_class`                              a dead job's                        6, 7, 8         page_text
+//   `crash`, as every member Sidekiq does      a retry's, a scheduled job's,       6, 7, 8         page_text
+//     not know: "Extras", names and values     a dead job's
+//   class (`class`, `wrapped`,                 a job's own, the sets' lists, Busy  6, 7, 8         has_markup
+//     `display_class`), `jid`                  (`jid`: queues, too)
+//   `queue`                                    a job's own, the sets' lists, Busy  6, 7            is_safe_name
+//   the same of a running job                  Busy                                6, 7, 8         page_name
+//   hostname, tag, labels, queues, weights,    Busy                                6, 7, 8         page_word
+//     capsules, version, identity
+//   class names of the metrics                 Metrics, also within a script       7, 8            page_name
+//   labels of deploy marks                     Dashboard, Metrics, within a        7, 8            page_text
+//                                              script
+//
+// `error_message`, `args`, `tags` and cursors are escaped by every release, and so they stay as they are.  So does
+// whatever a job was pushed with: class, jid and further members of a payload are the pusher's own words, which brood's
+// client refuses with markup, and which brood carries as they are where somebody else has pushed them.
+
+// For people to read: < and > become ‹ and ›, so that std::vector<int> is still seen to be one.
+std::string page_text(std::string_view text);
+
+// What page_text() was given, for what brood itself wrote: of an error's class, by which jobs are looked for.
+std::string from_page_text(std::string_view shown);
+
+// For names, also within quotes: each of < > & " ' becomes _.
+std::string page_name(std::string text);
+
+// For what an operator chose: whatever is not one of A-Z a-z 0-9 _ . : @ / * - becomes -.
+std::string page_word(std::string text);
+
+// Whether page_name() would change it.
+bool has_markup(std::string_view text);
+
+}  // namespace brood

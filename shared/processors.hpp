@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+
+namespace brood {
+
+// Where the kernel says what a process may use of its processors; tests put plain files there.
+struct ProcessorPlaces {
+  std::filesystem::path cgroups = "/sys/fs/cgroup";
+  std::filesystem::path membership = "/proc/self/cgroup";
+};
+
+// How many processors this process may keep busy, at least 1: `allowed` by its affinity, and no more than the quota of
+// its control group, or of one above it, rounded up.  Both versions of control groups are looked at.
+int usable_processors(int allowed, const ProcessorPlaces& places = {});
+
+}  // namespace brood

@@ -1,0 +1,45 @@
+#include "shared/store/outcome_size.hpp"
+
+#include <string>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/job/json.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/redis_clock.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t short_message = 200;  // characters
+
+std::string without_stack(const std::string& payload) {
+  try {
+    const Payload job = Payload::parse(payload);
+    std::vector<Payload::Edit> edits{{"error_backtrace", std::nullopt}, {"crash", std::nullopt}};
+    if (const auto message = job.string("error_message"))
+      edits.push_back({"error_message", json_string(utf8_prefix(*message, short_message))});
+    return job.with(edits).text();
+  } catch (const BadPayload&) {
+    return payload;
+  }
+}
+
+}  // namespace
+
+bool refused_for_its_size(std::string_view error) {
+  return error.find("Protocol error: invalid bulk length") != error.npos;
+}
+
+Outcome resized(const Outcome& outcome, OutcomeSize size) {
+  if (size == OutcomeSize::whole || outcome.kind == Outcome::Kind::acknowledge) return outcome;
+  if (size == OutcomeSize::in_short) return {outcome.kind, without_stack(outcome.payload), outcome.score};
+  Outcome kept{outcome.kind, "", outcome.score};
+  if (kept.kind == Outcome::Kind::retry) {
+    kept.kind = Outcome::Kind::move_to_dead;
+    kept.score = epoch_seconds(redis_now());
+  }
+  return kept;
+}
+
+}  // namespace brood

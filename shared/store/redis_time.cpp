@@ -1,0 +1,24 @@
+#include "shared/store/redis_time.hpp"
+
+#include "shared/redis_clock.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+
+WallTime redis_time(ReplyView reply) {
+  return WallTime(std::chrono::seconds(reply[0].integer()) + std::chrono::microseconds(reply[1].integer()));
+}
+
+void ask_redis_time(Channel& redis) {
+  if (redis_time_is_fresh()) return;
+  try {
+    const SteadyTime asked = steady_now();
+    const std::vector<Reply> replies = redis.call_patiently({{"TIME"}}, {.longest = 1s, .longest_connect = 1s});
+    if (replies.front().view().is_array()) note_redis_time(redis_time(replies.front().view()), asked, steady_now());
+  } catch (const ConnectionLost&) {
+    return;
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/clock.hpp"
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/sidekiq_release.hpp"
+
+namespace brood {
+
+// A living process of Ruby's Sidekiq, as its heartbeat tells it.
+struct RubyProcess {
+  std::string identity;
+  SidekiqRelease release = {};           // 6.0.0 where it names none: 6 does not
+  std::vector<std::string> queues = {};  // that it fetches from
+};
+
+// `info` of the process `identity`.  nullopt: its heartbeat has ended, it is a brood, or nobody can read it.
+std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyView info);
+
+// Sends commands at once and returns as many replies.
+using AskRedis = std::function<std::vector<Reply>(const std::vector<Command>&)>;
+
+// All that live, in two round trips; none where Redis does not let us know.  Throws what `ask` throws.
+std::vector<RubyProcess> ruby_processes(const AskRedis& ask);
+
+// Which release of Sidekiq the fleet goes by: its oldest, since the newer ones read what that one writes.
+class FleetRelease {
+ public:
+  // nullopt: no Ruby process lives.  Asks Redis once a minute at most; what `ask` throws counts as none.
+  std::optional<SidekiqRelease> oldest(const AskRedis& ask);
+
+ private:
+  std::optional<SidekiqRelease> oldest_;
+  std::optional<SteadyTime> asked_;
+};
+
+}  // namespace brood

@@ -1,0 +1,39 @@
+-- Tries every command that a script of brood uses, and every key, with calls that change nothing or are undone at once.
+-- KEYS: none, since whoever may not use one of them would be refused as a whole    ARGV[1] name for keys that nobody has
+-- ARGV[2...] queues by their keys
+-- Returns OK, or an error that begins with NOPERM and names what is refused.
+local refused = {}
+local function try(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  local error = type(reply) == "table" and reply.err or ""
+  local failed = error:find("NOPERM", 1, true) or error:find("user executing the script can't", 1, true)    -- Redis 7.0
+  if failed then refused[#refused + 1] = command .. " " .. key end
+  return not failed
+end
+
+local own, other = ARGV[1], ARGV[1] .. ":2"
+if try("DEL", own) and try("DEL", other) then    -- frees memory first, and else what is made here would stay
+  try("LPUSH", own, 1)
+  try("RPUSH", own, 1)
+  for _, call in ipairs({{"LSET", 0, 1}, {"LLEN"}, {"LINDEX", 0}, {"LRANGE", 0, -1}, {"LTRIM", 0, -1}}) do
+    try(call[1], own, unpack(call, 2))
+  end
+  try("LMOVE", own, other, "LEFT", "LEFT")
+  for _, call in ipairs({{"RPOP"}, {"LREM", 0, 1}, {"DEL"}, {"HSET", "a", 1}, {"HSETNX", "a", 1}, {"HGET", "a"},
+                         {"HEXISTS", "a"}, {"HDEL", "a"}, {"DEL"}, {"SET", 1, "EX", 60}, {"GET"}, {"EXPIRE", 60}, {"INCR"},
+                         {"TYPE"}, {"EXISTS"}, {"DEL"}, {"ZADD", 1, "a"}, {"ZSCORE", "a"}, {"ZMSCORE", "a"}, {"ZCARD"},
+                         {"ZCOUNT", 0, 0}, {"ZREM", "a"}, {"ZREMRANGEBYRANK", 1, 0}, {"ZREMRANGEBYSCORE", 1, 0}, {"DEL"},
+                         {"SADD", "a"}, {"DEL"}}) do
+    try(call[1], own, unpack(call, 2))
+  end
+  redis.pcall("DEL", own, other)
+end
+
+for _, set in ipairs({"retry", "schedule", "dead"}) do
+  try("ZADD", set, "XX", 0, "\0")
+  try("ZREM", set, "\0")
+end
+try("HDEL", "brood:processes", "~")
+for i = 2, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
+if #refused == 0 then return redis.status_reply("OK") end
+return redis.error_reply("NOPERM this user may not " .. table.concat(refused, ", "))

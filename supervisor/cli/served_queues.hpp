@@ -1,0 +1,22 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// The queues that some process says it fetches from, Ruby's too: what its heartbeat shows.
+struct ServedQueues {
+  bool known = false;  // false: the processes cannot be read, and nothing speaks against a queue
+  bool somebody_beats = false;
+  std::set<std::string> names;
+
+  bool holds(const std::string& queue) const { return !known || names.contains(queue); }
+};
+
+// Two round trips.  Throws ConnectionLost or UnexpectedReply.
+ServedQueues ask_served_queues(Connection& redis);
+
+}  // namespace brood

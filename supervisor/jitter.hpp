@@ -1,0 +1,15 @@
+#pragma once
+
+#include <chrono>
+#include <random>
+
+namespace brood {
+
+// A pause that is up to a quarter shorter or longer: machines that start at one moment do not do everything at one.
+inline std::chrono::nanoseconds jittered(std::chrono::nanoseconds pause) {
+  static std::mt19937_64 random{std::random_device{}()};
+  const double factor = std::uniform_real_distribution<>(0.75, 1.25)(random);
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double, std::nano>(pause) * factor);
+}
+
+}  // namespace brood

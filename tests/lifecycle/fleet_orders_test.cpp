@@ -1,0 +1,117 @@
+// Orders that reach a supervisor of another machine, through Redis.
+#define BOOST_TEST_MODULE fleet_orders
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <string>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* jid = "000000000000000000000007";  // of job 7
+
+struct Site {
+  RedisServer redis;
+  BroodProcess brood;
+  std::string identity;
+
+  explicit Site(int workers = 1) : brood(redis, {.workers = workers}) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+    BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }, 30s));
+    identity = redis.smembers("processes")[0];
+  }
+  // As from another machine: nothing of this one is seen.
+  CommandResult tell(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--redis", redis.url()});
+    return run_brood(words, {{"RUNTIME_DIRECTORY", "/nowhere"}});
+  }
+  void begin_job() {
+    enqueue(redis, {payload_text("Sleep", "[600000]", 7)});
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of(identity + ":work") == 1; }, 30s), brood.log_tail());
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_job_of_another_machine_is_ended) {
+  Site site;
+  site.begin_job();
+  const CommandResult result = site.tell({"kill", std::string(jid).substr(0, 24), "--outcome", "dead"});
+  BOOST_TEST(result.status == 0, result.errors);
+  BOOST_TEST(result.output.find("Sleep ") == 0u, result.output);
+  BOOST_TEST(eventually([&] { return site.redis.size_of("dead") == 1; }, 30s), site.brood.log_tail());
+  BOOST_TEST(site.tell({"kill", jid}).status == 75);
+}
+
+BOOST_AUTO_TEST_CASE(without_redis_a_kill_says_what_it_does_not_know) {
+  const CommandResult result =
+      run_brood({"kill", jid, "--redis", "unix:///nowhere/s"}, {{"RUNTIME_DIRECTORY", "/nowhere"}});
+  BOOST_TEST(result.status == 69);
+  BOOST_TEST(
+      result.errors.find("no supervisor of this user runs on this machine; whether another") != std::string::npos,
+      result.errors);
+}
+
+BOOST_AUTO_TEST_CASE(supervisors_of_other_machines_are_scaled) {
+  Site site;
+  const auto has = [&](const std::string& workers) {
+    return eventually([&] { return site.redis.hget(site.identity, "concurrency") == workers; }, 60s);
+  };
+  BOOST_TEST(site.tell({"scale", "2", "--process", site.identity.substr(0, site.identity.rfind(':'))}).status == 0);
+  BOOST_TEST(has("2"), site.brood.log_tail());
+  const CommandResult all = site.tell({"scale", "default=3", "--all", "--json"});
+  BOOST_TEST(all.status == 0);
+  BOOST_TEST(all.output == "{\"asked\":[\"" + site.identity + "\"]}\n");
+  BOOST_TEST(has("3"), site.brood.log_tail());
+  BOOST_TEST(site.tell({"scale", "2", "--process", "nobody"}).status == 69);
+  BOOST_TEST(site.tell({"scale", "2"}).status == 64);
+  // Refused there, which its log says.
+  BOOST_TEST(site.tell({"scale", "10001", "--all"}).status == 0);
+  BOOST_TEST(eventually([&] { return times_logged(site.brood, "order_refused") == 1; }, 30s), site.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(processes_of_other_machines_resume_and_those_of_ruby_take_no_such_order) {
+  Site site;
+  BOOST_REQUIRE(site.tell({"processes", "quiet", site.identity}).status == 0);
+  BOOST_REQUIRE(eventually([&] { return site.redis.hget(site.identity, "quiet") == "true"; }, 30s));
+  BOOST_TEST(site.tell({"processes", "resume", site.identity}).status == 0);
+  BOOST_TEST(eventually([&] { return site.redis.hget(site.identity, "quiet") == "false"; }, 30s));
+
+  site.redis.command({"SADD", "processes", "ruby:1:abc"});
+  site.redis.command({"HSET", "ruby:1:abc", "info", R"({"hostname":"ruby","pid":1,"queues":[],"concurrency":1})",
+                      "busy", "0", "beat", "1", "quiet", "true"});
+  const CommandResult result = site.tell({"processes", "resume", "ruby:1"});
+  BOOST_TEST(result.status == 69);
+  BOOST_TEST(result.errors.find("no orders are taken by") != std::string::npos, result.errors);
+  BOOST_TEST(site.redis.size_of("ruby:1:abc-signals") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(whatever_lies_in_the_list_of_signals_harms_nobody) {
+  Site site;
+  site.begin_job();
+  const std::string key = site.identity + "-signals";
+  int sent = 0;
+  for (const std::string& word :
+       {std::string("brood"), std::string("brood []"), std::string("brood [\"stop\"]"),
+        "brood " + std::string(100'000, '['), std::string("brood [\"kill\",\"\",\"dead\"]"),
+        std::string("brood [\"kill\",\"x\",\"later\"]"), std::string("brood [\"scale\",\"0\",\"default\"]"),
+        std::string("brood [\"scale\",\"99999999999999999999\",\"default\"]"),
+        std::string("brood [\"scale\",\"-1\",\"default\"]"), std::string("brood [\"scale\",\"2\",\"nowhere\"]"),
+        std::string("\xff\x00\x1b[31m", 7), std::string()}) {
+    site.redis.command({"LPUSH", key, word});
+    ++sent;
+  }
+  BOOST_TEST(eventually([&] { return site.redis.size_of(key) == 0; }, 60s));
+  BOOST_TEST(
+      eventually([&] { return times_logged(site.brood, "signal_from_redis") == static_cast<std::size_t>(sent); }, 30s));
+  BOOST_TEST(site.redis.hget(site.identity, "quiet").value_or("") == "false");
+  BOOST_TEST(site.redis.hget(site.identity, "concurrency").value_or("") == "1");
+  BOOST_TEST(site.redis.size_of(site.identity + ":work") == 1u);
+  BOOST_TEST(site.brood.log().find('\x1b') == std::string::npos);
+}

@@ -1,0 +1,98 @@
+#define BOOST_TEST_MODULE moved_redis
+#include <boost/test/unit_test.hpp>
+
+#include "shared/clock.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+#include "tests/support/tcp_proxy.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+void follow(RedisServer& replica, RedisServer& master) {
+  const RedisAddress address = master.address();
+  replica.command({"REPLICAOF", address.host, std::to_string(address.port)});
+}
+
+bool is_in_step(RedisServer& replica) {
+  const Reply info = replica.command({"INFO", "replication"});
+  return info.view().text().find("master_link_status:up") != std::string_view::npos;
+}
+
+// Two servers, of which one follows the other, behind an address that can move from one to the other.
+struct Pair {
+  RedisServer here{{.tcp = true}}, there{{.tcp = true}};
+  TcpProxy address{here.socket_path(), TcpProxy::Listen::tcp};
+
+  Pair() {
+    follow(there, here);
+    BOOST_REQUIRE(eventually([&] { return is_in_step(there); }, 30s));
+  }
+
+  // As a failover by hand or by a service does it: no connection is closed.
+  void fail_over() {
+    address.point_at(there.socket_path());
+    there.command({"REPLICAOF", "NO", "ONE"});
+    follow(here, there);
+    BOOST_REQUIRE(eventually([&] { return is_in_step(here); }, 30s));
+  }
+};
+
+double last_beat(RedisServer& redis) {
+  for (const std::string& identity : redis.smembers("processes"))
+    return std::stod(redis.hget(identity, "beat").value_or("0"));
+  return 0;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_fleet_goes_on_where_its_master_has_moved_although_no_connection_was_closed) {
+  Pair redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood({.workers = 2, .arguments = {"--redis", redis.address.url()}});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  enqueue_ledger_jobs(redis.here, ledger.path(), 1);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }), brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return last_beat(redis.here) > 0; }));
+
+  redis.fail_over();
+  const double moved_at = epoch_seconds(wall_now());
+  // What only the supervisor does: it beats, and moves what is due.
+  redis.there.command({"ZADD", "schedule", "1", payload_text("Ledger", "[\"" + ledger.path() + "\",\"1\",0]", 2)});
+
+  BOOST_TEST(eventually([&] { return last_beat(redis.there) > moved_at; }, 30s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return ledger.has_done(2); }, 30s), brood.log_tail());
+  BOOST_TEST(redis.there.size_of("brood:processes") == 1U);
+}
+
+// It takes writes, and loses them with the next synchronisation.
+BOOST_AUTO_TEST_CASE(a_former_master_that_still_takes_writes_is_left_too) {
+  Pair redis;
+  redis.here.command({"CONFIG", "SET", "replica-read-only", "no"});
+  BroodProcess brood({.workers = 1, .arguments = {"--redis", redis.address.url()}});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return last_beat(redis.here) > 0; }));
+
+  redis.fail_over();
+  const double moved_at = epoch_seconds(wall_now());
+
+  BOOST_TEST(eventually([&] { return last_beat(redis.there) > moved_at; }, 40s), brood.log_tail());
+  BOOST_TEST(brood.log().find("is a replica") != std::string::npos, brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_is_not_used_until_it_is_the_master) {
+  Pair redis;
+  redis.address.point_at(redis.there.socket_path());
+  BroodProcess brood({.workers = 1, .arguments = {"--redis", redis.address.url()}});
+  BOOST_TEST(eventually([&] { return brood.log().find("is a replica") != std::string::npos; }), brood.log_tail());
+  BOOST_TEST(last_beat(redis.here) == 0);
+
+  redis.fail_over();
+
+  BOOST_TEST(eventually([&] { return last_beat(redis.there) > 0; }, 30s), brood.log_tail());
+}

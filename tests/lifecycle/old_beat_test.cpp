@@ -1,0 +1,86 @@
+#define BOOST_TEST_MODULE old_beat
+#include <boost/test/unit_test.hpp>
+
+#include <csignal>
+#include <filesystem>
+
+#include "shared/scoreboard.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A fleet whose supervisor can be made to stand still, as under a debugger or on a machine that has none to spare.
+struct Fleet {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  Ledger ledger{directory / "ledger"};
+  BroodProcess brood{redis, {.workers = 2}};
+
+  Fleet() {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+    BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }));
+  }
+
+  // The workers see what they would see `age` later.
+  void stop_beating_for(std::chrono::nanoseconds age) {
+    brood.signal(SIGSTOP);
+    for (const auto& entry : std::filesystem::directory_iterator(brood.home() / "run")) {
+      if (entry.path().extension() != ".scoreboard") continue;
+      Scoreboard::open(entry.path(), true).last_beat() -= age.count();
+    }
+  }
+  std::string payload(int id, int milliseconds) {
+    return payload_text(
+        "Ledger", "[\"" + ledger.path() + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]",
+        id + 1);
+  }
+  bool lie_in_queue(std::size_t jobs) { return redis.size_of("queue:default") == jobs && jobs_in_flight(redis) == 0; }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(workers_whose_supervisor_stands_still_begin_no_job_until_it_beats_again) {
+  constexpr int jobs = 20;
+  Fleet fleet;
+  fleet.stop_beating_for(46s);
+
+  // Those that wait in Redis are given some at once, and give them back.
+  enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), jobs);
+
+  BOOST_TEST(eventually([&] { return fleet.lie_in_queue(jobs); }), fleet.brood.log_tail());
+  BOOST_TEST(!eventually([&] { return !fleet.ledger.begun().empty(); }, 3s), fleet.brood.log_tail());
+  BOOST_TEST(fleet.lie_in_queue(jobs));
+
+  fleet.brood.signal(SIGCONT);
+  BOOST_TEST(eventually([&] { return fleet.ledger.has_done(jobs); }, 30s), fleet.brood.log_tail());
+  BOOST_TEST(fleet.ledger.judge(jobs).doubled.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_runs_meanwhile_is_settled_and_the_next_waits) {
+  Fleet fleet;
+  for (int id = 0; id < 2; ++id) enqueue(fleet.redis, {fleet.payload(id, 1'500)});
+  BOOST_REQUIRE(eventually([&] { return fleet.ledger.begun().size() == 2; }));
+  fleet.stop_beating_for(46s);
+  for (int id = 2; id < 6; ++id) enqueue(fleet.redis, {fleet.payload(id, 0)});
+
+  BOOST_TEST(eventually([&] { return fleet.ledger.done().size() == 2 && fleet.lie_in_queue(4); }),
+             fleet.brood.log_tail());
+  BOOST_TEST(!eventually([&] { return fleet.ledger.begun().size() > 2; }, 2s), fleet.brood.log_tail());
+
+  fleet.brood.signal(SIGCONT);
+  BOOST_TEST(eventually([&] { return fleet.ledger.has_done(6); }, 30s), fleet.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_beat_that_is_a_little_late_holds_up_nobody) {
+  Fleet fleet;
+  fleet.stop_beating_for(30s);
+  enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), 5);
+  BOOST_TEST(eventually([&] { return fleet.ledger.has_done(5); }, 10s), fleet.brood.log_tail());
+  fleet.brood.signal(SIGCONT);
+}

@@ -1,0 +1,119 @@
+#define BOOST_TEST_MODULE refusing_redis
+#include <sysexits.h>
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+#include "tests/support/scripted_server.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string address_of(const RedisServer& server, const std::string& login, const std::string& query = "") {
+  return "unix://" + login + server.socket_path() + query;
+}
+
+std::string address_of(const ScriptedServer& server) { return "unix://" + server.address().socket_path; }
+
+// Every way of answering, or of not being known, that waiting does not mend.
+struct Refusals {
+  RedisServer open, closed{{.password = "right"}};
+  ScriptedServer hangs_up{"", {.wait_for_request = true, .hang_up = true}};
+  ScriptedServer web{"HTTP/1.1 400 Bad Request\r\n\r\n"};
+
+  struct Refusal {
+    std::string url, sentence;
+  };
+  std::vector<Refusal> all() {
+    open.command({"ACL", "SETUSER", "powerless", "on", ">secret", "~*", "-@all", "+ping"});
+    open.command({"ACL", "SETUSER", "elsewhere", "on", ">secret", "~other:*", "+@all"});
+    return {
+        {address_of(closed, ":wrong@"), "WRONGPASS"},      {address_of(closed, ""), "NOAUTH"},
+        {address_of(open, "powerless:secret@"), "NOPERM"}, {address_of(open, "elsewhere:secret@"), "NOPERM"},
+        {address_of(open, "", "?db=99"), "out of range"},  {address_of(hangs_up), "TLS"},
+        {address_of(web), "not the Redis protocol"},       {"redis://no-such-host.invalid", "no-such-host.invalid"}};
+  }
+};
+
+BroodOptions given_up_after(const std::string& time, const std::string& url) {
+  return {.workers = 1, .config = "[redis]\nurl = \"" + url + "\"\ngive_up_after = \"" + time + "\"\n"};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_check_fails_where_redis_refuses_us_and_says_why) {
+  Refusals refusals;
+  for (const auto& [url, sentence] : refusals.all()) {
+    const CommandResult check = run_brood({"run", "--check", "--redis", url});
+    BOOST_TEST(check.status == EX_TEMPFAIL, url + check.errors);
+    BOOST_TEST(contains(check.errors, sentence), url + check.errors);
+    BOOST_TEST(!contains(check.output, "everything can run"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_check_warns_of_a_redis_that_is_away) {
+  const TemporaryDirectory directory;
+  for (const std::string& url :
+       {"unix://" + (directory / "nobody.sock"), "redis://127.0.0.1:" + std::to_string(free_port())}) {
+    const CommandResult check = run_brood({"run", "--check", "--redis", url});
+    BOOST_TEST(check.status == 0, url + check.errors);
+    BOOST_TEST(contains(check.output, "does not answer now"), check.output);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_start_gives_up_where_redis_goes_on_refusing_us_and_was_never_ready) {
+  Refusals refusals;
+  for (const auto& [url, sentence] : refusals.all()) {
+    BroodProcess brood(given_up_after("1s", url));
+    BOOST_TEST(brood.wait_exit(30s).value_or(-1) == EX_TEMPFAIL, url + brood.log_tail());
+    BOOST_TEST(contains(brood.log(), "event=redis_given_up"), url + brood.log_tail());
+    BOOST_TEST(contains(brood.log(), sentence), url + brood.log_tail());
+    BOOST_TEST(!contains(brood.log(), "event=ready"), url + brood.log_tail());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_start_waits_for_a_redis_that_is_away_and_is_ready) {
+  const TemporaryDirectory directory;
+  BroodProcess brood(given_up_after("1s", "unix://" + (directory / "nobody.sock")));
+  BOOST_TEST(eventually([&] { return contains(brood.log(), "event=ready"); }), brood.log_tail());
+  BOOST_TEST(!brood.wait_exit(4s).has_value(), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_password_that_is_mended_in_time_is_enough) {
+  RedisServer redis;
+  redis.command({"ACL", "SETUSER", "worker", "on", ">new", "~*", "+@all"});
+  BroodProcess brood(given_up_after("60s", address_of(redis, "worker:old@")));
+  BOOST_REQUIRE(eventually([&] { return contains(brood.log(), "event=redis_refuses_us"); }));
+  BOOST_TEST(!contains(brood.log(), "event=ready"), brood.log_tail());
+
+  redis.command({"ACL", "SETUSER", "worker", ">old"});
+
+  BOOST_TEST(eventually([&] { return contains(brood.log(), "event=ready"); }), brood.log_tail());
+  BOOST_TEST(eventually([&] { return redis.size_of("processes") == 1; }), brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(what_was_usable_once_is_never_given_up) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  redis.command({"ACL", "SETUSER", "worker", "on", ">secret", "~*", "+@all"});
+  BroodProcess brood(given_up_after("1s", address_of(redis, "worker:secret@")));
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }));
+
+  redis.command({"ACL", "SETUSER", "worker", "off"});
+  redis.command({"CLIENT", "KILL", "USER", "worker"});
+  BOOST_TEST(eventually([&] { return contains(brood.log(), "event=redis_refuses_us"); }), brood.log_tail());
+  BOOST_TEST(!brood.wait_exit(4s).has_value(), brood.log_tail());
+
+  redis.command({"ACL", "SETUSER", "worker", "on"});
+  enqueue_ledger_jobs(redis, ledger.path(), 1);
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log_tail());
+}

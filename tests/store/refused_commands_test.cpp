@@ -1,0 +1,335 @@
+#define BOOST_TEST_MODULE refused_commands
+#include <map>
+#include <set>
+
+#include <boost/test/unit_test.hpp>
+
+#include "shared/store/bury_due.hpp"
+#include "shared/store/due_jobs.hpp"
+#include "shared/store/incarnation.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/push_once.hpp"
+#include "shared/store/queue_jobs.hpp"
+#include "shared/store/recovery.hpp"
+#include "shared/store/set_entries.hpp"
+#include "shared/store/settlement.hpp"
+#include "tests/support/redis_server.hpp"
+
+// A user's rights may change in the midst of anything, and Redis rolls nothing back: whatever command a script is
+// refused, no job may be lost or doubled by it, and the same call must do its work once the right is there again.
+using namespace brood;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+const std::string identity = "host:1:0123456789ab";
+const std::string field = "2.17";
+const std::string hash = keys::in_flight_hash(identity);
+const std::string list_a = keys::in_flight_list(identity, field, "a");
+
+// Every command that may write anything in a script.
+const Strings commands{"ltrim",
+                       "lpush",
+                       "rpush",
+                       "lmove",
+                       "rpop",
+                       "lpop",
+                       "lrem",
+                       "lset",
+                       "zadd",
+                       "zrem",
+                       "sadd",
+                       "hset",
+                       "hdel",
+                       "hsetnx",
+                       "set",
+                       "del",
+                       "expire",
+                       "zremrangebyrank",
+                       "zremrangebyscore"};
+const Strings patterns{"queue:*", "retry", "dead", "schedule", "queues", "brood:*"};
+
+// Payloads are "<job>" or "<job>#<what became of it>".
+std::string job_of(std::string_view payload) { return std::string(payload.substr(0, payload.find('#'))); }
+
+using Places = std::map<std::string, Strings>;  // job -> "<key> <payload>" of each place
+
+struct Operation {
+  std::string name;
+  std::vector<Command> prepare;
+  ScriptCall call;
+  std::set<std::string> may_end = {};   // jobs that it may acknowledge or remove
+  std::set<std::string> new_jobs = {};  // jobs that come with it
+};
+
+Settlement settlement(std::vector<Outcome> outcomes, Strings draw, int want, std::string wait_queue = "") {
+  Settlement one;
+  one.identity = identity;
+  one.field = field;
+  one.number = 1;
+  one.held_queue = "a";
+  one.outcomes = std::move(outcomes);
+  one.draw = std::move(draw);
+  one.want = want;
+  one.wait_queue = std::move(wait_queue);
+  return one;
+}
+
+// What a worker holds of queue a, and what waits in a and b.
+std::vector<Command> held(const Strings& jobs) {
+  std::vector<Command> all{{"HSET", hash, field, "1 a"}, {"HSET", "brood:processes", identity, "{}"}};
+  for (const std::string& job : jobs) all.push_back({"LPUSH", list_a, job});
+  for (const char* job : {"A1", "A2", "A3"}) all.push_back({"LPUSH", "queue:a", job});
+  for (const char* job : {"B1", "B2"}) all.push_back({"LPUSH", "queue:b", job});
+  return all;
+}
+
+std::vector<Command> without_field(std::vector<Command> all) {
+  all.push_back({"DEL", hash});
+  return all;
+}
+
+ScriptCall recovery(std::optional<DeadWorker::Record> record, RecoveryAttempt attempt) {
+  return recovery_call({identity, 2, 17, std::move(record), false}, attempt, {}, wall_now());
+}
+
+RecoveryAttempt::VerdictOnEntry verdict(std::optional<std::string> entry, Outcome::Kind kind, std::string payload) {
+  return {std::move(entry), Outcome{kind, std::move(payload), 4e9}};
+}
+
+std::vector<Operation> operations() {
+  using Kind = Outcome::Kind;
+  std::vector<Operation> all;
+  const auto add = [&](Operation operation) { all.push_back(std::move(operation)); };
+  const WallTime now = wall_now();
+
+  for (const int want : {0, 1, 3}) {
+    for (const Strings& draw : {Strings{"a", "b"}, Strings{"none", "b"}, Strings{"none"}}) {
+      const std::string how = " want " + std::to_string(want) + " from " + draw.front();
+      add({"settle a success," + how,
+           held({"J1"}),
+           settle_and_fetch(settlement({Outcome{}}, draw, want, "b"), now),
+           {"J1"}});
+      add({"settle some of a batch," + how,
+           held({"J1", "J2"}),
+           settle_and_fetch(settlement({Outcome{}}, draw, want), now),
+           {"J1"}});
+      add({"fetch," + how, held({}), settle_and_fetch(settlement({}, draw, want), now)});
+      for (const Kind kind :
+           {Kind::retry, Kind::move_to_dead, Kind::schedule, Kind::requeue_back, Kind::requeue_head}) {
+        add({"settle " + std::string(to_string(kind)) + how,
+             held({"J1", "J2"}),
+             settle_and_fetch(settlement({Outcome{}, Outcome{kind, "J2#1", 4e9}}, draw, want), now),
+             {"J1"}});
+      }
+    }
+  }
+  add({"settle into both ends", held({"J1", "J2", "J3"}),
+       settle_and_fetch(settlement({Outcome{Kind::requeue_back, "J1#1", 0}, Outcome{Kind::requeue_head, "J2#1", 0},
+                                    Outcome{Kind::retry, "J3#1", 5}},
+                                   {"a"}, 2),
+                        now)});
+
+  for (const int want : {1, 3}) {
+    std::vector<Command> waiting = held({});
+    waiting.push_back({"DEL", "queue:a"});
+    add({"fetch behind a wait", waiting, fetch_after_wait({identity, field, 1, "a", {"none", "b"}, want})});
+  }
+
+  add({"recover by the scoreboard",
+       held({"J1", "J2", "J3", "J4"}),
+       recovery(DeadWorker::Record{1, {}},
+                {.queue = "a",
+                 .verdicts = {verdict(std::nullopt, Kind::acknowledge, ""), verdict("J2", Kind::retry, "J2#1")},
+                 .orphans = {}}),
+       {"J1"}});
+  add({"recover into dead and both ends", held({"J1", "J2", "J3", "J4"}),
+       recovery(DeadWorker::Record{1, {}},
+                {.queue = "a",
+                 .verdicts = {verdict("J1", Kind::move_to_dead, "J1#1"), verdict("J2", Kind::requeue_back, "J2#1"),
+                              verdict("J3", Kind::requeue_head, "J3#1")},
+                 .orphans = {}})});
+  add({"recover without a scoreboard", held({"J1", "J2"}),
+       recovery(std::nullopt, {.queue = "a", .verdicts = {}, .orphans = {}})});
+  std::vector<Command> orphans = held({"J1", "J2"});
+  orphans.push_back({"EVAL", "redis.call('SET', 'brood:recovered:' .. redis.sha1hex('J1'), 2)", "0"});
+  add({"recover an orphan", orphans,
+       recovery(std::nullopt,
+                {.queue = "a", .verdicts = {}, .orphans = {verdict("J1", Kind::move_to_dead, "J1#orphan")}})});
+  add({"recover nothing", held({}),
+       recovery(DeadWorker::Record{1, {}}, {.queue = "a", .verdicts = {}, .orphans = {}})});
+
+  for (const Kind kind : {Kind::acknowledge, Kind::retry, Kind::move_to_dead, Kind::requeue_back, Kind::requeue_head}) {
+    const bool ends = kind == Kind::acknowledge;
+    add({"settle without a field, " + std::string(to_string(kind)), without_field(held({"J1", "J2"})),
+         settle_without_field({identity, field, "a", {{"J1", {kind, ends ? "" : "J1#1", 4e9}}}, {}}, now),
+         ends ? std::set<std::string>{"J1"} : std::set<std::string>{}});
+  }
+  Strings many;
+  for (int i = 0; i < 250; ++i) many.push_back("M" + std::to_string(i));
+  add({"give back a list without a field",
+       without_field(held(many)),
+       {&scripts::recover_orphans, {hash, list_a, "queue:a"}, {field}}});
+  add({"give back what is unbegun", held(many), give_back(identity, field, "a", 1, 1)});
+
+  static const Strings due{"D1", "D2", "D3"};
+  std::vector<Command> waiting_for_time;
+  for (const std::string& job : due) waiting_for_time.push_back({"ZADD", "schedule", "5", job});
+  add({"move due jobs", waiting_for_time,
+       move_due("schedule", {{due[0], "5", "a", "D1#1"}, {due[1], "5", "b", "D2#1"}, {due[2], "5", "a", "D3#1"}})});
+  add({"bury a due job",
+       waiting_for_time,
+       {&scripts::bury_due, {"schedule", "dead"}, {"D1", "5", "D1#1", "9", "1", "10000"}}});
+  add({"kill entries",
+       waiting_for_time,
+       {&scripts::kill_entries, {"schedule", "dead"}, {"9", "1", "10000", "D1", "D2", "5", "5"}}});
+  add({"kill the dead",
+       {{"ZADD", "dead", "5", "D1"}, {"ZADD", "dead", "6", "D2"}},
+       {&scripts::kill_entries, {"dead", "dead"}, {"9", "1", "10000", "D1", "5"}}});
+  add({"reschedule an entry", waiting_for_time, {&scripts::reschedule_entry, {"schedule"}, {"D1", "5", "7"}}});
+  add({"remove entries", waiting_for_time, {&scripts::remove_entries, {"schedule"}, {"D1", "5"}}, {"D1"}});
+  for (const char* before : {"", "1"}) {
+    std::vector<Command> pushed{{"SET", "other", "x"}};
+    if (*before != 0) pushed.push_back({"SET", "brood:pushes:c", before});
+    add({"push once",
+         pushed,
+         {&scripts::push_once, {"brood:pushes:c", "queue:a", "queues"}, {"2", "60", "N1", "N2"}},
+         {},
+         {"N1", "N2"}});
+    add({"push once for later",
+         pushed,
+         {&scripts::push_once, {"brood:pushes:c", "schedule"}, {"2", "60", "5", "N1"}},
+         {},
+         {"N1"}});
+  }
+  add({"remove jobs of a queue",
+       held({}),
+       {&scripts::remove_jobs, {"queue:a"}, {"10", "0", "A3", "1", "A2"}},
+       {"A2", "A3"}});
+  return all;
+}
+
+struct Site {
+  RedisServer server{RedisServer::Options{.append_only = false, .extra = {"--save", ""}}};
+  Connection redis{server.address()};
+  Connection other{server.address()};
+
+  Site() { other.call({"ACL", "SETUSER", "limited", "on", "nopass", "+@all", "~*"}); }
+
+  void prepare(const Operation& operation) {
+    other.call({"FLUSHALL"});
+    for (const Command& command : operation.prepare) other.call(command);
+  }
+  Places places() {
+    static const char* const look = R"lua(
+      local found = {}
+      for _, key in ipairs(redis.call("KEYS", "*")) do
+        local kind, members = redis.call("TYPE", key).ok, {}
+        if kind == "list" then members = redis.call("LRANGE", key, 0, -1) elseif kind == "zset" then members = redis.call("ZRANGE", key, 0, -1) end
+        for _, member in ipairs(members) do found[#found + 1] = key; found[#found + 1] = member end
+      end
+      return found)lua";
+    const Reply reply = other.call({"EVAL", look, "0"});
+    Places found;
+    for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2) {
+      const std::string payload(reply.view()[i + 1].text());
+      found[job_of(payload)].push_back(std::string(reply.view()[i].text()) + " " + payload);
+    }
+    return found;
+  }
+  // In flight, but in no list that a field names: nobody would look there.
+  bool strands(const Operation& operation, const Places& places) {
+    if (operation.call.script == &scripts::recover_orphans || operation.call.script == &scripts::settle_without_field)
+      return false;
+    const Reply value = other.call({"HGET", hash, field});
+    const auto named = value.view().is_nil() ? std::nullopt : parse_last_settle(value.view().text());
+    const std::string owned = named ? keys::in_flight_list(identity, field, named->queue) + " " : "nowhere";
+    for (const auto& [job, at] : places) {
+      if (at.front().starts_with("brood:inflight:") && !at.front().starts_with(owned)) return true;
+    }
+    return false;
+  }
+  void limit(const Strings& rules) {
+    Command command{"ACL", "SETUSER", "limited", "reset", "on", "nopass", "+@all", "~*"};
+    for (const std::string& rule : rules) command.args.push_back(rule);
+    BOOST_REQUIRE(other.call(command).view().error().empty());
+  }
+  bool send_as_limited(const ScriptCall& call) {
+    redis.call({"AUTH", "limited", "any"});
+    return send(redis, call).view().error().empty();
+  }
+};
+
+void check(Site& site, const Operation& operation, const Strings& rules) {
+  site.limit({});
+  site.prepare(operation);
+  Places before = site.places();
+  BOOST_REQUIRE(site.send_as_limited(operation.call));
+  const Places undisturbed = site.places();
+  site.prepare(operation);
+
+  site.limit(rules);
+  const bool answered = site.send_as_limited(operation.call);
+  site.limit({});
+
+  const Places then = site.places();
+  for (const auto& [job, at] : before) {
+    const auto now = then.find(job);
+    if (now == then.end()) {
+      BOOST_TEST(operation.may_end.contains(job), job << " is lost");
+      BOOST_TEST(answered, job << " has ended though the call was refused");
+    } else {
+      BOOST_TEST(now->second.size() == 1U, job << " is doubled: " << now->second[0] << ", " << now->second.back());
+    }
+  }
+  BOOST_TEST(!site.strands(operation, then), "a job is in a list that no field names");
+
+  const bool again = site.send_as_limited(operation.call);
+  const Places in_the_end = site.places();
+  BOOST_TEST(again);
+  if (!answered) BOOST_TEST((in_the_end == undisturbed), "the same call with all rights does something else now");
+  for (const auto& [job, at] : in_the_end) BOOST_TEST(at.size() == 1U, job << " is doubled in the end");
+  for (const std::string& job : operation.new_jobs) BOOST_TEST(in_the_end.contains(job), job << " was never pushed");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(whatever_command_is_refused_no_job_is_lost_or_doubled) {
+  Site site;
+  for (const Operation& operation : operations()) {
+    for (const std::string& command : commands) {
+      BOOST_TEST_CONTEXT(operation.name << ", -" << command) { check(site, operation, {"-" + command}); }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(whatever_keys_are_refused_no_job_is_lost_or_doubled) {
+  Site site;
+  for (const Operation& operation : operations()) {
+    for (const std::string& left_out : patterns) {
+      for (const bool readable : {false, true}) {
+        Strings rules{"resetkeys", "~other"};
+        for (const std::string& pattern : patterns) {
+          if (pattern != left_out) rules.push_back("~" + pattern);
+        }
+        if (readable) rules.push_back("%R~" + left_out);
+        BOOST_TEST_CONTEXT(operation.name << ", " << (readable ? "read-only " : "without ") << left_out) {
+          check(site, operation, rules);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(two_commands_refused_at_once_lose_nothing) {
+  Site site;
+  for (const Operation& operation : operations()) {
+    for (const char* other : {"-rpush", "-zadd", "-ltrim"}) {
+      for (const std::string& command : commands) {
+        BOOST_TEST_CONTEXT(operation.name << ", " << other << " -" << command) {
+          check(site, operation, {other, "-" + command});
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+#define BOOST_TEST_MODULE rights
+#include "shared/store/rights.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+
+namespace {
+
+struct Site {
+  RedisServer server;
+  Connection redis{server.address()};
+
+  std::string answer_with(const std::vector<std::string>& rules, const std::vector<std::string>& queues = {"a"}) {
+    Command limit{"ACL", "SETUSER", "limited", "reset", "on", "nopass", "+@all", "~*"};
+    for (const std::string& rule : rules) limit.args.push_back(rule);
+    BOOST_REQUIRE(server.command(limit).view().error().empty());
+    redis.call({"AUTH", "limited", "any"});
+    const Reply reply = redis.call(probe_of_rights(queues));
+    const std::string_view error = reply.view().error();
+    BOOST_TEST((error.empty() || classify_error(error) == ErrorKind::unauthorized), error);
+    return std::string(error);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(with_all_rights_nothing_is_missing_and_nothing_changes) {
+  Site site;
+  BOOST_TEST(site.answer_with({}) == "");
+  BOOST_TEST(site.server.keys().empty());
+
+  site.server.command({"LPUSH", "queue:a", "1"});
+  site.server.command({"ZADD", "retry", "1", "2"});
+  site.server.command({"SET", "dead", "of another type"});
+  BOOST_TEST(site.answer_with({}) == "");
+  BOOST_TEST(site.server.keys() == (std::vector<std::string>{"dead", "queue:a", "retry"}),
+             boost::test_tools::per_element());
+
+  site.server.command({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_TEST(site.answer_with({}) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_command_is_named) {
+  Site site;
+  for (const std::string command : {"LTRIM",
+                                    "LPUSH",
+                                    "RPUSH",
+                                    "LMOVE",
+                                    "RPOP",
+                                    "LREM",
+                                    "LSET",
+                                    "LRANGE",
+                                    "LINDEX",
+                                    "LLEN",
+                                    "ZADD",
+                                    "ZREM",
+                                    "ZSCORE",
+                                    "ZMSCORE",
+                                    "ZREMRANGEBYRANK",
+                                    "ZREMRANGEBYSCORE",
+                                    "HGET",
+                                    "HSET",
+                                    "HSETNX",
+                                    "HDEL",
+                                    "HEXISTS",
+                                    "SET",
+                                    "GET",
+                                    "DEL",
+                                    "EXISTS",
+                                    "TYPE",
+                                    "EXPIRE",
+                                    "SADD"}) {
+    BOOST_TEST(site.answer_with({"-" + command}).find(command) != std::string::npos, command);
+    BOOST_TEST(site.server.keys().empty(), command);
+  }
+  BOOST_TEST(site.answer_with({"-eval"}).find("eval") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_key_is_named) {
+  Site site;
+  const std::vector<std::string> all{"queue:*", "retry", "dead", "schedule", "brood:*"};
+  for (const std::string& left_out : all) {
+    std::vector<std::string> rules{"resetkeys"};
+    for (const std::string& pattern : all) {
+      if (pattern != left_out) rules.push_back("~" + pattern);
+    }
+    const std::string named = left_out.substr(0, left_out.find('*'));
+    BOOST_TEST(site.answer_with(rules).find(named) != std::string::npos, left_out);
+    rules.push_back("%R~" + left_out);
+    BOOST_TEST(site.answer_with(rules).find(named) != std::string::npos, left_out);
+  }
+  // One queue of its own is enough.
+  BOOST_TEST(site.answer_with({"resetkeys", "~queue:a", "~retry", "~dead", "~schedule", "~brood:*"}) == "");
+}

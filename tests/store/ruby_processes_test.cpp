@@ -1,0 +1,116 @@
+#define BOOST_TEST_MODULE ruby_processes
+#include "shared/store/ruby_processes.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <brood/client.hpp>
+
+#include "shared/job/payload.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/told_times.hpp"
+#include "supervisor/queue_rivals.hpp"
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+
+namespace {
+
+// A Redis with processes as their heartbeats leave them.
+struct Fleet {
+  RedisServer redis;
+  Connection connection{redis.address()};
+  int asked = 0;
+
+  void lives(const std::string& identity, const std::string& info) {
+    redis.command({"SADD", "processes", identity});
+    redis.command({"HSET", identity, "info", info, "busy", "0"});
+  }
+  AskRedis ask() {
+    return [this](const std::vector<Command>& commands) {
+      ++asked;
+      return connection.pipeline(commands);
+    };
+  }
+  std::string pushed_created_at() {
+    redis.command({"DEL", "queue:default"});
+    Client(redis.url()).push({.job_class = "A"});
+    return std::string(Payload::parse(redis.lrange("queue:default").at(0)).raw("created_at").value());
+  }
+};
+
+bool is_milliseconds(const std::string& number) { return number.find('.') == std::string::npos; }
+
+CapsuleSettings capsule(std::vector<QueueOrder::Entry> queues, bool all = false, int concurrency = 1) {
+  return {.concurrency = concurrency, .queues = QueueOrder(std::move(queues)), .follows_all_queues = all};
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(who_lives_is_told_by_heartbeats, Fleet) {
+  lives("six:1:a", R"({"identity":"six:1:a","queues":["default","low"]})");
+  lives("seven:1:a", R"({"version":"7.3.10","queues":["default"]})");
+  lives("brood:1:a", R"({"version":"0.1.0","queues":["default"]})");
+  lives("odd:1:a", "no json");
+  redis.command({"SADD", "processes", "dead:1:a"});
+
+  auto processes = ruby_processes(ask());
+  std::sort(processes.begin(), processes.end(), [](const auto& a, const auto& b) { return a.identity < b.identity; });
+  BOOST_TEST_REQUIRE(processes.size() == 2U);
+  BOOST_TEST(processes[0].identity == "seven:1:a");
+  BOOST_CHECK((processes[0].release == SidekiqRelease{7, 3, 10}));
+  BOOST_CHECK((processes[1].release == SidekiqRelease{6, 0, 0}));
+  BOOST_TEST(processes[1].queues == (std::vector<std::string>{"default", "low"}), boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(the_fleet_is_as_old_as_its_oldest_and_asked_once_a_minute, Fleet) {
+  FleetRelease nobody;
+  BOOST_CHECK(!nobody.oldest(ask()));
+  lives("eight:1:a", R"({"version":"8.1.7"})");
+  BOOST_CHECK(!nobody.oldest(ask()));
+  BOOST_TEST(asked == 1);
+
+  FleetRelease release;
+  BOOST_CHECK((release.oldest(ask()) == SidekiqRelease{8, 1, 7}));
+  lives("seven:1:a", R"({"version":"7.0.9"})");
+  BOOST_CHECK((FleetRelease{}.oldest(ask()) == SidekiqRelease{7, 0, 9}));
+  BOOST_CHECK(!FleetRelease{}.oldest([](const auto&) -> std::vector<Reply> { throw ConnectionLost("away"); }));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_fleet_that_does_not_let_us_look_is_none, Fleet) {
+  redis.command({"SET", "processes", "a string"});
+  BOOST_TEST(ruby_processes(ask()).empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_push_has_the_times_that_the_fleet_writes, Fleet) {
+  BOOST_TEST(is_milliseconds(pushed_created_at()));
+  lives("eight:1:a", R"({"version":"8.1.7"})");
+  BOOST_TEST(is_milliseconds(pushed_created_at()));
+  lives("six:1:a", R"({"queues":["default"]})");
+  BOOST_TEST(!is_milliseconds(pushed_created_at()));
+  tell_times(TimeUnit::integer_milliseconds);
+  BOOST_TEST(is_milliseconds(pushed_created_at()));
+  unsetenv("BROOD_TIMESTAMPS");
+}
+
+BOOST_FIXTURE_TEST_CASE(pushes_do_not_ask_each_time, Fleet) {
+  Client client(redis.url());
+  client.push({.job_class = "A"});
+  redis.command({"CONFIG", "RESETSTAT"});
+  for (int i = 0; i < 10; ++i) client.push({.job_class = "A"});
+  const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+  BOOST_TEST(stats.find("cmdstat_lpush:calls=10,") != std::string::npos);
+  BOOST_TEST(stats.find("cmdstat_smembers") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_that_both_serve_is_a_rivalry) {
+  const std::vector<RubyProcess> theirs{{"web:1:a", {}, {"default", "default", "mail"}}, {"web:2:b", {}, {"native"}}};
+  const auto rivals = [&](const std::vector<CapsuleSettings>& ours) {
+    std::string all;
+    for (const QueueRivalry& one : queue_rivalries(ours, theirs)) all += one.queue + "@" + one.process + " ";
+    return all;
+  };
+  BOOST_TEST(rivals({capsule({{"default", 0}, {"images", 0}})}) == "default@web:1:a ");
+  BOOST_TEST(rivals({capsule({{"images", 0}}), capsule({{"native", 0}})}) == "native@web:2:b ");
+  BOOST_TEST(rivals({capsule({{"images", 0}})}).empty());
+  BOOST_TEST(rivals({capsule({{"default", 0}}, false, 0)}).empty());
+  BOOST_TEST(rivals({capsule({{"*", 0}}, true)}) == "default@web:1:a mail@web:1:a native@web:2:b ");
+}

@@ -1,0 +1,50 @@
+#define BOOST_TEST_MODULE worker_pool
+#include <boost/test/unit_test.hpp>
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervisor/worker_pool.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int was_told = 7, was_not_told = 8;
+
+// A worker that says that it is ready, waits for one word of its supervisor, and ends.
+int listen_once(const Seat& seat) {
+  const char ready = static_cast<char>(ControlByte::ready);
+  if (write(seat.control, &ready, 1) != 1) return was_not_told;
+  pollfd pipe{seat.control, POLLIN, 0};
+  return poll(&pipe, 1, 5'000) == 1 ? was_told : was_not_told;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_too) {
+  const TemporaryDirectory directory;
+  EventLoop loop;
+  auto config = std::make_shared<Config>();
+  config->capsules.push_back({.concurrency = 2});
+  WorkerPool pool(loop, {.generation = std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}),
+                         .identity = "host:1:a",
+                         .runtime_directory = directory.path(),
+                         .all_ready = [] {},
+                         .batching = [] {},
+                         .left_wait = [] {},
+                         .let_go = [](const SlotRecord&) {}});
+  pool.fill_vacant_places();
+
+  // The loop has not run since, so nobody has read anything.
+  pool.note_queues_changed(true);
+
+  for (int worker = 0; worker < 2; ++worker) {
+    int status = 0;
+    BOOST_REQUIRE(waitpid(-1, &status, 0) > 0);
+    BOOST_TEST(WEXITSTATUS(status) == was_told);
+  }
+}

@@ -1,0 +1,32 @@
+#include "worker/job_title.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "shared/process_title.hpp"
+
+namespace brood {
+
+std::string shown_class(std::string_view job_class) {
+  constexpr std::size_t longest = 100;
+  std::string shown(job_class.substr(0, longest));
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c <= 0x20 || c >= 0x7f; }, '?');
+  return shown;
+}
+
+void JobTitle::begin(std::string_view job_class, std::time_t now) {
+  if (now != second_) {
+    std::tm local{};
+    std::array<char, 16> text{};
+    localtime_r(&now, &local);
+    since_.assign(text.data(), std::strftime(text.data(), text.size(), "%H:%M:%S", &local));
+    second_ = now;
+  }
+  tail_.assign(" ").append(shown_class(job_class)).append(" since ").append(since_);
+  set_title_tail(tail_);
+}
+
+void JobTitle::end() { set_title_tail(""); }
+
+}  // namespace brood

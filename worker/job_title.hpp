@@ -1,0 +1,24 @@
+#pragma once
+
+#include <ctime>
+#include <string>
+#include <string_view>
+
+namespace brood {
+
+// What `ps` shows of a busy worker: `brood: worker 2 images ResizeImage since 12:03:04`.
+class JobTitle {
+ public:
+  void begin(std::string_view job_class, std::time_t now);
+  void end();
+
+ private:
+  std::string tail_;
+  std::string since_;  // of `second_`
+  std::time_t second_ = -1;
+};
+
+// A class as a terminal may show it, cut to 100 bytes.  Pure.
+std::string shown_class(std::string_view job_class);
+
+}  // namespace brood

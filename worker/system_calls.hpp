@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace brood {
+
+// Every system call of Linux, by what a job could do with it to its supervisor: one table, from which the shield makes
+// its filter.  A filter sees the number of a call and the values of its arguments, and nothing that they point to.
+
+enum class CallReach {
+  own,         // the caller, its own kind, what it was given, and what it may open: nothing here is the supervisor
+  privileged,  // others too, but only for who has a capability, or may trace them: nobody who is the same user may
+               // trace a supervisor, which cannot be dumped
+  named,       // who is named by an argument: refused when that is the supervisor
+  hidden,      // others, by what a filter cannot read: refused altogether
+};
+
+struct CallGroup {
+  CallReach reach;
+  std::string_view names;  // a space between them
+};
+std::span<const CallGroup> call_groups();
+
+// nullopt: the table does not know it.
+std::optional<CallReach> reach_of(std::string_view call);
+
+// Whom or what an argument must name for a call to be refused.
+enum class Named { supervisor, its_group, minus_its_group, number };
+
+struct Condition {
+  unsigned argument;
+  Named named;
+  std::int64_t number = 0;  // of Named::number
+};
+
+// A call that is refused with `error` when all conditions hold; without conditions always.
+struct Refusal {
+  std::string_view call;
+  int error;
+  std::span<const Condition> conditions;
+};
+std::span<const Refusal> refusals();
+
+}  // namespace brood

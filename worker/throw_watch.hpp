@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace brood {
+
+// Where exceptions were thrown, for jobs that want it known: whatever throws in this process, in any library and on any
+// thread, passes by here first.
+//
+// While it lives, the stack of each throw is noted; without it a throw costs one look at a flag.  One at a time.
+class ThrowWatch {
+ public:
+  ThrowWatch();
+  ~ThrowWatch();
+  ThrowWatch(const ThrowWatch&) = delete;
+  ThrowWatch& operator=(const ThrowWatch&) = delete;
+
+  // The stack of the throw that made the exception which lies at `object`, innermost first, as return addresses; one
+  // that was caught and thrown again is the same exception.  Empty: nobody has seen it, or many others
+  // were thrown since.
+  std::vector<std::uint64_t> stack_of(const void* object) const;
+};
+
+}  // namespace brood

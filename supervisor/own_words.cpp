@@ -1,5 +1,7 @@
 #include "supervisor/own_words.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -80,7 +82,7 @@ HiddenAddress::HiddenAddress(std::vector<std::string>& words) {
   if (!credentials_in(last)) return;
   for (auto word = taken.rbegin(); word != taken.rend(); ++word)
     words.erase(words.begin() + static_cast<std::ptrdiff_t>(*word));
-  if (setenv(variable, last.c_str(), 1) == 0) assignment_ = std::string(variable) + "=" + last;
+  if (setenv(variable, last.c_str(), 1) == 0) assignment_ = fmt::format("{}={}", variable, last);
 }
 
 HiddenAddress::~HiddenAddress() {

@@ -1,7 +1,6 @@
 #include "worker/system_calls.hpp"
 
 #include <fcntl.h>
-#include <linux/ioprio.h>
 #include <linux/keyctl.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -17,6 +16,10 @@ constexpr std::int64_t everybody = -1;
 constexpr std::int64_t pr_sched_core = 62;  // linux/prctl.h, for older headers
 constexpr std::int64_t f_setown_ex = 15;    // its owner lies in memory
 constexpr std::int64_t paste_by_linux = TIOCLINUX;
+// ioprio_set(2); <linux/ioprio.h> is C alone in some releases ("class" is a parameter there).
+constexpr std::int64_t ioprio_process = 1;
+constexpr std::int64_t ioprio_group = 2;
+constexpr std::int64_t ioprio_user = 3;
 
 // As <asm/unistd.h> has them up to Linux 6.16; names of other architectures and of old 32-bit calls besides.
 constexpr CallGroup groups[] = {
@@ -154,9 +157,9 @@ constexpr Refusal all_refusals[] = {
     {"setpriority", EPERM, is_kind<PRIO_PROCESS, supervisor>},
     {"setpriority", EPERM, is_kind<PRIO_PGRP, its_group>},
     {"setpriority", EPERM, is_number<0, PRIO_USER>},
-    {"ioprio_set", EPERM, is_kind<IOPRIO_WHO_PROCESS, supervisor>},
-    {"ioprio_set", EPERM, is_kind<IOPRIO_WHO_PGRP, its_group>},
-    {"ioprio_set", EPERM, is_number<0, IOPRIO_WHO_USER>},
+    {"ioprio_set", EPERM, is_kind<ioprio_process, supervisor>},
+    {"ioprio_set", EPERM, is_kind<ioprio_group, its_group>},
+    {"ioprio_set", EPERM, is_number<0, ioprio_user>},
     {"prctl", EPERM, is_kind<pr_sched_core, supervisor, 2>},
     {"prctl", EPERM, is_kind<pr_sched_core, its_group, 2>},
     // Puts the caller's keys in place of its parent's.

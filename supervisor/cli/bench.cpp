@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -57,25 +56,21 @@ struct BenchOptions {
 
 BenchOptions parse(const std::vector<std::string>& args) {
   BenchOptions options;
-  CLI::App app("Measures how fast this machine runs jobs, how soon they begin, and what that costs.", "brood bench");
-  const auto number = [&app](const std::string& name, auto& value, const std::string& text, auto least, auto most) {
-    app.add_option(name, value, fmt::format("{} (default: {})", text, value))
-        ->check(CLI::Range(least, most).description(""))
-        ->type_name("N");
-  };
-  number("-j,--jobs", options.jobs, "Jobs for the throughput; 0: leave it out", 0, 100'000'000);
-  number("-w,--workers", options.workers, "Workers", 1, 10'000);
-  number("--queues", options.queues, "Queues, in strict order", 1, 1'000);
-  number("--job-ms", options.job_ms, "Milliseconds that a job sleeps", 0.0, 60'000.0);
-  number("--latency-jobs", options.latency_jobs, "Jobs for the latency; 0: leave it out", 0, 1'000'000);
-  number("--idle", options.idle_seconds, "Seconds to watch the idle server; 0: not", 0.0, 3'600.0);
-  number("--max-batch", options.max_batch, "How many short jobs a worker may fetch at once", 1, 32);
-  app.add_flag("--append-only", options.append_only, "Let the private Redis write an append-only file");
-  app.add_flag("--log-jobs", options.log_jobs, "Log the start and the end of each job");
-  app.add_flag("--json", options.json, "Answer in JSON, for programs");
-  options.redis.add_options(app);
-  app.footer(footer);
-  refuse_arguments(parse_arguments(app, args));
+  CommandLine line("Measures how fast this machine runs jobs, how soon they begin, and what that costs.",
+                   "brood bench");
+  line.number("-j,--jobs", options.jobs, "Jobs for the throughput; 0: leave it out", 0, 100'000'000);
+  line.number("-w,--workers", options.workers, "Workers", 1, 10'000);
+  line.number("--queues", options.queues, "Queues, in strict order", 1, 1'000);
+  line.number("--job-ms", options.job_ms, "Milliseconds that a job sleeps", 0.0, 60'000.0);
+  line.number("--latency-jobs", options.latency_jobs, "Jobs for the latency; 0: leave it out", 0, 1'000'000);
+  line.number("--idle", options.idle_seconds, "Seconds to watch the idle server; 0: not", 0.0, 3'600.0);
+  line.number("--max-batch", options.max_batch, "How many short jobs a worker may fetch at once", 1, 32);
+  line.flag("--append-only", options.append_only, "Let the private Redis write an append-only file");
+  line.flag("--log-jobs", options.log_jobs, "Log the start and the end of each job");
+  line.flag("--json", options.json, "Answer in JSON, for programs");
+  options.redis.add_options(line);
+  line.footer(footer);
+  refuse_arguments(line.parse(args));
   if (options.append_only && options.names_redis()) throw UsageError("--append-only is for the private Redis");
   return options;
 }

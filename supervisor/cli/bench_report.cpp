@@ -1,5 +1,4 @@
 #include "supervisor/cli/bench_report.hpp"
-#include "shared/log_line.hpp"
 
 #include <fmt/format.h>
 
@@ -8,19 +7,15 @@
 #include <string_view>
 
 #include "shared/job/json.hpp"
+#include "shared/log_line.hpp"
+#include "supervisor/cli/count_text.hpp"
 #include "supervisor/version.hpp"
 
 namespace brood {
 namespace {
 
-// 1234567 -> "1,234,567"
-std::string grouped(double number) {
-  std::string digits = fmt::format("{:.0f}", number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
-  }
-  return digits;
-}
+// 1234567.4 -> "1,234,567"
+std::string grouped(double number) { return brood::grouped(static_cast<std::uint64_t>(std::llround(number))); }
 
 std::string counted(double number, std::string_view noun) {
   return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");

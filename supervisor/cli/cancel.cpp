@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -33,12 +32,12 @@ struct Cancel {
 
 Cancel parse(const std::vector<std::string>& args) {
   Cancel cancel;
-  CLI::App app("Cancels a scheduled or an iterable job: brood cancel JID [OPTIONS]", "brood cancel");
-  app.add_flag("--iterable", cancel.iterable, "It is an iterable job, though nothing is known of it yet");
-  app.add_flag("--json", cancel.json, "Answer in JSON, for programs");
-  cancel.redis.add_options(app);
-  app.footer(footer);
-  const std::vector<std::string> words = parse_arguments(app, args);
+  CommandLine line("Cancels a scheduled or an iterable job: brood cancel JID [OPTIONS]", "brood cancel");
+  line.flag("--iterable", cancel.iterable, "It is an iterable job, though nothing is known of it yet");
+  line.flag("--json", cancel.json, "Answer in JSON, for programs");
+  cancel.redis.add_options(line);
+  line.footer(footer);
+  const std::vector<std::string> words = line.parse(args);
   if (words.empty() || words[0].empty()) throw UsageError("the id of the job is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
   cancel.jid = words[0];

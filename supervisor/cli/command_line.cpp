@@ -62,7 +62,85 @@ void refuse_options_as_values(const CLI::App& app, const std::vector<std::string
 
 }  // namespace
 
-std::vector<std::string> parse_arguments(CLI::App& app, const std::vector<std::string>& args) {
+struct CommandLine::Parser {
+  CLI::App app;
+
+  template <typename Value>
+  CLI::Option& add(const std::string& names, Value& into, const std::string& type, const std::string& text) {
+    return *app.add_option(names, into, text)->type_name(type);
+  }
+
+  template <typename Number>
+  void add_number(const std::string& names, Number& into, const std::string& text, Number least, Number most) {
+    add(names, into, "N", fmt::format("{} (default: {})", text, into)).check(CLI::Range(least, most).description(""));
+  }
+};
+
+CommandLine::CommandLine(const std::string& about, const std::string& command)
+    : parser_(new Parser{CLI::App(about, command)}) {}
+CommandLine::~CommandLine() = default;
+
+void CommandLine::flag(const std::string& names, bool& into, const std::string& text) {
+  parser_->app.add_flag(names, into, text);
+}
+
+void CommandLine::option(const std::string& names, std::string& into, const std::string& type,
+                         const std::string& text) {
+  parser_->add(names, into, type, text);
+}
+
+void CommandLine::option(const std::string& names, std::optional<std::string>& into, const std::string& type,
+                         const std::string& text) {
+  parser_->add(names, into, type, text);
+}
+
+void CommandLine::option(const std::string& names, std::optional<std::size_t>& into, const std::string& type,
+                         const std::string& text) {
+  parser_->add(names, into, type, text);
+}
+
+void CommandLine::option(const std::string& names, int& into, const std::string& type, const std::string& text) {
+  parser_->add(names, into, type, text);
+}
+
+void CommandLine::option(const std::string& names, std::vector<std::string>& into, const std::string& type,
+                         const std::string& text) {
+  parser_->add(names, into, type, text).allow_extra_args(false);
+}
+
+void CommandLine::number(const std::string& names, int& into, const std::string& text, int least, int most) {
+  parser_->add_number(names, into, text, least, most);
+}
+
+void CommandLine::number(const std::string& names, std::size_t& into, const std::string& text, std::size_t least,
+                         std::size_t most) {
+  parser_->add_number(names, into, text, least, most);
+}
+
+void CommandLine::number(const std::string& names, double& into, const std::string& text, double least, double most) {
+  parser_->add_number(names, into, text, least, most);
+}
+
+void CommandLine::hidden(const std::string& names, std::string& into) {
+  parser_->app.add_option(names, into)->group("");
+}
+
+void CommandLine::hidden(const std::string& names, std::optional<int>& into) {
+  parser_->app.add_option(names, into)->group("");
+}
+
+void CommandLine::footer(const std::string& text) { parser_->app.footer(text); }
+
+std::vector<std::string> CommandLine::given() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : parser_->app.get_options()) {
+    if (option->count() > 0 && !option->get_lnames().empty()) names.push_back("--" + option->get_lnames().front());
+  }
+  return names;
+}
+
+std::vector<std::string> CommandLine::parse(const std::vector<std::string>& args) {
+  CLI::App& app = parser_->app;
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.set_version_flag("-V,--version", fmt::format("brood {}", version), "Print the version and exit");
   app.allow_extras();

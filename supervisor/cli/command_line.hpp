@@ -1,12 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace brood {
 
@@ -31,10 +30,53 @@ struct Answer {
   std::string text;
 };
 
-// Adds -h and -V and parses `args`.  Returns what is neither an option nor an option's value, in order, unchanged
-// (CLI11 would take "[1,2]" apart); all that follows "--" is such.  Of an option given twice the last one counts.
-// Throws UsageError, or Answer.
-std::vector<std::string> parse_arguments(CLI::App& app, const std::vector<std::string>& args);
+// The options of one command, as its help shows them; -h and -V are among them.  CLI11 is behind it, in one file: it
+// takes as long to compile as everything else that a command includes.
+//
+// `names` is "-q,--queue" or "--json", `type` what the help calls the value.  What is not given stays as it was.
+class CommandLine {
+ public:
+  // `command` is what it is called by: "brood queues".
+  CommandLine(const std::string& about, const std::string& command);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  void flag(const std::string& names, bool& into, const std::string& text);
+
+  // Of an option that is given twice the last one counts; of a vector each.
+  void option(const std::string& names, std::string& into, const std::string& type, const std::string& text);
+  void option(const std::string& names, std::optional<std::string>& into, const std::string& type,
+              const std::string& text);
+  void option(const std::string& names, std::optional<std::size_t>& into, const std::string& type,
+              const std::string& text);
+  void option(const std::string& names, int& into, const std::string& type, const std::string& text);
+  void option(const std::string& names, std::vector<std::string>& into, const std::string& type,
+              const std::string& text);
+
+  // A number from `least` to `most`; the help names its default, which is what it holds now.
+  void number(const std::string& names, int& into, const std::string& text, int least, int most);
+  void number(const std::string& names, std::size_t& into, const std::string& text, std::size_t least,
+              std::size_t most);
+  void number(const std::string& names, double& into, const std::string& text, double least, double most);
+
+  // From one program to the next: no help shows it.
+  void hidden(const std::string& names, std::string& into);
+  void hidden(const std::string& names, std::optional<int>& into);
+
+  void footer(const std::string& text);
+
+  // What is neither an option nor an option's value, in order, unchanged (CLI11 would take "[1,2]" apart); all that
+  // follows "--" is such.  Throws UsageError, or Answer.
+  std::vector<std::string> parse(const std::vector<std::string>& args);
+
+  // After parse(): the long names of the options that were given, such as "--queue".
+  std::vector<std::string> given() const;
+
+ private:
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
+};
 
 // For commands that take none.
 void refuse_arguments(const std::vector<std::string>& arguments);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -35,11 +34,10 @@ void require_installed(const std::string& command) {
 
 }  // namespace
 
-void Debugger::add_options(CLI::App& app) {
-  app.add_flag("--gdb", gdb, "Under gdb, which waits for \"run\"");
-  app.add_flag("--valgrind", valgrind, "Under valgrind, whose findings end it with 70");
-  app.add_option("--debugger", command, "Under this command, such as \"gdb -batch -ex run -ex bt --args\"")
-      ->type_name("COMMAND");
+void Debugger::add_options(CommandLine& line) {
+  line.flag("--gdb", gdb, "Under gdb, which waits for \"run\"");
+  line.flag("--valgrind", valgrind, "Under valgrind, whose findings end it with 70");
+  line.option("--debugger", command, "COMMAND", "Under this command, such as \"gdb -batch -ex run -ex bt --args\"");
 }
 
 std::vector<std::string> without_debugger(const std::vector<std::string>& args) {

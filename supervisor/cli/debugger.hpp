@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace brood {
+
+class CommandLine;
+
+class CommandLine;
 
 // The program under which a command executes itself anew.
 struct Debugger {
   bool gdb = false, valgrind = false;
   std::optional<std::string> command;  // of the shell, in front of the program
 
-  void add_options(CLI::App& app);
+  void add_options(CommandLine& line);
   bool wanted() const { return gdb || valgrind || command; }
 
   // Executes `brood command args...` under it, without these options, and with `--timeout 0` where args name no other:

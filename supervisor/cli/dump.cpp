@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -117,11 +116,11 @@ std::string json_of(const WorkerStack& worker) {
 
 int dump_command(const std::vector<std::string>& args) {
   bool json = false;
-  CLI::App app("Prints where the workers of this machine are, and disturbs none: brood dump [SLOT...] [OPTIONS]",
-               "brood dump");
-  app.add_flag("--json", json, "Answer in JSON, for programs");
-  app.footer(footer);
-  const std::set<int> slots = slots_of(parse_arguments(app, args));
+  CommandLine line("Prints where the workers of this machine are, and disturbs none: brood dump [SLOT...] [OPTIONS]",
+                   "brood dump");
+  line.flag("--json", json, "Answer in JSON, for programs");
+  line.footer(footer);
+  const std::set<int> slots = slots_of(line.parse(args));
 
   const std::vector<WorkerStack> workers = ask_for_stacks(runtime_directory(), slots, longest_wait);
   if (json) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <brood/client.hpp>
 #include <charconv>
 #include <optional>
@@ -140,29 +139,24 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
 
 int enqueue_command(const std::vector<std::string>& args) {
   EnqueueArguments options;
-  CLI::App app("Puts a job on its queue, now or later: brood enqueue CLASS [ARGUMENT...] [OPTIONS]", "brood enqueue");
-  app.add_option("-q,--queue", options.queue, "Queue (default: default)")->type_name("NAME");
-  app.add_option("--in", options.in, "Run it after so long: 30s, 10m, 1h30m")->type_name("DURATION");
-  app.add_option("--at", options.at, "Run it at this time, ISO 8601; without a zone it is local time")
-      ->type_name("TIME");
-  app.add_option("--retry", options.retry, "How often to retry it: a number, true (the server's default) or false")
-      ->type_name("N");
-  app.add_option("--timeout", options.timeout, "How long it may run: 30s, 10m; 0 is without end")
-      ->type_name("DURATION");
-  app.add_option("--tag", options.tags, "A label, shown with it; may be repeated")
-      ->type_name("TAG")
-      ->allow_extra_args(false);
-  options.arguments.add_options(app);
-  app.add_option("--jid", options.jid, "Job id (default: 24 random hex digits)")->type_name("JID");
-  app.add_option("--bulk", options.bulk, "Push every line of a file, a JSON object each; - for standard input")
-      ->type_name("FILE");
-  app.add_option("--spread", options.spread, "Run those of --bulk at random times within so long, 5s at least")
-      ->type_name("DURATION");
-  app.add_flag("--json", options.json, "Answer in JSON");
-  options.redis.add_options(app);
-  app.footer(examples);
+  CommandLine line("Puts a job on its queue, now or later: brood enqueue CLASS [ARGUMENT...] [OPTIONS]",
+                   "brood enqueue");
+  line.option("-q,--queue", options.queue, "NAME", "Queue (default: default)");
+  line.option("--in", options.in, "DURATION", "Run it after so long: 30s, 10m, 1h30m");
+  line.option("--at", options.at, "TIME", "Run it at this time, ISO 8601; without a zone it is local time");
+  line.option("--retry", options.retry, "N", "How often to retry it: a number, true (the server's default) or false");
+  line.option("--timeout", options.timeout, "DURATION", "How long it may run: 30s, 10m; 0 is without end");
+  line.option("--tag", options.tags, "TAG", "A label, shown with it; may be repeated");
+  options.arguments.add_options(line);
+  line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
+  line.option("--bulk", options.bulk, "FILE", "Push every line of a file, a JSON object each; - for standard input");
+  line.option("--spread", options.spread, "DURATION",
+              "Run those of --bulk at random times within so long, 5s at least");
+  line.flag("--json", options.json, "Answer in JSON");
+  options.redis.add_options(line);
+  line.footer(examples);
 
-  const std::vector<std::string> words = parse_arguments(app, args);
+  const std::vector<std::string> words = line.parse(args);
   try {
     if (options.bulk) return enqueue_bulk(options, words);
     if (options.spread) throw UsageError("--spread goes with --bulk");

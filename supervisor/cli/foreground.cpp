@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
 
@@ -107,13 +106,13 @@ stopping() true; a second one ends it.
 Exit status: 0 the job succeeded; 70 it failed, ran out of time or called exit(); 75 it was interrupted; 64 usage, or
 no such class; 78 configuration, or a library that cannot be used.  A crash ends it by its signal (139: SIGSEGV).)";
 
-void Foreground::add_options(CLI::App& app) {
-  app.add_option("-r,--require", require, "Job library to load, repeatable")->type_name("LIB")->allow_extra_args(false);
-  app.add_option("--attempt", attempt, "Which attempt it is, 1 for the first")->type_name("N");
-  app.add_option("--timeout", timeout, "In place of the job's own; 0 for none")->type_name("DURATION");
-  app.add_option("--memory-limit", memory_limit, "Limit its memory (default: not)")->type_name("SIZE");
-  app.add_flag("-v,--verbose", verbose, "Log at level debug");
-  debugger.add_options(app);
+void Foreground::add_options(CommandLine& line) {
+  line.option("-r,--require", require, "LIB", "Job library to load, repeatable");
+  line.option("--attempt", attempt, "N", "Which attempt it is, 1 for the first");
+  line.option("--timeout", timeout, "DURATION", "In place of the job's own; 0 for none");
+  line.option("--memory-limit", memory_limit, "SIZE", "Limit its memory (default: not)");
+  line.flag("-v,--verbose", verbose, "Log at level debug");
+  debugger.add_options(line);
 }
 
 Config Foreground::configuration(const std::string& config, const std::string& redis_url) const {

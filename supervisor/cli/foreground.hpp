@@ -7,11 +7,11 @@
 #include "shared/config.hpp"
 #include "supervisor/cli/debugger.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace brood {
+
+class CommandLine;
+
+class CommandLine;
 
 // What `perform` and `replay` share: one job, run in this process, and what is said of it on standard error.
 struct Foreground {
@@ -21,7 +21,7 @@ struct Foreground {
   bool verbose = false;
   Debugger debugger;
 
-  void add_options(CLI::App& app);
+  void add_options(CommandLine& line);
 
   // The configuration as the options change it.  Throws ConfigError.
   Config configuration(const std::string& config, const std::string& redis_url = "") const;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "shared/job/json.hpp"
 #include "shared/log_line.hpp"
 #include "supervisor/cli/command_line.hpp"
@@ -22,9 +20,9 @@ std::string json_argument(const std::string& word, bool as_string) {
 
 }  // namespace
 
-void JobArguments::add_options(CLI::App& app) {
-  app.add_option("--args", array, "All arguments as one JSON array")->type_name("JSON");
-  app.add_flag("--string", all_strings, "Take every argument as a string");
+void JobArguments::add_options(CommandLine& line) {
+  line.option("--args", array, "JSON", "All arguments as one JSON array");
+  line.flag("--string", all_strings, "Take every argument as a string");
 }
 
 std::string JobArguments::json(const std::vector<std::string>& words) const {

@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace brood {
+
+class CommandLine;
+
+class CommandLine;
 
 // The arguments of a job, as people type them: each word that parses as JSON is that value, else a string.
 struct JobArguments {
   std::optional<std::string> array;  // --args: all of them as one JSON array
   bool all_strings = false;          // --string
 
-  void add_options(CLI::App& app);
+  void add_options(CommandLine& line);
 
   // As a JSON array.  Throws UsageError.
   std::string json(const std::vector<std::string>& words) const;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "shared/job/page_text.hpp"
@@ -35,9 +34,9 @@ const std::vector<std::string_view>& JobFilter::option_names() {
   return names;
 }
 
-void JobFilter::add_options(CLI::App& app) {
+void JobFilter::add_options(CommandLine& line) {
   const auto add = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
-    app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
+    line.option(name, into, type, help);
   };
   add("--class", classes, "Jobs of this class; repeatable, as those below", "CLASS");
   add("--queue", queues, "Jobs of this queue", "NAME");
@@ -45,9 +44,8 @@ void JobFilter::add_options(CLI::App& app) {
   add("--tag", tags, "Jobs with this tag", "TAG");
   add("--jid", jids, "The job with this id", "JID");
   add("--match", matches, "Jobs whose text holds this", "TEXT");
-  app.add_option("--older-than", older_text_, "Jobs that failed, died, or were enqueued longer ago: 1h, 7d")
-      ->type_name("DURATION");
-  app.add_option("--newer-than", newer_text_, "Jobs that did so since")->type_name("DURATION");
+  line.option("--older-than", older_text_, "DURATION", "Jobs that failed, died, or were enqueued longer ago: 1h, 7d");
+  line.option("--newer-than", newer_text_, "DURATION", "Jobs that did so since");
 }
 
 void JobFilter::read() {

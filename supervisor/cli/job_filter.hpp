@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace brood {
+
+class CommandLine;
+
+class CommandLine;
 
 // Which jobs are meant: those that meet every condition that is given.  Of one option given several times, any.
 class JobFilter {
@@ -19,7 +19,7 @@ class JobFilter {
   // The names of its options.
   static const std::vector<std::string_view>& option_names();
 
-  void add_options(CLI::App& app);
+  void add_options(CommandLine& line);
   void read();  // after the parse: throws UsageError for what is no duration
 
   bool is_empty() const;

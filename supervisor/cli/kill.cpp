@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -55,13 +54,12 @@ struct Kill {
 
 Kill parse(const std::vector<std::string>& args) {
   Kill kill;
-  CLI::App app("Ends one running job: brood kill JID [OPTIONS]", "brood kill");
-  app.add_option("--outcome", kill.outcome, "What becomes of the job: retry (the default), dead or discard")
-      ->type_name("WHAT");
-  app.add_flag("--json", kill.json, "Answer in JSON");
-  kill.redis.add_options(app);
-  app.footer(footer);
-  const std::vector<std::string> words = parse_arguments(app, args);
+  CommandLine line("Ends one running job: brood kill JID [OPTIONS]", "brood kill");
+  line.option("--outcome", kill.outcome, "WHAT", "What becomes of the job: retry (the default), dead or discard");
+  line.flag("--json", kill.json, "Answer in JSON");
+  kill.redis.add_options(line);
+  line.footer(footer);
+  const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the id of the job is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
   if (std::find(outcomes.begin(), outcomes.end(), kill.outcome) == outcomes.end())

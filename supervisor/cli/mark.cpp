@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -36,11 +35,11 @@ std::string last_commit() {
 int mark_command(const std::vector<std::string>& args) {
   RedisAccess redis;
   bool json = false;
-  CLI::App app("Says that something was deployed: brood mark [LABEL] [OPTIONS]", "brood mark");
-  app.add_flag("--json", json, "Answer in JSON, for programs");
-  redis.add_options(app);
-  app.footer(footer);
-  const std::vector<std::string> words = parse_arguments(app, args);
+  CommandLine line("Says that something was deployed: brood mark [LABEL] [OPTIONS]", "brood mark");
+  line.flag("--json", json, "Answer in JSON, for programs");
+  redis.add_options(line);
+  line.footer(footer);
+  const std::vector<std::string> words = line.parse(args);
   if (words.size() > 1) refuse_arguments({words[1]});
   const std::string label = words.empty() ? last_commit() : words[0];
   if (label.empty()) throw UsageError("there is no commit here to name it by: say LABEL");

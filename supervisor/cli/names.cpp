@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <set>
@@ -88,9 +87,9 @@ Names names_here(const std::string& kind) {
 // What the completions of shells offer, one a line.  They may expand what they read: only harmless names are said.
 int names_command(const std::vector<std::string>& args) {
   RedisAccess access;
-  CLI::App app("Names for completions: brood names KIND", "brood names");
-  access.add_options(app);
-  const std::vector<std::string> words = parse_arguments(app, args);
+  CommandLine line("Names for completions: brood names KIND", "brood names");
+  access.add_options(line);
+  const std::vector<std::string> words = line.parse(args);
   if (words.size() != 1) throw UsageError("say which names");
   Names names;
   if (const auto kind = in_redis.find(words[0]); kind != in_redis.end()) {

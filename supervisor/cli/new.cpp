@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -116,9 +115,9 @@ README.md says how it becomes a service.
 }  // namespace
 
 int new_command(const std::vector<std::string>& args) {
-  CLI::App app("Makes a project of its own for jobs: brood new DIR", "brood new");
-  app.footer(footer);
-  const std::vector<std::string> words = parse_arguments(app, args);
+  CommandLine line("Makes a project of its own for jobs: brood new DIR", "brood new");
+  line.footer(footer);
+  const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the directory of the project is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
 

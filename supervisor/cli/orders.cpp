@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -50,10 +49,10 @@ struct Order {
   std::string instance = {};
 };
 
-void add_options(CLI::App& app, Order& order) {
-  app.add_option("--pid", order.pid, "The supervisor that is meant, where several run")->type_name("PID");
-  app.add_option("--instance", order.instance, "The same, by the name that it was given")->type_name("NAME");
-  app.add_flag("--json", order.json, "Answer in JSON, for programs");
+void add_options(CommandLine& line, Order& order) {
+  line.option("--pid", order.pid, "PID", "The supervisor that is meant, where several run");
+  line.option("--instance", order.instance, "NAME", "The same, by the name that it was given");
+  line.flag("--json", order.json, "Answer in JSON, for programs");
 }
 
 // Its option, and what is known of it; one that does not answer at once has only a pid or a name.
@@ -160,19 +159,19 @@ std::string workers_text(const JsonObject& answer) {
 
 int quiet_command(const std::vector<std::string>& args) {
   Order order{.verb = "quiet"};
-  CLI::App app("Has the supervisor of this machine fetch no more jobs, and waits until none runs.", "brood quiet");
-  add_options(app, order);
-  app.footer(footer);
-  refuse_arguments(parse_arguments(app, args));
+  CommandLine line("Has the supervisor of this machine fetch no more jobs, and waits until none runs.", "brood quiet");
+  add_options(line, order);
+  line.footer(footer);
+  refuse_arguments(line.parse(args));
   return give(order, [](const JsonObject& answer) { return "quiet: no job runs any more, after " + took(answer); });
 }
 
 int resume_command(const std::vector<std::string>& args) {
   Order order{.verb = "resume"};
-  CLI::App app("Has the supervisor of this machine, after a quiet, fetch jobs again.", "brood resume");
-  add_options(app, order);
-  app.footer(footer);
-  refuse_arguments(parse_arguments(app, args));
+  CommandLine line("Has the supervisor of this machine, after a quiet, fetch jobs again.", "brood resume");
+  add_options(line, order);
+  line.footer(footer);
+  refuse_arguments(line.parse(args));
   return give(order, [](const JsonObject& answer) {
     return answer.string("before").value_or("") == "quiet" ? "running: jobs are fetched again"
                                                            : "running: it was not quiet";
@@ -182,22 +181,22 @@ int resume_command(const std::vector<std::string>& args) {
 int stop_command(const std::vector<std::string>& args) {
   Order order{.verb = "stop"};
   bool now = false;
-  CLI::App app("Stops the supervisor of this machine, and waits until it is gone.", "brood stop");
-  app.add_flag("--now", now, "Wait for no running job: all go back to their queues");
-  add_options(app, order);
-  app.footer(footer);
-  refuse_arguments(parse_arguments(app, args));
+  CommandLine line("Stops the supervisor of this machine, and waits until it is gone.", "brood stop");
+  line.flag("--now", now, "Wait for no running job: all go back to their queues");
+  add_options(line, order);
+  line.footer(footer);
+  refuse_arguments(line.parse(args));
   if (now) order.arguments = {"now"};
   return give(order, [](const JsonObject& answer) { return "stopped, after " + took(answer); });
 }
 
 int restart_command(const std::vector<std::string>& args) {
   Order order{.verb = "restart"};
-  CLI::App app("Reads configuration and job libraries anew and replaces the workers one after the other.",
-               "brood restart");
-  add_options(app, order);
-  app.footer(restart_footer);
-  refuse_arguments(parse_arguments(app, args));
+  CommandLine line("Reads configuration and job libraries anew and replaces the workers one after the other.",
+                   "brood restart");
+  add_options(line, order);
+  line.footer(restart_footer);
+  refuse_arguments(line.parse(args));
   return give(order, [](const JsonObject& answer) {
     return fmt::format("restarted: {} of generation {}, after {}{}", workers_text(answer),
                        answer.integer("generation").value_or(0), took(answer), still_finishing(answer));
@@ -223,13 +222,13 @@ ControlAnswer ask_the_successor(const Order& order, const std::function<void(con
 
 int upgrade_command(const std::vector<std::string>& args) {
   Order order{.verb = "upgrade"};
-  CLI::App app(
+  CommandLine line(
       "Lets the installed program take over from the running supervisor, in the same process, and then replaces the "
       "workers one after the other.",
       "brood upgrade");
-  add_options(app, order);
-  app.footer(restart_footer);
-  refuse_arguments(parse_arguments(app, args));
+  add_options(line, order);
+  line.footer(restart_footer);
+  refuse_arguments(line.parse(args));
   const Ask ask_both = [](const LocalSupervisor& supervisor, const Order& wish,
                           const std::function<void(const std::string&)>& progress) {
     bool handed_over = false;
@@ -286,16 +285,16 @@ int scale_command(const std::vector<std::string>& args) {
   RedisAccess redis;
   std::string capsule = "default", process;
   bool all = false;
-  CLI::App app("Changes the number of workers until the next restart: brood scale [CAPSULE=]N [OPTIONS]",
-               "brood scale");
-  app.add_option("--capsule", capsule, "The capsule that is meant (default: default)")->type_name("NAME");
-  app.add_option("--process", process, "A supervisor of any machine, asked through Redis; its beginning will do")
-      ->type_name("IDENTITY");
-  app.add_flag("--all", all, "All supervisors of all machines, asked through Redis");
-  add_options(app, order);
-  redis.add_options(app);
-  app.footer(restart_footer);
-  const std::vector<std::string> words = parse_arguments(app, args);
+  CommandLine line("Changes the number of workers until the next restart: brood scale [CAPSULE=]N [OPTIONS]",
+                   "brood scale");
+  line.option("--capsule", capsule, "NAME", "The capsule that is meant (default: default)");
+  line.option("--process", process, "IDENTITY",
+              "A supervisor of any machine, asked through Redis; its beginning will do");
+  line.flag("--all", all, "All supervisors of all machines, asked through Redis");
+  add_options(line, order);
+  redis.add_options(line);
+  line.footer(restart_footer);
+  const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the number of workers is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
   // A name may hold anything but '='.

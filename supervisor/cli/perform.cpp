@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <brood/push.hpp>
 #include <iostream>
 #include <iterator>
@@ -67,22 +66,20 @@ std::string given_payload(const PerformOptions& options, const std::vector<std::
 int perform_command(const std::vector<std::string>& args) {
   PerformOptions options;
   options.foreground.command = "perform";
-  CLI::App app("Performs one job here and now, without Redis: brood perform CLASS [ARGUMENT...] [OPTIONS]",
-               "brood perform");
-  options.foreground.add_options(app);
-  options.arguments.add_options(app);
-  app.add_option("--payload", options.payload,
-                 "The whole payload in place of class and arguments; - for standard input")
-      ->type_name("JSON");
-  app.add_option("-q,--queue", options.queue, "The queue that it says it came from (default: default)")
-      ->type_name("NAME");
-  app.add_option("--jid", options.jid, "Job id (default: 24 random hex digits)")->type_name("JID");
-  app.add_option("-C,--config", options.config, "Configuration file (default: /etc/brood/brood.toml, if there is one)")
-      ->type_name("FILE");
-  app.add_option("--crash-record", options.crash_record)->group("");  // from a crashing one to itself, not for people
-  app.footer(std::string(examples) + foreground_footer);
+  CommandLine line("Performs one job here and now, without Redis: brood perform CLASS [ARGUMENT...] [OPTIONS]",
+                   "brood perform");
+  options.foreground.add_options(line);
+  options.arguments.add_options(line);
+  line.option("--payload", options.payload, "JSON",
+              "The whole payload in place of class and arguments; - for standard input");
+  line.option("-q,--queue", options.queue, "NAME", "The queue that it says it came from (default: default)");
+  line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
+  line.option("-C,--config", options.config, "FILE",
+              "Configuration file (default: /etc/brood/brood.toml, if there is one)");
+  line.hidden("--crash-record", options.crash_record);  // from a crashing one to itself, not for people
+  line.footer(std::string(examples) + foreground_footer);
 
-  const std::vector<std::string> words = parse_arguments(app, args);
+  const std::vector<std::string> words = line.parse(args);
   if (options.crash_record) return Foreground::tell_of_crash(*options.crash_record);
   if (options.foreground.debugger.wanted() && options.payload == "-")
     throw UsageError("a debugger has standard input, so that --payload cannot be -");

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -155,13 +154,13 @@ Exit status: 0; 64 usage; 69 Redis is not available, or there is no such process
 
 int processes_command(const std::vector<std::string>& args) {
   ProcessesOrder order;
-  CLI::App app("The processes of a Redis: brood processes [VERB] [IDENTITY...] [OPTIONS]", "brood processes");
+  CommandLine line("The processes of a Redis: brood processes [VERB] [IDENTITY...] [OPTIONS]", "brood processes");
   const std::vector<Verb> says = only_verbs(verbs());
-  app.add_flag("--json", order.json, "Answer in JSON, for programs");
-  order.redis.add_options(app);
-  app.footer(help_on("processes", says) + "\n" + footer);
-  order.words = parse_arguments(app, args);
-  const std::size_t verb = take_verb(app, says, order.words);
+  line.flag("--json", order.json, "Answer in JSON, for programs");
+  order.redis.add_options(line);
+  line.footer(help_on("processes", says) + "\n" + footer);
+  order.words = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.words);
   return verbs()[verb].obey(order);
 }
 

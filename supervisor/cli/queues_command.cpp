@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -284,19 +283,19 @@ Examples:
 
 int queues_command(const std::vector<std::string>& args) {
   QueuesOrder order;
-  CLI::App app("The queues and their jobs: brood queues [VERB] [NAME] [JID...] [OPTIONS]", "brood queues");
+  CommandLine line("The queues and their jobs: brood queues [VERB] [NAME] [JID...] [OPTIONS]", "brood queues");
   const std::vector<Verb> says = only_verbs(verbs());
-  order.filter.add_options(app);
-  app.add_option("--limit", order.limit, "How many jobs to show (default: 25, or what the terminal holds; all in JSON)")
-      ->type_name("N");
-  app.add_option("--page", order.page, "Which page of so many (default: 1)")->type_name("N");
-  app.add_flag("--dry-run", order.dry_run, "Say what would be done, and change nothing");
-  app.add_flag("--yes", order.yes, "Do not ask");
-  app.add_flag("--json", order.json, "Answer in JSON, for programs");
-  order.redis.add_options(app);
-  app.footer(help_on("queues", says) + "\n" + footer);
-  order.words = parse_arguments(app, args);
-  const std::size_t verb = take_verb(app, says, order.words);
+  order.filter.add_options(line);
+  line.option("--limit", order.limit, "N",
+              "How many jobs to show (default: 25, or what the terminal holds; all in JSON)");
+  line.option("--page", order.page, "N", "Which page of so many (default: 1)");
+  line.flag("--dry-run", order.dry_run, "Say what would be done, and change nothing");
+  line.flag("--yes", order.yes, "Do not ask");
+  line.flag("--json", order.json, "Answer in JSON, for programs");
+  order.redis.add_options(line);
+  line.footer(help_on("queues", says) + "\n" + footer);
+  order.words = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.words);
   if (order.limit == 0U || order.page == 0U) throw UsageError("--limit and --page begin at 1");
   order.filter.read();
   return verbs()[verb].obey(order);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -66,17 +65,16 @@ struct Candidate {
 RecoverOptions parse(const std::vector<std::string>& args) {
   RecoverOptions options;
   std::string wait;
-  CLI::App app("Gives back what dead supervisors had in flight: brood recover IDENTITY...|--all [OPTIONS]",
-               "brood recover");
-  app.add_flag("--all", options.all, "Of all that are dead");
-  app.add_flag("--dry-run", options.dry_run, "Say what would be given back, and change nothing");
-  app.add_flag("--yes", options.yes, "Do not ask");
-  app.add_option("--wait", wait, "How long --all watches other machines' for a sign of life (default: 15s)")
-      ->type_name("DURATION");
-  app.add_flag("--json", options.json, "Answer in JSON, for programs");
-  options.redis.add_options(app);
-  app.footer(footer);
-  options.names = parse_arguments(app, args);
+  CommandLine line("Gives back what dead supervisors had in flight: brood recover IDENTITY...|--all [OPTIONS]",
+                   "brood recover");
+  line.flag("--all", options.all, "Of all that are dead");
+  line.flag("--dry-run", options.dry_run, "Say what would be given back, and change nothing");
+  line.flag("--yes", options.yes, "Do not ask");
+  line.option("--wait", wait, "DURATION", "How long --all watches other machines' for a sign of life (default: 15s)");
+  line.flag("--json", options.json, "Answer in JSON, for programs");
+  options.redis.add_options(line);
+  line.footer(footer);
+  options.names = line.parse(args);
   if (!wait.empty()) {
     options.wait = parse_duration(wait);
     if (!options.wait)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cctype>
 
 #include "shared/redis/connection.hpp"
@@ -25,11 +24,10 @@ std::string percent_encoded(const std::string& text) {
 
 }  // namespace
 
-void RedisAccess::add_options(CLI::App& app) {
-  app.add_option("--redis", url, "redis:// or unix:// address, or \"embedded\"")->type_name("URL");
-  app.add_option("-C,--config", config,
-                 "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)")
-      ->type_name("FILE");
+void RedisAccess::add_options(CommandLine& line) {
+  line.option("--redis", url, "URL", "redis:// or unix:// address, or \"embedded\"");
+  line.option("-C,--config", config, "FILE",
+              "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)");
 }
 
 Config RedisAccess::configuration() const {

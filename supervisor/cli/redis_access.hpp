@@ -5,17 +5,17 @@
 #include "shared/config.hpp"
 #include "shared/redis/address.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace brood {
+
+class CommandLine;
+
+class CommandLine;
 
 // How a command that needs Redis is told where it is; `run` is told the same way.
 struct RedisAccess {
   std::string config, url;
 
-  void add_options(CLI::App& app);
+  void add_options(CommandLine& line);
 
   // What the configuration says, `url` included; clients of this process go by it.  Throws ConfigError.
   Config configuration() const;

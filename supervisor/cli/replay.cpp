@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <brood/api.hpp>
 #include <cstdio>
@@ -74,15 +73,15 @@ int replay_command(const std::vector<std::string>& args) {
   Foreground foreground;
   foreground.command = "replay";
   std::optional<std::string> queue;
-  CLI::App app(
+  CommandLine line(
       "Performs a job of retry, dead or schedule here and now, and leaves it there: brood replay JID [OPTIONS]",
       "brood replay");
-  foreground.add_options(app);
-  app.add_option("-q,--queue", queue, "Look for it in this queue instead")->type_name("NAME");
-  redis.add_options(app);
-  app.footer(std::string(examples) + foreground_footer);
+  foreground.add_options(line);
+  line.option("-q,--queue", queue, "NAME", "Look for it in this queue instead");
+  redis.add_options(line);
+  line.footer(std::string(examples) + foreground_footer);
 
-  const std::vector<std::string> words = parse_arguments(app, args);
+  const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the id of the job is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
   foreground.enter_debugger(args);

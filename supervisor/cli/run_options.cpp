@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <string_view>
 
@@ -38,36 +37,29 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   ConfigOverrides& overrides = options.overrides;
   std::string config, concurrency;
 
-  CLI::App app("Runs the supervisor and its workers until told to stop.", "brood run");
-  app.add_option("-C,--config", config, "Configuration file (default: /etc/brood/brood.toml, if there is one)")
-      ->type_name("FILE");
-  app.add_option("-c,--concurrency", concurrency, "Workers; each performs one job at a time (default: the CPUs)")
-      ->type_name("N");
-  app.add_option("-q,--queue", overrides.queues,
-                 "Queue to fetch from, repeatable; in this order, or by weight (default: default)")
-      ->type_name("NAME[,WEIGHT]")
-      ->allow_extra_args(false);
-  app.add_option("-r,--require", overrides.require, "Job library to load, repeatable")
-      ->type_name("LIB")
-      ->allow_extra_args(false);
-  app.add_option("-t,--timeout", overrides.shutdown_timeout, "How long a stop waits for running jobs (default: 25)")
-      ->type_name("SECONDS");
-  app.add_option("-e,--environment", overrides.environment, "Environment, shown and nothing more")->type_name("NAME");
-  app.add_option("-g,--tag", overrides.tag, "Tag shown on Sidekiq's Busy page")->type_name("TAG");
-  app.add_option("--redis", overrides.redis_url, "redis:// or unix:// address, or \"embedded\"")->type_name("URL");
-  app.add_option("--log-format", overrides.log_format, "text or json (default: text)")->type_name("FORMAT");
-  app.add_flag("-v,--verbose", overrides.verbose, "Log at level debug");
-  app.add_flag("--check", options.check, "Check the configuration and the job libraries, and exit");
-  app.add_flag("--startup", options.startup, "With --check: run the libraries' startup handlers too");
-  app.add_option("--instance", options.instance, "Name of this supervisor, where several of one user run")
-      ->type_name("NAME");
+  CommandLine line("Runs the supervisor and its workers until told to stop.", "brood run");
+  line.option("-C,--config", config, "FILE", "Configuration file (default: /etc/brood/brood.toml, if there is one)");
+  line.option("-c,--concurrency", concurrency, "N", "Workers; each performs one job at a time (default: the CPUs)");
+  line.option("-q,--queue", overrides.queues, "NAME[,WEIGHT]",
+              "Queue to fetch from, repeatable; in this order, or by weight (default: default)");
+  line.option("-r,--require", overrides.require, "LIB", "Job library to load, repeatable");
+  line.option("-t,--timeout", overrides.shutdown_timeout, "SECONDS",
+              "How long a stop waits for running jobs (default: 25)");
+  line.option("-e,--environment", overrides.environment, "NAME", "Environment, shown and nothing more");
+  line.option("-g,--tag", overrides.tag, "TAG", "Tag shown on Sidekiq's Busy page");
+  line.option("--redis", overrides.redis_url, "URL", "redis:// or unix:// address, or \"embedded\"");
+  line.option("--log-format", overrides.log_format, "FORMAT", "text or json (default: text)");
+  line.flag("-v,--verbose", overrides.verbose, "Log at level debug");
+  line.flag("--check", options.check, "Check the configuration and the job libraries, and exit");
+  line.flag("--startup", options.startup, "With --check: run the libraries' startup handlers too");
+  line.option("--instance", options.instance, "NAME", "Name of this supervisor, where several of one user run");
   // From one program to the next, not for people.
-  app.add_option(std::string(way_back::adopt), options.adopt)->group("");
-  app.add_option(std::string(way_back::former), options.former)->group("");
-  app.add_option(std::string(way_back::failed), options.failed)->group("");
-  app.footer(examples);
+  line.hidden(std::string(way_back::adopt), options.adopt);
+  line.hidden(std::string(way_back::former), options.former);
+  line.hidden(std::string(way_back::failed), options.failed);
+  line.footer(examples);
 
-  refuse_arguments(parse_arguments(app, args));
+  refuse_arguments(line.parse(args));
   if (options.startup && !options.check) throw UsageError("--startup needs --check");
   constexpr std::size_t longest_instance = 63;
   if (!options.instance.empty() && (!is_safe_name(options.instance) || options.instance.size() > longest_instance))

@@ -1,6 +1,5 @@
 // retries, scheduled, dead: the jobs of a sorted set.
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -45,24 +44,23 @@ int obey(const SetKind& kind, const std::string& about, const std::vector<SetVer
          const std::vector<std::string>& args) {
   SetOrder order;
   order.kind = &kind;
-  CLI::App app(about + ": brood " + kind.command + " [VERB] [JID...] [OPTIONS]", "brood " + kind.command);
+  CommandLine line(about + ": brood " + kind.command + " [VERB] [JID...] [OPTIONS]", "brood " + kind.command);
   const std::vector<Verb> says = only_verbs(verbs);
-  order.filter.add_options(app);
-  app.add_flag("--all", order.all, "All of them");
-  app.add_option("--limit", order.limit, "How many to list (default: 25, or what the terminal holds; all in JSON)")
-      ->type_name("N");
-  app.add_option("--page", order.page, "Which page of so many (default: 1)")->type_name("N");
+  order.filter.add_options(line);
+  line.flag("--all", order.all, "All of them");
+  line.option("--limit", order.limit, "N", "How many to list (default: 25, or what the terminal holds; all in JSON)");
+  line.option("--page", order.page, "N", "Which page of so many (default: 1)");
   if (kind.command != "dead") {
-    app.add_option("--in", order.in, "reschedule: so long from now: 30s, 10m, 1h30m")->type_name("DURATION");
-    app.add_option("--at", order.at, "reschedule: at this time, ISO 8601")->type_name("TIME");
+    line.option("--in", order.in, "DURATION", "reschedule: so long from now: 30s, 10m, 1h30m");
+    line.option("--at", order.at, "TIME", "reschedule: at this time, ISO 8601");
   }
-  app.add_flag("--dry-run", order.dry_run, "Say what would be done, and change nothing");
-  app.add_flag("--yes", order.yes, "Do not ask");
-  app.add_flag("--json", order.json, "Answer in JSON, for programs");
-  order.redis.add_options(app);
-  app.footer(help_on(kind.command, says) + "\n" + footer + "\n\nExamples:\n" + examples);
-  order.jids = parse_arguments(app, args);
-  const std::size_t verb = take_verb(app, says, order.jids);
+  line.flag("--dry-run", order.dry_run, "Say what would be done, and change nothing");
+  line.flag("--yes", order.yes, "Do not ask");
+  line.flag("--json", order.json, "Answer in JSON, for programs");
+  order.redis.add_options(line);
+  line.footer(help_on(kind.command, says) + "\n" + footer + "\n\nExamples:\n" + examples);
+  order.jids = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.jids);
   if (order.limit == 0U || order.page == 0U) throw UsageError("--limit and --page begin at 1");
   order.filter.read();
   return verbs[verb].obey(order);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "shared/log_line.hpp"
@@ -110,20 +109,17 @@ int status_command(const std::vector<std::string>& args) {
   RedisAccess access;
   bool json = false, watch = false, checks = false;
   std::string fingerprint, interval, format;
-  CLI::App app("Shows processes, queues, totals and crashes of a Redis, and the workers of this machine.",
-               "brood status");
-  app.add_flag("--json", json, "Answer in JSON, for programs");
-  app.add_option("--format", format, "text (the default), json (as --json) or prometheus (to be scraped)")
-      ->type_name("FORMAT");
-  app.add_option("--crash", fingerprint, "Show one crash with its whole stack; the start of it will do")
-      ->type_name("FINGERPRINT");
-  app.add_flag("--check", checks, "Only say whether jobs are performed here; the exit status tells, for scripts");
-  app.add_flag("--watch", watch, "Show it on the whole terminal, and how it changes; ? lists the keys");
-  app.add_option("--interval", interval, "Between two looks of --watch, such as 500ms (default: 1s)")
-      ->type_name("DURATION");
-  access.add_options(app);
-  app.footer(footer);
-  refuse_arguments(parse_arguments(app, args));
+  CommandLine line("Shows processes, queues, totals and crashes of a Redis, and the workers of this machine.",
+                   "brood status");
+  line.flag("--json", json, "Answer in JSON, for programs");
+  line.option("--format", format, "FORMAT", "text (the default), json (as --json) or prometheus (to be scraped)");
+  line.option("--crash", fingerprint, "FINGERPRINT", "Show one crash with its whole stack; the start of it will do");
+  line.flag("--check", checks, "Only say whether jobs are performed here; the exit status tells, for scripts");
+  line.flag("--watch", watch, "Show it on the whole terminal, and how it changes; ? lists the keys");
+  line.option("--interval", interval, "DURATION", "Between two looks of --watch, such as 500ms (default: 1s)");
+  access.add_options(line);
+  line.footer(footer);
+  refuse_arguments(line.parse(args));
   if (!format.empty() && format != "text" && format != "json" && format != "prometheus")
     throw UsageError(fmt::format("--format must be text, json or prometheus, not \"{}\"", log::printable(format)));
   json |= format == "json";

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "shared/log_line.hpp"
@@ -15,10 +14,8 @@ bool takes(const Verb& verb, std::string_view option) {
   return std::find(verb.takes.begin(), verb.takes.end(), option) != verb.takes.end();
 }
 
-void refuse_options_of_others(const CLI::App& app, const std::vector<Verb>& verbs, const Verb& verb) {
-  for (const CLI::Option* const option : app.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string name = "--" + option->get_lnames().front();
+void refuse_options_of_others(const CommandLine& line, const std::vector<Verb>& verbs, const Verb& verb) {
+  for (const std::string& name : line.given()) {
     const bool is_of_some = std::any_of(verbs.begin(), verbs.end(), [&](const Verb& one) { return takes(one, name); });
     if (is_of_some && !takes(verb, name)) throw UsageError(fmt::format("{} means nothing to {}", name, verb.name));
   }
@@ -35,7 +32,7 @@ std::string help_on(std::string_view command, const std::vector<Verb>& verbs) {
   return text + fmt::format("\"brood {0}\" is \"brood {0} {1}\".\n", command, verbs.front().name);
 }
 
-std::size_t take_verb(const CLI::App& app, const std::vector<Verb>& verbs, std::vector<std::string>& words) {
+std::size_t take_verb(const CommandLine& line, const std::vector<Verb>& verbs, std::vector<std::string>& words) {
   std::size_t chosen = 0;
   if (!words.empty()) {
     const auto found =
@@ -51,7 +48,7 @@ std::size_t take_verb(const CLI::App& app, const std::vector<Verb>& verbs, std::
     chosen = static_cast<std::size_t>(found - verbs.begin());
     words.erase(words.begin());
   }
-  refuse_options_of_others(app, verbs, verbs[chosen]);
+  refuse_options_of_others(line, verbs, verbs[chosen]);
   return chosen;
 }
 

@@ -28,7 +28,7 @@ std::string help_on(std::string_view command, const std::vector<Verb>& verbs);
 
 // The verb that `words` begin with, which is taken off; the first of all when they are empty.  Throws UsageError for
 // any other word, and for an option that is given and not the verb's: `verbs` together name those that not all take.
-std::size_t take_verb(const CLI::App& app, const std::vector<Verb>& verbs, std::vector<std::string>& words);
+std::size_t take_verb(const CommandLine& line, const std::vector<Verb>& verbs, std::vector<std::string>& words);
 
 template <typename Order>
 std::vector<Verb> only_verbs(const std::vector<VerbFor<Order>>& verbs) {

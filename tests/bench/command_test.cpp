@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE command
 #include <signal.h>
 #include <simdjson.h>
 #include <sys/wait.h>

@@ -1,5 +1,4 @@
 // A job library that was built against the first headers, and never since, under the program of today.
-#define BOOST_TEST_MODULE abi
 #include <boost/test/unit_test.hpp>
 
 #include <fstream>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE cancel
 #include <simdjson.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE capsules
 #include <boost/test/unit_test.hpp>
 
 #include <simdjson.h>

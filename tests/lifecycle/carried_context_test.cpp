@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE carried_context
 #include <boost/test/unit_test.hpp>
 
 #include <fstream>

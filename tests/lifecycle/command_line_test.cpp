@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE command_line
 #include <simdjson.h>
 #include <stdlib.h>
 #include <sys/wait.h>

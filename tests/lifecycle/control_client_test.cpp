@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE control_client
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE dump
 #include <simdjson.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE embedded_redis
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>

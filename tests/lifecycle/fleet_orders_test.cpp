@@ -1,5 +1,4 @@
 // Orders that reach a supervisor of another machine, through Redis.
-#define BOOST_TEST_MODULE fleet_orders
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <string>

@@ -1,5 +1,4 @@
 // What others wrote into Redis, payloads and names, and what of it reaches a terminal.
-#define BOOST_TEST_MODULE hostile_text
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE job_commands
 #include <simdjson.h>
 
 #include <boost/test/unit_test.hpp>

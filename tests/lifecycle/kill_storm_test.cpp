@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE kill_storm
 #include <boost/test/unit_test.hpp>
 
 #include <signal.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE kill
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>

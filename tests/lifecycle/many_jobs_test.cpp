@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE many_jobs
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE metrics
 #include <fmt/format.h>
 
 #include <algorithm>

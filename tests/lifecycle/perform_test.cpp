@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE perform
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstdlib>

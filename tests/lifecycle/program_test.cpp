@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE program
 #include <sys/stat.h>
 
 #include <algorithm>

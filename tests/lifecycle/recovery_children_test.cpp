@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE recovery_children
 #include <boost/test/unit_test.hpp>
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE redis_faults
 #include <csignal>
 
 #include <boost/test/unit_test.hpp>

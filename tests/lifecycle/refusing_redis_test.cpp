@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE refusing_redis
 #include <sysexits.h>
 
 #include <boost/test/unit_test.hpp>

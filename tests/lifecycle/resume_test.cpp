@@ -1,5 +1,4 @@
 // What goes on after a quiet that was undone.
-#define BOOST_TEST_MODULE resume
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>

@@ -1,5 +1,4 @@
 // Who may see the password of a Redis.
-#define BOOST_TEST_MODULE secrets
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>

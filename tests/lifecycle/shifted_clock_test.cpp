@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE shifted_clock
 #include <boost/test/unit_test.hpp>
 
 #include "shared/job/payload.hpp"

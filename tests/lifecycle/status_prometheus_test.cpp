@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE status_prometheus
 #include <stdlib.h>
 #include <sys/wait.h>
 

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE supervised
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

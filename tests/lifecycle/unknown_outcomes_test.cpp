@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE unknown_outcomes
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE upgrade
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE api_bulk
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

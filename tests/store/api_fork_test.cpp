@@ -1,9 +1,6 @@
-#define BOOST_TEST_MODULE api_fork
-#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <brood/api.hpp>
 #include <optional>
-#include <thread>
 
 #include "tests/support/in_child.hpp"
 #include "tests/support/redis_server.hpp"
@@ -30,18 +27,14 @@ BOOST_AUTO_TEST_CASE(a_forked_child_has_a_connection_of_its_own) {
   BOOST_TEST(short_queue.size() == 1U);
   const std::size_t before = connections_of(redis);
   // Both ask at once, which on one socket would mix their replies.
-  std::atomic<bool> child_done = false;
-  std::thread child([&] {
-    BOOST_TEST(in_child([&] {
-      bool right = true;
-      for (int i = 0; i < 300; ++i) right = right && long_queue.size() == 40 && long_queue.page(0, 50).size() == 40;
-      return right;
-    }));
-    child_done = true;
+  ForkedChild child([&] {
+    bool right = true;
+    for (int i = 0; i < 300; ++i) right = right && long_queue.size() == 40 && long_queue.page(0, 50).size() == 40;
+    return right;
   });
   bool right = true;
-  while (!child_done) right = right && short_queue.size() == 1;
-  child.join();
+  while (child.is_running()) right = right && short_queue.size() == 1;
+  BOOST_TEST(child.was_well());
   BOOST_TEST(right);
   BOOST_TEST(short_queue.size() == 1U);  // on the connection that it had
   BOOST_TEST(connections_of(redis) == before + 1);

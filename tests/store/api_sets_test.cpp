@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE api_sets
 #include <boost/test/unit_test.hpp>
 #include <brood/api.hpp>
 #include <cmath>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE async_connection
 #include "shared/redis/async_connection.hpp"
 
 #include <uv.h>

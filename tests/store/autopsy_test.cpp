@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE autopsy
 #include "worker/autopsy.hpp"
 
 #include <dlfcn.h>

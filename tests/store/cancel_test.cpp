@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE cancel
 #include <boost/test/unit_test.hpp>
 #include <brood/api.hpp>
 #include <chrono>

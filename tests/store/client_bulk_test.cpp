@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE client_bulk
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE client_middleware
 #include <brood/ambient.hpp>
 #include <brood/client.hpp>
 

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE connection
 #include "shared/redis/connection.hpp"
 
 #include <sys/socket.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE control_socket
 #include "supervisor/control_socket.hpp"
 
 #include <dirent.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE crash_book
 #include "shared/store/crash_book.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE doorbell
 #include "supervisor/doorbell.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE due_jobs
 #include "shared/store/due_jobs.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE due_mover
 #include "supervisor/due_mover.hpp"
 
 #include <boost/test/unit_test.hpp>

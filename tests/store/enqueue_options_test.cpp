@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE enqueue_options
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
 #include <chrono>

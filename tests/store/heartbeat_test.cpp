@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE heartbeat
 #include "supervisor/heartbeat.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE in_flight
 #include "worker/in_flight.hpp"
 
 #include <fmt/format.h>

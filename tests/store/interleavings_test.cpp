@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE interleavings
 #include <sched.h>
 
 #include <cstdlib>

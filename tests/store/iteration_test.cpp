@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE iteration
 #include "shared/store/iteration.hpp"
 
 #include <algorithm>

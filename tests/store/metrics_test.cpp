@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE metrics
 #include "shared/store/metrics.hpp"
 
 #include <fmt/format.h>

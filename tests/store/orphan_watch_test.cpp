@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE orphan_watch
 #include "supervisor/orphan_watch.hpp"
 
 #include <boost/test/unit_test.hpp>

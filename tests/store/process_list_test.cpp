@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE process_list
 #include "shared/store/process_list.hpp"
 
 #include <boost/test/unit_test.hpp>

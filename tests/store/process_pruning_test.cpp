@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE process_pruning
 #include "supervisor/process_pruning.hpp"
 
 #include <boost/test/unit_test.hpp>

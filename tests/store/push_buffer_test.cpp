@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE push_buffer
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE recovery
 #include "shared/store/recovery.hpp"
 
 #include <boost/test/unit_test.hpp>

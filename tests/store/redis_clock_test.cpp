@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE redis_clock
 #include "shared/redis_clock.hpp"
 
 #include <sys/syscall.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE refused_commands
 #include <map>
 #include <set>
 

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE rights
 #include "shared/store/rights.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE ruby_processes
 #include "shared/store/ruby_processes.hpp"
 
 #include <boost/test/unit_test.hpp>

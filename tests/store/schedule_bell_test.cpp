@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE schedule_bell
 #include "supervisor/schedule_bell.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE scheduler
 #include "supervisor/scheduler.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE settle_and_fetch
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE unblocking
 #include "supervisor/unblocking.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE work_entries
 #include "shared/store/work_entries.hpp"
 
 #include <boost/test/unit_test.hpp>

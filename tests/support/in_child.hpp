@@ -3,13 +3,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
+
 namespace brood {
 
-// Runs `body` in a forked child; true when it returned true.
-template <typename Body>
-bool in_child(Body body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
+// A forked child that runs `body`.  Fork it while no other thread runs: the sanitizers of g++ 12 hold no lock of their
+// own over a fork, and a child that was made in the midst of another thread's malloc then waits for it for ever.
+class ForkedChild {
+ public:
+  template <typename Body>
+  explicit ForkedChild(Body body) : pid_(fork()) {
+    if (pid_ != 0) return;
     bool well = false;
     try {
       well = body();
@@ -17,8 +21,36 @@ bool in_child(Body body) {
     }
     _exit(well ? 0 : 1);
   }
-  int status = 0;
-  return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  ~ForkedChild() {
+    if (!well_) wait(0);
+  }
+  ForkedChild(const ForkedChild&) = delete;
+  ForkedChild& operator=(const ForkedChild&) = delete;
+
+  bool is_running() { return !well_ && !wait(WNOHANG); }
+
+  // Waits for its end.  Whether `body` returned true.
+  bool was_well() {
+    if (!well_) wait(0);
+    return *well_;
+  }
+
+ private:
+  bool wait(int how) {
+    int status = 0;
+    if (waitpid(pid_, &status, how) == 0) return false;
+    well_ = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return true;
+  }
+
+  pid_t pid_;
+  std::optional<bool> well_;
+};
+
+// Runs `body` in a forked child; true when it returned true.
+template <typename Body>
+bool in_child(Body body) {
+  return ForkedChild(body).was_well();
 }
 
 }  // namespace brood

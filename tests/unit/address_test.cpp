@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE address
 #include "shared/redis/address.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE ambient
 #include <brood/ambient.hpp>
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE backtrace
 #include <zlib.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE batch_size
 #include <boost/test/unit_test.hpp>
 
 #include "worker/batch_size.hpp"

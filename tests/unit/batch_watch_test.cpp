@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE batch_watch
 #include "supervisor/batch_watch.hpp"
 
 #include <boost/test/unit_test.hpp>

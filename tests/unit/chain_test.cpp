@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE chain
 #include <brood/chain.hpp>
 
 #include <boost/test/unit_test.hpp>

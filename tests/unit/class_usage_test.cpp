@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE class_usage
 #include "shared/class_usage.hpp"
 
 #include <sys/wait.h>

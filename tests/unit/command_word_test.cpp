@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE command_word
 #include "shared/command_word.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE config
 #include "shared/config.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE crash_handler
 #include "worker/crash_handler.hpp"
 
 #include <dlfcn.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE crash_report
 #include "worker/crash_report.hpp"
 
 #include <sys/stat.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE death_judge
 #include "supervisor/death_judge.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE descent
 #include "supervisor/descent.hpp"
 
 #include <sys/wait.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE doorbell_plan
 #include "supervisor/doorbell_plan.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE executable
 #include "shared/executable.hpp"
 
 #include <sys/stat.h>

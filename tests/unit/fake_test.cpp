@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE fake
 #include <sys/wait.h>
 #include <unistd.h>
 

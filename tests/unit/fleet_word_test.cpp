@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE fleet_word
 #include "supervisor/fleet_word.hpp"
 
 #include <boost/test/unit_test.hpp>

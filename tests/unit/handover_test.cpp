@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE handover
 #include "supervisor/handover.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE heartbeat_info
 #include "supervisor/heartbeat_info.hpp"
 
 #include <boost/test/unit_test.hpp>

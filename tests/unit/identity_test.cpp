@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE identity
 #include "shared/identity.hpp"
 
 #include <sched.h>

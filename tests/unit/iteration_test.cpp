@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE iteration
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <brood/iteration.hpp>

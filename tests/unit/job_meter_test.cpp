@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE job_meter
 #include "worker/job_meter.hpp"
 
 #include <sys/wait.h>

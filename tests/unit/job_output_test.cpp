@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE job_output
 #include "supervisor/job_output.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE job_registry
 #include <sys/wait.h>
 #include <unistd.h>
 

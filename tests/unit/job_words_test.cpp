@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE job_words
 #include <boost/test/unit_test.hpp>
 
 #include "supervisor/cli/count_text.hpp"

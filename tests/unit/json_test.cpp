@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE json
 #include "shared/job/json.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE keys
 #include "shared/store/keys.hpp"
 
 #include <boost/test/unit_test.hpp>

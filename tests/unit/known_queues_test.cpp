@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE known_queues
 #include "shared/store/known_queues.hpp"
 
 #include <boost/test/unit_test.hpp>

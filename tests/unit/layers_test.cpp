@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE layers
 #include <boost/test/unit_test.hpp>
 
 #include <cstdio>
@@ -94,6 +93,7 @@ BOOST_AUTO_TEST_CASE(a_library_in_the_wrong_place_is_found) {
   Tree().expect_refused("supervisor/supervisor.cpp", "#include <uv.h>\n");
   Tree().expect_refused("shared/store/job_store.cpp", "#include <hiredis/hiredis.h>\n");
   Tree().expect_refused("supervisor/cli/run.cpp", "#include <toml++/toml.h>\n");
+  Tree().expect_refused("supervisor/cli/run.cpp", "#include <CLI/CLI.hpp>\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_installed_header_that_includes_more_than_the_standard_library_is_found) {

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE ledger
 #include <boost/test/unit_test.hpp>
 
 #include "tests/support/ledger.hpp"

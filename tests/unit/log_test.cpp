@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE log
 #include "shared/log.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE memory_cgroup
 #include "supervisor/memory_cgroup.hpp"
 
 #include <unistd.h>

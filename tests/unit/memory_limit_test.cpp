@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE memory_limit
 #include "worker/memory_limit.hpp"
 
 #include <sys/resource.h>

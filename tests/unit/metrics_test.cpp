@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE metrics
 #include "supervisor/metrics.hpp"
 
 #include <boost/test/unit_test.hpp>

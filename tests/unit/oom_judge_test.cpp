@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE oom_judge
 #include "supervisor/oom_judge.hpp"
 
 #include <boost/test/unit_test.hpp>

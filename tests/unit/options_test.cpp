@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE options
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <cstdlib>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE output_lines
 #include "supervisor/output_lines.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE output_tail
 #include "worker/output_tail.hpp"
 
 #include <boost/test/unit_test.hpp>

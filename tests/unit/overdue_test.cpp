@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE overdue
 #include <boost/test/unit_test.hpp>
 
 #include "supervisor/overdue.hpp"

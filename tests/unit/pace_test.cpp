@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE pace
 #include <boost/test/unit_test.hpp>
 
 #include "shared/redis/pace.hpp"

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE page_text
 #include "shared/job/page_text.hpp"
 
 #include <boost/test/unit_test.hpp>

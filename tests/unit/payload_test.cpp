@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE payload
 #include "shared/job/payload.hpp"
 
 #include <simdjson.h>

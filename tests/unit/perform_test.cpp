@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE perform
 #include "worker/perform.hpp"
 #include "worker/hooks.hpp"
 

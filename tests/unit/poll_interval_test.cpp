@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE poll_interval
 #include "supervisor/poll_interval.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE prepared_job
 #include "shared/job/prepared_job.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE processors
 #include "shared/processors.hpp"
 
 #include <boost/test/unit_test.hpp>

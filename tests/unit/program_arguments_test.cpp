@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE program_arguments
 #include "worker/program_arguments.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE queue_order
 #include "shared/queue_order.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE queue_rests
 #include "supervisor/queue_rests.hpp"
 
 #include <boost/test/unit_test.hpp>

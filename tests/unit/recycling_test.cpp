@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE recycling
 #include "worker/recycling.hpp"
 
 #include <unistd.h>

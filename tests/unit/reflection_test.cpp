@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE reflection
 #include <boost/test/unit_test.hpp>
 #include <brood/detail/read_arguments.hpp>
 #include <brood/job.hpp>

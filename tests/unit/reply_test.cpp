@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE reply
 #include "shared/redis/reply.hpp"
 
 #include <hiredis/hiredis.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE ruby_spelling
 #include "shared/job/ruby_spelling.hpp"
 
 #include <brood/detail/json_reader.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE run_outcome
 #include <boost/test/unit_test.hpp>
 
 #include "shared/clock.hpp"

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE scoreboard
 #include "shared/scoreboard.hpp"
 
 #include <stdlib.h>

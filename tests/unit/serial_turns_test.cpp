@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE serial_turns
 #include "supervisor/serial_turns.hpp"
 
 #include <boost/test/unit_test.hpp>

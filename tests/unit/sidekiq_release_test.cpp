@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE sidekiq_release
 #include "shared/sidekiq_release.hpp"
 
 #include <boost/test/unit_test.hpp>

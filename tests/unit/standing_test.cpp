@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE standing
 #include "supervisor/standing.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE statistics
 #include "supervisor/statistics.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE strays
 #include "supervisor/strays.hpp"
 
 #include <sys/prctl.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE symboliser
 #include "worker/symboliser.hpp"
 
 #include <dlfcn.h>

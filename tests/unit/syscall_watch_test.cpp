@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE syscall_watch
 #include "worker/syscall_watch.hpp"
 
 #include <sys/mman.h>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE system_calls
 #include "worker/system_calls.hpp"
 
 #include <boost/test/unit_test.hpp>

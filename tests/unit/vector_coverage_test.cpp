@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE vector_coverage
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE watch_model
 #include <unistd.h>
 #include <boost/test/unit_test.hpp>
 

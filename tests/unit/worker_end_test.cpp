@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE worker_end
 #include <boost/test/unit_test.hpp>
 
 #include <csignal>

@@ -1,0 +1,6 @@
+// The main() of every test program: the cases find their way into it by themselves.
+#include <boost/test/unit_test.hpp>
+
+int main(int argc, char** argv) {
+  return boost::unit_test::unit_test_main([] { return true; }, argc, argv);
+}

@@ -108,6 +108,7 @@ WorkerEnd judge_worker_end(const WorkerExit& exit) {
   const bool in_a_job = ran_a_job(exit.last);
   const bool ended_by_brood = exit.by == EndedBy::brood;
   end.began_a_job = exit.last.processed != exit.processed_before || in_a_job;
+  end.did_a_job = exit.last.processed - exit.processed_before > (in_a_job ? 1U : 0U);  // what is counted has begun
   end.cut_short = cut_a_job_short(exit.last);
   end.nothing_to_recover = exit.last.retired;
   end.in_order = (exit.status.exited && exit.status.value == EX_OK && !in_a_job) || ended_by_brood;

@@ -54,6 +54,7 @@ struct WorkerEnd {
   bool in_order = false;  // it left when told to, or was recycled; nothing to recover when it also retired
   bool nothing_to_recover = false;
   bool began_a_job = false;
+  bool did_a_job = false;                // to its end, however that was
   bool cut_short = false;                // a run ended with it, which the worker has not counted as failed
   std::optional<Casualty::Cause> cause;  // what a running job is charged with; without facts
 };

@@ -345,7 +345,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
     const auto rest = place->policy.rest_after({.uptime = now - taken.occupied_since,
                                                 .was_ready = taken.ready_at.has_value(),
                                                 .began_a_job = found.end.began_a_job,
-                                                .did_a_job = record.processed.load() != taken.processed_before,
+                                                .did_a_job = found.end.did_a_job,
                                                 .in_order = found.end.in_order});
     // One that dies again and again in the same way is said of once: when its rest has become longer.
     report(found.exit, found.end, taken, pid, rest, !found.end.began_a_job && rest > 0ms && rest == rest_before);

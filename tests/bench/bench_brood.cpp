@@ -2,7 +2,6 @@
 
 #include <sched.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -20,6 +19,7 @@
 #include "shared/scoreboard.hpp"
 #include "supervisor/cli/bench_usage.hpp"
 #include "supervisor/cli/scoreboards.hpp"
+#include "tests/bench/bench_main.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -216,7 +216,7 @@ void measure_due(long jobs) {
 
 struct Scale {
   int workers = 256, queues = 200, seconds = 25;
-  long waiting = 1'000'000, scheduled = 1'000'000, retries = 100'000;
+  int waiting = 1'000'000, scheduled = 1'000'000, retries = 100'000;
   bool undisturbed = false;
 };
 
@@ -286,39 +286,43 @@ void measure_scale(const Scale& scale) {
 
 }  // namespace
 
+// Figures of brood that `brood bench` does not give, one JSON object each.
 int main(int argc, char** argv) {
-  CLI::App app("Figures of brood that `brood bench` does not give, one JSON object each");
-  app.require_subcommand(1);
-  int workers = 4;
-  long jobs = 2'000;
-  CLI::App* const mixed = app.add_subcommand("mixed", "jobs of 50, 5 and 1 ms among no-ops, against ideal packing");
-  mixed->add_option("--workers", workers, "workers")->capture_default_str();
-  mixed->add_option("--jobs", jobs, "jobs")->capture_default_str();
-  CLI::App* const scheduled = app.add_subcommand("scheduled", "from due to begun on an idle server");
-  long scheduled_jobs = 200;
-  scheduled->add_option("--jobs", scheduled_jobs, "jobs")->capture_default_str();
-  CLI::App* const due = app.add_subcommand("due", "due jobs moved to a queue");
-  long due_jobs = 100'000;
-  due->add_option("--jobs", due_jobs, "jobs")->capture_default_str();
-  CLI::App* const large = app.add_subcommand("scale", "many workers, queues and jobs");
-  Scale scale;
-  large->add_option("--workers", scale.workers, "workers")->capture_default_str();
-  large->add_option("--queues", scale.queues, "queues")->capture_default_str();
-  large->add_option("--waiting", scale.waiting, "jobs in the queues")->capture_default_str();
-  large->add_option("--scheduled", scale.scheduled, "jobs in the schedule")->capture_default_str();
-  large->add_option("--retries", scale.retries, "jobs to retry")->capture_default_str();
-  large->add_flag("--undisturbed", scale.undisturbed,
-                  "Redis goes before all others: what its commands take (for root)");
-  large->add_option("--seconds", scale.seconds, "how long to watch")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-
-  try {
-    if (*mixed) measure_mixed(workers, jobs);
-    if (*scheduled) measure_scheduled(scheduled_jobs);
-    if (*due) measure_due(due_jobs);
-    if (*large) measure_scale(scale);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_brood: %s\n", error.what());
-    return 1;
-  }
+  return bench_main(argc, argv, [](std::vector<std::string> words) {
+    const std::string measure = take_measure(words, "mixed, scheduled, due or scale");
+    if (measure == "mixed") {
+      CommandLine line("Jobs of 50, 5 and 1 ms among no-ops, against ideal packing", "bench_brood mixed");
+      int workers = 4, jobs = 2'000;
+      line.number("--workers", workers, "Workers", 1, 10'000);
+      line.number("--jobs", jobs, "Jobs", 1, 100'000'000);
+      refuse_arguments(line.parse(words));
+      measure_mixed(workers, jobs);
+    } else if (measure == "scheduled") {
+      CommandLine line("From due to begun on an idle server", "bench_brood scheduled");
+      int jobs = 200;
+      line.number("--jobs", jobs, "Jobs", 1, 1'000'000);
+      refuse_arguments(line.parse(words));
+      measure_scheduled(jobs);
+    } else if (measure == "due") {
+      CommandLine line("Due jobs moved to a queue", "bench_brood due");
+      int jobs = 100'000;
+      line.number("--jobs", jobs, "Jobs", 1, 100'000'000);
+      refuse_arguments(line.parse(words));
+      measure_due(jobs);
+    } else if (measure == "scale") {
+      CommandLine line("Many workers, queues and jobs", "bench_brood scale");
+      Scale scale;
+      line.number("--workers", scale.workers, "Workers", 1, 10'000);
+      line.number("--queues", scale.queues, "Queues", 1, 100'000);
+      line.number("--waiting", scale.waiting, "Jobs in the queues", 0, 100'000'000);
+      line.number("--scheduled", scale.scheduled, "Jobs in the schedule", 0, 100'000'000);
+      line.number("--retries", scale.retries, "Jobs to retry", 0, 100'000'000);
+      line.flag("--undisturbed", scale.undisturbed, "Redis goes before all others: what its commands take (for root)");
+      line.number("--seconds", scale.seconds, "How long to watch", 1, 86'400);
+      refuse_arguments(line.parse(words));
+      measure_scale(scale);
+    } else {
+      throw UsageError("nothing is measured by the name " + measure);
+    }
+  });
 }

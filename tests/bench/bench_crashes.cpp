@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,6 +20,7 @@
 
 #include "shared/check.hpp"
 #include "shared/unique_fd.hpp"
+#include "tests/bench/bench_main.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -265,17 +265,17 @@ class Report {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What crashes cost a supervisor and the good jobs beside them");
-  int crashes = 100, storm_crashes = 10'000, good = 2'000, rounds = 5;
-  bool json = false;
-  app.add_option("--crashes", crashes, "crashes a round, one at a time")->capture_default_str();
-  app.add_option("--storm", storm_crashes, "crashes at once, on two workers; one run of it")->capture_default_str();
-  app.add_option("--good", good, "good jobs a round, beside one bad job for every twenty")->capture_default_str();
-  app.add_option("--rounds", rounds, "rounds; the figures are medians over them")->capture_default_str();
-  app.add_flag("--json", json, "one JSON object");
-  CLI11_PARSE(app, argc, argv);
+  return bench_main(argc, argv, [](const std::vector<std::string>& words) {
+    CommandLine line("What crashes cost a supervisor and the good jobs beside them", "bench_crashes");
+    int crashes = 100, storm_crashes = 10'000, good = 2'000, rounds = 5;
+    bool json = false;
+    line.number("--crashes", crashes, "Crashes a round, one at a time", 0, 1'000'000);
+    line.number("--storm", storm_crashes, "Crashes at once, on two workers; one run of it", 0, 1'000'000);
+    line.number("--good", good, "Good jobs a round, beside one bad job for every twenty", 1, 10'000'000);
+    line.number("--rounds", rounds, "Rounds; the figures are medians over them", 1, 1'000);
+    line.flag("--json", json, "One JSON object");
+    refuse_arguments(line.parse(words));
 
-  try {
     std::vector<double> record_p50, record_p99, fetch_p50, fetch_p99;
     std::vector<double> healthy, beside_crashes, beside_all, to_share_crashes, to_share_all, stalls_healthy, stalls;
     std::vector<double> answers;
@@ -319,8 +319,5 @@ int main(int argc, char** argv) {
     report.add("longest_stall_alone_ms", quantile(stalls_healthy, 0.5), "ms");
     report.add("longest_stall_beside_all_ms", quantile(stalls, 0.5), "ms");
     report.add("longest_stall_of_all_rounds_ms", quantile(stalls, 1), "ms");
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_crashes: %s\n", e.what());
-    return 1;
-  }
+  });
 }

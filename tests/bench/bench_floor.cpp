@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,6 +27,7 @@
 
 #include "shared/check.hpp"
 #include "supervisor/cli/bench_usage.hpp"
+#include "tests/bench/bench_main.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -254,39 +254,38 @@ double at_share(const std::vector<double>& sorted, double share) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The floor under brood's figures, one JSON object each");
-  app.require_subcommand(1);
-  long jobs = 100'000;
-  int batch = 32, processes = 2;
-  bool append_only = false;
-  CLI::App* const drained = app.add_subcommand("drain", "a bare loop over a script that takes a batch, jobs parsed");
-  drained->add_option("--jobs", jobs, "jobs")->capture_default_str();
-  drained->add_option("--batch", batch, "jobs a round trip")->capture_default_str();
-  drained->add_option("--processes", processes, "loops")->capture_default_str()->check(CLI::Range(1, 64));
-  drained->add_flag("--append-only", append_only, "Redis writes an append-only file");
-  std::size_t latency_jobs = 500;
-  CLI::App* const latency = app.add_subcommand("latency", "from the push to a plain BLMOVE client, jobs parsed");
-  latency->add_option("--jobs", latency_jobs, "jobs")->capture_default_str()->check(CLI::Range(1, 100'000));
-  latency->add_option("--processes", processes, "clients that wait")->capture_default_str()->check(CLI::Range(1, 64));
-  int forks = 500;
-  CLI::App* const forked = app.add_subcommand("fork", "fork, exit and wait");
-  forked->add_option("--times", forks, "how often")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-
-  try {
-    if (*drained) {
-      const Drained drained_jobs = measure_drain(jobs, batch, processes, append_only);
-      std::printf("{\"jobs_per_second\":%.1f,\"redis_cpu_us_per_job\":%.3f}\n", drained_jobs.jobs_per_second,
-                  drained_jobs.redis_cpu_us_per_job);
-    } else if (*latency) {
-      const std::vector<double> latencies = measure_latency(latency_jobs, processes);
+  return bench_main(argc, argv, [](std::vector<std::string> words) {
+    const std::string measure = take_measure(words, "drain, latency or fork");
+    int processes = 2;
+    if (measure == "drain") {
+      CommandLine line("A bare loop over a script that takes a batch, jobs parsed", "bench_floor drain");
+      int jobs = 100'000, batch = 32;
+      bool append_only = false;
+      line.number("--jobs", jobs, "Jobs", 1, 100'000'000);
+      line.number("--batch", batch, "Jobs a round trip", 1, 1'000);
+      line.number("--processes", processes, "Loops", 1, 64);
+      line.flag("--append-only", append_only, "Redis writes an append-only file");
+      refuse_arguments(line.parse(words));
+      const Drained drained = measure_drain(jobs, batch, processes, append_only);
+      std::printf("{\"jobs_per_second\":%.1f,\"redis_cpu_us_per_job\":%.3f}\n", drained.jobs_per_second,
+                  drained.redis_cpu_us_per_job);
+    } else if (measure == "latency") {
+      CommandLine line("From the push to a plain BLMOVE client, jobs parsed", "bench_floor latency");
+      std::size_t jobs = 500;
+      line.number("--jobs", jobs, "Jobs", 1, 100'000);
+      line.number("--processes", processes, "Clients that wait", 1, 64);
+      refuse_arguments(line.parse(words));
+      const std::vector<double> latencies = measure_latency(jobs, processes);
       std::printf("{\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f}\n", at_share(latencies, 0.5),
                   at_share(latencies, 0.99), at_share(latencies, 0.999));
-    } else if (*forked) {
-      std::printf("{\"fork_ms\":%.4f}\n", measure_fork(forks));
+    } else if (measure == "fork") {
+      CommandLine line("Fork, exit and wait", "bench_floor fork");
+      int times = 500;
+      line.number("--times", times, "How often", 1, 1'000'000);
+      refuse_arguments(line.parse(words));
+      std::printf("{\"fork_ms\":%.4f}\n", measure_fork(times));
+    } else {
+      throw UsageError("nothing is measured by the name " + measure);
     }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_floor: %s\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -3,7 +3,6 @@
 
 #include <hiredis/hiredis.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <brood/client.hpp>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/bench_main.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -91,17 +91,21 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
+// One JSON object for each batch size.
 int main(int argc, char** argv) {
-  CLI::App app("Pushes no-op jobs by plain hiredis and by brood::Client in turn, one JSON object for each batch size");
-  long turns = 100;
-  double milliseconds = 20;
-  std::vector<long> batches = {1, 100, 1000};
-  app.add_option("--turns", turns, "of each of the two")->capture_default_str()->check(CLI::Range(1, 100'000));
-  app.add_option("--turn-ms", milliseconds, "about how long one takes")->capture_default_str();
-  app.add_option("--batch", batches, "jobs a command")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  return bench_main(argc, argv, [](const std::vector<std::string>& words) {
+    CommandLine line("Pushes no-op jobs by plain hiredis and by brood::Client in turn", "bench_push");
+    int turns = 100;
+    double milliseconds = 20;
+    std::vector<std::string> sizes;
+    line.number("--turns", turns, "Of each of the two", 1, 100'000);
+    line.number("--turn-ms", milliseconds, "About how long one takes", 0.001, 60'000.0);
+    line.option("--batch", sizes, "N", "Jobs a command, repeatable (default: 1, 100 and 1000)");
+    refuse_arguments(line.parse(words));
+    if (sizes.empty()) sizes = {"1", "100", "1000"};
+    std::vector<long> batches;
+    for (const std::string& size : sizes) batches.push_back(std::stol(size));
 
-  try {
     RedisServer redis;
     Floor floor(redis.socket_path());
     Client plain{redis.url()}, buffered{redis.url()};
@@ -138,8 +142,5 @@ int main(int argc, char** argv) {
           "\"client_share\":%.3f,\"buffered_share\":%.3f}\n",
           batch, median(rates[0]), median(rates[1]), median(rates[2]), median(shares), median(buffered_shares));
     }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_push: %s\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -18,7 +18,7 @@ add_executable(api_operation ${CMAKE_CURRENT_LIST_DIR}/api_operation.cpp)
 target_link_libraries(api_operation PRIVATE brood_client)
 
 # The installed headers and package, as somebody else's project meets them.
-add_test(NAME compatibility_headers COMMAND ${CMAKE_CURRENT_LIST_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR})
+brood_test_once(compatibility_headers COMMAND ${CMAKE_CURRENT_LIST_DIR}/headers_test.sh ${PROJECT_SOURCE_DIR})
 set(consumer_flags ${CMAKE_CXX_FLAGS})
 if(BROOD_SANITIZE)
   string(APPEND consumer_flags " -fsanitize=${BROOD_SANITIZE}")
@@ -27,18 +27,18 @@ add_test(NAME compatibility_consumer
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/consumer_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 add_test(NAME compatibility_every_name
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/every_name_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-add_test(NAME compatibility_new_project
+brood_test_once(compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
-set_tests_properties(compatibility_headers compatibility_consumer compatibility_every_name compatibility_new_project PROPERTIES TIMEOUT 600)
+set_tests_properties(compatibility_consumer compatibility_every_name PROPERTIES TIMEOUT 600)
+
+set_tests_properties(compatibility_every_name PROPERTIES COST 60)
 
 # What crosses the border to a job library that is built.
-add_test(NAME compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
-set_tests_properties(compatibility_abi_layout PROPERTIES TIMEOUT 120)
+brood_test_once(compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
 
 # Their reference, where Doxygen and Python are.
 if(TARGET reference)
-  add_test(NAME compatibility_reference COMMAND ${CMAKE_CURRENT_LIST_DIR}/reference_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
-  set_tests_properties(compatibility_reference PROPERTIES TIMEOUT 120)
+  brood_test_once(compatibility_reference COMMAND ${CMAKE_CURRENT_LIST_DIR}/reference_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 else()
   message(STATUS "Left out: the test of the reference, which needs doxygen and python3")
 endif()
@@ -65,6 +65,10 @@ elseif(Python3_FOUND AND PNG_FOUND)
   set_tests_properties(compatibility_snippets PROPERTIES TIMEOUT 600)
 else()
   message(STATUS "Left out: the tests of the documents, which need Python 3 and libpng-dev")
+endif()
+
+if(BROOD_SANITIZE)
+  return()  # the rest asks the compiler alone
 endif()
 
 # A struct that is no job is refused with a sentence that says why; of a wrong field g++ and clang++ say in words of their

@@ -11,6 +11,7 @@ class MixedFleetTest < CompatibilityTest
   DYING = JOBS / 100       # fail once and have no retry left
   RETRIED = JOBS / 500     # fail, are retried by whoever comes first, fail again and die
   SCHEDULED = JOBS / 20    # of the jobs, a few seconds ahead
+  HELD_BACK = JOBS / 50    # of the jobs, for the Ruby process that comes last
   QUEUES = %w[critical default low].freeze
 
   start workers: 2, queues: QUEUES.map.with_index { |queue, i| "#{queue},#{3 - i}" }
@@ -30,7 +31,7 @@ class MixedFleetTest < CompatibilityTest
 
   # A third by Ruby's client one by one and in bulk, the rest by brood's, some of either a little ahead.
   def push_jobs
-    by_ruby, by_brood = (0...JOBS).partition { |number| number % 3 == 0 }
+    by_ruby, by_brood = (0...JOBS - HELD_BACK).partition { |number| number % 3 == 0 }
     by_brood_later, by_brood = by_brood.partition { |number| number % (JOBS / SCHEDULED) == 1 }
     Tempfile.create("jobs") do |file|
       by_brood.each { |n| file.puts JSON.generate("class" => "Ledger", "args" => [ledger.path, n.to_s], "queue" => queue_of(n)) }
@@ -44,6 +45,13 @@ class MixedFleetTest < CompatibilityTest
       single, bulk = numbers.partition { |n| n % 10 == 0 }
       Sidekiq::Client.push_bulk("class" => "Ledger", "queue" => queue, "args" => bulk.map { |n| [ledger.path, n.to_s] })
       single.each { |n| Sidekiq::Client.push("class" => "Ledger", "queue" => queue, "args" => [ledger.path, n.to_s]) }
+    end
+  end
+
+  # Whoever waits for a job gets one, however fast the others are.
+  def push_the_rest
+    (JOBS - HELD_BACK...JOBS).group_by { |n| queue_of(n) }.each do |queue, numbers|
+      Sidekiq::Client.push_bulk("class" => "Ledger", "queue" => queue, "args" => numbers.map { |n| [ledger.path, n.to_s] })
     end
   end
 
@@ -68,6 +76,7 @@ class MixedFleetTest < CompatibilityTest
     ruby.signal("TERM")
     assert_equal 0, ruby.wait_exit(30).exitstatus, ruby.log
     start_ruby
+    push_the_rest
 
     eventually("all jobs ran", 240) { ledger.done.size >= JOBS }
     eventually("all failures died", 120) { Sidekiq::DeadSet.new.size >= DYING + RETRIED }

@@ -1,8 +1,10 @@
-# The real program under real faults.  Each keeps both cores busy: beside one another they would only measure that.
+# Most of these wait far more than they compute, and run beside one another.  A test that keeps both cores busy says so by
+# PROCESSORS 2; what takes more than half a minute says so by COST, and begins first.
+
+# The real program under real faults.
 foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis)
-  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 300)
+  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
-  set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
 target_link_libraries(lifecycle_recovery_test PRIVATE brood_job)
 target_link_libraries(lifecycle_old_beat_test PRIVATE brood_base)
@@ -19,14 +21,13 @@ add_dependencies(lifecycle_embedded_redis_test slow_fsync)
 target_compile_definitions(lifecycle_embedded_redis_test PRIVATE BROOD_SLOW_FSYNC="$<TARGET_FILE:slow_fsync>")
 
 # Idle workers that wait in Redis.
-brood_test(lifecycle/waiting LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/waiting LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_waiting_test brood brood_examples)
-set_tests_properties(lifecycle_waiting PROPERTIES PROCESSORS 2)
 
 brood_test(lifecycle/command_line LINK brood_test_support brood_store simdjson::simdjson)
 add_dependencies(lifecycle_command_line_test brood)
-brood_test(lifecycle/resume LINK brood_test_support TIMEOUT 300)
-brood_test(lifecycle/fleet_orders LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/resume LINK brood_test_support TIMEOUT 600)
+brood_test(lifecycle/fleet_orders LINK brood_test_support TIMEOUT 600)
 foreach(test IN ITEMS resume fleet_orders)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
@@ -36,7 +37,7 @@ brood_test(lifecycle/hostile_text LINK brood_test_support brood_store)
 add_dependencies(lifecycle_hostile_text_test brood)
 brood_test(lifecycle/job_commands LINK brood_test_support simdjson::simdjson)
 brood_test(lifecycle/status_prometheus LINK brood_test_support)
-brood_test(lifecycle/many_jobs LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/many_jobs LINK brood_test_support TIMEOUT 600)
 set_tests_properties(lifecycle_many_jobs PROPERTIES PROCESSORS 2)
 foreach(test IN ITEMS job_commands status_prometheus many_jobs)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
@@ -45,45 +46,42 @@ brood_test(lifecycle/recover LINK brood_test_support brood_store simdjson::simdj
 add_dependencies(lifecycle_recover_test brood brood_examples)
 brood_test(lifecycle/control_client LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_control_client_test brood)
-brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 300)
-brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 300)
+brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 600)
+brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
 foreach(test IN ITEMS kill dump)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 
 # What tests of other people's jobs do.
-brood_test(lifecycle/supervised LINK brood_testing brood_test_support TIMEOUT 300)
+brood_test(lifecycle/supervised LINK brood_testing brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_supervised_test brood brood_examples)
 
 # The live view, in a terminal.
-brood_test(lifecycle/watch LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/watch LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_watch_test brood brood_examples)
 
 # Jobs that turn on their worker and its supervisor.
 include(${PROJECT_SOURCE_DIR}/packaging/cmake/BroodJobLibrary.cmake)
 brood_add_job_library(hostile_jobs ${CMAKE_CURRENT_LIST_DIR}/hostile_jobs.cpp)
 set_target_properties(hostile_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/hostile LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/hostile LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_hostile_test brood brood_examples hostile_jobs)
-set_tests_properties(lifecycle_hostile PROPERTIES PROCESSORS 2)
 
 # Jobs that want more than they may have, and workers that are replaced in time.
 brood_add_job_library(limited_jobs ${CMAKE_CURRENT_LIST_DIR}/limited_jobs.cpp)
 set_target_properties(limited_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS shield limits)
-  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 300)
+  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
   add_dependencies(lifecycle_${test}_test brood brood_examples limited_jobs)
-  set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
 target_link_libraries(lifecycle_shield_test PRIVATE PkgConfig::libseccomp brood_worker)
 add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
-set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
+set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 
 brood_add_job_library(rogue_jobs ${CMAKE_CURRENT_LIST_DIR}/rogue_jobs.cpp)
 set_target_properties(rogue_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/rogue LINK brood_test_support brood_supervisor TIMEOUT 300)
+brood_test(lifecycle/rogue LINK brood_test_support brood_supervisor TIMEOUT 600)
 add_dependencies(lifecycle_rogue_test brood brood_examples rogue_jobs)
-set_tests_properties(lifecycle_rogue PROPERTIES PROCESSORS 2)
 
 brood_test(lifecycle/recovery_children LINK brood_supervisor brood_test_support)
 
@@ -91,22 +89,21 @@ brood_add_job_library(unruly_jobs ${CMAKE_CURRENT_LIST_DIR}/unruly_jobs.cpp)
 brood_add_job_library(unresolved_jobs ${CMAKE_CURRENT_LIST_DIR}/unresolved_jobs.cpp)
 set_target_properties(unruly_jobs unresolved_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS service boot signals capsules serial pausing)
-  brood_test(lifecycle/${test} LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 300)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
   add_dependencies(lifecycle_${test}_test brood brood_examples unruly_jobs unresolved_jobs)
 endforeach()
 
 # Jobs that take longer than they may.
 brood_add_job_library(timed_jobs ${CMAKE_CURRENT_LIST_DIR}/timed_jobs.cpp)
 set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 300)
+brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
 
 # Long jobs that keep their place.
 brood_add_job_library(iterating_jobs ${CMAKE_CURRENT_LIST_DIR}/iterating_jobs.cpp)
 set_target_properties(iterating_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_api TIMEOUT 300)
+brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_api TIMEOUT 600)
 add_dependencies(lifecycle_iteration_test brood iterating_jobs)
-set_tests_properties(lifecycle_iteration PROPERTIES PROCESSORS 2)
 brood_test(lifecycle/cancel LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
 
@@ -114,9 +111,8 @@ add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
 brood_add_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)
 set_target_properties(menagerie_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS menagerie kill_storm scarcity)
-  brood_test(lifecycle/${test} LINK brood_test_support brood_job TIMEOUT 300)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_job TIMEOUT 600)
   add_dependencies(lifecycle_${test}_test brood brood_examples menagerie_jobs)
-  set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
 
 # Rolling restarts, from one version of a job library to the next.
@@ -128,9 +124,8 @@ brood_add_job_library(roll_jobs_that_die ${CMAKE_CURRENT_LIST_DIR}/roll_jobs.cpp
 target_compile_definitions(roll_jobs_that_die PRIVATE ROLL_VERSION=3 DIES)
 set_target_properties(roll_jobs_1 roll_jobs_2 roll_jobs_that_die PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS rolling_restart roll_storm upgrade upgrade_storm metrics)
-  brood_test(lifecycle/${test} LINK brood_test_support brood_base brood_job TIMEOUT 300)
+  brood_test(lifecycle/${test} LINK brood_test_support brood_base brood_job TIMEOUT 600)
   add_dependencies(lifecycle_${test}_test brood brood_examples roll_jobs_1 roll_jobs_2 roll_jobs_that_die)
-  set_tests_properties(lifecycle_${test} PROPERTIES PROCESSORS 2)
 endforeach()
 
 add_library(failing_takeover MODULE ${CMAKE_CURRENT_LIST_DIR}/failing_takeover.cpp)
@@ -143,29 +138,28 @@ target_compile_options(failing_takeover PRIVATE -O0 -Wno-infinite-recursion -Wno
 add_dependencies(lifecycle_upgrade_test failing_takeover)
 
 # Jobs that are programs.
-brood_test(lifecycle/program LINK brood_test_support brood_job TIMEOUT 300)
+brood_test(lifecycle/program LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_program_test brood brood_examples)
-set_tests_properties(lifecycle_program PROPERTIES PROCESSORS 2)
 
 # What jobs say of themselves.
 brood_add_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)
 set_target_properties(telling_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/telling LINK brood_test_support brood_job TIMEOUT 300)
+brood_test(lifecycle/telling LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_telling_test brood telling_jobs)
 
 # Events in the life of a worker, and what is carried from enqueue to perform.
 brood_add_job_library(event_jobs ${CMAKE_CURRENT_LIST_DIR}/event_jobs.cpp)
 brood_add_job_library(context_jobs ${CMAKE_CURRENT_LIST_DIR}/context_jobs.cpp)
 set_target_properties(event_jobs context_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/events LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/events LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_events_test brood event_jobs)
-brood_test(lifecycle/carried_context LINK brood_test_support brood_job TIMEOUT 300)
+brood_test(lifecycle/carried_context LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_carried_context_test brood context_jobs)
 
 # One job in the foreground.
 brood_add_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.cpp)
 set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/perform LINK brood_test_support TIMEOUT 300)
+brood_test(lifecycle/perform LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_perform_test brood brood_examples event_jobs foreground_jobs for_all limited_jobs)
 
 # A library of the first ABI, in C and without brood's headers, and what no library may be.
@@ -191,3 +185,9 @@ if(BROOD_SANITIZE)    # it comes before the sanitizer's runtime, and brood is to
 endif()
 brood_test(lifecycle/shifted_clock LINK brood_test_support brood_job)
 add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock)
+
+set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity
+                     PROPERTIES PROCESSORS 2)
+foreach(test IN ITEMS hostile upgrade iteration unknown_outcomes menagerie many_jobs metrics serial moved_redis service kill)
+  set_tests_properties(lifecycle_${test} PROPERTIES COST 60)
+endforeach()

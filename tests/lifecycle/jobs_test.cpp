@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <ctime>
+#include <sstream>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
@@ -29,6 +30,18 @@ struct Running {
     return payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + id + "\",0]", number);
   }
 };
+
+// How long the place of each crashed worker was to rest, in order, as the log says it.
+std::vector<std::string> rests_after_crashes(const BroodProcess& brood) {
+  std::vector<std::string> rests;
+  std::istringstream log(brood.log());
+  for (std::string line; std::getline(log, line);) {
+    const std::size_t at = line.find(" refill_in=");
+    if (line.find("event=worker_crashed") != std::string::npos && at != std::string::npos)
+      rests.push_back(line.substr(at + 11));
+  }
+  return rests;
+}
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -70,6 +83,28 @@ BOOST_AUTO_TEST_CASE(a_failing_job_is_retried_by_sidekiqs_curve_with_every_membe
   const double delay = running.redis.zrange("retry").front().second - now;
   BOOST_TEST(delay >= 14);
   BOOST_TEST(delay <= 45);
+}
+
+BOOST_AUTO_TEST_CASE(a_place_whose_every_job_crashes_rests_from_the_21st_on_until_a_job_is_done) {
+  constexpr std::size_t free_crashes = 20, crashes = 24;
+  Running running({.workers = 1});
+  std::vector<std::string> jobs;
+  for (std::size_t i = 0; i < crashes; ++i)
+    jobs.push_back(payload_text("Segfault", "[]", static_cast<int>(i), R"("retry":false)"));
+  enqueue(running.redis, jobs);
+  const auto ended = [&](std::size_t count) {
+    return eventually([&] { return rests_after_crashes(running.brood).size() >= count; }, 60s);
+  };
+  BOOST_TEST_REQUIRE(ended(crashes), running.brood.log_tail());
+  const std::vector<std::string> rests = rests_after_crashes(running.brood);
+  for (std::size_t i = 0; i < free_crashes; ++i) BOOST_TEST(rests[i] == "0ms");
+  for (std::size_t i = free_crashes; i < crashes; ++i) BOOST_TEST(rests[i] != "0ms");
+
+  enqueue(running.redis, {running.ledger_job("good", 100)});
+  BOOST_TEST(eventually([&] { return running.ledger.done().contains("good"); }, 20s), running.brood.log_tail());
+  enqueue(running.redis, {payload_text("Segfault", "[]", 101, R"("retry":false)")});
+  BOOST_TEST_REQUIRE(ended(crashes + 1), running.brood.log_tail());
+  BOOST_TEST(rests_after_crashes(running.brood).back() == "0ms");
 }
 
 BOOST_AUTO_TEST_CASE(a_job_without_retries_is_dead) {

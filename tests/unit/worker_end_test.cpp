@@ -139,6 +139,19 @@ BOOST_AUTO_TEST_CASE(jobs_of_earlier_occupants_do_not_count_as_begun) {
   BOOST_TEST(judge_worker_end(exit).began_a_job);
 }
 
+BOOST_AUTO_TEST_CASE(the_job_that_a_worker_dies_of_is_begun_and_not_done) {
+  BOOST_TEST(!judge(killed_by(SIGSEGV), in_a_job()).did_a_job);
+  SlotSnapshot later = in_a_job();
+  later.processed = 2;
+  BOOST_TEST(judge(killed_by(SIGSEGV), later).did_a_job);
+  SlotSnapshot between = idle();
+  between.processed = 1;
+  BOOST_TEST(judge(killed_by(SIGSEGV), between).did_a_job);
+  WorkerExit successor = exit_of(killed_by(SIGSEGV), later);
+  successor.processed_before = 1;  // what the one before it did is not its own
+  BOOST_TEST(!judge_worker_end(successor).did_a_job);
+}
+
 BOOST_AUTO_TEST_CASE(the_last_words_tell_the_code_and_the_address) {
   WorkerExit exit = exit_of(killed_by(SIGSEGV), in_a_job());
   exit.stack.state = StackState::header;

@@ -9,8 +9,8 @@ namespace brood {
 
 Predecessors::Predecessors(const std::vector<Handover::Worker>& workers) {
   for (const Handover::Worker& worker : workers) {
-    left_.emplace(worker.pid, One{keys::worker_field(worker.slot, worker.incarnation), UniqueFd(worker.control),
-                                  UniqueFd(worker.output)});
+    left_.emplace(worker.pid, One{keys::worker_field(worker.slot, worker.incarnation), own_descriptor(worker.control),
+                                  own_descriptor(worker.output)});
     kill(worker.pid, SIGTERM);
   }
 }

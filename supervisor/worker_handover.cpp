@@ -106,9 +106,6 @@ void WorkerPool::adopt(const Handover::Worker& worker) {
 
 void WorkerPool::let_finish(const Handover& handover) {
   table_.resume(handover.last_incarnation, 0);
-  for (const Handover::Worker& worker : handover.workers) {
-    for (const int descriptor : {worker.control, worker.output}) own_descriptor(descriptor).release();
-  }
   predecessors_ = Predecessors(handover.workers);
   log::warn("workers_replaced", {{"workers", predecessors_.size()}});
 }

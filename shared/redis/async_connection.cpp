@@ -49,6 +49,11 @@ std::string no_master(const Reply& reply) {
   return classify_error(error) == ErrorKind::not_applied_reconnect ? std::string(error) : std::string();
 }
 
+// What a subscription brings, as RESP2 has it: "message", the channel, the message itself.
+bool is_message(ReplyView reply) {
+  return reply.is_array() && reply.size() == 3 && reply[0].is_string() && reply[0].text() == "message";
+}
+
 Owned<uv_timer_t> new_timer(uv_loop_t* loop, void* owner) {
   auto timer = std::make_unique<uv_timer_t>();
   check_uv("uv_timer_init", uv_timer_init(loop, timer.get()));
@@ -80,6 +85,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   void close(const char* why);
   void destroy();
   void send(const Command& command, milliseconds timeout, Callback callback);
+  void subscribe(std::string_view channel, milliseconds timeout, Callback subscribed, Hear hear);
   void push_out_guarded() {
     guarded([this] { push_out(); });
   }
@@ -126,6 +132,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
 
   SteadyTime connect_deadline{}, connected_at{}, armed_for = SteadyTime::max();
   std::deque<Unanswered> unanswered;  // in the order sent
+  Hear heard;                         // set: this socket is subscribed
   std::vector<std::function<void()>> posted;
 
   std::size_t next_endpoint = 0;  // of those that the address has, in turn
@@ -282,6 +289,7 @@ void AsyncConnection::State::drop_socket(const std::string& why) {
   // libuv first, while the descriptor is still ours: its number may be another file's a moment later.
   poll.reset();
   stream.reset();
+  heard = nullptr;
   seen_through = 0;
   watched = 0;
   uv_timer_stop(deadline_timer.get());
@@ -297,6 +305,14 @@ void AsyncConnection::State::send(const Command& command, milliseconds timeout, 
     return post_error(std::move(callback), "not sent: more than 64 MB wait for Redis to read them");
   stream->append(command);
   expect(timeout, std::move(callback));
+}
+
+void AsyncConnection::State::subscribe(std::string_view channel, milliseconds timeout, Callback subscribed, Hear hear) {
+  send({"SUBSCRIBE", channel}, timeout,
+       [this, subscribed = std::move(subscribed), hear = std::move(hear)](Result result) {
+         if (result.ok()) heard = hear;
+         subscribed(std::move(result));
+       });
 }
 
 void AsyncConnection::State::expect(milliseconds timeout, Callback callback) {
@@ -352,6 +368,12 @@ bool AsyncConnection::State::read_answers() {
 bool AsyncConnection::State::take_answers() {
   const unsigned number = socket_number;
   while (Reply reply = stream->next_reply()) {
+    if (heard && is_message(reply.view())) {
+      const Hear hear = heard;  // a copy, since the callback may destroy the original
+      hear(reply.view()[2]);
+      if (number != socket_number) return false;
+      continue;
+    }
     if (unanswered.empty())
       throw ConnectionLost(fmt::format("Redis answered what nobody asked: {}", reply.view().error()));
     const Callback callback = std::move(unanswered.front().callback);
@@ -440,6 +462,11 @@ const RedisAddress& AsyncConnection::address() const { return state_->address; }
 
 void AsyncConnection::send(const Command& command, milliseconds deadline, Callback callback) {
   state_->send(command, deadline, std::move(callback));
+  state_->push_out_guarded();
+}
+
+void AsyncConnection::subscribe(std::string_view channel, milliseconds deadline, Callback subscribed, Hear hear) {
+  state_->subscribe(channel, deadline, std::move(subscribed), std::move(hear));
   state_->push_out_guarded();
 }
 

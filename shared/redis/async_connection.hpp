@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "shared/redis/address.hpp"
 #include "shared/redis/command.hpp"
@@ -29,6 +31,7 @@ class AsyncConnection {
     std::string why() const { return error.empty() ? std::string(reply.view().error()) : error; }
   };
   using Callback = std::function<void(Result)>;
+  using Hear = std::function<void(ReplyView message)>;
 
   struct Events {
     std::function<void()> connected;                           // after AUTH, SELECT and CLIENT SETNAME were answered
@@ -62,6 +65,10 @@ class AsyncConnection {
   // As send, for several commands; the callback gets one result each, in order, once all are in.
   void send_all(const std::vector<Command>& commands, std::chrono::milliseconds deadline,
                 std::function<void(std::vector<Result>)> callback);
+
+  // Hears what is published on `channel`: `subscribed` gets the answer, and if that is no error, `hear` gets each
+  // message until the connection is lost.  Nothing but PING may be sent meanwhile.
+  void subscribe(std::string_view channel, std::chrono::milliseconds deadline, Callback subscribed, Hear hear);
 
  private:
   struct State;

@@ -629,3 +629,80 @@ BOOST_AUTO_TEST_CASE(an_exception_of_a_callback_costs_the_connection_and_is_the_
   BOOST_TEST(contains(witness.losses.front(), "expected"));
   BOOST_TEST(!next.result->error.empty());
 }
+
+BOOST_AUTO_TEST_CASE(what_is_published_is_heard_beside_the_answers_until_the_connection_is_lost) {
+  Loop loop;
+  RedisServer server;
+  Witness witness;
+  AsyncConnection redis(loop.get(), "name", witness.events);
+  redis.open(server.address());
+  BOOST_REQUIRE(loop.until([&] { return redis.connected(); }));
+  std::vector<std::string> heard;
+  const auto hear = [&](ReplyView message) { heard.emplace_back(message.text()); };
+
+  Answer before, subscribed, pong;
+  redis.send({"ECHO", "asked before"}, 10s, before.keep());
+  redis.subscribe("news", 10s, subscribed.keep(), hear);
+  BOOST_REQUIRE(loop.until([&] { return before && subscribed; }));
+  BOOST_TEST(before.result->reply.view().text() == "asked before");
+  BOOST_TEST(subscribed.result->ok());
+  for (const char* text : {"one", "two"}) BOOST_TEST(server.integer({"PUBLISH", "news", text}) == 1);
+  server.command({"PUBLISH", "other", "none of ours"});
+  redis.send({"PING"}, 10s, pong.keep());
+  BOOST_TEST(loop.until([&] { return pong && heard.size() == 2; }));
+  BOOST_TEST(heard == (std::vector<std::string>{"one", "two"}), boost::test_tools::per_element());
+  BOOST_TEST(pong.result->reply.view()[0].text() == "pong");
+
+  // A new connection is subscribed to nothing, and answers as any.
+  server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+  BOOST_REQUIRE(loop.until([&] { return witness.connects == 2; }));
+  BOOST_TEST(server.integer({"PUBLISH", "news", "three"}) == 0);
+  server.command({"RPUSH", "list", "message", "news", "no news"});
+  Answer list, again;
+  redis.send({"LRANGE", "list", "0", "-1"}, 10s, list.keep());
+  redis.subscribe("news", 10s, again.keep(), hear);
+  BOOST_REQUIRE(loop.until([&] { return list && again; }));
+  BOOST_TEST(list.result->reply.view().size() == 3U);
+  server.command({"PUBLISH", "news", "four"});
+  BOOST_TEST(loop.until([&] { return heard.size() == 3; }));
+  BOOST_TEST(heard.back() == "four");
+}
+
+BOOST_AUTO_TEST_CASE(a_subscription_may_be_refused_and_then_brings_nothing) {
+  Loop loop;
+  RedisServer server;
+  server.command({"ACL", "SETUSER", "default", "-subscribe"});
+  AsyncConnection redis(loop.get(), "", {});
+  redis.open(server.address());
+  BOOST_REQUIRE(loop.until([&] { return redis.connected(); }));
+  server.command({"RPUSH", "list", "message", "news", "no news"});
+
+  Answer subscribed, list;
+  redis.subscribe("news", 10s, subscribed.keep(), [](ReplyView) { BOOST_ERROR("heard"); });
+  redis.send({"LRANGE", "list", "0", "-1"}, 10s, list.keep());
+  BOOST_REQUIRE(loop.until([&] { return subscribed && list; }));
+
+  BOOST_TEST(contains(subscribed.result->why(), "NOPERM"));
+  BOOST_TEST(list.result->reply.view().size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(who_hears_a_message_may_destroy_the_connection) {
+  Loop loop;
+  RedisServer server;
+  auto redis = std::make_unique<AsyncConnection>(loop.get(), "", AsyncConnection::Events{});
+  redis->open(server.address());
+  BOOST_REQUIRE(loop.until([&] { return redis->connected(); }));
+  Answer subscribed;
+  int heard = 0;
+  redis->subscribe("news", 10s, subscribed.keep(), [&, kept = std::string(100, 'x')](ReplyView) {
+    redis.reset();
+    heard += static_cast<int>(kept.size());
+  });
+  BOOST_REQUIRE(loop.until([&] { return bool(subscribed); }));
+
+  for (const char* text : {"one", "two"}) server.command({"PUBLISH", "news", text});
+
+  BOOST_TEST(loop.until([&] { return redis == nullptr; }));
+  loop.turn();
+  BOOST_TEST(heard == 100);
+}

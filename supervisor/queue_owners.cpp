@@ -53,9 +53,10 @@ bool QueueOwners::are_ruby_alone(std::string_view queue) const {
 
 // Answers hold it weakly: one that comes after the end finds nobody.
 struct QueueOwnersLook::State : std::enable_shared_from_this<QueueOwnersLook::State> {
-  explicit State(AsyncConnection& connection) : redis(connection) {}
+  State(AsyncConnection& connection, std::string self) : redis(connection), own(std::move(self)) {}
 
   AsyncConnection& redis;
+  const std::string own;
   QueueOwners known;
   SteadyTime known_at{};
   using Then = std::function<void(const QueueOwners&)>;
@@ -86,7 +87,8 @@ struct QueueOwnersLook::State : std::enable_shared_from_this<QueueOwnersLook::St
   }
 };
 
-QueueOwnersLook::QueueOwnersLook(AsyncConnection& redis) : state_(std::make_shared<State>(redis)) {}
+QueueOwnersLook::QueueOwnersLook(AsyncConnection& redis, std::string own)
+    : state_(std::make_shared<State>(redis, std::move(own))) {}
 
 void QueueOwnersLook::look(std::function<void(const QueueOwners&)> then) {
   if (state_->known_at != SteadyTime{} && steady_now() - state_->known_at < known_for) return then(state_->known);
@@ -94,8 +96,10 @@ void QueueOwnersLook::look(std::function<void(const QueueOwners&)> then) {
                          [weak = std::weak_ptr(state_), then](const Results& results) {
                            const std::shared_ptr<State> self = weak.lock();
                            if (!self) return;
-                           const std::vector<std::string> broods = strings_of(results[1]);
-                           self->ask_of(strings_of(results[0]), {broods.begin(), broods.end()}, then);
+                           const std::vector<std::string> listed = strings_of(results[1]);
+                           std::set<std::string> broods{listed.begin(), listed.end()};
+                           broods.insert(self->own);
+                           self->ask_of(strings_of(results[0]), std::move(broods), then);
                          });
 }
 

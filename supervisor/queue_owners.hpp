@@ -27,10 +27,10 @@ class QueueOwners {
   std::set<std::string, std::less<>> broods_, rubys_;
 };
 
-// Asks Redis who serves what.
+// Asks Redis who serves what.  `own` is one of brood's, even before its workers have registered and so listed it.
 class QueueOwnersLook {
  public:
-  explicit QueueOwnersLook(AsyncConnection& redis);
+  QueueOwnersLook(AsyncConnection& redis, std::string own);
 
   // Calls `then` with what was known not long ago, or is known now.  Whoever cannot be asked serves nothing.
   void look(std::function<void(const QueueOwners&)> then);

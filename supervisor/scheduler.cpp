@@ -66,7 +66,7 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
                 return settings.leaves_to_ruby && now - std::max(due, first_begun) < settings.left_to_ruby_for &&
                        owners.are_ruby_alone(queue);
               }),
-        owners_look(connection),
+        owners_look(connection, settings.identity),
         next_look(loop, [this] { look(); }),
         next_glance(loop, [this] { glance(); }) {}
 

@@ -342,6 +342,15 @@ BOOST_FIXTURE_TEST_CASE(what_rubys_processes_alone_serve_is_left_to_them_and_not
   BOOST_TEST(redis.size_of("retry") == 1u);
 }
 
+BOOST_FIXTURE_TEST_CASE(its_own_queues_are_its_own_before_it_is_listed, MixedFleet) {
+  redis.command({"DEL", "brood:processes"});  // as it is until the first worker has registered
+  add_due("schedule");
+  start();
+  BOOST_TEST(eventually_queued(1, "native"));
+  BOOST_TEST(eventually_queued(1, "both"));
+  BOOST_TEST(redis.size_of("queue:mailers") == 0u);
+}
+
 BOOST_FIXTURE_TEST_CASE(what_they_do_not_move_is_moved_in_the_end, MixedFleet) {
   add_due("schedule");
   scheduler.emplace(loop, connection,

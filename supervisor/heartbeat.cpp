@@ -48,6 +48,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   Statistics statistics;
   const std::shared_ptr<MetricsFlush> metrics_flush = std::make_shared<MetricsFlush>(redis);
   bool tells_metrics = true;
+  bool is_told = false;  // of signals
 
   bool beating = false;
   SteadyTime last_beat{};  // that was answered
@@ -122,10 +123,11 @@ void Heartbeat::State::tick() {
   tick_timer.start_in(look_period);
   if (beating || finishing || !redis.connected()) return;
   if (steady_now() - last_beat > period - look_period / 2 || what_runs(sources.slots()) != shown) return beat();
-  look_for_signals();
+  if (!is_told) look_for_signals();
 }
 
 void Heartbeat::State::look_for_signals() {
+  if (finishing || !redis.connected()) return;
   redis.send(take_signals(identity.name), deadline, when_answered([](State& self, AsyncConnection::Result& answer) {
                if (answer.ok() && !self.finishing) self.heed(read_signals(answer.reply.view()));
              }));
@@ -273,6 +275,10 @@ Heartbeat::~Heartbeat() {
 }
 
 void Heartbeat::beat() { state_->beat(); }
+
+void Heartbeat::look_for_signals() { state_->look_for_signals(); }
+
+void Heartbeat::rely_on_being_told(bool told) { state_->is_told = told; }
 
 void Heartbeat::set_facts(ProcessFacts facts) { state_->set_facts(std::move(facts)); }
 

@@ -19,8 +19,9 @@
 namespace brood {
 
 // Tells Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done, and
-// heeds the signals that the Web UI's buttons leave.  Every two seconds it looks for such signals, and beats early if
-// what runs has changed, so that buttons and busy page answer like those of one machine.
+// heeds the signals that the Web UI's buttons leave.  It looks for such signals when it is told that there are some, or
+// every two seconds where nobody tells it, and beats early if what runs has changed, so that buttons and busy page
+// answer like those of one machine.
 class Heartbeat {
  public:
   struct Sources {
@@ -46,6 +47,12 @@ class Heartbeat {
 
   // Beats now, unless a beat is under way, and from then on by itself: at the start, and when Redis came back.
   void beat();
+
+  // Looks for signals now: somebody has left one.
+  void look_for_signals();
+
+  // Whether look_for_signals() is called for each from now on.
+  void rely_on_being_told(bool told);
 
   // After a reload; shown with the next beat.
   void set_facts(ProcessFacts facts);

@@ -18,8 +18,9 @@ using Result = AsyncConnection::Result;
 
 namespace {
 
-constexpr auto between_looks = 1s;
+constexpr auto between_untold_looks = 1s;
 constexpr auto between_counts = 100ms;
+constexpr auto between_looks_when_told = 5s;
 constexpr auto names_last = 5s;  // one may have gone while another came
 constexpr auto deadline = 5s;
 
@@ -33,7 +34,8 @@ struct QueueWatch::State : std::enable_shared_from_this<State> {
   AsyncConnection& redis;
   Setup setup;
   Timer next;
-  bool watching = false, asking = false;
+  bool watching = false, asking = false, look_again = false;
+  bool is_told = false;
   bool follows_names = false;
   KnownQueues known;
   std::int64_t count = -1;
@@ -42,6 +44,8 @@ struct QueueWatch::State : std::enable_shared_from_this<State> {
   bool said_no_set = false;
   std::vector<std::string> said_unsafe;
 
+  std::chrono::nanoseconds between_looks() const { return is_told ? between_looks_when_told : between_untold_looks; }
+  void look();
   void tick();
   void read(bool asked_for_paused, const std::vector<Result>& results);
   void ask_for_names();
@@ -50,11 +54,18 @@ struct QueueWatch::State : std::enable_shared_from_this<State> {
   void rest();
 };
 
+void QueueWatch::State::look() {
+  look_again = asking;  // what is asked for now may have been read before
+  paused_read = {};
+  count = -1;
+  tick();
+}
+
 void QueueWatch::State::tick() {
   if (!watching || asking) return;
   if (!redis.connected()) return rest();
   std::vector<Command> commands;
-  const bool wants_paused = steady_now() - paused_read >= between_looks - between_counts / 2;
+  const bool wants_paused = steady_now() - paused_read >= between_looks() - between_counts / 2;
   if (wants_paused) commands.push_back({"SMEMBERS", keys::paused});
   if (follows_names) commands.push_back({"SCARD", keys::queues});
   if (commands.empty()) return rest();
@@ -128,8 +139,9 @@ void QueueWatch::State::read_names(const Result& result) {
 
 void QueueWatch::State::rest() {
   if (!watching) return;
-  const bool in_a_hurry = follows_names && redis.connected() && setup.somebody_is_idle();
-  next.start_in(in_a_hurry ? std::chrono::nanoseconds(between_counts) : between_looks);
+  if (std::exchange(look_again, false)) return look();
+  const bool in_a_hurry = !is_told && follows_names && redis.connected() && setup.somebody_is_idle();
+  next.start_in(in_a_hurry ? between_counts : between_looks());
 }
 
 QueueWatch::QueueWatch(EventLoop& loop, AsyncConnection& redis, Setup setup)
@@ -145,9 +157,12 @@ void QueueWatch::follow_names(bool follow) {
 
 void QueueWatch::look() {
   state_->watching = true;
-  state_->paused_read = {};
-  state_->count = -1;
-  state_->tick();
+  state_->look();
+}
+
+void QueueWatch::rely_on_being_told(bool told) {
+  state_->is_told = told;
+  if (!told && state_->watching) look();
 }
 
 void QueueWatch::stop() {

@@ -9,8 +9,9 @@
 
 namespace brood {
 
-// Which queues Redis knows, and which of them are paused: looked at every second, and for new queues ten times a second
-// while a worker of all queues has nothing to do.  With Redis away what was known holds; a set that is none is empty.
+// Which queues Redis knows, and which of them are paused: looked at when it is told of a change, and every five
+// seconds. Where nobody tells it, it looks every second, and for new queues ten times a second while a worker of all
+// queues has nothing to do.  With Redis away what was known holds; a set that is none is empty.
 class QueueWatch {
  public:
   struct Setup {
@@ -25,8 +26,11 @@ class QueueWatch {
   // Whether some capsule takes every queue: otherwise their names are not asked for.
   void follow_names(bool follow);
 
-  // Begins, or looks now.  From then on it goes by itself.
+  // Begins, or looks now: something has changed.  From then on it goes by itself.
   void look();
+
+  // Whether look() is called for every change from now on.
+  void rely_on_being_told(bool told);
   void stop();
 
  private:

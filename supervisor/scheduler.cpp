@@ -92,6 +92,7 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
 
   // Between two looks.
   SteadyTime planned{};  // when the next one comes
+  bool is_told = false;  // of changes of `schedule`
   bool glancing = false, glance_again = false;
   std::string first_known;  // score in `schedule` that no glance need count, nor any behind it
   std::int64_t stays = 0;   // in `schedule` though it is due
@@ -108,7 +109,11 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
   void ask_for_next();
   void plan(Results& results);
   void start_look_in(nanoseconds pause);
+  nanoseconds between_glances() const {
+    return is_told ? settings.between_glances_when_told : settings.between_glances;
+  }
   void glance();
+  void rely_on_being_told(bool told);
   void see_count(const AsyncConnection::Result& result);
   void back_off(const std::string& error);
   void say_failing(const std::string& error);
@@ -257,7 +262,12 @@ void Scheduler::State::start_look_in(nanoseconds pause) {
   planned = steady_now() + pause;
   next_look.start_in(pause);
   if (std::exchange(glance_again, false)) return glance();
-  if (pause > settings.between_glances) next_glance.start_in(settings.between_glances);
+  if (pause > between_glances()) next_glance.start_in(between_glances());
+}
+
+void Scheduler::State::rely_on_being_told(bool told) {
+  is_told = told;
+  if (!told) glance();  // and from then on more often
 }
 
 void Scheduler::State::glance() {
@@ -287,7 +297,7 @@ void Scheduler::State::see_count(const AsyncConnection::Result& result) {
     stays = count;  // others have moved some of it
   }
   if (std::exchange(glance_again, false)) return glance();
-  if (planned - steady_now() > settings.between_glances) next_glance.start_in(settings.between_glances);
+  if (planned - steady_now() > between_glances()) next_glance.start_in(between_glances());
 }
 
 void Scheduler::State::back_off(const std::string& error) {
@@ -312,6 +322,8 @@ void Scheduler::look() { state_->look(); }
 
 void Scheduler::glance() { state_->glance(); }
 
+void Scheduler::rely_on_being_told(bool told) { state_->rely_on_being_told(told); }
+
 // What was asked before finds nobody when it is answered; a batch that was sent may still be applied.
 void Scheduler::set(Settings settings) {
   if (!state_->stopped) resume(std::move(settings));
@@ -323,6 +335,7 @@ void Scheduler::resume(Settings settings) {
   state_ = std::make_shared<State>(old->loop, old->redis, std::move(settings));
   state_->moved = old->moved;
   state_->buried = old->buried;
+  state_->is_told = old->is_told;
   if (state_->redis.connected()) look();
 }
 

@@ -110,7 +110,6 @@ Supervisor::Supervisor(Setup setup)
                         }}),
       batch_watch_(loop_, redis_.connection(), identity_.name, [this] { return pool_.occupied_slots(); }),
       scheduler_(loop_, redis_.connection(), scheduler_settings()),
-      schedule_bell_(loop_, redis_.connection(), [this] { scheduler_.glance(); }),
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
                  {.slots = [this] { return pool_.slots(); },
                   .quiet = [this] { return phase_ != Phase::running; },
@@ -126,6 +125,16 @@ Supervisor::Supervisor(Setup setup)
                       },
                   .was_unlisted = [this] { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); },
                   .word = [this](const std::string& word) { verbs_.heed(word); }}),
+      key_watch_(loop_, redis_.connection(),
+                 {{std::string(keys::schedule), [this] { scheduler_.glance(); }},
+                  {std::string(keys::paused), [this] { queue_watch_.look(); }},
+                  {std::string(keys::queues), [this] { queue_watch_.look(); }},
+                  {keys::signals(identity_.name), [this] { heartbeat_.look_for_signals(); }}},
+                 [this](bool hears) {
+                   scheduler_.rely_on_being_told(hears);
+                   queue_watch_.rely_on_being_told(hears);
+                   heartbeat_.rely_on_being_told(hears);
+                 }),
       pruning_(loop_, redis_.connection()),
       queue_rivals_(redis_.connection()),
       orphan_watch_(loop_, redis_.connection(), identity_, [this] { return living_fields(); },
@@ -248,9 +257,9 @@ void Supervisor::wind_down() {
   restart_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   if (phase_ != Phase::quiet) upgrade_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   scheduler_.stop();
-  schedule_bell_.stop();
   doorbell_.stop();
   queue_watch_.stop();
+  key_watch_.stop();
   if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
   if (phase_ != Phase::quiet) service_.stopping();
   if (phase_ == Phase::killing)
@@ -271,9 +280,9 @@ void Supervisor::resume() {
 
 void Supervisor::look_for_work() {
   scheduler_.look();
-  schedule_bell_.listen();
   doorbell_.listen();
   queue_watch_.look();
+  key_watch_.listen();
 }
 
 void Supervisor::restart_workers() {

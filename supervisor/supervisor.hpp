@@ -24,6 +24,7 @@
 #include "supervisor/handover.hpp"
 #include "supervisor/heartbeat.hpp"
 #include "supervisor/inheritance.hpp"
+#include "supervisor/key_watch.hpp"
 #include "supervisor/operator_signals.hpp"
 #include "supervisor/orphan_watch.hpp"
 #include "supervisor/phase.hpp"
@@ -34,7 +35,6 @@
 #include "supervisor/recovery.hpp"
 #include "supervisor/redis_link.hpp"
 #include "supervisor/rolling_restart.hpp"
-#include "supervisor/schedule_bell.hpp"
 #include "supervisor/scheduler.hpp"
 #include "supervisor/service_notify.hpp"
 #include "supervisor/stack_log.hpp"
@@ -136,8 +136,8 @@ class Supervisor {
   QueueWatch queue_watch_;
   BatchWatch batch_watch_;
   Scheduler scheduler_;
-  ScheduleBell schedule_bell_;
   Heartbeat heartbeat_;
+  KeyWatch key_watch_;
   ProcessPruning pruning_;
   QueueRivals queue_rivals_;
   OrphanWatch orphan_watch_;

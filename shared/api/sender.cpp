@@ -73,13 +73,6 @@ std::vector<Command> commands_for(std::span<PreparedPush> jobs, std::size_t batc
   return commands;
 }
 
-// Whoever listens has it at once, so that nothing is left: see supervisor/schedule_bell.hpp.
-std::vector<Command> ring_for_schedule() {
-  return {{"RPUSH", keys::schedule_bell, "1"}, {"UNLINK", keys::schedule_bell}};
-}
-
-bool is_scheduled(const PreparedPush& job) { return job.score.has_value(); }
-
 }  // namespace
 
 Sender::Sender(const RedisAddress& address, const std::optional<BufferOptions>& buffer) : redis_(address) {
@@ -112,36 +105,20 @@ void Sender::keep_while_away(const BufferOptions& options) {
 }
 
 void Sender::push(std::vector<PreparedPush> jobs, std::size_t batch_size) {
-  if (buffer_) return push_by_buffer(std::move(jobs));
+  if (buffer_) return buffer_->push(redis_, std::move(jobs));
   const std::size_t slice_size = batch_size == 0 ? usual_batch : batch_size;
   for (std::size_t sent = 0; sent < jobs.size(); sent += slice_size) {
     const std::span slice(jobs.data() + sent, std::min(slice_size, jobs.size() - sent));
-    const bool rings = std::any_of(slice.begin(), slice.end(), is_scheduled);
-    std::vector<Command> commands = commands_for(slice, batch_size);
-    const std::size_t pushes = commands.size();
-    if (rings) std::ranges::move(ring_for_schedule(), std::back_inserter(commands));
     try {
-      const std::vector<Reply> replies = redis_.pipeline(commands);
-      // A ring that is refused is none.
-      for (std::size_t i = 0; i < pushes; ++i) {
-        if (replies[i].view().is_error())
-          throw RedisError("Redis at " + redis_.name() + ": " + std::string(replies[i].view().error()));
+      for (const Reply& reply : redis_.pipeline(commands_for(slice, batch_size))) {
+        if (reply.view().is_error())
+          throw RedisError("Redis at " + redis_.name() + ": " + std::string(reply.view().error()));
       }
     } catch (const RedisError& error) {
       if (sent == 0) throw;
       throw RedisError(std::string(error.what()) + "; of " + std::to_string(jobs.size()) + " jobs the first " +
                        std::to_string(sent) + " were pushed");
     }
-  }
-}
-
-void Sender::push_by_buffer(std::vector<PreparedPush> jobs) {
-  const bool rings = std::any_of(jobs.begin(), jobs.end(), is_scheduled);
-  buffer_->push(redis_, std::move(jobs));
-  if (!rings || buffer_->size() > 0) return;
-  try {
-    redis_.pipeline(ring_for_schedule());
-  } catch (const RedisError&) {  // the jobs are pushed all the same
   }
 }
 

@@ -41,8 +41,6 @@ class Sender {
   ClientConnection& redis() { return redis_; }
 
  private:
-  void push_by_buffer(std::vector<PreparedPush> jobs);
-
   ClientConnection redis_;
   FleetRelease fleet_;
   std::optional<PushBuffer> buffer_;

@@ -39,7 +39,6 @@ inline std::string iteration(std::string_view jid) { return "it-" + std::string(
 // Ours.
 inline constexpr std::string_view brood_processes = "brood:processes";
 inline constexpr std::string_view brood_scheduler = "brood:scheduler";
-inline constexpr std::string_view schedule_bell = "brood:doorbell:schedule";
 inline constexpr std::string_view brood_recovered_prefix = "brood:recovered:";
 inline constexpr std::string_view brood_crashes = "brood:crashes";
 inline constexpr std::string_view brood_crash_stacks = "brood:crash_stacks";

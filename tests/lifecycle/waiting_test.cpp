@@ -56,6 +56,26 @@ struct Waiting {
     }
     return count;
   }
+  // Those of a name's beginning.
+  int connected(const std::string& name) {
+    const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
+    int count = 0;
+    for (auto at = clients.find("name=" + name); at != std::string::npos; at = clients.find("name=" + name, at + 1))
+      ++count;
+    return count;
+  }
+  bool hears_of_changes() {
+    return eventually([&] {
+      const std::string clients(redis.command({"CLIENT", "LIST"}).view().text());
+      return clients.find("cmd=subscribe") != std::string::npos && clients.find("cmd=exists") != std::string::npos;
+    });
+  }
+  // As a client of Ruby's does it: at a time that has come.
+  void schedule(const std::string& id) {
+    redis.command(
+        {"ZADD", "schedule", "1",
+         payload_text("Ledger", "[\"" + ledger.path() + "\",\"" + id + "\",0]", ++pushed, R"("queue":"default")")});
+  }
   bool all_wait(int workers) {
     return eventually([&] { return blocked("brood-worker") == workers; }, 20s);
   }
@@ -258,4 +278,70 @@ BOOST_FIXTURE_TEST_CASE(jobs_behind_a_slow_one_go_to_whoever_is_idle, Waiting) {
   }
   for (const auto& [id, times] : ledger.done()) BOOST_TEST(times == 1, id << " was done " << times << " times");
   BOOST_TEST(eventually([&] { return jobs_in_flight(redis) == 0; }));
+}
+
+BOOST_FIXTURE_TEST_CASE(an_idle_brood_sends_redis_four_commands_a_second_at_most, Waiting) {
+  const BroodProcess brood(redis, {.workers = 2});
+  BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(hears_of_changes(), brood.log_tail());
+  const auto commands = [&] {
+    const std::string stats(redis.command({"INFO", "stats"}).view().text()), name = "total_commands_processed:";
+    return std::stol(stats.substr(stats.find(name) + name.size()));
+  };
+  const long before = commands();
+  const std::int64_t from = now();
+  BOOST_REQUIRE(eventually([&] { return now() - from > std::chrono::nanoseconds(15s).count(); }, 20s));
+  const long sent = commands() - before - 1;  // the question itself
+  BOOST_TEST(static_cast<double>(sent) <= 4 * static_cast<double>(now() - from) / 1e9);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_anybody_schedules_begins_at_once, Waiting) {
+  const BroodProcess brood(redis, {.workers = 2, .config = "poll_interval = \"1h\"\n"});
+  BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(hears_of_changes(), brood.log_tail());
+  std::vector<double> took;
+  for (int i = 0; i < 9; ++i) {
+    const std::int64_t at = now();
+    schedule(std::to_string(i));
+    BOOST_REQUIRE_MESSAGE(begins(std::to_string(i)), brood.log_tail());
+    took.push_back(static_cast<double>(began(std::to_string(i)) - at) / 1e6);
+  }
+  // A look would come every five seconds; and some 450 ms apart where nothing is heard of changes.
+  std::sort(took.begin(), took.end());
+  BOOST_TEST(took[took.size() / 2] < 100.0);
+  BOOST_TEST(took.back() < 1000.0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_user_who_may_not_hear_of_changes_is_served_by_polling, Waiting) {
+  for (const std::string rule : {"-client|tracking", "resetchannels"}) {
+    redis.command({"ACL", "SETUSER", "default", "+@all", "allchannels", rule});
+    BroodProcess brood(redis, {.workers = 1, .config = "poll_interval = \"1h\"\n"});
+    BOOST_REQUIRE_MESSAGE(all_wait(1), brood.log_tail());
+    BOOST_REQUIRE(eventually([&] { return times_logged(brood, "key_changes_polled") == 1; }));
+    for (int i = 0; i < 4; ++i) {
+      schedule(rule + std::to_string(i));
+      BOOST_TEST(begins(rule + std::to_string(i), 2s), brood.log_tail());
+    }
+    redis.command({"SADD", "paused", "default"});
+    BOOST_TEST(eventually([&] { return times_logged(brood, "queues_paused") == 1; }, 3s), brood.log_tail());
+    redis.command({"DEL", "paused"});
+    BOOST_TEST(times_logged(brood, "key_changes_polled") == 1U);
+    brood.term();
+    BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(changes_are_heard_again_after_redis_was_away_and_not_in_a_quiet, Waiting) {
+  BroodProcess brood(redis, {.workers = 1, .config = "poll_interval = \"1h\"\n"});
+  BOOST_REQUIRE_MESSAGE(hears_of_changes(), brood.log_tail());
+  redis.kill9();
+  redis.restart();
+  BOOST_REQUIRE_MESSAGE(hears_of_changes(), brood.log_tail());
+  schedule("after");
+  BOOST_TEST(begins("after"), brood.log_tail());
+  BOOST_TEST(connected("brood-key-") == 2);
+  brood.quiet();
+  BOOST_TEST(eventually([&] { return connected("brood-key-") == 0; }), brood.log_tail());
+  BOOST_TEST(run_brood({"resume"}, brood.environment()).status == 0, brood.log_tail());
+  BOOST_TEST(hears_of_changes(), brood.log_tail());
 }

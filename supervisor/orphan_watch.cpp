@@ -86,6 +86,10 @@ void OrphanWatch::State::read_processes(const std::vector<AsyncConnection::Resul
   if (stopped) return;
 
   std::vector<DeathJudge::Sighting> sightings = identities(results[0].reply.view());
+  if (sightings.empty()) {
+    forget_what_was_seen();
+    return events.looked();
+  }
   // The client id changes with every connection and the run id with every start of Redis.
   std::vector<Command> commands{{"INFO", "server"}, {"CLIENT", "ID"}};
   for (const DeathJudge::Sighting& sighting : sightings) commands.push_back({"EXISTS", sighting.identity.name});

@@ -27,6 +27,7 @@ constexpr std::array sets{keys::retry, keys::schedule};  // in Sidekiq's order
 constexpr std::size_t schedule = 1;
 constexpr auto deadline = 10s;
 constexpr auto lock_lifetime = 2s;
+constexpr auto count_lasts = 30s;  // of the processes: a fleet changes slowly, and has its beats ten seconds apart
 constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
 
 std::string lock_lifetime_ms() { return std::to_string(std::chrono::milliseconds(lock_lifetime).count()); }
@@ -38,15 +39,6 @@ nanoseconds until(double score, WallTime now, nanoseconds most) {
   if (!(seconds < std::chrono::duration<double>(most).count())) return most;
   if (seconds <= 0) return 0ns;
   return std::chrono::microseconds(static_cast<std::int64_t>(std::ceil(seconds * 1e6)));
-}
-
-// The number of processes, and the first member of each set from a score on.
-std::vector<Command> next_scores(const std::string& from) {
-  std::vector<Command> commands{{"SCARD", keys::processes}};
-  for (const std::string_view set : sets) {
-    commands.push_back({"ZRANGEBYSCORE", set, from, "+inf", "WITHSCORES", "LIMIT", "0", "1"});
-  }
-  return commands;
 }
 
 bool is_due(ReplyView first, WallTime now) {
@@ -90,6 +82,10 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
   std::optional<std::size_t> expected;  // the set for whose known score the next look comes
   std::size_t first_set = 0;            // that this look moves from
 
+  std::optional<SteadyTime> counted;  // the processes
+  bool counts = false;                // with the scores that are asked for
+  int processes = 1;
+
   // Between two looks.
   SteadyTime planned{};  // when the next one comes
   bool is_told = false;  // of changes of `schedule`
@@ -107,6 +103,7 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
   void begin(Results& results);
   void move_set(std::size_t moved_before);
   void ask_for_next();
+  std::vector<Command> next_scores(const std::string& from);
   void plan(Results& results);
   void start_look_in(nanoseconds pause);
   nanoseconds between_glances() const {
@@ -161,7 +158,7 @@ void Scheduler::State::see_whether_due() {
     self.set_error.clear();
     results.erase(results.begin());
     for (std::size_t set = 0; set < sets.size(); ++set) {
-      const AsyncConnection::Result& first = results[set + 1];
+      const AsyncConnection::Result& first = results[set];
       // A refusal is met again, and said, on the way to moving.
       if (!first.ok() || is_due(first.reply.view(), self.now)) return self.take_lock();
     }
@@ -225,16 +222,30 @@ void Scheduler::State::ask_for_next() {
   ask(commands, [](State& self, Results& results) { self.plan(results); });
 }
 
+// The first member of each set from a score on, and now and then the number of processes.
+std::vector<Command> Scheduler::State::next_scores(const std::string& from) {
+  std::vector<Command> commands;
+  for (const std::string_view set : sets) {
+    commands.push_back({"ZRANGEBYSCORE", set, from, "+inf", "WITHSCORES", "LIMIT", "0", "1"});
+  }
+  counts = !counted || steady_now() - *counted >= count_lasts;
+  if (counts) commands.push_back({"SCARD", keys::processes});
+  return commands;
+}
+
 void Scheduler::State::plan(Results& results) {
-  const int processes =
-      results[0].ok() ? static_cast<int>(std::min<std::int64_t>(results[0].reply.view().integer(), 100'000)) : 1;
+  if (counts) {
+    const AsyncConnection::Result& count = results[sets.size()];
+    processes = count.ok() ? static_cast<int>(std::min<std::int64_t>(count.reply.view().integer(), 100'000)) : 1;
+    counted = steady_now();
+  }
   // Sidekiq waits ten seconds before it looks for the first time, until the processes that start together have
   // registered and the number can be trusted.  We need not: the lock keeps them from doing the same work.
   nanoseconds pause = poll_pause(settings.poll, processes, draw());
   const nanoseconds passed = steady_now() - began;
   for (std::size_t set = 0; set < sets.size(); ++set) {
-    if (!results[set + 1].ok() || results[set + 1].reply.view().size() < 2) continue;
-    const std::string score(results[set + 1].reply.view()[1].text());
+    if (!results[set].ok() || results[set].reply.view().size() < 2) continue;
+    const std::string score(results[set].reply.view()[1].text());
     const nanoseconds after_beginning = until(std::strtod(score.c_str(), nullptr), now, pause + passed);
     nanoseconds due_in = std::max<nanoseconds>(after_beginning - passed, 0ns);
     // The holder of the lock is moving it, or has crashed and its lock expires.
@@ -245,8 +256,8 @@ void Scheduler::State::plan(Results& results) {
   // The glances until then count what was not there now.
   const WallTime next = now + (steady_now() - began) + pause;
   first_known = score_bound(next);
-  if (results[schedule + 1].ok() && results[schedule + 1].reply.view().size() >= 2) {
-    const std::string score(results[schedule + 1].reply.view()[1].text());
+  if (results[schedule].ok() && results[schedule].reply.view().size() >= 2) {
+    const std::string score(results[schedule].reply.view()[1].text());
     if (std::strtod(score.c_str(), nullptr) <= epoch_seconds(next)) first_known = score;
   }
   start_look_in(pause);

@@ -23,14 +23,15 @@ class DueBatch {
   struct Moves {
     std::vector<Command> commands;
     std::vector<const Script*> scripts;
+    std::size_t largest_member = 0;  // of which the bytes are sent
     void add(ScriptCall call);
   };
 
   // Whether a due job stays where it is, for others to move.
   using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
 
-  // Throws UnexpectedReply.
-  DueBatch(Reply members, WallTime now, Leaves leaves);
+  // Of members from `refused_bytes` on Redis is not asked to take any bytes.  Throws UnexpectedReply.
+  DueBatch(Reply members, WallTime now, Leaves leaves, std::size_t refused_bytes);
 
   std::size_t size() const { return size_; }
 
@@ -49,11 +50,14 @@ class DueBatch {
  private:
   void prepare_one(std::string_view member, std::string_view score, std::string_view set_key, const DeadLimits& limits,
                    std::mt19937_64& random);
+  void move_one_as_it_is(std::string_view member, std::string_view score, std::string_view set_key,
+                         const std::string& queue, const DeadLimits& limits);
   void move_jobs(std::string_view set_key);
 
   Reply members_;
   WallTime now_;
   Leaves leaves_;
+  std::size_t refused_bytes_;
   std::size_t size_, next_ = 0;
   std::vector<DueJob> jobs_;  // that the next script moves
   std::size_t job_bytes_ = 0;

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "shared/log.hpp"
+#include "shared/redis/size_refusals.hpp"
+#include "shared/redis/stream.hpp"
 #include "shared/store/redis_time.hpp"
 #include "supervisor/due_batch.hpp"
 
@@ -54,6 +57,8 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
   bool stopped = false;
   std::size_t limit = first_batch;  // shrinks when members are large, so that a batch is about a turn's bytes
   SteadyTime last_report{};
+  SizeRefusals refusals;
+  std::size_t refused_bytes = std::numeric_limits<std::size_t>::max();  // of the smallest member that was too large
 
   // One move_all.
   std::string set_key, bound;
@@ -82,6 +87,7 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
   void move_batch();
   void send_moves();
   void settle_moves(const Results& results);
+  void heed_size(const Results& results);
   void count(const Script& script, const MoveCounts& counts);
   void end_moves();
   void report_stuck();
@@ -98,9 +104,9 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
   }
 
   template <typename Read>
-  void ask(const std::vector<Command>& commands, Read read) {
+  void ask(const std::vector<Command>& commands, Read read, bool is_move = false) {
     ++unanswered;
-    redis.send_all(commands, deadline, [weak = weak_from_this(), read](Results results) {
+    redis.send_all(commands, deadline, [weak = weak_from_this(), read, is_move](Results results) {
       const std::shared_ptr<State> self = weak.lock();
       if (!self || self->stopped) return;
       --self->unanswered;
@@ -108,6 +114,7 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
       if (lost == results.end()) {
         self->guarded([&] { read(*self, results); });
       } else {
+        if (is_move) self->heed_size(results);
         self->limit = 1;  // perhaps it was a batch too large to be answered in time
         self->fail(lost->error, true);
       }
@@ -143,7 +150,8 @@ void DueMover::State::read(std::size_t under_way) {
   ask({{"ZRANGEBYSCORE", set_key, "-inf", bound, "WITHSCORES", "LIMIT", offset, count}, {"TIME"}},
       [is_exact = under_way == 0](State& self, Results& results) {
         if (!results[0].ok()) return self.fail(results[0].why());
-        self.batch.emplace(std::move(results[0].reply), redis_time(results[1].reply.view()), self.leaves);
+        self.batch.emplace(std::move(results[0].reply), redis_time(results[1].reply.view()), self.leaves,
+                           self.refused_bytes);
         self.exact = is_exact;
         self.all = is_exact && self.batch->size() < self.limit;
         self.prepare();
@@ -184,11 +192,29 @@ void DueMover::State::move_batch() {
 }
 
 void DueMover::State::send_moves() {
-  ask(moves.commands, [](State& self, const Results& results) { self.settle_moves(results); });
+  ask(
+      moves.commands, [](State& self, const Results& results) { self.settle_moves(results); }, true);
+}
+
+// It says no word of which member was too large: the largest was, in any case.  What it does not take from us it moves
+// by itself from now on.
+void DueMover::State::heed_size(const Results& results) {
+  std::size_t bytes = 0;
+  for (const Command& command : moves.commands) bytes = std::max(bytes, wire_size(command));
+  const bool refused = std::ranges::any_of(
+      results, [](const auto& result) { return refused_for_its_size(result.reply.view().error()); });
+  const bool closed = std::ranges::any_of(results, [](const auto& result) { return result.closed; });
+  if (!refused && !(closed && refusals.closed_upon(bytes))) return;
+  refused_bytes = std::min(refused_bytes, moves.largest_member);
+  log::warn("due_job_too_large", {{"set", set_key},
+                                  {"bytes", moves.largest_member},
+                                  {"error", "Redis refuses it for its proto-max-bulk-len or client-query-buffer-limit"},
+                                  {"moved", "as it is"}});
 }
 
 void DueMover::State::settle_moves(const Results& results) {
   DueBatch::Moves unknown;  // to this Redis, which has restarted or failed over
+  unknown.largest_member = moves.largest_member;
   for (std::size_t i = 0; i < moves.scripts.size(); ++i) {
     if (is_unknown_script(moves.commands[i], results[i])) {
       send_text_instead(moves.commands[i], *moves.scripts[i]);

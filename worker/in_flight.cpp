@@ -1,7 +1,6 @@
 #include "worker/in_flight.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include <fmt/ranges.h>
 
@@ -29,12 +28,6 @@ constexpr auto reply_slack = 5s;
 constexpr auto longest_look = 10s;
 
 constexpr std::size_t few_queues = 2 * max_queues_asked;
-
-// Redis will never take the call as it is.
-class TooLarge : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 std::string eviction_policy(std::string_view info) {
   constexpr std::string_view name = "maxmemory_policy:";
@@ -180,7 +173,7 @@ Reply InFlight::deliver_in_size(const std::vector<Outcome>& outcomes,
   for (OutcomeSize size = OutcomeSize::whole;;) {
     try {
       return deliver(settling(size == OutcomeSize::whole ? outcomes : less), size != OutcomeSize::as_it_is);
-    } catch (const TooLarge& refused) {
+    } catch (const TooLargeForRedis& refused) {
       size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
       const std::string_view kept = size == OutcomeSize::in_short ? "without its stack" : "as it was fetched";
       log::error("outcome_too_large", {{"slot", setup_.slot}, {"reason", refused.what()}, {"stored", kept}});
@@ -205,16 +198,14 @@ Reply InFlight::deliver(const ScriptCall& call, bool may_be_less) {
         return reply;
       }
       why = reply.view().error();
-      const bool too_large = refused_for_its_size(why);
-      // The other end is no master (any more): a new connection may find the one that is.  Or it is closing this one.
-      if (kind == ErrorKind::not_applied_reconnect || too_large) redis_.disconnect();
-      if (too_large && may_be_less) throw TooLarge(why);
+      // The other end is no master (any more): a new connection may find the one that is.
+      if (kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+    } catch (const TooLargeForRedis& refused) {
+      if (may_be_less) throw;
+      why = refused.what();
     } catch (const ConnectionLost& lost) {
       in_doubt_ = true;
       why = lost.what();
-    } catch (const std::length_error& too_large) {  // nothing was sent
-      if (may_be_less) throw TooLarge(too_large.what());
-      why = too_large.what();
     }
     retries.wait(why);
   }

@@ -1,6 +1,7 @@
 #include "worker/iteration_keeper.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "shared/log.hpp"
@@ -18,6 +19,7 @@ constexpr std::chrono::milliseconds longest_patience = 16s;
 constexpr auto rest_after_silence = 5s;  // as long as Sidekiq lets pass between two saves
 constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 2000ms;
+constexpr std::size_t none_refused = std::numeric_limits<std::size_t>::max();
 
 bool is_passing(ErrorKind kind) {
   return kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect;
@@ -36,12 +38,15 @@ void say_unsaved(const std::string& jid, std::string_view why) {
 
 }  // namespace
 
+IterationKeeper::IterationKeeper(Channel& redis) : redis_(redis), refused_bytes_(none_refused) {}
+
 Reply IterationKeeper::ask(const Command& command, const Patience& patience) {
   return std::move(redis_.call_patiently({command}, patience).front());
 }
 
 std::optional<IterationState> IterationKeeper::load(const std::string& jid,
                                                     const std::function<bool(std::chrono::milliseconds)>& pause) {
+  refused_bytes_ = none_refused;
   Patience patience = short_patience();
   for (auto length = std::chrono::milliseconds(first_pause);; length = std::min(2 * length, longest_pause)) {
     std::string why;
@@ -61,8 +66,24 @@ std::optional<IterationState> IterationKeeper::load(const std::string& jid,
 }
 
 bool IterationKeeper::save(const std::string& jid, const IterationState& state) {
+  if (state.cursor.size() >= refused_bytes_) return is_cancelled(jid);
   const ScriptCall call = save_iteration(jid, state);
-  return write_or_keep({jid, call.evalsha(), call.script}) == Sent::cancelled;
+  const Sent sent = write_or_keep({jid, call.evalsha(), call.script});
+  if (sent != Sent::too_large) return sent == Sent::cancelled;
+  refused_bytes_ = state.cursor.size();
+  return is_cancelled(jid);
+}
+
+// What a save would have told.
+bool IterationKeeper::is_cancelled(const std::string& jid) {
+  if (steady_now() < ask_again_) return false;
+  try {
+    const Reply reply = ask(is_iteration_cancelled(jid), short_patience());
+    return reply.view().is_integer() && reply.view().integer() != 0;
+  } catch (const ConnectionLost&) {
+    ask_again_ = steady_now() + rest_after_silence;
+    return false;
+  }
 }
 
 void IterationKeeper::drop(const std::string& jid) { write_or_keep({jid, drop_iteration(jid)}); }
@@ -86,6 +107,13 @@ IterationKeeper::Sent IterationKeeper::send(Write& write, const Patience& patien
       say_unsaved(write.jid, why);
       return Sent::refused;
     }
+  } catch (const TooLargeForRedis& refused) {
+    log::error("iteration_too_large",
+               {{"jid", write.jid}, {"reason", refused.what()}, {"kept", "what was saved before"}});
+    return Sent::too_large;
+  } catch (const ConnectionClosed& closed) {
+    if (closed.perhaps_too_large) return send(write, patience);  // closed again it is refused
+    why = closed.what();
   } catch (const ConnectionLost& lost) {
     why = lost.what();
   }

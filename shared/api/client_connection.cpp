@@ -55,6 +55,10 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
   return replies;
 } catch (const LoginRefused& refused) {
   throw RedisError("Redis at " + name_ + ": " + refused.what());
+} catch (const TooLargeForRedis& refused) {
+  throw RefusedForSize("Redis at " + name_ + ": " + refused.what());
+} catch (const ConnectionClosed& closed) {
+  throw RedisAway("Redis at " + name_ + ": " + closed.what(), closed.perhaps_too_large);
 } catch (const ConnectionLost& lost) {
   throw RedisAway("Redis at " + name_ + ": " + lost.what());
 } catch (const UnexpectedReply& reply) {

@@ -15,6 +15,14 @@ namespace brood {
 // No connection, or it was lost before the whole reply had come: what was sent may have been applied, or not.
 class RedisAway : public RedisError {
  public:
+  explicit RedisAway(const std::string& what, bool perhaps_too_large = false)
+      : RedisError(what), perhaps_too_large(perhaps_too_large) {}
+  const bool perhaps_too_large;  // see ConnectionClosed
+};
+
+// It refuses a command for its size, now and for ever: nothing of it was applied.
+class RefusedForSize : public RedisError {
+ public:
   using RedisError::RedisError;
 };
 

@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "shared/job/payload.hpp"
+#include "shared/redis/size_refusals.hpp"
 #include "shared/store/push_once.hpp"
 
 namespace brood {
 namespace {
 
 // A batch that a slow network does not carry before its deadline would be sent again and again, for ever.
-constexpr std::size_t most_bytes_at_once = 1 << 20;
+constexpr std::size_t most_bytes_at_once = bytes_always_taken - 20'000;  // without the lengths of the payloads
 
 }  // namespace
 
@@ -60,6 +61,10 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
     }
   } catch (const RedisAway& away) {
     refusal_ = away.what();
+    if (away.perhaps_too_large) return send_first_batch(redis);  // closed again it is refused
+  } catch (const RefusedForSize& refused) {
+    refusal_ = refused.what();
+    return Sent::refused;
   } catch (const RedisError& refused) {
     refusal_ = refused.what();
     return Sent::shut_out;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "shared/job/payload.hpp"
+#include "shared/redis/size_refusals.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -18,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t usual_batch = 1000, usual_scheduled_batch = 100;  // those of Sidekiq 8
+constexpr std::size_t most_bytes = bytes_always_taken, framing_bytes = 50;
 constexpr auto between_attempts = 20ms;
 
 // One queue's or the schedule's jobs, a batch with each command.
@@ -27,10 +29,12 @@ class Pushes {
       : verb_(verb), key_(std::move(key)), batch_(batch) {}
 
   void add(PreparedPush& job) {
-    if (commands_.empty() || in_last_ == batch_) {
+    // Only a job that is too large by itself makes a command that Redis refuses.
+    if (commands_.empty() || in_last_ == batch_ || bytes_in_last_ + job.payload.size() > most_bytes) {
       commands_.push_back({verb_, key_});
-      in_last_ = 0;
+      in_last_ = bytes_in_last_ = 0;
     }
+    bytes_in_last_ += job.payload.size() + framing_bytes;
     if (job.score) commands_.back().add(score_text(*job.score));
     commands_.back().args.push_back(std::move(job.payload));
     ++in_last_;
@@ -43,7 +47,7 @@ class Pushes {
  private:
   std::string_view verb_;
   std::string key_;
-  std::size_t batch_, in_last_ = 0;
+  std::size_t batch_, in_last_ = 0, bytes_in_last_ = 0;
   std::vector<Command> commands_;
 };
 

@@ -100,8 +100,8 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   void greet();
   void begin_service();
   void rest(milliseconds delay);
-  void lose(const std::string& why, bool refused);
-  void drop_socket(const std::string& why);
+  void lose(const std::string& why, bool refused, bool closed = false);
+  void drop_socket(const std::string& why, bool closed = false);
 
   void push_out();
   void watch();
@@ -112,7 +112,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   void arm(SteadyTime deadline);
   void expect(milliseconds timeout, Callback callback);
 
-  void post_error(Callback callback, std::string why);
+  void post_error(Callback callback, std::string why, bool closed = false);
   void run_posted();
   template <typename Act>
   void guarded(const Act& act);
@@ -159,6 +159,8 @@ void AsyncConnection::State::guarded(const Act& act) {
     if (number == socket_number) lose(e.what(), true);
   } catch (const HungUp& e) {
     if (number == socket_number) lose(e.what(), phase == Phase::greeting);
+  } catch (const ConnectionClosed& e) {
+    if (number == socket_number) lose(e.what(), false, phase == Phase::connected);
   } catch (const NotTheProtocol& e) {
     if (number == socket_number) lose(e.what(), phase == Phase::greeting);
   } catch (const std::runtime_error& e) {
@@ -253,13 +255,13 @@ void AsyncConnection::State::begin_service() {
   });
 }
 
-void AsyncConnection::State::lose(const std::string& why, bool refused) {
+void AsyncConnection::State::lose(const std::string& why, bool refused, bool closed) {
   if (phase == Phase::closed || phase == Phase::resting) return;
   const bool was_connected = phase == Phase::connected;
   // One that ends as soon as it has begun is a failed connect in another guise.
   if (was_connected && steady_now() - connected_at >= shortest_service) next_rest = shortest_rest;
   last_failure = fmt::format("{}: {}", address.without_password(), why);
-  drop_socket(last_failure);
+  drop_socket(last_failure, closed);
 
   // An address of several numbers has failed when each of them has.
   const bool tried_all = was_connected || next_endpoint == 0;
@@ -284,7 +286,7 @@ void AsyncConnection::State::rest(milliseconds delay) {
   start(rest_timer.get(), delay, [](uv_timer_t* timer) { static_cast<State*>(timer->data)->connect(); });
 }
 
-void AsyncConnection::State::drop_socket(const std::string& why) {
+void AsyncConnection::State::drop_socket(const std::string& why, bool closed) {
   ++socket_number;
   // libuv first, while the descriptor is still ours: its number may be another file's a moment later.
   poll.reset();
@@ -294,7 +296,7 @@ void AsyncConnection::State::drop_socket(const std::string& why) {
   watched = 0;
   uv_timer_stop(deadline_timer.get());
   armed_for = SteadyTime::max();
-  for (Unanswered& command : std::exchange(unanswered, {})) post_error(std::move(command.callback), why);
+  for (Unanswered& command : std::exchange(unanswered, {})) post_error(std::move(command.callback), why, closed);
 }
 
 // ---- Sending
@@ -379,7 +381,7 @@ bool AsyncConnection::State::take_answers() {
     const Callback callback = std::move(unanswered.front().callback);
     unanswered.pop_front();
     const std::string why_no_master = phase == Phase::connected ? no_master(reply) : "";
-    callback(Result{std::move(reply), ""});
+    callback(Result{std::move(reply), "", false});
     if (number != socket_number) return false;
     if (!why_no_master.empty()) throw ConnectionLost(why_no_master);
     if (phase == Phase::greeting && unanswered.empty()) begin_service();
@@ -431,8 +433,8 @@ void AsyncConnection::State::post(std::function<void()> act) {
   start(post_timer.get(), milliseconds(0), [](uv_timer_t* timer) { static_cast<State*>(timer->data)->run_posted(); });
 }
 
-void AsyncConnection::State::post_error(Callback callback, std::string why) {
-  post([callback = std::move(callback), why = std::move(why)] { callback(Result{Reply(), why}); });
+void AsyncConnection::State::post_error(Callback callback, std::string why, bool closed) {
+  post([callback = std::move(callback), why = std::move(why), closed] { callback(Result{Reply(), why, closed}); });
 }
 
 void AsyncConnection::State::run_posted() {

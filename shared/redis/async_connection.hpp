@@ -27,6 +27,7 @@ class AsyncConnection {
   struct Result {
     Reply reply;
     std::string error;  // connection lost, deadline passed, not connected; the command may or may not have been applied
+    bool closed = false;  // by the other end, after it had spoken
     bool ok() const { return error.empty() && !reply.view().is_error(); }
     std::string why() const { return error.empty() ? std::string(reply.view().error()) : error; }
   };

@@ -11,6 +11,7 @@
 #include "shared/check.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
+#include "shared/redis/size_refusals.hpp"
 #include "shared/redis/socket.hpp"
 #include "shared/redis/stream.hpp"
 
@@ -26,6 +27,25 @@ int milliseconds_until(SteadyTime deadline) {
   return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 3'600'000));
 }
 
+std::size_t largest(std::span<const Command> commands) {
+  std::size_t size = 0;
+  for (const Command& command : commands) size = std::max(size, wire_size(command));
+  return size;
+}
+
+std::size_t largest_value(std::span<const Command> commands) {
+  std::size_t size = 0;
+  for (const Command& command : commands) {
+    for (const std::string& arg : command.args) size = std::max(size, arg.size());
+  }
+  return size;
+}
+
+Reply not_too_large(Reply reply) {
+  if (refused_for_its_size(reply.view().error())) throw TooLargeForRedis(std::string(reply.view().error()));
+  return reply;
+}
+
 }  // namespace
 
 struct Connection::State {
@@ -38,6 +58,7 @@ struct Connection::State {
   SteadyTime next_look{};     // at how many are through
   std::uint64_t connections = 0;
   std::atomic<std::uint64_t>* byte_count = nullptr;
+  SizeRefusals refusals;
 
   std::vector<Reply> exchange(std::span<const Command> commands);
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
@@ -46,7 +67,9 @@ struct Connection::State {
   void connect(std::chrono::milliseconds longest);
   void connect_if_needed(std::chrono::milliseconds longest);
   template <typename Talk>
-  auto closing_on_failure(std::chrono::milliseconds longest_connect, Talk talk);
+  std::vector<Reply> closing_on_failure(std::span<const Command> commands, std::chrono::milliseconds longest_connect,
+                                        Talk talk);
+  [[noreturn]] void throw_closed(const std::string& why, bool said_a_word, std::size_t bytes);
   void greet(SteadyTime deadline);
   UniqueFd connect_any(SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
@@ -102,12 +125,13 @@ UniqueFd Connection::State::connect_any(SteadyTime deadline) {
 }
 
 void Connection::State::greet(SteadyTime deadline) {
-  const std::vector<Command> commands = greeting(address, client_name);
+  std::vector<Command> commands = greeting(address, client_name);
+  if (refusals.suspects()) commands.push_back({"PING"});  // it lives, then, when it closes the connection again
   for (const Command& command : commands) stream->append(command);
   Pace pace(deadline, std::chrono::nanoseconds(0));
   for (const Command& command : commands) {
     const auto why = refusal(command, next_reply(pace));
-    if (why) throw_refusal(*why);
+    if (why && command.args.front() != "PING") throw_refusal(*why);
   }
 }
 
@@ -174,19 +198,29 @@ void Connection::State::connect_if_needed(std::chrono::milliseconds longest) {
 }
 
 template <typename Talk>
-auto Connection::State::closing_on_failure(std::chrono::milliseconds longest_connect, Talk talk) {
+std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command> commands,
+                                                         std::chrono::milliseconds longest_connect, Talk talk) {
+  bool asks = false;
   try {
     connect_if_needed(longest_connect);
-    return talk();
-  } catch (const std::length_error&) {
+    asks = true;
+    std::vector<Reply> replies = talk();
+    if (refusals.suspects()) refusals.answered(largest(commands));
+    return replies;
+  } catch (const std::length_error& e) {
     stream.reset();
-    throw;
+    throw TooLargeForRedis(fmt::format("{}: {}", address.without_password(), e.what()));
+  } catch (const TooLargeForRedis& e) {
+    stream.reset();
+    throw TooLargeForRedis(fmt::format("{}: {}: a value of {} bytes is more than its proto-max-bulk-len",
+                                       address.without_password(), e.what(), largest_value(commands)));
   } catch (const LoginRefused& e) {
     stream.reset();
     throw LoginRefused(fmt::format("{}: {}", address.without_password(), e.what()));
-  } catch (const HungUp& e) {
+  } catch (const ConnectionClosed& e) {
+    const bool heard = stream && stream->heard();
     stream.reset();
-    throw HungUp(fmt::format("{}: {}", address.without_password(), e.what()));
+    throw_closed(fmt::format("{}: {}", address.without_password(), e.what()), heard, asks ? largest(commands) : 0);
   } catch (const HostUnknown& e) {
     stream.reset();
     throw HostUnknown(fmt::format("{}: {}", address.without_password(), e.what()));
@@ -199,14 +233,26 @@ auto Connection::State::closing_on_failure(std::chrono::milliseconds longest_con
   }
 }
 
+void Connection::State::throw_closed(const std::string& why, bool said_a_word, std::size_t bytes) {
+  const bool is_large = bytes > bytes_always_taken;
+  const std::string what =
+      !is_large
+          ? why
+          : fmt::format("{}, in answer to a command of {} bytes: is that more than its client-query-buffer-limit?", why,
+                        bytes);
+  if (refusals.closed_upon(bytes)) throw TooLargeForRedis(what);
+  if (!said_a_word) throw HungUp(what, is_large);
+  throw ConnectionClosed(what, is_large);
+}
+
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
-  return closing_on_failure(timeouts.connect, [&] {
+  return closing_on_failure(commands, timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command);
     Pace pace = begin_pace(steady_now(), timeouts.command);
     stream->write_some();
     std::vector<Reply> replies;
     replies.reserve(commands.size());
-    while (replies.size() < commands.size()) replies.push_back(next_reply(pace, Wait::in_read));
+    while (replies.size() < commands.size()) replies.push_back(not_too_large(next_reply(pace, Wait::in_read)));
     count_bytes();
     return replies;
   });
@@ -214,7 +260,8 @@ std::vector<Reply> Connection::State::exchange(std::span<const Command> commands
 
 std::vector<Reply> Connection::State::await(const std::vector<Command>& commands, const Patience& patience) {
   const bool hurries = patience.longest_connect > std::chrono::milliseconds(0);
-  return closing_on_failure(hurries ? std::min(patience.longest_connect, timeouts.connect) : timeouts.connect, [&] {
+  const auto longest_connect = hurries ? std::min(patience.longest_connect, timeouts.connect) : timeouts.connect;
+  return closing_on_failure(commands, longest_connect, [&] {
     for (const Command& command : commands) stream->append(command);
     Pace pace = begin_pace(steady_now(), patience.longest);
     stream->write_some();
@@ -224,7 +271,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       while (replies.size() < commands.size()) {
         Reply reply = stream->next_reply();
         if (!reply) break;
-        replies.push_back(std::move(reply));
+        replies.push_back(not_too_large(std::move(reply)));
       }
       if (replies.size() == commands.size()) {
         count_bytes();

@@ -30,8 +30,23 @@ class NotTheProtocol : public ConnectionLost {
   using ConnectionLost::ConnectionLost;
 };
 
+// The other end closed the connection.
+class ConnectionClosed : public ConnectionLost {
+ public:
+  explicit ConnectionClosed(const std::string& what, bool perhaps_too_large = false)
+      : ConnectionLost(what), perhaps_too_large(perhaps_too_large) {}
+  const bool perhaps_too_large;  // the command that was sent: if it is, TooLargeForRedis comes when it is sent again
+};
+
 // It ended the connection before it had said a word: it may speak TLS, or stand before a server that is away.
-class HungUp : public ConnectionLost {
+class HungUp : public ConnectionClosed {
+ public:
+  using ConnectionClosed::ConnectionClosed;
+};
+
+// A command that Redis refuses for its size, now and for ever: nothing of it was applied, nor of what was sent behind
+// it.
+class TooLargeForRedis : public ConnectionLost {
  public:
   using ConnectionLost::ConnectionLost;
 };
@@ -66,7 +81,8 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
-  // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.
+  // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.  Of its kinds
+  // TooLargeForRedis tells that it is of no use to send that command again.
   virtual Reply call(const Command& command) = 0;
 
   // As call(), for a command that waits in Redis, and others that Redis is to run once that wait has ended: all are

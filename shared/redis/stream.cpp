@@ -145,7 +145,8 @@ bool Stream::read(int flags) {
   if (count <= 0) {
     const int error = count < 0 ? errno : write_error_;
     const std::string why = error != 0 ? system_message(error) : "Redis closed the connection";
-    if (heard_ || error == ETIMEDOUT) throw ConnectionLost(why);
+    if (error == ETIMEDOUT) throw ConnectionLost(why);
+    if (heard_) throw ConnectionClosed(why);
     throw HungUp(why + " before it said a word; perhaps it speaks TLS");
   }
   heard_ = true;

@@ -35,7 +35,7 @@ class Stream {
   std::uint64_t moved() const { return moved_; }
   std::uint64_t through() const;
 
-  // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionLost at the end of the stream, HungUp
+  // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionClosed at the end of the stream, HungUp
   // when nothing had come.
   bool read_some();
 

@@ -56,6 +56,8 @@ ScriptCall save_iteration(std::string_view jid, const IterationState& state) {
 
 bool read_saved_is_cancelled(ReplyView reply) { return !reply.is_nil(); }
 
+Command is_iteration_cancelled(std::string_view jid) { return {"HEXISTS", keys::iteration(jid), "cancelled"}; }
+
 Command drop_iteration(std::string_view jid) { return {"UNLINK", keys::iteration(jid)}; }
 
 // Renewed each time, as Sidekiq 7 does it: NX came with Redis 7.

@@ -27,6 +27,7 @@ IterationState read_iteration(ReplyView reply);
 // All but `cancelled`, which it returns.
 ScriptCall save_iteration(std::string_view jid, const IterationState& state);
 bool read_saved_is_cancelled(ReplyView reply);
+Command is_iteration_cancelled(std::string_view jid);  // answers 1 or 0
 
 Command drop_iteration(std::string_view jid);
 

@@ -27,10 +27,6 @@ std::string without_stack(const std::string& payload) {
 
 }  // namespace
 
-bool refused_for_its_size(std::string_view error) {
-  return error.find("Protocol error: invalid bulk length") != error.npos;
-}
-
 Outcome resized(const Outcome& outcome, OutcomeSize size) {
   if (size == OutcomeSize::whole || outcome.kind == Outcome::Kind::acknowledge) return outcome;
   if (size == OutcomeSize::in_short) return {outcome.kind, without_stack(outcome.payload), outcome.score};

@@ -73,6 +73,24 @@ std::vector<LostSettlement::Performed> judge_without_field(Channel& redis, const
   return performed;
 }
 
+// Sends what `call` makes, again when it may have been refused for its size, and each time that it was, with outcomes
+// that `shrink` has made smaller.
+template <typename Call, typename Shrink>
+Reply send_in_size(Channel& redis, const std::string& field, OutcomeSize& size, Call call, Shrink shrink) {
+  for (;;) {
+    try {
+      return send(redis, call());
+    } catch (const TooLargeForRedis& refused) {
+      if (size == OutcomeSize::as_it_is) throw;
+      size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
+      log::warn("outcome_too_large", {{"field", field}, {"reason", refused.what()}});
+      shrink(size);
+    } catch (const ConnectionClosed& closed) {
+      if (!closed.perhaps_too_large) throw;
+    }
+  }
+}
+
 // Its list holds what a BLMOVE filled it with since, or what it held before; or nothing, if somebody was first.
 RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, const DeadLimits& limits,
                                      const ChargeJob& charge) {
@@ -84,7 +102,12 @@ RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, con
     const auto charged = std::find_if(settlement.performed.begin(), settlement.performed.end(),
                                       [](const auto& one) { return one.outcome.kind != Outcome::Kind::acknowledge; });
     const auto acknowledged = static_cast<int>(charged - settlement.performed.begin());
-    const Reply reply = send(redis, settle_without_field(settlement, redis_now()));
+    OutcomeSize size = OutcomeSize::whole;
+    const Reply reply = send_in_size(
+        redis, field, size, [&] { return settle_without_field(settlement, redis_now()); },
+        [&](OutcomeSize smaller) {
+          for (auto& performed : settlement.performed) performed.outcome = resized(performed.outcome, smaller);
+        });
     const SettledWithoutField settled = read_settled_without_field(reply.view());
     result.acknowledged = std::min(static_cast<int>(settled.settled), acknowledged);
     result.charged = static_cast<int>(settled.settled) - result.acknowledged;
@@ -114,16 +137,14 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
   if (dead.record && dead.record->number == last.number) attempt.verdicts = judge(redis, dead, last.queue, charge);
   OutcomeSize size = OutcomeSize::whole;
   for (int i = 0; i < attempts; ++i) {
-    const Reply reply = send(redis, recovery_call(dead, attempt, limits, redis_now()));
-    if (refused_for_its_size(reply.view().error()) && size != OutcomeSize::as_it_is) {
-      redis.disconnect();  // it is being closed
-      size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
-      log::warn("outcome_too_large", {{"field", field}, {"reason", reply.view().error()}});
-      for (auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {
-        for (RecoveryAttempt::VerdictOnEntry& verdict : *verdicts) verdict.outcome = resized(verdict.outcome, size);
-      }
-      continue;
-    }
+    const Reply reply = send_in_size(
+        redis, field, size, [&] { return recovery_call(dead, attempt, limits, redis_now()); },
+        [&](OutcomeSize smaller) {
+          for (auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {
+            for (RecoveryAttempt::VerdictOnEntry& verdict : *verdicts)
+              verdict.outcome = resized(verdict.outcome, smaller);
+          }
+        });
     const RecoveryAnswer answer = read_recovery(reply.view());
     switch (answer.kind) {
       case RecoveryAnswer::Kind::done:
@@ -134,7 +155,7 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
         break;
       case RecoveryAnswer::Kind::orphans:
         for (const std::string& payload : answer.payloads) {
-          attempt.orphans.push_back({payload, orphan(payload, attempt.queue)});
+          attempt.orphans.push_back({payload, resized(orphan(payload, attempt.queue), size)});
         }
         break;
     }

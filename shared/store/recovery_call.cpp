@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "shared/store/entry_mark.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/recovery.hpp"
 
@@ -7,7 +8,7 @@ namespace brood {
 namespace {
 
 void append(std::vector<std::string>& args, const RecoveryAttempt::VerdictOnEntry& verdict) {
-  args.push_back(verdict.entry ? "=" + *verdict.entry : "");
+  args.push_back(verdict.entry ? entry_mark(*verdict.entry) : "");
   append_arguments(args, verdict.outcome);
 }
 

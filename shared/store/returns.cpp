@@ -1,5 +1,6 @@
 #include "shared/store/returns.hpp"
 
+#include "shared/sha1.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -9,11 +10,11 @@ extern const Script returns, count_return;
 }
 
 ScriptCall returns(const std::string& payload) {
-  return {&scripts::returns, {}, {std::string(keys::brood_recovered_prefix), payload}};
+  return {&scripts::returns, {}, {std::string(keys::brood_recovered_prefix), sha1_hex(payload)}};
 }
 
 ScriptCall count_return(const std::string& payload) {
-  return {&scripts::count_return, {}, {std::string(keys::brood_recovered_prefix), payload}};
+  return {&scripts::count_return, {}, {std::string(keys::brood_recovered_prefix), sha1_hex(payload)}};
 }
 
 }  // namespace brood

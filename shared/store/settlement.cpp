@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/store/entry_mark.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -44,7 +45,7 @@ ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now) 
                   {settlement.field}};
   for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
   for (const LostSettlement::Performed& performed : settlement.performed) {
-    call.args.push_back(performed.entry);
+    call.args.push_back(entry_mark(performed.entry));
     append_arguments(call.args, performed.outcome);
   }
   return call;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <tuple>
 
 #include <boost/test/unit_test.hpp>
 
@@ -327,15 +328,24 @@ BOOST_AUTO_TEST_CASE(a_worker_that_retires_without_a_field_leaves_no_list) {
   BOOST_TEST(worker.seen().retired);
 }
 
-// Redis answers a text beyond proto-max-bulk-len with a protocol error and closes the connection, each time anew.
+// Redis answers a text beyond proto-max-bulk-len with a protocol error and closes the connection, each time anew; a
+// command beyond client-query-buffer-limit it answers by that alone.
 BOOST_AUTO_TEST_CASE(a_failure_that_is_too_large_for_redis_is_recorded_in_short_or_its_job_buried_as_it_was) {
   constexpr std::size_t limit = 1 << 20;
-  for (const bool fits_in_short : {true, false}) {
-    for (const bool lost : {false, true}) {
+  for (const auto& [fits_in_short, lost, without_a_word] : {std::tuple{true, false, false},
+                                                            {true, true, false},
+                                                            {false, false, false},
+                                                            {false, true, false},
+                                                            {true, false, true},
+                                                            {true, true, true},
+                                                            {false, false, true},
+                                                            {false, true, true}}) {
+    BOOST_TEST_CONTEXT(fits_in_short << lost << without_a_word) {
       Worker worker;
-      worker.redis.call({"CONFIG", "SET", "proto-max-bulk-len", std::to_string(limit)});
+      worker.redis.call({"CONFIG", "SET", without_a_word ? "client-query-buffer-limit" : "proto-max-bulk-len",
+                         std::to_string(limit)});
       const std::string start = R"({"jid":"1","class":"A","args":[")", end = R"("]})";
-      const std::size_t filling = limit - start.size() - end.size() - (fits_in_short ? 1'000 : 8);
+      const std::size_t filling = limit - start.size() - end.size() - (fits_in_short ? 1'000 : 16);
       const std::string job = start + std::string(filling, 'x') + end;
       worker.push("a", {job, "2"});
       worker.settle({});
@@ -347,7 +357,7 @@ BOOST_AUTO_TEST_CASE(a_failure_that_is_too_large_for_redis_is_recorded_in_short_
       BOOST_TEST(worker.settle({Outcome{Outcome::Kind::retry, failed, 5}}) == Strings{"2"},
                  boost::test_tools::per_element());
 
-      BOOST_TEST(worker.pauses.empty());
+      BOOST_TEST(worker.pauses.size() == (without_a_word ? (fits_in_short ? 1u : 2u) * (lost ? 2u : 1u) : 0u));
       if (fits_in_short) {
         const auto retries = worker.server.zrange("retry");
         BOOST_REQUIRE(retries.size() == 1U);

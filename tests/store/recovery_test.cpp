@@ -1,6 +1,7 @@
 #include "shared/store/recovery.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <tuple>
 
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
@@ -410,12 +411,23 @@ BOOST_AUTO_TEST_CASE(a_dead_worker_whose_field_is_lost_leaves_no_list_of_another
 
 BOOST_AUTO_TEST_CASE(a_charge_that_is_too_large_for_redis_is_recorded_in_short_or_the_job_buried_as_it_was) {
   constexpr std::size_t limit = 1 << 20;
-  for (const std::size_t room : {std::size_t{1'000}, std::size_t{8}}) {
+  for (const auto& [room, setting, has_field] : {std::tuple{1'000, "proto-max-bulk-len", true},
+                                                 {8, "proto-max-bulk-len", true},
+                                                 {0, "proto-max-bulk-len", true},
+                                                 {0, "proto-max-bulk-len", false},
+                                                 {1'000, "client-query-buffer-limit", true},
+                                                 {16, "client-query-buffer-limit", true},
+                                                 {16, "client-query-buffer-limit", false}}) {
+    BOOST_TEST_INFO(room << " " << setting << " " << has_field);
     const std::string start = R"({"jid":"1","class":"A","args":[")";
     const std::string job = start + std::string(limit - start.size() - 3 - room, 'x') + R"("]})";
-    Grave grave({}, at_number_1({running}));
-    grave.redis.call({"CONFIG", "SET", "proto-max-bulk-len", std::to_string(limit)});
+    DeadWorker::Record record = at_number_1({running});
+    record.queue = "a";
+    record.jid = "1";
+    Grave grave({}, record);
+    grave.redis.call({"CONFIG", "SET", setting, std::to_string(limit)});
     grave.redis.call({"LPUSH", list, job});
+    if (!has_field) grave.redis.call({"DEL", hash});
     const auto large_charge = [&](const std::string& payload, const std::string&) {
       const std::string open = payload.substr(0, payload.size() - 1);
       return Outcome{Outcome::Kind::retry, open + R"(,"error_backtrace":")" + std::string(5'000, 'b') + R"("})", 5};

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "shared/store/bury_due.hpp"
+#include "shared/store/due_as_it_is.hpp"
 #include "shared/store/due_jobs.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
@@ -179,6 +180,8 @@ std::vector<Operation> operations() {
   add({"bury a due job",
        waiting_for_time,
        {&scripts::bury_due, {"schedule", "dead"}, {"D1", "5", "D1#1", "9", "1", "10000"}}});
+  add({"move a due job as it is", waiting_for_time, move_due_as_it_is("schedule", due[1], "5", "a")});
+  add({"bury a due job as it is", waiting_for_time, bury_due_as_it_is("schedule", due[1], "5", now, {})});
   add({"kill entries",
        waiting_for_time,
        {&scripts::kill_entries, {"schedule", "dead"}, {"9", "1", "10000", "D1", "D2", "5", "5"}}});

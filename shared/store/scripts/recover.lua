@@ -3,9 +3,9 @@
 -- KEYS[6] list    KEYS[7] its queue
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] identity    ARGV[3] the dead worker's number, "" when nobody knows it
 -- ARGV[4] queue that the sender believes the list to be of    ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
--- ARGV[7] count of verdicts    ARGV[8...] entry as read behind a "=" ("": whatever it is), kind, payload and score of each,
--- for the oldest entries in order; then the same four for each payload that is to be orphaned when it comes back for the
--- third time
+-- ARGV[7] count of verdicts    ARGV[8...] mark of the entry as read ("=" and its bytes, or "#" and their SHA-1; "": whatever
+-- it is), kind, payload and score of each, for the oldest entries in order; then the same four for each payload that is
+-- to be orphaned when it comes back for the third time
 -- Returns {"DONE", acknowledged, charged, given back, orphaned}; {"GONE"} when somebody was first; {"QUEUE", queue} when the
 -- list is of another queue; {"ORPHANS", payloads...} when these come back for the third time and no outcome was sent for
 -- them.  Only DONE has written anything.
@@ -27,10 +27,15 @@ local into = {retry = {KEYS[3], "zset"}, move_to_dead = {KEYS[4], "zset"}, sched
 local verdicts, replacements = {}, {}
 local last_verdict = 7 + 4 * tonumber(ARGV[7])
 for i = 8, #ARGV, 4 do
-  local verdict = {bytes = ARGV[i], kind = ARGV[i + 1], payload = ARGV[i + 2], score = ARGV[i + 3]}
+  local verdict = {mark = ARGV[i], kind = ARGV[i + 1], payload = ARGV[i + 2], score = ARGV[i + 3]}
   if into[verdict.kind] and not is(into[verdict.kind][1], "zset") then return refuse(into[verdict.kind][1]) end
-  if i <= last_verdict then verdicts[#verdicts + 1] = verdict else replacements[verdict.bytes:sub(2)] = verdict end
+  if i <= last_verdict then verdicts[#verdicts + 1] = verdict else replacements[verdict.mark] = verdict end
 end
+
+local function is_marked(entry, mark)
+  return mark == "=" .. entry or mark:sub(1, 1) == "#" and mark:sub(2) == redis.sha1hex(entry)
+end
+local function replacement(payload) return replacements["=" .. payload] or replacements["#" .. redis.sha1hex(payload)] end
 
 local left = 0
 if queue ~= "" and redis.call("TYPE", KEYS[6]).ok == "list" then
@@ -56,7 +61,7 @@ if not known then
         local counter = "brood:recovered:" .. redis.sha1hex(payload)
         returns[payload] = 1 + (is(counter, "string") and tonumber(redis.call("GET", counter) or 0) or 0)
         fates[position] = returns[payload] >= 3
-        if fates[position] and not replacements[payload] then missing[#missing + 1] = payload end
+        if fates[position] and not replacement(payload) then missing[#missing + 1] = payload end
       end
     end
   end
@@ -76,14 +81,14 @@ end
 local judged = 0
 for _, verdict in ipairs(verdicts) do
   local oldest = judged < left and redis.call("LINDEX", KEYS[6], -1 - judged)
-  if not oldest or verdict.bytes ~= "" and verdict.bytes ~= "=" .. oldest then break end
+  if not oldest or verdict.mark ~= "" and not is_marked(oldest, verdict.mark) then break end
   apply(verdict, oldest)
   judged = judged + 1
-  if verdict.bytes == "" then acknowledged = acknowledged + 1 else charged = charged + 1 end
+  if verdict.mark == "" then acknowledged = acknowledged + 1 else charged = charged + 1 end
 end
 for position = 1, left do
   local payload = fates[position] and redis.call("LINDEX", KEYS[6], -position)
-  if payload then apply(replacements[payload], payload) end
+  if payload then apply(replacement(payload), payload) end
 end
 
 -- Whatever may be refused is refused before anything is taken away: what changes nothing first, and first of all a write

@@ -2,13 +2,17 @@
 -- back to the head of the queue.  Where a recovery took the field, it took what the list held too, and nothing is found.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue    KEYS[4] "retry"    KEYS[5] "dead"    KEYS[6] "schedule"
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
--- ARGV[4...] entry as it was performed, kind, payload and score of each, for the oldest entries in order
+-- ARGV[4...] mark of the entry as it was performed ("=" and its bytes, or "#" and their SHA-1), kind, payload and score
+-- of each, for the oldest entries in order
 -- Returns how many were settled, and how many went back.  Sent again it finds nothing.
 local function is(key, wanted)
   local kind = redis.call("TYPE", key).ok
   return kind == wanted or kind == "none"
 end
 local function refuse(key) return redis.error_reply("WRONGTYPE " .. key .. " is a " .. redis.call("TYPE", key).ok) end
+local function is_marked(entry, mark)
+  return mark == "=" .. entry or mark:sub(1, 1) == "#" and mark:sub(2) == redis.sha1hex(entry)
+end
 
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end
 local held = redis.call("HGET", KEYS[1], ARGV[1])
@@ -24,8 +28,9 @@ local into = {retry = KEYS[4], move_to_dead = KEYS[5], schedule = KEYS[6]}
 local adds, backs, heads, settled, trim = {}, {}, {}, 0, false
 for i = 4, left > 0 and #ARGV or 0, 4 do
   local kind, payload = ARGV[i + 1], ARGV[i + 2]
-  if redis.call("LINDEX", KEYS[2], -1 - settled) ~= ARGV[i] then break end
-  if payload == "" then payload = ARGV[i] end    -- the entry as it is
+  local entry = redis.call("LINDEX", KEYS[2], -1 - settled)
+  if not entry or not is_marked(entry, ARGV[i]) then break end
+  if payload == "" then payload = entry end    -- as it is
   if into[kind] then
     if not is(into[kind], "zset") then return refuse(into[kind]) end
     adds[#adds + 1] = {into[kind], ARGV[i + 3], payload}

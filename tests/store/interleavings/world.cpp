@@ -509,8 +509,8 @@ void World::rewrite(Command& command, bool last_was_lost) const {
     if (broken_.lost_fields_abandoned) command.args[1] = "return {0, 0}";
     if (broken_.lost_entries_unchecked)
       command.args[1] =
-          replaced(lost.text, R"(if redis.call("LINDEX", KEYS[2], -1 - settled) ~= ARGV[i] then break end)",
-                   "if settled >= left then break end");
+          replaced(lost.text, "if not entry or not is_marked(entry, ARGV[i]) then break end",
+                                 "if not entry then break end");
   }
   if (command.args[1] != script.sha && command.args[1] != script.text) return;
   if (broken_.waits_unannounced) command.args[3 + std::stoul(command.args[2]) + 4].clear();

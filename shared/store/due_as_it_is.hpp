@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "shared/clock.hpp"
+#include "shared/store/outcome.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// Moves a due member that Redis holds but would not take from us, for its size, within Redis: as it is, without a new
+// enqueued_at, or without why it is buried.  Guarded by its score as read; each answers as move_due does for one job.
+ScriptCall move_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
+                             std::string_view queue);
+ScriptCall bury_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
+                             WallTime now, const DeadLimits& limits);
+
+namespace scripts {
+extern const Script move_due_as_it_is;
+}
+
+}  // namespace brood

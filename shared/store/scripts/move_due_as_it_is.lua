@@ -1,0 +1,35 @@
+-- Moves a due member that is too large to be sent as it lies there, if it is still there and still due at the time we
+-- read: to its queue, or to the dead set.
+-- KEYS[1] "schedule" or "retry"    KEYS[2] queue, and KEYS[3] "queues"; or KEYS[2] "dead"
+-- ARGV[1] its score as read    ARGV[2] bytes of the member    ARGV[3] their SHA-1
+-- For "dead": ARGV[4] its score there, now in seconds    ARGV[5] oldest score to keep    ARGV[6] size of the set
+-- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if the key that
+-- it is for is of another type, or may not be written to, and it stays.
+local to_queue = #KEYS == 3
+local kind = redis.call("TYPE", KEYS[1]).ok
+if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end
+kind = redis.call("TYPE", KEYS[2]).ok
+if kind ~= (to_queue and "list" or "zset") and kind ~= "none" then return {0, 0, 1} end
+
+local found, position = nil, 0
+repeat
+  local members = redis.call("ZRANGEBYSCORE", KEYS[1], ARGV[1], ARGV[1], "LIMIT", position, 100)
+  for _, member in ipairs(members) do
+    if #member == tonumber(ARGV[2]) and redis.sha1hex(member) == ARGV[3] then found = member end
+  end
+  position = position + #members
+until found or #members == 0
+if not found then return {0, 1, 0} end
+
+-- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+redis.call("ZREM", KEYS[1], "\0")
+local added = to_queue and redis.pcall("LPUSH", KEYS[2], found) or not to_queue and redis.pcall("ZADD", KEYS[2], ARGV[4], found)
+if type(added) == "table" then return {0, 0, 1} end
+redis.call("ZREM", KEYS[1], found)
+if to_queue then
+  redis.pcall("SADD", KEYS[3], KEYS[2]:sub(7))
+else
+  redis.pcall("ZREMRANGEBYSCORE", KEYS[2], "-inf", ARGV[5])
+  redis.pcall("ZREMRANGEBYRANK", KEYS[2], 0, "-" .. ARGV[6])
+end
+return {1, 0, 0}

@@ -80,7 +80,9 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
                   << coverage.arrived << ", fetched behind a wait " << coverage.fetched_behind << ", refused "
                   << coverage.waits_refused << ", given up " << coverage.waits_lost << ", given back while quieting "
                   << coverage.quieted << ", fields lost " << coverage.fields_lost << ", flushes " << coverage.flushes
-                  << ", settled without a field " << coverage.settled_without_field << ", sweeps " << coverage.sweeps);
+                  << ", settled without a field " << coverage.settled_without_field << ", sweeps " << coverage.sweeps
+                  << ", processes lost " << coverage.processes_lost << ", commands refused "
+                  << coverage.commands_refused);
   if (seeds < 100) return;
   for (const long happened : {coverage.kills,
                               coverage.host_deaths,
@@ -101,7 +103,9 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
                               coverage.fields_lost,
                               coverage.flushes,
                               coverage.settled_without_field,
-                              coverage.sweeps}) {
+                              coverage.sweeps,
+                              coverage.processes_lost,
+                              coverage.commands_refused}) {
     BOOST_TEST(happened > 0);
   }
 }
@@ -142,4 +146,8 @@ BOOST_AUTO_TEST_CASE(with_a_sweep_under_the_living_it_goes_wrong) {
 
 BOOST_AUTO_TEST_CASE(with_the_dead_left_alone_whose_field_is_lost_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.dead_without_field_left = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_a_settle_that_goes_on_after_a_refusal_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.refusals_unheeded = true}) != 0u);
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct Sent {
   bool lost = false;  // the sender has given up; the command may arrive all the same
 };
 
+// The user may not run the command, or the script a command of its own: Redis 6.2 and 7, and 8.
+inline bool is_refusal(std::string_view error) {
+  return error.find("can't run this command") != error.npos || error.find("no permissions to run") != error.npos;
+}
+
 // What one connection has sent and Redis has not read yet.
 using Wire = std::deque<std::shared_ptr<Sent>>;
 
@@ -33,6 +39,8 @@ class Network {
     wires_.push_back(std::make_shared<Wire>());
     return wires_.back();
   }
+
+  long refused() const { return refused_; }  // commands, for want of a right
 
   // Sends a command for which nobody waits.
   void post(Command command) {
@@ -53,6 +61,7 @@ class Network {
     // It waits on, unless its time is up or somebody unblocks it.  Its client may be long dead.
     if (waits(sent->command) && reply.view().is_nil() && random() % 4 != 0) return true;
     wire.pop_front();
+    refused_ += is_refusal(reply.view().error());
     sent->reply = std::move(reply);
     sent->answered = true;
     return true;
@@ -69,6 +78,7 @@ class Network {
 
   Channel& redis_;
   std::vector<std::shared_ptr<Wire>> wires_;
+  long refused_ = 0;
 };
 
 // An actor's connection, which the test may break at any moment.

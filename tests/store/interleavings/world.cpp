@@ -52,6 +52,7 @@ World::World(Channel& redis, std::uint64_t seed, Broken broken, Coverage& covera
       network_(redis),
       scoreboard_(Scoreboard::in_memory(slots)) {
   redis_.call({"CONFIG", "SET", "maxmemory", "0"});
+  allow_everything();
   redis_.call({"FLUSHALL"});
   // Whatever the last seed left: the same seed must always meet the same answers.
   for (const Script* script : {&scripts::register_incarnation, &scripts::settle_and_fetch, &scripts::recover}) {
@@ -91,6 +92,7 @@ std::vector<std::string> World::run() {
     if (i % steps_between_checks == 0) check_places();
   }
   calm_ = true;
+  allow_everything();
   bool ended = false;
   for (int i = 0; i < calm_steps && faults_.empty() && !ended; ++i) {
     step(true);
@@ -101,6 +103,7 @@ std::vector<std::string> World::run() {
   }
   if (faults_.empty() && !ended) fault("some job is stuck: it neither ends nor dies");
   if (faults_.empty()) finish();
+  coverage_.commands_refused += network_.refused();
   return faults_;
 }
 
@@ -131,8 +134,14 @@ void World::step(bool calm) {
     lose_fields();
   } else if (what < 0.3364 && !calm) {
     flush();
-  } else if (what < 0.34) {
+  } else if (what < 0.3372 && !calm) {
+    lose_the_processes();
+  } else if (what < 0.339 && !calm) {
+    refuse_a_command();
+  } else if (what < 0.343) {
     sweep();
+  } else if (what < 0.353 && !calm) {
+    allow_everything();
   } else {
     resume_somebody();
   }
@@ -264,6 +273,31 @@ void World::lose_fields() {
   redis_.call({"HDEL", keys::in_flight_hash(identity), field});
 }
 
+// Nothing that a worker or a recovery does may need it.
+void World::lose_the_processes() {
+  ++coverage_.processes_lost;
+  lost_fields_ = true;
+  note("brood:processes is lost");
+  redis_.call({"DEL", std::string(keys::brood_processes)});
+}
+
+// Somebody changes what the user may do, for a while: whichever script is under way meets it at any of its commands.
+void World::refuse_a_command() {
+  static const std::vector<std::string> commands{"zadd",  "lpush", "rpush", "hset", "hdel",
+                                                 "ltrim", "lmove", "zrem",  "set"};
+  const std::string& command = commands[random_() % commands.size()];
+  note("refused from now on: " + command);
+  redis_.call({"ACL", "SETUSER", "default", "-" + command});
+  refuses_ = true;
+}
+
+void World::allow_everything() {
+  if (!refuses_) return;
+  note("everything is allowed again");
+  redis_.call({"ACL", "SETUSER", "default", "+@all"});
+  refuses_ = false;
+}
+
 // Everything that was there is gone, whoever works on it; what is pushed from now on is not.
 void World::flush() {
   ++coverage_.flushes;
@@ -271,6 +305,7 @@ void World::flush() {
   for (const auto& [job, home] : home_) may_run_twice_.insert(job);
   home_.clear();
   redis_.call({"CONFIG", "SET", "maxmemory", "0"});
+  allow_everything();
   redis_.call({"FLUSHALL"});
   push_jobs();
   if (full_redis_) redis_.call({"CONFIG", "SET", "maxmemory", "1"});
@@ -295,29 +330,33 @@ void World::start_recovery(DeadWorker dead, std::vector<std::string> held) {
   recovery->held = std::move(held);
   recovery->channel = std::make_unique<UnreliableChannel>(
       network_, [this](Command& command, bool last_was_lost) { rewrite(command, last_was_lost); });
-  recovery->actor = std::make_unique<Actor>([this, channel = recovery->channel.get(), dead = std::move(dead)](Actor&) {
-    const std::string field = keys::worker_field(dead.slot, dead.incarnation);
-    for (;;) {
-      if (broken_.dead_without_field_left && !has_field(field)) return;
-      try {
-        const RecoveryResult result = recover(
-            *channel, dead, DeadLimits{},
-            [](const std::string& payload, const std::string&) { return retried(payload); },
-            [](const std::string& payload, const std::string&) {
-              return Outcome{Outcome::Kind::move_to_dead, payload, 9e9};
-            });
-        coverage_.acknowledged += result.acknowledged;
-        coverage_.charged += result.charged;
-        coverage_.given_back += result.given_back;
-        coverage_.orphaned += result.orphaned;
-        note(fmt::format("recovered {}.{}: acknowledged {} charged {} given back {} orphaned {}{}", dead.slot,
-                         dead.incarnation, result.acknowledged, result.charged, result.given_back, result.orphaned,
-                         result.somebody_was_first ? ", somebody was first" : ""));
-        return;
-      } catch (const ConnectionLost&) {
-      }
-    }
-  });
+  recovery->actor =
+      std::make_unique<Actor>([this, channel = recovery->channel.get(), dead = std::move(dead)](Actor& actor) {
+        const std::string field = keys::worker_field(dead.slot, dead.incarnation);
+        for (;;) {
+          if (broken_.dead_without_field_left && !has_field(field)) return;
+          try {
+            const RecoveryResult result = recover(
+                *channel, dead, DeadLimits{},
+                [](const std::string& payload, const std::string&) { return retried(payload); },
+                [](const std::string& payload, const std::string&) {
+                  return Outcome{Outcome::Kind::move_to_dead, payload, 9e9};
+                });
+            coverage_.acknowledged += result.acknowledged;
+            coverage_.charged += result.charged;
+            coverage_.given_back += result.given_back;
+            coverage_.orphaned += result.orphaned;
+            note(fmt::format("recovered {}.{}: acknowledged {} charged {} given back {} orphaned {}{}", dead.slot,
+                             dead.incarnation, result.acknowledged, result.charged, result.given_back, result.orphaned,
+                             result.somebody_was_first ? ", somebody was first" : ""));
+            return;
+          } catch (const ConnectionLost&) {
+          } catch (const UnexpectedReply& refused) {
+            if (!is_refusal(refused.what())) throw;
+            actor.yield();
+          }
+        }
+      });
   recovery->channel->belong_to(*recovery->actor);
   recoveries_.push_back(std::move(recovery));
 }
@@ -355,7 +394,7 @@ void World::move_due_jobs() {
 }
 
 void World::reschedule_a_retry() {
-  if (full_redis_) return;
+  if (full_redis_ || refuses_) return;
   const Reply first = redis_.call({"ZRANGE", std::string(keys::retry), "0", "0"});
   if (first.view().size() == 0) return;
   redis_.call({"ZADD", std::string(keys::retry), "XX", std::to_string(2 + random_() % 3), first.view()[0].text()});
@@ -499,6 +538,10 @@ void World::rewrite(Command& command, bool last_was_lost) const {
     command.args[0] = "EVAL";
     command.args[1] = replaced(scripts::recover.text, R"(redis.call("SET", KEYS[6], "dead", "EX", 3600))", "");
   }
+  if (broken_.refusals_unheeded && (command.args[1] == script.sha || command.args[1] == script.text)) {
+    command.args[0] = "EVAL";
+    command.args[1] = replaced(script.text, R"(if type(reply) == "table" and reply.err then refusal = reply end)", "");
+  }
   const Script& lost = scripts::settle_without_field;
   if (command.args[1] == lost.sha || command.args[1] == lost.text) {
     ++coverage_.settled_without_field;
@@ -508,8 +551,7 @@ void World::rewrite(Command& command, bool last_was_lost) const {
       command.args[1] = replaced(lost.text, R"(redis.call("SET", KEYS[2], "dead", "EX", 3600))", "");
     if (broken_.lost_fields_abandoned) command.args[1] = "return {0, 0}";
     if (broken_.lost_entries_unchecked)
-      command.args[1] =
-          replaced(lost.text, "if not entry or not is_marked(entry, ARGV[i]) then break end",
+      command.args[1] = replaced(lost.text, "if not entry or not is_marked(entry, ARGV[i]) then break end",
                                  "if not entry then break end");
   }
   if (command.args[1] != script.sha && command.args[1] != script.text) return;

@@ -35,6 +35,7 @@ struct Broken {
   bool lost_entries_unchecked = false;   // without a field, outcomes apply to whatever the list holds
   bool living_swept = false;             // a list without a field is given back though its owner lives
   bool dead_without_field_left = false;  // a dead worker whose field is lost is not looked after
+  bool refusals_unheeded = false;        // a settle goes on though the user may not do what it has just tried
 };
 
 // How often things happened, over any number of runs: a rule is tested only if it was needed.
@@ -42,7 +43,7 @@ struct Coverage {
   long commands = 0, kills = 0, host_deaths = 0, lost_replies = 0, fenced = 0, acknowledged = 0, charged = 0,
        given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0, waits = 0, arrived = 0, fetched_behind = 0,
        waits_lost = 0, waits_refused = 0, quieted = 0, fields_lost = 0, flushes = 0, settled_without_field = 0,
-       sweeps = 0;
+       sweeps = 0, processes_lost = 0, commands_refused = 0;
 };
 
 // One seed: three slots, three queues, 36 jobs, the product's own worker and recovery code, a real Redis, and
@@ -96,6 +97,9 @@ class World {
   void lose_fields();
   bool has_field(const std::string& field);
   void judge_unknown(const std::vector<std::string>& held);
+  void lose_the_processes();
+  void refuse_a_command();
+  void allow_everything();
   void flush();
   void sweep();
 
@@ -124,6 +128,7 @@ class World {
   std::uint64_t last_incarnation_ = 0;
   int pushed_ = 0;
   bool full_redis_ = false, calm_ = false, lost_fields_ = false;
+  bool refuses_ = true;  // what the last seed left
 
   std::map<std::string, std::string> home_;  // job -> its queue
   std::map<std::string, int> ends_;          // job -> how often it succeeded

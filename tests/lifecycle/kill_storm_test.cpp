@@ -32,6 +32,55 @@ Storm storm() {
   return {20'000 * times, 40 + 15 * (times - 1), 8 + 3 * (times - 1)};
 }
 
+// What somebody does to Redis while the workers are at work.  Each leaves everything allowed and there again.
+enum class Meddling { field_deleted, hash_deleted, processes_deleted, queue_paused, master_demoted };
+constexpr int kinds_of_meddling = 5;
+
+std::vector<std::string> in_flight_hashes(RedisServer& redis) {
+  std::vector<std::string> hashes = redis.keys("brood:inflight:*");
+  std::erase_if(hashes, [&](const std::string& key) { return redis.command({"TYPE", key}).view().text() != "hash"; });
+  return hashes;
+}
+
+std::size_t refusals_of_writes(RedisServer& redis) {
+  const std::string stats(redis.command({"INFO", "errorstats"}).view().text()), before = "errorstat_READONLY:count=";
+  const auto at = stats.find(before);
+  return at == std::string::npos ? 0 : std::stoul(stats.substr(at + before.size()));
+}
+
+void meddle(Meddling how, RedisServer& redis, BroodProcess& brood, Dice& dice) {
+  switch (how) {
+    case Meddling::field_deleted:
+      for (const std::string& hash : in_flight_hashes(redis)) {
+        const auto fields = redis.hgetall(hash);
+        if (fields.empty()) continue;
+        redis.command(
+            {"HDEL", hash, std::next(fields.begin(), dice.roll(0, static_cast<int>(fields.size()) - 1))->first});
+      }
+      break;
+    case Meddling::hash_deleted:
+      for (const std::string& hash : in_flight_hashes(redis)) redis.command({"DEL", hash});
+      break;
+    case Meddling::processes_deleted:
+      redis.command({"DEL", "brood:processes"});
+      break;
+    case Meddling::queue_paused: {
+      const std::size_t before = times_logged(brood, "queues_paused");
+      redis.command({"SADD", "paused", "default"});
+      BOOST_TEST(eventually([&] { return times_logged(brood, "queues_paused") > before; }, 20s), brood.log_tail());
+      redis.command({"SREM", "paused", "default"});
+      break;
+    }
+    case Meddling::master_demoted: {
+      const std::size_t before = refusals_of_writes(redis);
+      redis.command({"REPLICAOF", "127.0.0.1", "1"});
+      BOOST_TEST(eventually([&] { return refusals_of_writes(redis) > before; }, 20s), brood.log_tail());
+      redis.command({"REPLICAOF", "NO", "ONE"});
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(
@@ -96,4 +145,43 @@ BOOST_AUTO_TEST_CASE(
                                 << std::chrono::duration_cast<std::chrono::milliseconds>(took).count()
                                 << " ms: " << verdict.lost.size() << " lost, " << cut_off << " cut off, "
                                 << verdict.doubled.size() << " done twice");
+}
+
+BOOST_AUTO_TEST_CASE(meddling_with_the_keys_of_brood_and_with_redis_amid_kills_loses_no_job_and_repeats_none) {
+  const int times = storm_factor(), rounds = 3 * times, turns = rounds * kinds_of_meddling, jobs = 500 * turns;
+  RedisServer redis;
+  Dice dice;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  enqueue_ledger_jobs(redis, ledger.path(), jobs, 1);
+
+  std::set<pid_t> killed;
+  for (int turn = 1; turn <= turns; ++turn) {
+    const std::size_t left = static_cast<std::size_t>(jobs - jobs / (turns + 2) * turn);
+    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("queue:default") <= left; }, 120s), brood.log_tail());
+    meddle(static_cast<Meddling>(turn % kinds_of_meddling), redis, brood, dice);
+    const std::vector<pid_t> running = brood.workers();
+    if (turn % 6 == 0) {
+      brood.kill9();
+      brood.start();
+    } else if (turn % 2 == 0 && !running.empty()) {
+      const pid_t victim = running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))];
+      if (kill(victim, SIGKILL) == 0) killed.insert(victim);
+    }
+  }
+  BOOST_TEST(drained(redis), brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+
+  BOOST_TEST(redis.size_of("dead") == 0U);
+  BOOST_TEST(Census(redis).misplaced(ledger, jobs) == "");
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.unexpected.empty());
+  BOOST_TEST(verdict.overlapped.empty());
+  BOOST_TEST(settled_twice(ledger, killed) == std::vector<std::string>{}, boost::test_tools::per_element());
+  for (const Ledger::Run& run : ledger.runs())
+    BOOST_TEST((run.ended || killed.contains(run.pid)), "job " << run.id << " was cut off in an unharmed worker");
 }

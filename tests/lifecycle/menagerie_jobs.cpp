@@ -338,6 +338,17 @@ struct ForgeLog {
   }
 };
 
+// Ends well, while a thread of it runs that crashes so much later.
+struct LeaveCrashingThread {
+  int after_us = 0;
+  void perform() {
+    std::thread([us = after_us] {
+      std::this_thread::sleep_for(std::chrono::microseconds(us));
+      descend_and_write(3);
+    }).detach();
+  }
+};
+
 // All slots, those of neighbours too.
 struct ScribbleOverScoreboard {
   void perform() {
@@ -356,4 +367,4 @@ BROOD_JOBS(SegfaultAtDepth, NoteMoment, AbortAtOnce, ThrowNumber, ThrowThroughNo
            JumpToGarbage, JumpToNull, FreeTwice, OverflowHeap, SmashStack, DivideByZero, ExitWithZero, ExitAtOnce,
            WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, RubbishOnControlPipe,
            MegabytesOnControlPipe, CloseDescriptors, CloseDescriptorsAndCrash, KillSupervisor, KillOwnGroup,
-           KillEverybody, Daemonise, ForkBomb, ForgeLog, ScribbleOverScoreboard)
+           KillEverybody, Daemonise, ForkBomb, ForgeLog, LeaveCrashingThread, ScribbleOverScoreboard)

@@ -257,6 +257,39 @@ BOOST_AUTO_TEST_CASE(a_job_that_closes_every_descriptor_and_fails_is_charged_and
   BOOST_TEST(ledger.runs().size() == static_cast<std::size_t>(good_for_one_bad));
 }
 
+// Whether it crashes before its job is settled, or is never heard of since its worker is replaced, is a race.  Who
+// comes after it pays in no case.
+BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_nobody_but_that_job) {
+  RedisServer redis;
+  Dice dice;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  constexpr int leavers = 60, good = 600;
+  std::vector<std::string> bad;
+  for (int i = 0; i < leavers; ++i) {
+    const int after_us = i < 10 ? 0 : dice.roll(0, i % 2 == 0 ? 500 : 50'000);
+    bad.push_back(payload_text("LeaveCrashingThread", "[" + std::to_string(after_us) + "]", 1'000'000 + i));
+  }
+  BroodProcess brood(redis, workers(4));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  enqueue(redis, mixed(bad, ledger_jobs(ledger, good, 2), dice));
+
+  BOOST_TEST(eventually([&] { return no_job_is_left(redis, "default", true) && ledger.has_done(good); }, 120s),
+             brood.log_tail());
+
+  const Ledger::Verdict verdict = ledger.judge(good);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.doubled.empty());
+  BOOST_TEST(ledger.runs().size() == static_cast<std::size_t>(good));
+  BOOST_TEST(redis.size_of("dead") == 0U);
+  for (const auto& [jid, job] : by_jid(redis, "retry"))
+    check_record({"LeaveCrashingThread", "", "SIGSEGV", "in LeaveCrashingThread", "descend_and_write"}, job,
+                 Names::may_be_left_out);
+  BOOST_TEST_MESSAGE(redis.size_of("retry") << " of " << leavers << " were charged");
+  brood.term();
+  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
+}
+
 // What a scoreboard says that was scribbled over is not believed: whoever dies after it, the job that did it first of
 // all, is given back uncharged, and goes to `dead` when that happens for the third time.  Its neighbours go on from
 // what they know themselves; so a good job that nobody cut off runs once.

@@ -222,7 +222,7 @@ struct Told : LoopWithRedis {
     scheduler.look();
     watch.listen();
     BOOST_REQUIRE(run_until([&] { return watch.hears(); }));
-    run_for(50ms);
+    run_for(250ms);  // the glance that was planned before is over
   }
   void push() {
     const std::string payload =

@@ -161,7 +161,7 @@ bool Identity::parse(const std::string& name, const std::string& record, Identit
   return true;
 }
 
-bool Identity::same_host(const Identity& other) const {
+bool Identity::same_boot(const Identity& other) const {
   return !boot_id.empty() && boot_id == other.boot_id && !pid_namespace.empty() && pid_namespace == other.pid_namespace;
 }
 

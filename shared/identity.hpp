@@ -25,7 +25,9 @@ struct Identity {
   std::string record() const;
   static bool parse(const std::string& name, const std::string& record, Identity& out);
 
-  bool same_host(const Identity& other) const;  // same boot and same pid namespace: its pids mean something to us
+  // Same boot and same pid namespace, without which its pids mean nothing to us.  No proof that they do: machines that
+  // were cloned while they ran have all of this in common, and so do the processes that they ran.
+  bool same_boot(const Identity& other) const;
 };
 
 // Field 22 of /proc/<pid>/stat; 0 when there is no such process (a zombie counts as gone).

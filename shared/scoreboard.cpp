@@ -30,6 +30,8 @@ constexpr std::size_t records_offset() { return usage_offset() + aligned(sizeof(
 constexpr std::size_t file_size(int slots) {
   return records_offset() + static_cast<std::size_t>(slots) * sizeof(SlotRecord);
 }
+// Where a header of this version ended before there were tokens.
+static_assert(usage_offset() == 320, "another size is another version");
 static_assert(alignof(UsageTable) <= alignof(SlotRecord));
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would lie in another process's memory");
@@ -191,6 +193,22 @@ Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(ma
 int Scoreboard::slots() const { return slots_; }
 std::string Scoreboard::identity() const { return identity_; }
 std::atomic<std::int64_t>& Scoreboard::last_beat() { return header().last_beat; }
+
+// Whoever is killed meanwhile leaves one of them twice, and loses none but the oldest.
+void Scoreboard::note_beat_token(std::uint64_t token) {
+  auto& tokens = header().beat_tokens;
+  for (std::size_t i = tokens.size() - 1; i > 0; --i) tokens[i] = tokens[i - 1].load();
+  tokens[0] = token;
+}
+
+std::vector<std::uint64_t> Scoreboard::beat_tokens() const {
+  std::vector<std::uint64_t> known;
+  for (const std::atomic<std::uint64_t>& token : header().beat_tokens) {
+    if (token != 0) known.push_back(token);
+  }
+  return known;
+}
+
 std::atomic<std::uint32_t>& Scoreboard::queue_changes() { return header().queue_changes; }
 
 SlotRecord& Scoreboard::slot(int i) {

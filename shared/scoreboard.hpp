@@ -179,6 +179,7 @@ class Scoreboard {
     char identity[192];
     char instance[64];                    // what its operator calls the supervisor, where several run; empty: nothing
     std::atomic<std::int64_t> last_beat;  // BootTime of the supervisor's last heartbeat
+    std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of its last ones, newest first; 0: none
   };
 
   // Makes `<directory>/<identity>.scoreboard` (mode 0600) with `slots` zeroed records.  Throws std::system_error.
@@ -205,6 +206,9 @@ class Scoreboard {
   std::string instance() const { return instance_; }
   void name_instance(const std::string& instance);
   std::atomic<std::int64_t>& last_beat();
+  // Before a heartbeat with this token is sent, so that whatever Redis may hold of this supervisor stands here.
+  void note_beat_token(std::uint64_t token);
+  std::vector<std::uint64_t> beat_tokens() const;
   std::atomic<std::uint32_t>& queue_changes();
   const std::string& path() const { return path_; }
   void remove_file();

@@ -14,7 +14,8 @@ constexpr auto longest_gap = 30s;
 
 }  // namespace
 
-DeathJudge::DeathJudge(Identity own, ProcessLives lives) : own_(std::move(own)), lives_(std::move(lives)) {}
+DeathJudge::DeathJudge(Identity own, HasLeftFiles has_left_files, ProcessLives lives)
+    : own_(std::move(own)), has_left_files_(std::move(has_left_files)), lives_(std::move(lives)) {}
 
 std::vector<DeadSupervisor> DeathJudge::judge(const std::vector<Sighting>& sightings, const std::string& conversation,
                                               SteadyTime now) {
@@ -27,10 +28,13 @@ std::vector<DeadSupervisor> DeathJudge::judge(const std::vector<Sighting>& sight
   for (const Sighting& sighting : sightings) {
     const Identity& identity = sighting.identity;
     if (identity.name == own_.name) continue;
-    if (identity.same_host(own_)) {
+    if (identity.same_boot(own_)) {
       // A heartbeat proves nothing here: Redis keeps it for a minute after the death, and a stopped process has none.
-      if (!lives_(identity)) dead.push_back({identity, true});
-      continue;
+      if (lives_(identity)) continue;
+      if (has_left_files_(identity, sighting.beat_token)) {
+        dead.push_back({identity, true});
+        continue;
+      }
     }
     if (sighting.has_heartbeat || conversation.empty()) continue;
     const auto known = missing_since_.find(identity.name);

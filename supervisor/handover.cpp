@@ -289,6 +289,7 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.record("former_config", handover.former_config);
   io.records("counted", handover.counted);
   io.record("uncounted", handover.uncounted);
+  io.text("beat_tokens", handover.beat_tokens);
   io.records("classes", handover.classes);
 }
 

@@ -82,6 +82,7 @@ struct Handover {
   };
   std::vector<Counted> counted;  // what Redis has been told of, or may have been
   Statistics::Counts uncounted;  // and what it has not
+  std::string beat_tokens;       // see BeatTokens
   std::vector<Metrics::Known> classes;
 };
 

@@ -32,6 +32,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
       : redis(connection),
         identity(std::move(self)),
         sources(std::move(from)),
+        tokens(sources.tokens),
         events(std::move(callbacks)),
         tick_timer(loop, [this] { tick(); }),
         finish_timer(loop, [this] { finished(); }) {
@@ -41,6 +42,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   AsyncConnection& redis;
   const Identity identity;
   const Sources sources;
+  BeatTokens tokens;
   const Events events;
   Timer tick_timer, finish_timer;
   std::string info;
@@ -58,6 +60,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   bool failing = false;
   std::int64_t counters_refused = 0;  // said once
   bool finishing = false;
+  bool taken = false;          // somebody else goes by our name: nothing of it is ours to write
   std::function<void()> done;  // of finish
 
   void set_facts(ProcessFacts facts) {
@@ -65,7 +68,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
     concurrency = facts.concurrency();
   }
   std::vector<SeenSlot> observe_slots();
-  Beat describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us) const;
+  Beat describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us, std::uint64_t token) const;
 
   void tick();
   void look_for_signals();
@@ -75,7 +78,14 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
     SteadyTime steady;
     BootTime boot;
   };
-  void settle(Sent sent, bool shows_work, std::vector<RunningJob> running, Statistics::Counts counts, Results& results);
+  struct Rest {  // what is told once the beat is
+    bool shows_work;
+    std::vector<RunningJob> running;
+    std::vector<ScriptCall> calls;
+    Statistics::Counts counts;
+  };
+  void settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result);
+  void settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results& results);
   void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
   void tell_metrics(std::chrono::milliseconds within, void (State::*then)());
   void end_beat();
@@ -111,17 +121,19 @@ std::vector<SeenSlot> Heartbeat::State::observe_slots() {
   return slots;
 }
 
-Beat Heartbeat::State::describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us) const {
+Beat Heartbeat::State::describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us,
+                                std::uint64_t token) const {
   std::vector<pid_t> pids;
   for (const auto& [number, seen] : slots) {
     if (seen.pid > 0) pids.push_back(seen.pid);
   }
-  return {info, static_cast<int>(busy), wall_now(), sources.quiet(), memory_use_kb(pids), rtt_us, concurrency};
+  return {info,        static_cast<int>(busy), wall_now(), sources.quiet(), memory_use_kb(pids), rtt_us,
+          concurrency, token_text(token)};
 }
 
 void Heartbeat::State::tick() {
   tick_timer.start_in(look_period);
-  if (beating || finishing || !redis.connected()) return;
+  if (beating || finishing || taken || !redis.connected()) return;
   if (steady_now() - last_beat > period - look_period / 2 || what_runs(sources.slots()) != shown) return beat();
   if (!is_told) look_for_signals();
 }
@@ -134,7 +146,7 @@ void Heartbeat::State::look_for_signals() {
 }
 
 void Heartbeat::State::beat() {
-  if (beating || finishing) return;
+  if (beating || finishing || taken) return;
   tick_timer.start_in(look_period);
   if (!redis.connected()) return;  // the counts wait where they are
   beating = true;
@@ -149,36 +161,58 @@ void Heartbeat::State::beat() {
 
 void Heartbeat::State::send(std::int64_t rtt_us) {
   const std::vector<SeenSlot> slots = observe_slots();
-  std::vector<RunningJob> running = what_runs(slots);
-  std::vector<ScriptCall> calls{send_beat(identity.name, identity.record(), describe(slots, running.size(), rtt_us))};
-  const bool shows_work = !running.empty() || !shows_nothing;
+  Rest rest{!shows_nothing, what_runs(slots), {}, statistics.unflushed()};
+  const std::uint64_t token = random_token();
+  if (events.token) events.token(token);
+  tokens.add(token);  // its own too: between us and Redis something may send it twice
+  ScriptCall call =
+      send_beat(identity.name, identity.record(), tokens.known(), describe(slots, rest.running.size(), rtt_us, token));
+  rest.shows_work |= !rest.running.empty();
   shows_nothing = false;
-  if (shows_work) calls.push_back(work_entries(identity.name, busy_workers(slots)));
-  const Statistics::Counts counts = statistics.unflushed();
-  if (!counts.empty()) calls.push_back(count_jobs(counts.processed, counts.failed, statistics_day(redis_now())));
+  if (rest.shows_work) rest.calls.push_back(work_entries(identity.name, busy_workers(slots)));
+  if (!rest.counts.empty())
+    rest.calls.push_back(count_jobs(rest.counts.processed, rest.counts.failed, statistics_day(redis_now())));
 
   const Sent sent{steady_now(), boot_now()};
-  send_scripts(redis, std::move(calls), deadline,
-               when_answered([sent, shows_work, running = std::move(running), counts](State& self, Results& results) {
-                 self.settle(sent, shows_work, std::move(running), counts, results);
+  send_scripts(redis, {std::move(call)}, deadline,
+               when_answered([sent, rest = std::move(rest)](State& self, Results& results) mutable {
+                 self.settle_beat(sent, std::move(rest), results[0]);
                }));
 }
 
-void Heartbeat::State::settle(Sent sent, bool shows_work, std::vector<RunningJob> running, Statistics::Counts counts,
-                              Results& results) {
-  if (!counts.empty()) settle_counts(counts, results.back());
-  if (!results[0].ok()) {
-    say_failing(results[0].why());
+// The table of what runs goes by our name too: it is not written before we know that the name is ours.
+void Heartbeat::State::settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result) {
+  if (!result.ok()) {
+    say_failing(result.why());
     return end_beat();
   }
-  const BeatAnswer answer = read_beat(results[0].reply.view());
+  BeatAnswer answer = read_beat(result.reply.view());
+  if (answer.name_is_taken) {
+    taken = true;
+    tick_timer.stop();
+    if (events.name_is_taken) events.name_is_taken();
+    return end_beat();
+  }
+  tokens.beat_was_answered();
+  if (rest.calls.empty()) {
+    Results none;
+    return settle(sent, answer, rest, none);
+  }
+  std::vector<ScriptCall> calls = std::move(rest.calls);
+  send_scripts(redis, std::move(calls), deadline,
+               when_answered([sent, answer = std::move(answer), rest = std::move(rest)](
+                                 State& self, Results& results) mutable { self.settle(sent, answer, rest, results); }));
+}
+
+void Heartbeat::State::settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results& results) {
+  if (!rest.counts.empty()) settle_counts(rest.counts, results.back());
   last_beat = sent.steady;
-  const bool work_is_shown = !shows_work || results[1].ok();
+  const bool work_is_shown = !rest.shows_work || results[0].ok();
   if (work_is_shown) {
-    shown = std::move(running);
+    shown = std::move(rest.running);
     shows_nothing = shown.empty();
   }
-  const std::string why = work_is_shown ? answer.refused : results[1].why();
+  const std::string why = work_is_shown ? answer.refused : results[0].why();
   if (!why.empty())
     say_failing(why);
   else if (std::exchange(failing, false))
@@ -248,6 +282,7 @@ void Heartbeat::State::finish(std::function<void()> when_done) {
 }
 
 void Heartbeat::State::leave_processes() {
+  if (taken) return finish_timer.start_in(0ns);
   if (!redis.connected()) return finish_timer.start_in(0ns);
   observe_slots();
   const Statistics::Counts counts = statistics.unflushed();
@@ -287,6 +322,8 @@ bool Heartbeat::beating() const { return state_->beating; }
 Statistics& Heartbeat::statistics() { return state_->statistics; }
 
 Metrics& Heartbeat::metrics() { return state_->metrics_flush->metrics(); }
+
+const BeatTokens& Heartbeat::tokens() const { return state_->tokens; }
 
 void Heartbeat::tell_metrics(bool wanted) { state_->tells_metrics = wanted; }
 

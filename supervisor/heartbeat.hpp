@@ -10,6 +10,7 @@
 #include "shared/clock.hpp"
 #include "shared/identity.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "supervisor/beat_tokens.hpp"
 #include "supervisor/event_loop.hpp"
 #include "supervisor/heartbeat_info.hpp"
 #include "supervisor/metrics.hpp"
@@ -29,6 +30,7 @@ class Heartbeat {
     std::function<bool()> quiet;                   // also true while stopping
     // What the classes have done and used, and their peaks since this was last asked.
     std::function<std::vector<ClassUsage>()> usage = {};
+    BeatTokens tokens = {};  // of the program before, in the same process
   };
   struct Events {
     std::function<void()> quiet, stop, dump;  // TSTP, TERM, TTIN were sent to us
@@ -37,6 +39,9 @@ class Heartbeat {
     // Redis has lost our record from brood:processes, and perhaps those of others that nobody beats for any more.
     std::function<void()> was_unlisted = [] {};
     std::function<void(const std::string&)> word = {};  // something else was sent to us
+    std::function<void(std::uint64_t)> token = {};      // the next beat carries it, and is not yet sent
+    // Another process beats under our name.  Nothing was written, and no beat follows.
+    std::function<void()> name_is_taken = {};
   };
 
   Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Sources sources,
@@ -66,6 +71,7 @@ class Heartbeat {
   // What has been and is to be counted.  Counts wait here while Redis is away.
   Statistics& statistics();
   Metrics& metrics();
+  const BeatTokens& tokens() const;
 
   // Beats no more: hands over the last counts, and leaves `processes` and the list of running jobs.  `done` is called
   // once, when that was answered or after two seconds.

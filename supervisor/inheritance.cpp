@@ -95,14 +95,14 @@ void Inheritance::heed(const DeadSupervisor& dead, SteadyTime now) {
   recovery_.add(Estate{name, {}}, [this, name] { close(name); });
 }
 
-void Inheritance::end_look() {
+void Inheritance::end_look(const std::set<std::string>& listed) {
   std::vector<std::string> settled;
   for (auto& [name, progress] : progress_) {
     const bool listed = std::exchange(progress.still_listed, false);
     if (!listed && !progress.estate_handed_over && recovery_.fields_of(name).empty()) settled.push_back(name);
   }
   for (const std::string& name : settled) close(name);
-  if (!has_removed_forgotten_files_) has_removed_forgotten_files_ = remove_forgotten_files();
+  if (!has_removed_forgotten_files_) has_removed_forgotten_files_ = remove_forgotten_files(listed);
 }
 
 Inheritance::Workers Inheritance::hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now,
@@ -133,7 +133,7 @@ void Inheritance::close(const std::string& name) {
   log::info("supervisor_inherited", {{"identity", name}});
 }
 
-bool Inheritance::remove_forgotten_files() const {
+bool Inheritance::remove_forgotten_files(const std::set<std::string>& listed) const {
   bool done = true;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(runtime_directory_, ignored)) {
@@ -141,7 +141,7 @@ bool Inheritance::remove_forgotten_files() const {
     try {
       const Scoreboard board = Scoreboard::open(entry.path(), false);
       if (progress_.contains(board.identity()) || supervisor_may_live(board)) continue;
-      if (workers_live(board)) {
+      if (workers_live(board) || listed.contains(board.identity())) {
         done = false;
         continue;
       }

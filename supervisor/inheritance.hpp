@@ -29,7 +29,8 @@ class Inheritance {
   // it left by itself or was recovered: then only the file is left to remove.  From the first look on, until the last
   // of their workers has left, the same is done for files that nobody is listed for: those had nothing in flight, or
   // their heir died before it could.
-  void end_look();
+  // Who is `listed` may live, even if its file is here: a clone of this machine has the same.
+  void end_look(const std::set<std::string>& listed);
 
  private:
   struct Progress {
@@ -47,7 +48,8 @@ class Inheritance {
   };
   Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now, bool is_proven_dead);
   void close(const std::string& name);
-  bool remove_forgotten_files() const;  // false: workers of some still leave
+  // False: some are to be looked at again.
+  bool remove_forgotten_files(const std::set<std::string>& listed) const;
 
   Recovery& recovery_;
   std::string runtime_directory_;

@@ -4,6 +4,7 @@
 
 #include "shared/log.hpp"
 #include "shared/store/keys.hpp"
+#include "supervisor/workers_left.hpp"
 
 namespace brood {
 
@@ -31,7 +32,10 @@ struct OrphanWatch::State : std::enable_shared_from_this<OrphanWatch::State> {
   State(EventLoop& loop, AsyncConnection& connection, Identity self, LivingFields fields, Events callbacks)
       : redis(connection),
         own(std::move(self)),
-        judge(own),
+        judge(own,
+              [this](const Identity& dead, const std::string& beat_token) {
+                return has_left_files(dead, beat_token, own.runtime_directory);
+              }),
         living_fields(std::move(fields)),
         events(std::move(callbacks)),
         again(loop, [this] { look(); }) {}
@@ -92,7 +96,10 @@ void OrphanWatch::State::read_processes(const std::vector<AsyncConnection::Resul
   }
   // The client id changes with every connection and the run id with every start of Redis.
   std::vector<Command> commands{{"INFO", "server"}, {"CLIENT", "ID"}};
-  for (const DeathJudge::Sighting& sighting : sightings) commands.push_back({"EXISTS", sighting.identity.name});
+  for (const DeathJudge::Sighting& sighting : sightings) {
+    commands.push_back({"EXISTS", sighting.identity.name});
+    commands.push_back({"HGET", sighting.identity.name, keys::beat_token_field});
+  }
   looking = true;
   ask(commands, [sightings = std::move(sightings)](State& self, const auto& results) {
     self.read_heartbeats(sightings, results);
@@ -107,19 +114,22 @@ void OrphanWatch::State::read_heartbeats(std::vector<DeathJudge::Sighting> sight
     if (!run_id.empty()) conversation = run_id + " " + std::to_string(results[1].reply.view().integer());
   }
   for (std::size_t i = 0; i < sightings.size(); ++i) {
-    const AsyncConnection::Result& exists = results[i + 2];
-    if (!exists.error.empty()) return forget_what_was_seen();
+    const AsyncConnection::Result &exists = results[2 * i + 2], &token = results[2 * i + 3];
+    if (!exists.error.empty() || !token.error.empty()) return forget_what_was_seen();
     // Refused (by an access list, say): not seen missing.
     sightings[i].has_heartbeat = !exists.ok() || exists.reply.view().integer() != 0;
+    if (token.ok() && !token.reply.view().is_nil()) sightings[i].beat_token = token.reply.view().text();
   }
 
+  std::set<std::string> listed;
+  for (const DeathJudge::Sighting& sighting : sightings) listed.insert(sighting.identity.name);
   bool one_of_this_host = false;
   for (const DeadSupervisor& dead : judge.judge(sightings, conversation, steady_now())) {
     one_of_this_host |= dead.same_host;
     events.dead_supervisor(dead);
     if (stopped) return;
   }
-  events.looked();
+  events.looked(listed);
   if (one_of_this_host) again.start_in(next_look_at_this_host);
 }
 

@@ -19,7 +19,8 @@ class OrphanWatch {
   struct Events {
     std::function<void(const DeadSupervisor&)> dead_supervisor;
     std::function<void(const std::string& field)> orphan_field;  // "<slot>.<incarnation>" of our own in-flight hash
-    std::function<void()> looked = [] {};  // every dead supervisor that is listed has been reported
+    // Every dead supervisor that is listed has been reported; `listed` names all others.
+    std::function<void(const std::set<std::string>& listed)> looked = [](const std::set<std::string>&) {};
   };
   // The fields of our identity that are in use: every slot's incarnation, adopted or only assigned, and every one whose
   // recovery is under way.

@@ -18,15 +18,14 @@ const char* text_of(Standing standing) {
 
 Standing standing_of(const InFlightHolder& holder, const Identity& own, const WorkersLive& workers_live,
                      const std::function<bool(const Identity&)>& lives) {
-  if (!holder.identity || !holder.identity->same_host(own))
-    return holder.has_heartbeat ? Standing::lives : Standing::silent;
-  // Here the processes themselves are seen, and a heartbeat proves nothing: Redis keeps it for a minute after the
-  // death.
-  if (lives(*holder.identity)) return Standing::lives;
-  const std::optional<bool> some_left = workers_live(*holder.identity);
-  // Without names, its workers' own alarm ends them before the last heartbeat is forgotten.
-  const bool may_be_left = some_left.value_or(holder.has_heartbeat);
-  return may_be_left ? Standing::finishing : Standing::dead;
+  if (holder.identity && holder.identity->same_boot(own)) {
+    // Here the processes themselves are seen, and a heartbeat proves nothing: Redis keeps it for a minute after the
+    // death.
+    if (lives(*holder.identity)) return Standing::lives;
+    if (const std::optional<bool> some_left = workers_live(*holder.identity))
+      return *some_left ? Standing::finishing : Standing::dead;
+  }
+  return holder.has_heartbeat ? Standing::lives : Standing::silent;
 }
 
 }  // namespace brood

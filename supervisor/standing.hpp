@@ -13,12 +13,12 @@ enum class Standing {
   lives,      // its process is there, or, on another host, it beats
   finishing,  // it is dead, and workers of it are there, or may be: they settle and leave by themselves
   dead,       // of this host, and proven: neither it nor a worker of it is there
-  silent,     // of another host, or unknown to us, and without a heartbeat: dead, or cut off from Redis and at work
+  silent,     // not proven to be of this host, and without a heartbeat: dead, or cut off from Redis and at work
 };
 
 const char* text_of(Standing standing);
 
-// Whether workers of a dead supervisor of this host live; nullopt: its scoreboard does not say.
+// Whether workers of a dead supervisor of the same boot live; nullopt: nothing shows that it ran here, see DeathJudge.
 using WorkersLive = std::function<std::optional<bool>(const Identity&)>;
 
 Standing standing_of(const InFlightHolder& holder, const Identity& own, const WorkersLive& workers_live,

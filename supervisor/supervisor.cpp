@@ -113,7 +113,8 @@ Supervisor::Supervisor(Setup setup)
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
                  {.slots = [this] { return pool_.slots(); },
                   .quiet = [this] { return phase_ != Phase::running; },
-                  .usage = [this] { return pool_.take_class_usage(); }},
+                  .usage = [this] { return pool_.take_class_usage(); },
+                  .tokens = setup.handover ? BeatTokens(setup.handover->beat_tokens) : BeatTokens()},
                  {.quiet = [this] { order(Order::quiet); },
                   .stop = [this] { order(Order::stop); },
                   .dump = [this] { stack_log_.write(pool_.ask_for_stacks()); },
@@ -124,7 +125,9 @@ Supervisor::Supervisor(Setup setup)
                         orphan_watch_.look();
                       },
                   .was_unlisted = [this] { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); },
-                  .word = [this](const std::string& word) { verbs_.heed(word); }}),
+                  .word = [this](const std::string& word) { verbs_.heed(word); },
+                  .token = [this](std::uint64_t token) { pool_.note_beat_token(token); },
+                  .name_is_taken = [this] { name_is_taken_ = true; }}),
       key_watch_(loop_, redis_.connection(),
                  {{std::string(keys::schedule), [this] { scheduler_.glance(); }},
                   {std::string(keys::paused), [this] { queue_watch_.look(); }},
@@ -149,7 +152,7 @@ Supervisor::Supervisor(Setup setup)
                            orphan.cause_unknown = true;
                            recovery_.add(std::move(orphan));
                          },
-                     .looked = [this] { inheritance_.end_look(); }}),
+                     .looked = [this](const std::set<std::string>& listed) { inheritance_.end_look(listed); }}),
       strays_([this](pid_t pid) { return belongs_to_us(pid); }),
       restart_(loop_, pool_,
                {.read_config = std::move(setup.read_config),
@@ -219,6 +222,11 @@ int Supervisor::run() {
   while (!farewell_.done()) {
     keep_time();
     loop_.run_once();
+    if (name_is_taken_) {
+      // Told to stop, it has done so: nobody is to start it again for this.
+      if (phase_ == Phase::running || phase_ == Phase::quiet) exit_code_ = EX_TEMPFAIL;
+      return give_way();
+    }
     signals_.heed();
     reap_children();
     strays_.look(steady_now());
@@ -263,7 +271,7 @@ void Supervisor::wind_down() {
   if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
   if (phase_ != Phase::quiet) service_.stopping();
   if (phase_ == Phase::killing)
-    pool_.kill_all();
+    pool_.kill_all("it outlasted the shutdown timeout, or a second stop came");
   else
     pool_.tell_all(flags_in(phase_));
 }
@@ -432,12 +440,12 @@ void Supervisor::keep_time() {
   alarm_.start_in(std::max(next - now, std::chrono::nanoseconds(0)));
 }
 
+// Orphans are looked for once the beat has said that we alone go by our name: another's workers are none.
 void Supervisor::redis_is_usable() {
   heartbeat_.beat();
   if (phase_ == Phase::running) look_for_work();
   pruning_.start();
   queue_rivals_.look(config_->capsules);
-  orphan_watch_.look();
   readiness_.look();
 }
 

@@ -72,7 +72,7 @@ class Supervisor {
   ~Supervisor();
 
   // Runs until it has been told to stop and everything is in order.  Returns the exit status: 0, or 78 when Redis is
-  // unfit or every worker refused to start.
+  // unfit or every worker refused to start, or 75 when another process goes by this one's name: see give_way().
   int run();
 
  private:
@@ -105,6 +105,11 @@ class Supervisor {
   void note_capsules();
   void report_status();
   void fail(int exit_code);
+
+  // Leaves the name to another that beats under it too: this machine was cloned while brood ran, and the other is this
+  // very process, with the same jobs.  Ends the workers, and touches nothing in Redis.  Returns the exit status.
+  int give_way();
+  void end_children() const;
 
   Handover hand_over();
   void take_over(const Handover& handover);
@@ -150,6 +155,7 @@ class Supervisor {
 
   Phase phase_ = Phase::running;
   int exit_code_ = 0;
+  bool name_is_taken_ = false;
   bool took_over_ = false;     // from another program in this process
   bool came_back_ = false;     // after that one had failed
   bool roll_is_owed_ = false;  // it took over in a quiet, in which no worker is replaced

@@ -18,6 +18,7 @@ Handover Supervisor::hand_over() {
   handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
   for (const auto& [slot, counts] : heartbeat_.statistics().observed()) handover.counted.push_back({slot, counts});
   handover.uncounted = heartbeat_.statistics().unflushed();
+  handover.beat_tokens = heartbeat_.tokens().told();
   handover.classes = heartbeat_.metrics().known();
   pool_.hand_over(handover);
   return handover;

@@ -221,13 +221,11 @@ void WorkerPool::note_queues_changed(bool to_all) {
   }
 }
 
-void WorkerPool::kill_all() {
+void WorkerPool::kill_all(const char* reason) {
   predecessors_.kill_all();
   for (int slot = 0; slot < table_.used_slots(); ++slot) {
     if (table_[slot].pid == 0) continue;
-    log::warn("worker_killed", {{"slot", slot},
-                                {"worker_pid", table_[slot].pid},
-                                {"reason", "it outlasted the shutdown timeout, or a second stop came"}});
+    log::warn("worker_killed", {{"slot", slot}, {"worker_pid", table_[slot].pid}, {"reason", reason}});
     table_[slot].ended_by = EndedBy::brood;
     kill_worker(table_[slot].pid);
   }

@@ -71,7 +71,7 @@ class WorkerPool {
   // Wakes a worker that waits, in Redis or for its pipe.
   void wake(int slot) { tell(slot, 0); }
   // Kills them all, and charges nobody for it.
-  void kill_all();
+  void kill_all(const char* reason);
   // Asks every worker where it is: each answers in its record's `dump`.  Returns whom it asked.
   std::vector<DumpRequest> ask_for_stacks();
   // Ends jobs that run on after their deadline, or that somebody wants ended.
@@ -146,6 +146,7 @@ class WorkerPool {
   std::set<std::string> living_fields() const;
   std::uint64_t last_incarnation() const { return table_.last_incarnation(); }
   std::atomic<std::int64_t>& last_beat() { return scoreboard_.last_beat(); }
+  void note_beat_token(std::uint64_t token) { scoreboard_.note_beat_token(token); }
   // Other queues are known, or others paused: each worker looks for itself before its next fetch.  With `to_all` those
   // that wait for a job do so at once, also those that are not known to be ready.
   void note_queues_changed(bool to_all);

@@ -6,12 +6,21 @@
 #include <stdexcept>
 #include <utility>
 
+#include "supervisor/beat_tokens.hpp"
+
 namespace brood {
 
 std::string scoreboard_of(const Identity& dead, const std::string& runtime_directory) {
   const std::string ours = scoreboard_path(runtime_directory, dead.name);
   if (dead.runtime_directory.empty() || access(ours.c_str(), F_OK) == 0) return ours;
   return scoreboard_path(dead.runtime_directory, dead.name);
+}
+
+bool has_left_files(const Identity& dead, const std::string& beat_token, const std::string& runtime_directory) try {
+  const Scoreboard board = Scoreboard::open(scoreboard_of(dead, runtime_directory), false);
+  return board.identity() == dead.name && may_be_its_beat(beat_token, board.beat_tokens());
+} catch (const std::exception&) {
+  return false;
 }
 
 WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity) {

@@ -15,6 +15,10 @@ struct WorkersLeft {
   std::vector<Casualty> dead;        // those that left something to recover
 };
 
+// Whether a dead supervisor of the same boot ran here: its scoreboard is here, and the heartbeat that Redis holds, if
+// any, is one that it sent.  Else both may be of the machine that this one was cloned from, or of another clone.
+bool has_left_files(const Identity& dead, const std::string& beat_token, const std::string& runtime_directory);
+
 // Its path: in `runtime_directory`, else in its own, if its record tells one.  A path out of Redis is only ever opened,
 // and what is opened must be a scoreboard of that very identity.
 std::string scoreboard_of(const Identity& dead, const std::string& runtime_directory);

@@ -18,19 +18,39 @@ std::string of_day(std::string_view counter, std::string_view day) {
 
 }  // namespace
 
-ScriptCall send_beat(std::string_view identity, std::string_view record, const Beat& beat) {
+ScriptCall send_beat(std::string_view identity, std::string_view record, std::string_view known_tokens,
+                     const Beat& beat) {
   const std::string name(identity);
   return {&scripts::heartbeat,
           {name, keys::signals(identity), std::string(keys::processes), keys::in_flight_hash(identity),
            std::string(keys::brood_processes)},
-          {name, std::string(seconds_to_live), std::string(most_signals), std::string(record), "info", beat.info,
-           "busy", std::to_string(beat.busy), "beat", fmt::format("{:.6f}", epoch_seconds(beat.at)), "quiet",
-           beat.quiet ? "true" : "false", "rss", std::to_string(beat.rss_kb), "rtt_us", std::to_string(beat.rtt_us),
-           "concurrency", std::to_string(beat.concurrency)}};
+          {name,
+           std::string(seconds_to_live),
+           std::string(most_signals),
+           std::string(record),
+           std::string(known_tokens),
+           "info",
+           beat.info,
+           "busy",
+           std::to_string(beat.busy),
+           "beat",
+           fmt::format("{:.6f}", epoch_seconds(beat.at)),
+           "quiet",
+           beat.quiet ? "true" : "false",
+           "rss",
+           std::to_string(beat.rss_kb),
+           "rtt_us",
+           std::to_string(beat.rtt_us),
+           "concurrency",
+           std::to_string(beat.concurrency),
+           std::string(keys::beat_token_field),
+           beat.token}};
 }
 
 BeatAnswer read_beat(ReplyView reply) {
   BeatAnswer answer;
+  answer.name_is_taken = reply[0].integer() < 0;
+  if (answer.name_is_taken) return answer;
   answer.was_known = reply[0].integer() != 0;
   answer.was_unlisted = reply[1].integer() != 0;
   answer.refused = reply[2].text();

@@ -21,9 +21,12 @@ struct Beat {
   std::uint64_t rss_kb = 0;
   std::int64_t rtt_us = 0;
   int concurrency = 0;
+  std::string token;  // another one each time
 };
 
 struct BeatAnswer {
+  // Somebody else beats under this name, and nothing was written: all that follows is empty.
+  bool name_is_taken = false;
   bool was_known = false;     // false at the first beat, or back after an outage
   bool was_unlisted = false;  // its record had been lost from brood:processes, and perhaps others' with it
   std::string refused;        // beside the beat, which others know us by: a key of the wrong type; empty: nothing
@@ -31,7 +34,9 @@ struct BeatAnswer {
 };
 
 // `record` is the process' value in brood:processes, where it stands for as long as it owns something in flight.
-ScriptCall send_beat(std::string_view identity, std::string_view record, const Beat& beat);
+// `known_tokens` names those that this process may have left there, or is "*" for any; others are another's.
+ScriptCall send_beat(std::string_view identity, std::string_view record, std::string_view known_tokens,
+                     const Beat& beat);
 BeatAnswer read_beat(ReplyView reply);
 
 // The signals alone, between two beats.  The answer may be nil.

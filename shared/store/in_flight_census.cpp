@@ -104,6 +104,7 @@ std::vector<InFlightHolder> census(Connection& redis, bool thorough) {
   std::vector<Command> commands;
   for (const auto& [name, holder] : holders) {
     commands.push_back({"EXISTS", name});
+    commands.push_back({"HGET", name, keys::beat_token_field});
     commands.push_back({"HGETALL", keys::in_flight_hash(name)});
   }
   const std::vector<Reply> replies = redis.pipeline(commands);
@@ -112,6 +113,7 @@ std::vector<InFlightHolder> census(Connection& redis, bool thorough) {
     // Refused, by an access list, say: not seen missing.
     const ReplyView beats = replies[next++].view();
     holder.has_heartbeat = !beats.is_integer() || beats.integer() != 0;
+    if (const ReplyView token = replies[next++].view(); token.is_string()) holder.beat_token = token.text();
     add_fields(holder, replies[next++].view());
   }
   count_jobs(redis, holders);

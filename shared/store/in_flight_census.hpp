@@ -22,7 +22,8 @@ struct InFlightHolder {
   std::string name;                  // the identity
   std::optional<Identity> identity;  // nullopt: no record of it, or one that cannot be read
   bool has_heartbeat = false;
-  std::vector<List> lists;  // those that hold something
+  std::string beat_token = {};  // of its heartbeat; empty: none
+  std::vector<List> lists;      // those that hold something
 
   std::int64_t jobs() const;
 };

@@ -38,6 +38,8 @@ inline std::string iteration(std::string_view jid) { return "it-" + std::string(
 
 // Ours.
 inline constexpr std::string_view brood_processes = "brood:processes";
+// In a heartbeat, beside Sidekiq's fields: the token that its writer left last.
+inline constexpr std::string_view beat_token_field = "brood_token";
 inline constexpr std::string_view brood_scheduler = "brood:scheduler";
 inline constexpr std::string_view brood_recovered_prefix = "brood:recovered:";
 inline constexpr std::string_view brood_crashes = "brood:crashes";

@@ -90,6 +90,7 @@ Candidate judge(InFlightHolder holder) {
   Candidate candidate{.holder = std::move(holder)};
   const WorkersLive workers_live = [&](const Identity& dead) -> std::optional<bool> {
     try {
+      if (!has_left_files(dead, candidate.holder.beat_token, runtime_directory())) return std::nullopt;
       const std::string path = scoreboard_of(dead, runtime_directory());
       WorkersLeft left = read_workers_left(path, dead.name);
       candidate.scoreboard = path;

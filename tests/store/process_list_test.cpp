@@ -41,7 +41,7 @@ BOOST_FIXTURE_TEST_CASE(whoever_owns_something_and_is_not_listed_is_found, List)
   BOOST_TEST(found.hostname == "there");
   BOOST_TEST(found.pid == 4711);
   // Nobody takes it for a process of this host: its heartbeat decides.
-  BOOST_TEST(!found.same_host(Identity::of_this_process()));
+  BOOST_TEST(!found.same_boot(Identity::of_this_process()));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_name_that_is_none_is_listed_too_and_a_full_redis_lets_it_through, List) {

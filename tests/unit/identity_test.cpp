@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_record_reads_back) {
   BOOST_TEST(read.pid_namespace == self.pid_namespace);
   BOOST_TEST(read.pid == self.pid);
   BOOST_TEST(read.start_time == self.start_time);
-  BOOST_TEST(read.same_host(self));
+  BOOST_TEST(read.same_boot(self));
 }
 
 BOOST_AUTO_TEST_CASE(a_directory_that_a_record_cannot_hold_is_not_told) {
@@ -89,17 +89,17 @@ BOOST_AUTO_TEST_CASE(members_of_a_later_schema_are_skipped) {
   Identity read;
   BOOST_TEST(Identity::parse("x", R"({ "pid": 7, "colour": "green", "weight": 3, "schema": 2 })", read));
   BOOST_TEST(read.pid == 7);
-  BOOST_TEST(!read.same_host(read));  // it names no boot: its pid means nothing
+  BOOST_TEST(!read.same_boot(read));  // it names no boot: its pid means nothing
 }
 
 BOOST_AUTO_TEST_CASE(another_boot_or_namespace_is_another_host) {
   const Identity self = Identity::of_this_process();
   Identity other = self;
   other.boot_id = "another";
-  BOOST_TEST(!self.same_host(other));
+  BOOST_TEST(!self.same_boot(other));
   other = self;
   other.pid_namespace = "pid:[1]";
-  BOOST_TEST(!self.same_host(other));
+  BOOST_TEST(!self.same_boot(other));
 }
 
 BOOST_AUTO_TEST_CASE(a_record_says_whose_process_it_is_unless_an_older_brood_wrote_it) {

@@ -52,9 +52,11 @@ BOOST_AUTO_TEST_CASE(a_dead_supervisors_living_workers_may_finish) {
   BOOST_CHECK(judged({.workers_live = true}) == Standing::finishing);
 }
 
-BOOST_AUTO_TEST_CASE(workers_whose_names_are_lost_have_until_the_last_heartbeat_is_forgotten) {
-  BOOST_CHECK(judged({.has_heartbeat = true, .workers_live = std::nullopt}) == Standing::finishing);
-  BOOST_CHECK(judged({.has_heartbeat = false, .workers_live = std::nullopt}) == Standing::dead);
+// Of the same boot are clones of this machine, too.
+BOOST_AUTO_TEST_CASE(who_has_left_nothing_here_is_seen_as_one_of_another_host) {
+  BOOST_CHECK(judged({.has_heartbeat = true, .workers_live = std::nullopt}) == Standing::lives);
+  BOOST_CHECK(judged({.has_heartbeat = false, .workers_live = std::nullopt}) == Standing::silent);
+  BOOST_CHECK(judged({.lives = true, .workers_live = std::nullopt}) == Standing::lives);
 }
 
 BOOST_AUTO_TEST_CASE(of_another_host_only_the_heartbeat_is_seen_and_its_absence_proves_nothing) {

@@ -2,8 +2,9 @@
 -- KEYS[1] "<identity>"    KEYS[2] "<identity>-signals"    KEYS[3] "processes"
 -- KEYS[4] in-flight hash of the identity    KEYS[5] "brood:processes"
 -- ARGV[1] identity    ARGV[2] seconds to live    ARGV[3] how many signals to take at most    ARGV[4] the identity's record
--- ARGV[5...] field, value, ...
--- Returns 1 when the process was known, 0 at its first beat or after an outage; then 1 when its record had been lost from
+-- ARGV[5] the tokens that this process may have left in KEYS[1], or "*" for any    ARGV[6...] field, value, ...
+-- Returns -1 when another has left a token there since, and then nothing has changed.
+-- Else returns 1 when the process was known, 0 at its first beat or after an outage; then 1 when its record had been lost from
 -- KEYS[5] and is there again, else 0; then what was refused beside the beat itself, "" for nothing; and then the signals,
 -- oldest first.
 -- By KEYS[1] alone others know that we live: a wrong type there is an error, and elsewhere it stops no beat.
@@ -13,10 +14,12 @@ local function try(command, key, ...)
   if type(reply) ~= "table" or not reply.err then return reply end
   complaint = reply.err .. " (" .. key .. ")"
 end
+local token = redis.call("HGET", KEYS[1], "brood_token")
+if token and ARGV[5] ~= "*" and not string.find(ARGV[5], token, 1, true) then return {-1} end
 -- Whatever it finds, EXPIRE is a write that a full Redis serves, and that lets through what follows.
 local known = redis.call("EXPIRE", KEYS[1], ARGV[2])
 local unlisted, signals = 0, {}
-try("HSET", KEYS[1], unpack(ARGV, 5))
+try("HSET", KEYS[1], unpack(ARGV, 6))
 if complaint ~= "" then return redis.error_reply(complaint) end
 if known == 0 then redis.call("EXPIRE", KEYS[1], ARGV[2]) end
 try("SADD", KEYS[3], ARGV[1])

@@ -1,0 +1,66 @@
+// What a supervisor does when another process goes by its name; see supervisor.hpp.
+
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include "shared/log.hpp"
+#include "shared/scoreboard.hpp"
+#include "supervisor/supervisor.hpp"
+#include "supervisor/workers_left.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto time_to_die = 2s;
+constexpr auto until_they_are_dead = 5ms;
+constexpr std::size_t most_children = 4096;
+
+}  // namespace
+
+// The other goes on with these very jobs: from here on not one command is sent to Redis.
+int Supervisor::give_way() {
+  // First, whatever ends this process meanwhile: without them who starts here next has no proof that this name is of
+  // this host, and leaves what goes by it to the other for as long as that beats.
+  remove_runtime_files(scoreboard_path(identity_.runtime_directory, identity_.name));
+  const int workers = pool_.occupied();
+  pool_.kill_all("another process goes by its supervisor's name");
+  end_children();
+  log::error("name_is_taken",
+             {{"identity", identity_.name},
+              {"reason", "another process beats under this name: this machine was cloned while brood ran"},
+              {"workers_killed", workers},
+              {"jobs", "left to the other, neither settled nor charged"},
+              {"hint", "start brood again: it takes a new name"}});
+  service_.stopping();
+  service_.status("gave way: another machine, of which this is a clone, goes by the same name");
+  log::info("supervisor_stopped", {{"exit_status", exit_code_}});
+  verbs_.stopped();
+  log::flush();
+  return exit_code_;
+}
+
+// Workers, recoveries, and what falls to us as they end.  Not an embedded Redis: whoever starts next finds it.
+void Supervisor::end_children() const {
+  for (const SteadyTime end = steady_now() + time_to_die; steady_now() < end;) {
+    std::vector<pid_t> children = own_children(most_children);
+    std::erase_if(children, [&](pid_t child) { return strays_.is_foreign(child) || redis_.is_child(child); });
+    if (children.empty()) return;
+    for (const pid_t child : children) {
+      if (getpgid(child) == child) kill(-child, SIGKILL);
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, WNOHANG);
+    }
+    std::this_thread::sleep_for(until_they_are_dead);
+  }
+}
+
+}  // namespace brood

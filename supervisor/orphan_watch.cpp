@@ -92,7 +92,7 @@ void OrphanWatch::State::read_processes(const std::vector<AsyncConnection::Resul
   std::vector<DeathJudge::Sighting> sightings = identities(results[0].reply.view());
   if (sightings.empty()) {
     forget_what_was_seen();
-    return events.looked();
+    return events.looked({});
   }
   // The client id changes with every connection and the run id with every start of Redis.
   std::vector<Command> commands{{"INFO", "server"}, {"CLIENT", "ID"}};

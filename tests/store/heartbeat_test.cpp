@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "shared/job/json_object.hpp"
+#include "supervisor/key_watch.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;
@@ -258,6 +259,27 @@ BOOST_FIXTURE_TEST_CASE(signals_are_heeded_in_order_between_two_beats, Beating) 
   BOOST_TEST(heeded == expected, boost::test_tools::per_element());
   BOOST_TEST(beats == 1);
   BOOST_TEST(redis.size_of(name + "-signals") == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(signals_of_which_it_is_told_are_heeded_at_once_and_looked_for_only_then, Beating) {
+  KeyWatch watch(loop, connection, {{name + "-signals", [this] { heartbeat->look_for_signals(); }}},
+                 [this](bool hears) { heartbeat->rely_on_being_told(hears); });
+  BOOST_REQUIRE(beat());
+  watch.listen();
+  BOOST_REQUIRE(run_until([&] { return watch.hears(); }));
+  for (std::size_t number = 1; number <= 4; ++number) {
+    redis.command({"LPUSH", name + "-signals", "TSTP"});
+    BOOST_TEST(run_until([&] { return heeded.size() == number; }, 400ms));
+  }
+  run_for(100ms);
+  redis.command({"CONFIG", "RESETSTAT"});
+  run_for(2500ms);  // longer than between two looks
+  const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+  BOOST_TEST(stats.find("rpop") == std::string::npos, stats);
+
+  watch.stop();
+  redis.command({"LPUSH", name + "-signals", "TSTP"});
+  BOOST_TEST(run_until([&] { return heeded.size() == 5; }, 4s));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_beat_takes_signals_too, Beating) {

@@ -7,6 +7,8 @@ foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_ou
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 target_link_libraries(lifecycle_recovery_test PRIVATE brood_job)
+brood_test(lifecycle/clone LINK brood_test_support brood_supervisor TIMEOUT 300)
+add_dependencies(lifecycle_clone_test brood brood_examples)
 target_link_libraries(lifecycle_old_beat_test PRIVATE brood_base)
 
 # A disk that takes its time, for a redis-server; never linked, only preloaded.

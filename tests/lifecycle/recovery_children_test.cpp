@@ -330,6 +330,13 @@ BOOST_AUTO_TEST_CASE(a_sweep_is_one_child_that_has_the_time_which_reading_every_
 
 namespace {
 
+// Nobody has a pid beyond it.
+long pid_max() {
+  long largest = 0;
+  std::ifstream("/proc/sys/kernel/pid_max") >> largest;
+  return largest;
+}
+
 struct Inheriting : Recovering {
   TemporaryDirectory runtime;
   DeadSupervisor dead;
@@ -462,6 +469,17 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_no_scoreboard_is_as_good_as_none) {
   test.heed();
   test.answer(1);
   BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead"}));
+}
+
+// A clone of this machine may go by the same name, and live.
+BOOST_AUTO_TEST_CASE(forgotten_files_of_one_that_is_listed_stay_until_it_is_listed_no_more) {
+  Inheriting test;
+  const auto name = "here:" + std::to_string(pid_max() + 1) + ":dead";
+  const std::string file = Scoreboard::create(test.runtime.path(), name, 1).path();
+  test.inheritance.end_look({name});
+  BOOST_TEST(std::filesystem::exists(file));
+  test.inheritance.end_look({});
+  BOOST_TEST(!std::filesystem::exists(file));
 }
 
 BOOST_AUTO_TEST_CASE(the_estate_of_another_host_is_taken_over_at_once) {

@@ -19,11 +19,14 @@ const std::string payload = R"({"class":"A","args":[1180591620717411303424,"\u00
 struct Beating : LoopWithRedis {
   std::vector<SeenSlot> slots;
   bool quiet = false;
-  int beats = 0, times_unlisted = 0;
+  int beats = 0, times_unlisted = 0, times_taken = 0;
+  std::function<void()> before_it_is_sent = [] {};
   std::vector<std::string> heeded;
   std::optional<Heartbeat> heartbeat;
 
-  Beating() {
+  Beating() { begin(BeatTokens()); }
+
+  void begin(BeatTokens tokens) {
     Identity identity;
     identity.name = name;
     identity.hostname = "here";
@@ -33,10 +36,15 @@ struct Beating : LoopWithRedis {
     facts.version = "0.1.0";
     facts.started_at = wall_now();
     heartbeat.emplace(loop, connection, identity, facts,
-                      Heartbeat::Sources{[this] { return slots; }, [this] { return quiet; }},
-                      Heartbeat::Events{[this] { heeded.push_back("quiet"); }, [this] { heeded.push_back("stop"); },
-                                        [this] { heeded.push_back("dump"); }, [this](BootTime) { ++beats; },
-                                        [this] { ++times_unlisted; }});
+                      Heartbeat::Sources{[this] { return slots; }, [this] { return quiet; }, {}, std::move(tokens)},
+                      Heartbeat::Events{[this] { heeded.push_back("quiet"); },
+                                        [this] { heeded.push_back("stop"); },
+                                        [this] { heeded.push_back("dump"); },
+                                        [this](BootTime) { ++beats; },
+                                        [this] { ++times_unlisted; },
+                                        {},
+                                        [this](std::uint64_t) { before_it_is_sent(); },
+                                        [this] { ++times_taken; }});
   }
 
   bool beat() {
@@ -77,7 +85,7 @@ BOOST_FIXTURE_TEST_CASE(a_beat_says_who_lives_and_how, Beating) {
   BOOST_TEST(beat());
   BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
   const auto hash = redis.hgetall(name);
-  BOOST_TEST(hash.size() == 7u);
+  BOOST_TEST(hash.size() == 8u);
   BOOST_TEST(JsonObject::parse(hash.at("info")).string("identity").value() == name);
   BOOST_TEST(hash.at("busy") == "0");
   BOOST_TEST(std::stod(hash.at("beat")) == redis_seconds(), boost::test_tools::tolerance(1e-8));
@@ -386,11 +394,122 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_the_wrong_type_beside_it_stops_no_beat, Beating
 
   BOOST_TEST(beat());
   BOOST_TEST(beat());
-  BOOST_TEST(redis.hgetall(name).size() == 7u);
+  BOOST_TEST(redis.hgetall(name).size() == 8u);
 
   redis.command({"DEL", "processes", name + "-signals"});
   redis.command({"LPUSH", name + "-signals", "TSTP"});
   BOOST_TEST(beat());
   BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
   BOOST_TEST(heeded == std::vector<std::string>{"quiet"}, boost::test_tools::per_element());
+}
+
+// ---- Who else goes by the name
+
+namespace {
+
+struct Cloned : Beating {
+  std::string token() { return redis.hget(name, "brood_token").value_or("none"); }
+  void another_beats() { redis.command({"HSET", name, "brood_token", "0123456789abcdef"}); }
+  bool finds_out() {
+    heartbeat->beat();
+    return run_until([&] { return times_taken > 0; });
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(each_beat_leaves_another_token, Cloned) {
+  BOOST_TEST(beat());
+  const std::string first = token();
+  BOOST_TEST(first.size() == 16U);
+  BOOST_TEST(beat());
+  BOOST_TEST(token() != first);
+  BOOST_TEST(times_taken == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(where_another_beats_nothing_is_written_any_more, Cloned) {
+  run_a_job();
+  BOOST_TEST(beat());
+  another_beats();
+  redis.command({"LPUSH", name + "-signals", "TERM"});
+  redis.command({"SREM", "processes", name});
+  const auto hash = redis.hgetall(name), shown = work();
+  slots[0].seen.entries[0] = EntryState::succeeded;  // to be shown no more, and to be counted
+  slots[0].seen.processed = 7;
+
+  BOOST_TEST(finds_out());
+
+  heartbeat->beat();
+  bool finished = false;
+  heartbeat->finish([&] { finished = true; });
+  BOOST_TEST(run_until([&] { return finished; }));
+  run_for(50ms);
+  BOOST_CHECK(redis.hgetall(name) == hash);
+  BOOST_CHECK(work() == shown);
+  BOOST_TEST(redis.size_of("processes") == 0U);
+  BOOST_TEST(redis.size_of(name + "-signals") == 1U);
+  BOOST_TEST(stat("processed") == "1");
+  BOOST_TEST(heeded.empty());
+  BOOST_TEST(beats == 1);
+  BOOST_TEST(times_taken == 1);
+}
+
+// Two that were cloned before the first beat of either have no token in common.
+BOOST_FIXTURE_TEST_CASE(who_begins_knows_no_token_that_is_there_already, Cloned) {
+  another_beats();
+  BOOST_TEST(finds_out());
+  BOOST_TEST(beats == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_heartbeat_that_expired_or_was_flushed_raises_no_alarm, Cloned) {
+  BOOST_TEST(beat());
+  redis.command({"DEL", name});
+  BOOST_TEST(beat());
+  redis.command({"HDEL", name, "brood_token"});
+  BOOST_TEST(beat());
+  redis.command({"FLUSHALL"});
+  BOOST_TEST(beat());
+  BOOST_TEST(times_taken == 0);
+}
+
+// A replica that takes over, or a Redis that starts again, may know an earlier one.
+BOOST_FIXTURE_TEST_CASE(an_earlier_heartbeat_of_its_own_raises_no_alarm, Cloned) {
+  BOOST_TEST(beat());
+  const std::string first = token();
+  for (int i = 0; i < 30; ++i) BOOST_TEST(beat());  // a minute's, at one every two seconds
+  redis.command({"HSET", name, "brood_token", first});
+  BOOST_TEST(beat());
+  BOOST_TEST(times_taken == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_beat_whose_answer_was_lost_raises_no_alarm, Cloned) {
+  BOOST_TEST(beat());
+  const std::string first = token();
+  // A Redis that stands still executes what it was sent when it goes on, and nobody is there to read the answer.
+  before_it_is_sent = [&] { redis.pause(); };
+  heartbeat->beat();
+  BOOST_TEST(run_until([&] { return !connection.connected(); }));
+  before_it_is_sent = [] {};
+  redis.resume();
+  BOOST_TEST(run_until([&] { return connection.connected(); }));
+  BOOST_TEST(token() != first);
+  BOOST_TEST(beats == 1);
+
+  BOOST_TEST(beat());
+  BOOST_TEST(times_taken == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_next_program_in_this_process_knows_what_the_one_before_wrote, Cloned) {
+  BOOST_TEST(beat());
+  const std::string told = heartbeat->tokens().told();
+  begin(BeatTokens(told));
+  BOOST_TEST(beat());
+  BOOST_TEST(times_taken == 0);
+
+  // One that told nothing, since it knew of no tokens.
+  begin(BeatTokens(""));
+  BOOST_TEST(beat());
+  BOOST_TEST(times_taken == 0);
+  another_beats();
+  BOOST_TEST(finds_out());
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "shared/scoreboard.hpp"
+#include "supervisor/beat_tokens.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;
@@ -13,7 +15,8 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Watching : LoopWithRedis {
-  Identity own = Identity::of_this_process();
+  TemporaryDirectory runtime;
+  Identity own = identity_in(runtime.path());
   std::set<std::string> living;
   std::vector<DeadSupervisor> dead;
   std::vector<std::string> orphan_fields;
@@ -27,6 +30,12 @@ struct Watching : LoopWithRedis {
     add(own);
   }
 
+  static Identity identity_in(const std::string& runtime_directory) {
+    Identity identity = Identity::of_this_process();
+    identity.runtime_directory = runtime_directory;
+    return identity;
+  }
+
   void add(const Identity& identity) { redis.command({"HSET", "brood:processes", identity.name, identity.record()}); }
   void add_field(const std::string& field) { redis.command({"HSET", "brood:inflight:" + own.name, field, "0 "}); }
 
@@ -37,6 +46,9 @@ struct Watching : LoopWithRedis {
     identity.start_time = start_time;
     return identity;
   }
+
+  // What it would have left here.
+  Scoreboard leave_files(const Identity& identity) { return Scoreboard::create(runtime.path(), identity.name, 1); }
 
   // A field that is reported shows that a look has ended.
   bool look() {
@@ -55,6 +67,7 @@ struct Watching : LoopWithRedis {
 
 BOOST_FIXTURE_TEST_CASE(a_supervisor_of_this_host_whose_process_is_gone_is_dead, Watching) {
   add(neighbour(own.start_time + 1));  // its pid was used again
+  leave_files(neighbour(own.start_time + 1));
   redis.command({"HSET", "neighbour:1:bbbbbbbbbbbb", "info", "{}"});
   watch->look();
   BOOST_TEST(run_until([&] { return !dead.empty(); }));
@@ -62,8 +75,51 @@ BOOST_FIXTURE_TEST_CASE(a_supervisor_of_this_host_whose_process_is_gone_is_dead,
   BOOST_TEST(dead[0].same_host);
 }
 
+// This machine may be a clone of the one that it ran on.
+BOOST_FIXTURE_TEST_CASE(one_of_the_same_boot_that_has_left_no_files_here_is_let_be, Watching) {
+  add(neighbour(own.start_time + 1));
+  for (const bool beats : {true, false}) {
+    if (beats) redis.command({"HSET", "neighbour:1:bbbbbbbbbbbb", "info", "{}"});
+    BOOST_TEST(look());
+    BOOST_TEST(look());
+    BOOST_TEST(dead.empty());
+    redis.command({"DEL", "neighbour:1:bbbbbbbbbbbb"});
+  }
+}
+
+// It was cloned, its machine with it: of two that were one, the one here is dead.
+BOOST_FIXTURE_TEST_CASE(one_that_has_left_files_here_and_not_the_heartbeat_is_let_be, Watching) {
+  add(neighbour(own.start_time + 1));
+  leave_files(neighbour(own.start_time + 1)).note_beat_token(1);
+  const auto beat = [this](std::uint64_t token) {
+    redis.command({"HSET", "neighbour:1:bbbbbbbbbbbb", "brood_token", token_text(token)});
+  };
+  beat(2);
+  BOOST_TEST(look());
+  BOOST_TEST(look());
+  BOOST_TEST(dead.empty());
+
+  beat(1);
+  watch->look();
+  BOOST_TEST(run_until([&] { return !dead.empty(); }));
+  BOOST_TEST(dead[0].same_host);
+}
+
+BOOST_FIXTURE_TEST_CASE(who_is_let_be_is_named_as_listed, Watching) {
+  std::set<std::string> listed;
+  OrphanWatch other(loop, connection, own, [] { return std::set<std::string>(); },
+                    {.dead_supervisor = [](const DeadSupervisor&) {},
+                     .orphan_field = [](const std::string&) {},
+                     .looked = [&](const std::set<std::string>& all) { listed = all; }});
+  add(neighbour(own.start_time + 1));
+  other.look();
+  BOOST_TEST(run_until([&] { return !listed.empty(); }));
+  BOOST_TEST(listed == std::set<std::string>{"neighbour:1:bbbbbbbbbbbb"}, boost::test_tools::per_element());
+}
+
 BOOST_FIXTURE_TEST_CASE(it_is_reported_again_until_its_record_is_gone, Watching) {
   add(neighbour(own.start_time + 1));
+  leave_files(neighbour(own.start_time + 1));
   watch->look();
   BOOST_TEST(run_until([&] { return dead.size() == 2; }));
   redis.command({"HDEL", "brood:processes", "neighbour:1:bbbbbbbbbbbb"});
@@ -87,6 +143,7 @@ BOOST_FIXTURE_TEST_CASE(who_lives_is_left_alone, Watching) {
 BOOST_FIXTURE_TEST_CASE(a_record_that_is_not_understood_is_left_alone, Watching) {
   redis.command({"HSET", "brood:processes", "later:1:dddddddddddd", "of a later release"});
   add(neighbour(own.start_time + 1));
+  leave_files(neighbour(own.start_time + 1));
   watch->look();
   BOOST_TEST(run_until([&] { return !dead.empty(); }));
   BOOST_TEST(dead.size() == 1u);

@@ -39,6 +39,7 @@ brood_test(unit/pace LINK brood_redis)
 brood_test(unit/poll_interval LINK brood_supervisor brood_test_vectors)
 brood_test(unit/statistics LINK brood_supervisor)
 brood_test(unit/death_judge LINK brood_supervisor)
+brood_test(unit/beat_tokens LINK brood_supervisor)
 brood_test(unit/descent LINK brood_supervisor)
 brood_test(unit/system_calls LINK brood_worker)
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -dM -E -x c++ -include asm/unistd.h /dev/null

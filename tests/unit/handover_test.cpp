@@ -54,6 +54,7 @@ Handover example() {
   handover.former_config = {"tag = \"old\"\n", 0100600};
   handover.counted = {{.slot = 8, .counts = {.processed = 100, .failed = 3}}};
   handover.uncounted = {.processed = 2, .failed = 1};
+  handover.beat_tokens = "0000000000000001 0000000000000002";
   return handover;
 }
 

@@ -254,6 +254,20 @@ BOOST_AUTO_TEST_CASE(a_file_is_private_and_outlives_its_maker) {
   BOOST_TEST(!std::filesystem::exists(read.path()));
 }
 
+BOOST_AUTO_TEST_CASE(of_the_tokens_that_were_noted_the_last_four_are_known) {
+  const Directory directory;
+  Scoreboard made = Scoreboard::create(directory.path(), identity, 1);
+  const Scoreboard read = Scoreboard::open(made.path(), false);
+  BOOST_TEST(read.beat_tokens().empty());
+  made.note_beat_token(1);
+  BOOST_TEST(read.beat_tokens() == std::vector<std::uint64_t>{1}, boost::test_tools::per_element());
+  for (std::uint64_t token = 2; token <= 5; ++token) made.note_beat_token(token);
+  const std::vector<std::uint64_t> newest_first{5, 4, 3, 2};
+  BOOST_TEST(read.beat_tokens() == newest_first, boost::test_tools::per_element());
+  made.grow(3);
+  BOOST_TEST(made.beat_tokens() == newest_first, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(processes_share_it) {
   const Directory directory;
   Scoreboard board = Scoreboard::create(directory.path(), identity, 1);

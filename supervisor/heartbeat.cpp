@@ -139,7 +139,7 @@ void Heartbeat::State::tick() {
 }
 
 void Heartbeat::State::look_for_signals() {
-  if (finishing || !redis.connected()) return;
+  if (finishing || taken || !redis.connected()) return;
   redis.send(take_signals(identity.name), deadline, when_answered([](State& self, AsyncConnection::Result& answer) {
                if (answer.ok() && !self.finishing) self.heed(read_signals(answer.reply.view()));
              }));

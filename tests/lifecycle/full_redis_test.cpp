@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <thread>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/census.hpp"
@@ -136,4 +137,40 @@ BOOST_AUTO_TEST_CASE(workers_killed_in_a_full_redis_are_charged_and_refilled) {
   BOOST_TEST(holds(redis, "retry", "SIGKILL"));
   BOOST_TEST(is_full(redis));
   BOOST_TEST(eventually([&] { return brood.workers().size() == 2; }));
+}
+
+// Each round of one worker evicts the fields of another.
+BOOST_AUTO_TEST_CASE(a_redis_that_evicts_what_workers_need_is_not_stormed_and_serves_again_when_it_has_room) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, {.workers = 2});
+  BOOST_REQUIRE(brood.wait_ready());
+  const auto figure = [&](const std::string& section, const std::string& name) {
+    const std::string info(redis.command({"INFO", section}).view().text());
+    return std::stoll(info.substr(info.find(name + ":") + name.size() + 1));
+  };
+  redis.command({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  // As little as makes it evict what it has just taken, time and again.
+  const auto evicts_all_the_time = [&](long long limit) {
+    redis.command({"CONFIG", "SET", "maxmemory", std::to_string(limit)});
+    const long long evicted = figure("stats", "evicted_keys");
+    return eventually([&] { return figure("stats", "evicted_keys") > evicted + 5; }, 1s);
+  };
+  long long limit = figure("memory", "used_memory");
+  while (!evicts_all_the_time(limit) && limit > 500'000) limit -= 4'000;
+  BOOST_TEST_MESSAGE(limit);
+
+  const long long before = figure("stats", "total_commands_processed");
+  const std::size_t said_before = brood.log().size();
+  std::this_thread::sleep_for(5s);                                                 // the time that is watched
+  BOOST_TEST((figure("stats", "total_commands_processed") - before) / 5 < 1'000);  // 60,000 were seen once
+  BOOST_TEST((brood.log().size() - said_before) / 5 < 20'000U, brood.log_tail());
+
+  redis.command({"CONFIG", "SET", "maxmemory", "0"});
+  enqueue(redis, {ledger_payload(ledger, 1, 0)});
+  BOOST_TEST(eventually([&] { return ledger.done().contains("1"); }, 30s), brood.log_tail());
+  BOOST_TEST_MESSAGE(figure("stats", "evicted_keys"));
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
 }

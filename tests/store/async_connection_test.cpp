@@ -452,10 +452,10 @@ BOOST_AUTO_TEST_CASE(a_server_that_answers_as_a_replica_is_left_for_the_one_that
     Answer refused;
     std::string_view(writes) == "SET" ? connection.send({"SET", "k", "v"}, 10s, refused.keep())
                                       : connection.send({"INCR", "k"}, 10s, refused.keep());
-    BOOST_REQUIRE(loop.until([&] { return refused && witness.connects == 2; }));
+    BOOST_REQUIRE(loop.until([&] { return refused && witness.connects >= 2; }));
 
     BOOST_TEST(contains(refused.result->why(), "READONLY"));
-    BOOST_REQUIRE(witness.losses.size() == 1U);
+    BOOST_REQUIRE(!witness.losses.empty());  // two, when the address still led there
     BOOST_TEST(contains(witness.losses[0], "READONLY"));
     Answer answer;
     connection.send({"GET", "is"}, 10s, answer.keep());

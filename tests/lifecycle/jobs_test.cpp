@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_an_ordinary_failure_that_says_what_is_w
   enqueue(running.redis, {payload_text("Sleep", R"(["soon"])")});
 
   BOOST_TEST(!running.only_member("retry").empty());
-  BOOST_TEST(running.brood.workers().size() == 2U);
+  BOOST_TEST(eventually([&] { return running.brood.workers().size() == 2U; }), running.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_json_object_is_dead_at_once_byte_for_byte) {
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(an_object_without_what_a_job_needs_harms_nobody) {
   enqueue(running.redis, {running.ledger_job("after")});
 
   BOOST_TEST(eventually([&] { return running.ledger.done().contains("after"); }, 20s), running.brood.log_tail());
-  BOOST_TEST(running.brood.workers().size() == 2U);
+  BOOST_TEST(eventually([&] { return running.brood.workers().size() == 2U; }), running.brood.log_tail());
   BOOST_TEST(eventually([&] { return jobs_in_flight(running.redis) == 0; }));
 }
 

@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_direction_that_stands_still_beyond_the_deadline_loses_and
 
   late_requests.proxy.stall_requests();
   late_replies.proxy.stall_replies();
-  std::this_thread::sleep_for(10'500ms);  // a worker waits ten seconds for a reply
+  std::this_thread::sleep_for(13s);  // a worker waits ten seconds for a reply, and may be late to ask
   late_requests.proxy.stall_requests(false);
   late_replies.proxy.stall_replies(false);
 

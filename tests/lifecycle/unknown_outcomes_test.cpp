@@ -171,9 +171,11 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
 // A command whose client has given up may still arrive; a reply that nobody waits for any more may have been the only
 // word of a fetch.
 BOOST_AUTO_TEST_CASE(a_direction_that_stands_still_beyond_the_deadline_loses_and_doubles_nothing) {
-  Site late_requests(4000, 2, 2), late_replies(4000, 2, 2);
+  Site late_requests(10000, 2, 2), late_replies(4000, 2, 2);  // the first is at work while the second begins
   const auto under_load = [&] { return late_requests.done() > 100 && late_replies.done() > 100; };
   BOOST_REQUIRE(eventually(under_load, 20s));
+  BOOST_REQUIRE(late_requests.redis.size_of("queue:default") > 1000);  // a worker that waits for jobs gives nothing up
+  BOOST_REQUIRE(late_replies.redis.size_of("queue:default") > 1000);
   const std::set<std::string> before_requests = worker_connections(late_requests.redis),
                               before_replies = worker_connections(late_replies.redis);
 

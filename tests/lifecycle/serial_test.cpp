@@ -117,7 +117,8 @@ BOOST_AUTO_TEST_CASE(a_capsule_that_is_made_serial_begins_nothing_more_beside_wh
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   order(brood, {"scale", "serial=3"});
   // The worker that stays may well have the shortest of these three.
-  for (const int milliseconds : {300, 1'500, 1'500})
+  // None ends before the order is answered.
+  for (const int milliseconds : {4'000, 6'000, 6'000})
     enqueue_ledger_jobs(redis, ledger.path(), 1, milliseconds, "serial");
   BOOST_REQUIRE(eventually([&] { return ledger.runs().size() == 3; }));
   enqueue_ledger_jobs(redis, ledger.path(), 30, 5, "serial");

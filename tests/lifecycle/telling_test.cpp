@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(an_orphan_dies_like_any_other_job) {
     BOOST_TEST(eventually([&] { return holds(content(running.path), "dead: recovered 3 times"); }, 30s),
                running.brood.log_tail());
     BOOST_TEST(holds(content(running.path), "exhausted by Orphaned"));
-    BOOST_TEST(running.redis.size_of("dead") == (dead ? 1U : 0U));
+    BOOST_TEST(eventually([&] { return running.redis.size_of("dead") == (dead ? 1U : 0U); }));
     BOOST_TEST(running.redis.size_of("queue:default") == 0U);
   }
 }

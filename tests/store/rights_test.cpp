@@ -1,6 +1,11 @@
 #include "shared/store/rights.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "tests/support/redis_server.hpp"
 
@@ -42,6 +47,30 @@ BOOST_AUTO_TEST_CASE(with_all_rights_nothing_is_missing_and_nothing_changes) {
   BOOST_TEST(site.answer_with({}) == "");
 }
 
+// A script that comes later must be tried as well, unless nothing is lost and nothing waits when it is refused.
+BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
+  const std::filesystem::path scripts = BROOD_SOURCE_DIR "/shared/store/scripts";
+  const auto text_of = [](const std::filesystem::path& file) {
+    std::stringstream text;
+    for (auto [in, line] = std::pair{std::ifstream(file), std::string()}; std::getline(in, line);)
+      text << line.substr(0, line.find("--")) << '\n';
+    return text.str();
+  };
+  const std::string tried = text_of(scripts / "try_rights.lua");
+  const std::set<std::string> only_tell = {"count.lua", "count_runs.lua", "note_crash.lua", "set_page.lua"};
+  const std::regex call(R"re((?:redis\.p?call|try)\(\s*"([A-Z]+)")re");
+  std::size_t seen = 0;
+  for (const auto& file : std::filesystem::directory_iterator(scripts)) {
+    if (only_tell.contains(file.path().filename())) continue;
+    const std::string text = text_of(file.path());
+    for (std::sregex_iterator at(text.begin(), text.end(), call), end; at != end; ++at, ++seen) {
+      const std::string command = (*at)[1];
+      BOOST_TEST(tried.find('"' + command + '"') != std::string::npos, file.path().filename() << " uses " << command);
+    }
+  }
+  BOOST_TEST(seen > 100U);
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_command_is_named) {
   Site site;
   for (const std::string command : {"LTRIM",
@@ -58,6 +87,7 @@ BOOST_AUTO_TEST_CASE(a_missing_command_is_named) {
                                     "ZREM",
                                     "ZSCORE",
                                     "ZMSCORE",
+                                    "ZRANGEBYSCORE",
                                     "ZREMRANGEBYRANK",
                                     "ZREMRANGEBYSCORE",
                                     "HGET",

@@ -1,4 +1,5 @@
--- Tries every command that a script of brood uses, and every key, with calls that change nothing or are undone at once.
+-- Tries every command of the scripts that move jobs, and every key that holds jobs, with calls that change nothing or are
+-- undone at once.  What counts and shows may be refused: it says so itself, and no job waits for it.
 -- KEYS: none, since whoever may not use one of them would be refused as a whole    ARGV[1] name for keys that nobody has
 -- ARGV[2...] queues by their keys
 -- Returns OK, or an error that begins with NOPERM and names what is refused.
@@ -22,7 +23,7 @@ if try("DEL", own) and try("DEL", other) then    -- frees memory first, and else
   for _, call in ipairs({{"RPOP"}, {"LREM", 0, 1}, {"DEL"}, {"HSET", "a", 1}, {"HSETNX", "a", 1}, {"HGET", "a"},
                          {"HEXISTS", "a"}, {"HDEL", "a"}, {"DEL"}, {"SET", 1, "EX", 60}, {"GET"}, {"EXPIRE", 60}, {"INCR"},
                          {"TYPE"}, {"EXISTS"}, {"DEL"}, {"ZADD", 1, "a"}, {"ZSCORE", "a"}, {"ZMSCORE", "a"}, {"ZCARD"},
-                         {"ZCOUNT", 0, 0}, {"ZREM", "a"}, {"ZREMRANGEBYRANK", 1, 0}, {"ZREMRANGEBYSCORE", 1, 0}, {"DEL"},
+                         {"ZCOUNT", 0, 0}, {"ZRANGEBYSCORE", 0, 0}, {"ZREM", "a"}, {"ZREMRANGEBYRANK", 1, 0}, {"ZREMRANGEBYSCORE", 1, 0}, {"DEL"},
                          {"SADD", "a"}, {"DEL"}}) do
     try(call[1], own, unpack(call, 2))
   end

@@ -82,6 +82,7 @@ brood_test(unit/crash_handler LINK brood_worker)
 add_dependencies(unit_crash_handler_test brood_examples)
 set_target_properties(unit_crash_handler_test PROPERTIES ENABLE_EXPORTS ON)  # dladdr names its functions
 brood_test(unit/event_loop LINK brood_supervisor)
+brood_test(unit/predecessors LINK brood_supervisor)
 brood_test(unit/phase LINK brood_supervisor)
 brood_test(unit/roll LINK brood_supervisor)
 brood_test(unit/serial_turns LINK brood_supervisor)

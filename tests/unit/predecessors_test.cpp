@@ -1,0 +1,65 @@
+#include "supervisor/predecessors.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/test/unit_test.hpp>
+
+#include "shared/check.hpp"
+#include "shared/unique_fd.hpp"
+
+using namespace brood;
+
+namespace {
+
+struct Pipe {
+  UniqueFd read_end, write_end;
+  Pipe() {
+    std::array<int, 2> ends{};
+    check("pipe2", pipe2(ends.data(), O_CLOEXEC));
+    read_end.reset(ends[0]);
+    write_end.reset(ends[1]);
+  }
+};
+
+bool is_open(int descriptor) { return fcntl(descriptor, F_GETFD) >= 0; }
+
+// Waits for SIGTERM.
+pid_t worker() {
+  const pid_t pid = check("fork", fork());
+  if (pid == 0) {
+    pause();
+    _exit(0);
+  }
+  return pid;
+}
+
+}  // namespace
+
+// Who left them closes the originals: closed twice, one is by then whatever has its number.
+BOOST_AUTO_TEST_CASE(what_was_left_is_copied_and_the_copies_go_with_the_worker) {
+  Pipe control, output;
+  const pid_t pid = worker();
+  Handover::Worker left;
+  left.pid = pid;
+  left.slot = 0;
+  left.control = control.write_end.get();
+  left.output = output.read_end.get();
+  {
+    Predecessors predecessors({left});
+    BOOST_TEST(predecessors.is_one(pid));
+    BOOST_TEST(waitpid(pid, nullptr, 0) == pid);  // it was told to end
+
+    control.write_end.reset();
+    char byte = 0;
+    fcntl(control.read_end.get(), F_SETFL, O_NONBLOCK);
+    BOOST_TEST(read(control.read_end.get(), &byte, 1) == -1);  // the copy holds the pipe open
+
+    BOOST_TEST(predecessors.reaped(pid));
+    BOOST_TEST(read(control.read_end.get(), &byte, 1) == 0);
+    BOOST_TEST(!predecessors.reaped(pid));
+  }
+  BOOST_TEST(is_open(output.read_end.get()));
+}

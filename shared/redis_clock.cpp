@@ -1,5 +1,6 @@
 #include "shared/redis_clock.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -28,7 +29,8 @@ WallTime redis_now() {
 
 void note_redis_time(WallTime time, SteadyTime asked, SteadyTime answered) {
   const SteadyTime now = steady_now();
-  redis_ahead.store(count(time) - count(asked + (answered - asked) / 2));
+  const std::int64_t least = count(time) - count(answered), most = count(time) - count(asked);
+  redis_ahead.store(noted_at.load() == 0 ? least + (most - least) / 2 : std::clamp(redis_ahead.load(), least, most));
   own_ahead.store(count(wall_now()) - count(now));
   noted_at.store(count(now));
 }

@@ -9,7 +9,8 @@ namespace brood {
 // told, counted on by the steady clock; by this host's own clock while nobody has told.
 WallTime redis_now();
 
-// Redis said `time` between these two moments.  Children that are forked later know it too.
+// Redis said `time` between these two moments.  What was known stays where that allows it: a slow reply tells less than
+// an earlier quick one.  Children that are forked later know it too.
 void note_redis_time(WallTime time, SteadyTime asked, SteadyTime answered);
 
 // Not for long enough, or this host's clock has been set since, or stood still in its sleep: whoever makes a score

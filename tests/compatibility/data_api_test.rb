@@ -74,9 +74,7 @@ class DataApiTest < CompatibilityTest
     entry = dead(jid)
     assert_equal "for good", entry.item["error_message"]
     assert_nil Sidekiq::RetrySet.new.find_job(jid)
-    first_death = entry.score
-    entry.retry
-    eventually("it died again") { Sidekiq::DeadSet.new.any? { |job| job.jid == jid && job.score > first_death } }
+    entry.retry # takes it out of the set before it pushes
     dead(jid).delete
   end
 

@@ -56,7 +56,8 @@ queues = ["serial"]
 // The jobs that were charged with the death of their worker, as the log names them.
 std::set<std::string> ids_of_charged(const std::string& log) {
   std::set<std::string> ids;
-  const std::regex crash("event=worker_crashed .* jid=([0-9a-f]{24})");
+  // The worker's own note of what it ran is not whole when it is killed in the midst of writing it.
+  const std::regex crash("event=(?:worker_crashed .* |job_crashed )jid=([0-9a-f]{24})");
   for (std::sregex_iterator found(log.begin(), log.end(), crash), end; found != end; ++found)
     ids.insert(std::to_string(std::stoi((*found)[1], nullptr, 16) - 1));
   return ids;

@@ -238,6 +238,17 @@ struct LeakToTheLimit {
   static inline char* volatile kept = nullptr;
 };
 
+struct EatMemory {
+  void perform() {
+    for (;;) {
+      char* const eaten = new char[1 << 20];
+      std::fill_n(eaten, 1 << 20, 'x');
+      LeakToTheLimit::kept = eaten;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that two of them eat as much as each other
+    }
+  }
+};
+
 struct RubbishOnControlPipe {
   void perform() {
     babble("\xff\xfe rubbish", 10, 1);
@@ -365,6 +376,6 @@ struct ScribbleOverScoreboard {
 
 BROOD_JOBS(SegfaultAtDepth, NoteMoment, AbortAtOnce, ThrowNumber, ThrowThroughNoexcept, ThrowInThread, OverflowStack,
            JumpToGarbage, JumpToNull, FreeTwice, OverflowHeap, SmashStack, DivideByZero, ExitWithZero, ExitAtOnce,
-           WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, RubbishOnControlPipe,
+           WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, EatMemory, RubbishOnControlPipe,
            MegabytesOnControlPipe, CloseDescriptors, CloseDescriptorsAndCrash, KillSupervisor, KillOwnGroup,
            KillEverybody, Daemonise, ForkBomb, ForgeLog, LeaveCrashingThread, ScribbleOverScoreboard)

@@ -194,6 +194,12 @@ int Scoreboard::slots() const { return slots_; }
 std::string Scoreboard::identity() const { return identity_; }
 std::atomic<std::int64_t>& Scoreboard::last_beat() { return header().last_beat; }
 
+// In this order: whoever sees the new beat sees the lapse before it.
+void Scoreboard::note_beat(BootTime sent) {
+  if (is_old(header().last_beat, sent)) ++header().lapses;
+  header().last_beat.store(sent.time_since_epoch().count());
+}
+
 // Whoever is killed meanwhile leaves one of them twice, and loses none but the oldest.
 void Scoreboard::note_beat_token(std::uint64_t token) {
   auto& tokens = header().beat_tokens;

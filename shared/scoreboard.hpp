@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include "shared/boot_clock.hpp"
 #include "shared/class_usage.hpp"
 #include "shared/clock.hpp"
 #include "shared/run_note.hpp"
@@ -31,6 +32,13 @@ enum class EntryState : std::uint8_t {
   taken_back,   // the supervisor returned it to its queue
   condemned,    // the supervisor ends the worker for it; it is no longer the worker's to settle
 };
+
+// Another host may take over the jobs of a supervisor whose last heartbeat is 60 s old.  Its workers begin none on one
+// that is older than this.
+constexpr std::chrono::seconds longest_life_after_beat{45};
+inline bool is_old(const std::atomic<std::int64_t>& beat, BootTime now) {
+  return beat.load() < (now - longest_life_after_beat).time_since_epoch().count();
+}
 
 // One worker's record in shared memory: taken for each spawn, and free for another only when its worker is dead and
 // what it held is recovered.  Its number is what Redis knows as the worker's slot.  Every byte may have been scribbled
@@ -176,7 +184,8 @@ class Scoreboard {
     std::uint64_t magic;
     std::uint32_t version, record_size, slots;
     std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
-    char identity[192];
+    char identity[188];
+    std::atomic<std::uint32_t> lapses;    // how often the supervisor's heartbeat has come again after it was old
     char instance[64];                    // what its operator calls the supervisor, where several run; empty: nothing
     std::atomic<std::int64_t> last_beat;  // BootTime of the supervisor's last heartbeat
     std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of its last ones, newest first; 0: none
@@ -206,6 +215,9 @@ class Scoreboard {
   std::string instance() const { return instance_; }
   void name_instance(const std::string& instance);
   std::atomic<std::int64_t>& last_beat();
+  // A heartbeat that was sent then has been answered.
+  void note_beat(BootTime sent);
+  const std::atomic<std::uint32_t>& lapses() const { return header().lapses; }
   // Before a heartbeat with this token is sent, so that whatever Redis may hold of this supervisor stands here.
   void note_beat_token(std::uint64_t token);
   std::vector<std::uint64_t> beat_tokens() const;

@@ -20,7 +20,8 @@ struct Seat {
   std::string output_token = {};  // of the job end marks that it writes there
   SlotRecord* record = nullptr;
   const std::atomic<std::int64_t>* last_beat = nullptr;       // BootTime of the supervisor's last heartbeat
-  const std::atomic<std::uint32_t>* queue_changes = nullptr;  // see Scoreboard::Header
+  const std::atomic<std::uint32_t>* lapses = nullptr;         // of its heartbeat: see Scoreboard::Header
+  const std::atomic<std::uint32_t>* queue_changes = nullptr;  // as well
   pid_t supervisor = 0;
   UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
   bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself

@@ -92,7 +92,7 @@ void Inheritance::heed(const DeadSupervisor& dead, SteadyTime now) {
   // What its records name must be answered first: the estate takes all that is left as unknown.
   if (!recovery_.fields_of(name).empty()) return;
   progress.estate_handed_over = true;
-  recovery_.add(Estate{name, {}}, [this, name] { close(name); });
+  recovery_.add(Estate{name, {}, !dead.same_host}, [this, name] { close(name); });
 }
 
 void Inheritance::end_look(const std::set<std::string>& listed) {

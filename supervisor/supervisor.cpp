@@ -121,7 +121,7 @@ Supervisor::Supervisor(Setup setup)
                   .beaten =
                       [this](BootTime sent) {
                         pool_.note_host();
-                        pool_.last_beat().store(sent.time_since_epoch().count());
+                        pool_.note_beat(sent);
                         orphan_watch_.look();
                       },
                   .was_unlisted = [this] { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); },

@@ -96,6 +96,7 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
                     .output_token = output.token,
                     .record = &record,
                     .last_beat = &scoreboard_.last_beat(),
+                    .lapses = &scoreboard_.lapses(),
                     .queue_changes = &scoreboard_.queue_changes(),
                     .supervisor = getpid(),
                     .usage = &scoreboard_.usage(),

@@ -145,7 +145,7 @@ class WorkerPool {
   // "<slot>.<incarnation>" of everything that may still hold jobs.
   std::set<std::string> living_fields() const;
   std::uint64_t last_incarnation() const { return table_.last_incarnation(); }
-  std::atomic<std::int64_t>& last_beat() { return scoreboard_.last_beat(); }
+  void note_beat(BootTime sent) { scoreboard_.note_beat(sent); }
   void note_beat_token(std::uint64_t token) { scoreboard_.note_beat_token(token); }
   // Other queues are known, or others paused: each worker looks for itself before its next fetch.  With `to_all` those
   // that wait for a job do so at once, also those that are not known to be ready.

@@ -3,7 +3,6 @@
 #include <sysexits.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,6 +28,7 @@
 #include "worker/hooks.hpp"
 #include "worker/job_registry.hpp"
 #include "worker/signal_shield.hpp"
+#include "worker/signs_of_life.hpp"
 #include "worker/symboliser.hpp"
 
 namespace brood {
@@ -36,9 +36,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A heartbeat is kept for a minute, and whoever beats for nobody for another one is dead.
-constexpr auto silent_when_dead = 60s;
-constexpr auto longest_look_for_life = 130s;
 constexpr auto look_for_life_again = 2s;
 
 class Autopsy {
@@ -49,7 +46,8 @@ class Autopsy {
     redis_.count_bytes_in(bytes);
   }
 
-  void recover_from(const Casualty& casualty) {
+  // False when its owner lives after all.
+  bool recover_from(const Casualty& casualty) {
     const auto charge = [&](const std::string& payload, const std::string& queue) {
       return casualty.cause_unknown ? give_back_a_few_times(payload, queue) : charge_job(casualty, payload, queue);
     };
@@ -59,13 +57,13 @@ class Autopsy {
     DeadWorker worker = casualty.worker;
     worker.ended_by_brood = !casualty.cause && !casualty.fate && !casualty.cause_unknown;
     const DeadLimits limits{config_.dead_max_jobs, config_.dead_timeout.count()};
-    returned_.clear();
+    returned_ = 0;
     noted_.reset();
     ask_redis_time(redis_);
     const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
-    if (result.somebody_was_first) return;
+    if (result.owner_lives) return false;
+    if (result.somebody_was_first) return true;
     add_to_total(result);
-    count_returns();
     if (noted_ && result.charged > 0) note(*noted_);
     log::info("worker_recovered", {{"slot", worker.slot},
                                    {"incarnation", worker.incarnation},
@@ -73,19 +71,21 @@ class Autopsy {
                                    {"charged", result.charged},
                                    {"given_back", result.given_back},
                                    {"orphaned", result.orphaned}});
+    return true;
   }
 
   // One that is refused, for a queue of the wrong type, say, must not hold up the others.
-  void recover_from(const std::vector<Casualty>& casualties) {
+  bool recover_from(const std::vector<Casualty>& casualties) {
     std::optional<UnexpectedReply> refused;
     for (const Casualty& casualty : casualties) {
       try {
-        recover_from(casualty);
+        if (!recover_from(casualty)) return false;
       } catch (const UnexpectedReply& reply) {
         refused = reply;
       }
     }
     if (refused) throw UnexpectedReply(*refused);
+    return true;
   }
 
   void recover_from(const Estate& estate) {
@@ -102,7 +102,11 @@ class Autopsy {
       unknown.cause_unknown = true;
       casualties.push_back(std::move(unknown));
     }
-    recover_from(casualties);
+    for (Casualty& casualty : casualties) casualty.worker.only_while_silent = estate.only_while_silent;
+    if (!recover_from(casualties)) {
+      log::info("supervisor_beats_again", {{"identity", estate.identity}});
+      return;
+    }
     // The script that empties the hash forgets the identity; one that never held anything is forgotten here.
     forget_process(redis_, estate.identity);
   }
@@ -225,28 +229,23 @@ class Autopsy {
   }
 
   // How its worker ended nobody knows, so nobody is charged; but what takes its supervisor down each time must not do
-  // so for ever.  The counter is the one that the recovery script keeps for jobs without a scoreboard.
+  // so for ever.
   Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
     const Reply before = send(redis_, returns(payload));
     const bool known = before.view().is_integer();
     if (known && before.view().integer() + 1 >= returns_before_death) return bury_orphan(payload, queue);
-    returned_.push_back(payload);
-    return {Outcome::Kind::requeue_head, payload, 0};
+    ++returned_;
+    return {Outcome::Kind::give_back, "", 0};
   }
 
   // A job that ran when nobody knows what happened is a verdict of its own to the script, and a return to everybody
   // else.
   void add_to_total(const RecoveryResult& result) {
-    const int returned = std::min(result.charged, static_cast<int>(returned_.size()));
+    const int returned = std::min(result.charged, returned_);
     total_.acknowledged += result.acknowledged;
     total_.charged += result.charged - returned;
     total_.given_back += result.given_back + returned;
     total_.orphaned += result.orphaned;
-  }
-
-  // Only once they are back: a recovery that is refused or loses Redis is repeated, and is one return all the same.
-  void count_returns() {
-    for (const std::string& payload : std::exchange(returned_, {})) send(redis_, count_return(payload));
   }
 
   Outcome bury_orphan(const std::string& payload, const std::string& queue) {
@@ -264,24 +263,18 @@ class Autopsy {
     }
   }
 
-  // Those whose heartbeat is missing all the time for a minute.  A flush takes the heartbeats of the living too, which
-  // beat again soon, and the last one of the dead stays for a minute.
+  // Takes up to two minutes.
   std::set<std::string> without_sign_of_life(const std::set<std::string>& identities) {
-    std::map<std::string, SteadyTime> last_sign;
-    const SteadyTime begun = steady_now();
-    for (SteadyTime now = begun; now - begun <= longest_look_for_life; now = steady_now()) {
-      for (const std::string& identity : identities) {
+    SignsOfLife signs(identities, steady_now());
+    for (;;) {
+      for (const std::string& identity : signs.doubtful(steady_now())) {
         const Reply beats = redis_.call({"EXISTS", identity});  // refused, by an access list, say: not seen missing
-        if (!beats.view().is_integer() || beats.view().integer() != 0) last_sign[identity] = now;
+        if (!beats.view().is_integer() || beats.view().integer() != 0) signs.seen(identity, steady_now());
       }
+      const SteadyTime now = steady_now();
+      if (signs.doubtful(now).empty()) return signs.silent(now);
       std::this_thread::sleep_for(look_for_life_again);
     }
-    std::set<std::string> silent = identities;
-    std::erase_if(silent, [&](const std::string& identity) {
-      const auto seen = last_sign.find(identity);
-      return seen != last_sign.end() && steady_now() - seen->second < silent_when_dead;
-    });
-    return silent;
   }
 
   void load_libraries() {
@@ -297,8 +290,8 @@ class Autopsy {
   Connection redis_;
   FleetRelease fleet_;
   JobRegistry registry_;
-  std::optional<Crash> noted_;         // the crash that the recovery under way charges
-  std::vector<std::string> returned_;  // payloads that the recovery under way gives back uncharged
+  std::optional<Crash> noted_;  // the crash that the recovery under way charges
+  int returned_ = 0;            // what the recovery under way gives back uncharged
   RecoveryResult total_;
 };
 

@@ -19,9 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Another host may take over our jobs once our supervisor's last heartbeat is 60 s old; an orphan is gone well before,
-// and nobody begins a job so late.
-constexpr auto longest_life_after_beat = 45s;
 constexpr auto look_for_supervisor_again = 10ms;
 
 // What the handler of TERM may touch: it runs in the middle of a job.
@@ -32,7 +29,8 @@ std::chrono::nanoseconds longest_wait{};
 
 timer_t last_timer{};
 
-// Ends this worker when its last job outlasts what a supervisor would have waited for.  A timer of our own, since a job
+// Ends this worker when its last job outlasts what a supervisor would have waited for, or well before another host may
+// take it over.  A timer of our own, since a job
 // may use alarm(2), and SIGKILL, since a job may block or ignore all else.  timer_settime(2) is async-signal-safe.
 void set_last_alarm() {
   const BootTime beat{std::chrono::nanoseconds(last_beat->load())};
@@ -83,11 +81,9 @@ void Control::note_supervisor_gone() {
   log::warn("supervisor_is_gone", {{"slot", seat_.slot}});
 }
 
-bool Control::beat_is_old() const {
-  if (seat_.last_beat == nullptr) return false;
-  const BootTime beat{std::chrono::nanoseconds(seat_.last_beat->load())};
-  return boot_now() - beat > longest_life_after_beat;
-}
+bool Control::beat_is_old() const { return seat_.last_beat != nullptr && is_old(*seat_.last_beat, boot_now()); }
+
+std::uint32_t Control::lapses() const { return seat_.lapses == nullptr ? 0 : seat_.lapses->load(); }
 
 bool Control::wait(std::chrono::milliseconds longest) {
   // The pipe of a supervisor that is gone is always ready: it would not let us wait.

@@ -26,6 +26,8 @@ class Control {
   // The supervisor has not beaten for so long that another host may soon take it for dead, and its jobs over: begin
   // none.
   bool beat_is_old() const;
+  // How often that was so and is over: what was fetched before may be another host's by now.
+  std::uint32_t lapses() const;
 
   // Waits until the supervisor says something, or until `longest` has passed.  True when it was said, or when there is
   // no supervisor any more.

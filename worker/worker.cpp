@@ -130,6 +130,7 @@ class Worker {
     draw_.begin();
     const std::vector<std::string> first = draw_.take(max_queues_asked);
     const std::string wait_queue = may_wait() && want > 0 ? draw_.wait_queue(seat_.number) : "";
+    lapses_ = control_.lapses();
     in_flight_.settle_and_fetch(outcomes, first, want, draw_.is_over() ? wait_queue : "");
     unsettled_ = false;
     if (want > 0 && !draw_.is_over() && !draw_.is_stale() && in_flight_.batch().entries.empty())
@@ -182,14 +183,16 @@ class Worker {
 
   // Somebody wants us while we wait in Redis: whoever it is has Redis let us go as well.
   std::optional<std::chrono::milliseconds> woken() {
-    if (!control_.wait(0ms) && !control_.told_to_quiet() && !control_.beat_is_old() && !draw_.is_stale())
-      return std::nullopt;
+    if (!control_.wait(0ms) && !control_.told_to_quiet() && !beat_is_missed() && !draw_.is_stale()) return std::nullopt;
     return time_to_unblock;
   }
 
-  // Another host that sees no beat of our supervisor is about to take over what we hold.
+  // Another host that sees no beat of our supervisor is about to take over what we hold, or has done so before we
+  // looked.
+  bool beat_is_missed() const { return control_.beat_is_old() || control_.lapses() != lapses_; }
+
   bool waits_for_beat() {
-    const bool waits = control_.beat_is_old();
+    const bool waits = beat_is_missed();
     if (waits != said_waiting_for_beat_) {
       if (waits)
         log::warn("worker_waits_for_heartbeat", {{"slot", seat_.slot}});
@@ -211,7 +214,9 @@ class Worker {
   // What arrived while the quiet was ordered; quiet may last for hours.  A stop gives it back by retiring.
   // To the head of its queue, newest first: so the oldest is again the next to run.
   void give_back_unbegun() {
-    if (outcomes_.empty()) in_flight_.give_back_unbegun();  // settled first: what is left over then comes again
+    if (!outcomes_.empty()) return;  // settled first: what is left over then comes again
+    lapses_ = control_.lapses();
+    in_flight_.give_back_unbegun();
   }
 
   // In order, up to the first whose outcome is to be settled at once.
@@ -222,7 +227,7 @@ class Worker {
     int performed = 0;
     performer_.begin_batch(batch.entries.size());
     // The beat may have grown old while the fetch was under way.
-    const auto may_begin = [this] { return !control_.told_to_quiet() && !control_.beat_is_old(); };
+    const auto may_begin = [this] { return !control_.told_to_quiet() && !beat_is_missed(); };
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
       std::optional<Outcome> outcome =
           performer_.perform_entry(performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue);
@@ -263,6 +268,7 @@ class Worker {
   std::optional<RecycleReason> recycling_;
   bool unsettled_ = false;
   bool said_waiting_for_beat_ = false;
+  std::uint32_t lapses_ = control_.lapses();  // when what is in hand was asked for
 };
 
 }  // namespace

@@ -54,6 +54,7 @@ struct Casualty {
 struct Estate {
   std::string identity;
   std::vector<Casualty> known;
+  bool only_while_silent = false;  // taken for dead because its heartbeat was missing: see DeadWorker
 };
 
 // How much a recovery dares: each attempt less than the one before, so that what killed that cannot kill this.

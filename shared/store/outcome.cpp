@@ -22,6 +22,8 @@ std::string_view to_string(Outcome::Kind kind) {
       return "requeue_back";
     case Outcome::Kind::requeue_head:
       return "requeue_head";
+    case Outcome::Kind::give_back:
+      return "give_back";
   }
   return "acknowledge";
 }

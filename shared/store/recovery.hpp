@@ -29,6 +29,8 @@ struct DeadWorker {
   };
   std::optional<Record> record;
   bool ended_by_brood = false;  // a stop, a deploy, a recycle: running and failed entries go back uncharged
+  // Its supervisor was taken for dead because its heartbeat was missing: left alone when that is there again.
+  bool only_while_silent = false;
 };
 
 // What a charge makes of one payload: normally retry or move_to_dead, or acknowledge when it is stored nowhere.
@@ -39,6 +41,7 @@ using OrphanJob = std::function<Outcome(const std::string& payload, const std::s
 struct RecoveryResult {
   int acknowledged = 0, charged = 0, given_back = 0, orphaned = 0;
   bool somebody_was_first = false;  // no field, and nothing left in its lists: nothing done
+  bool owner_lives = false;         // its heartbeat is there again: nothing done
 };
 
 // Empties the in-flight list of one dead worker by the recovery script, resending until the named queue is right.
@@ -63,7 +66,7 @@ struct RecoveryAttempt {
 
 struct RecoveryAnswer {
   enum class Kind {
-    done,         // also when somebody was first: see result
+    done,         // also when somebody was first, or the owner lives: see result
     other_queue,  // nothing was written: send again with `queue`
     orphans,      // nothing was written: send again with an outcome for each of `payloads`
   } kind = Kind::done;

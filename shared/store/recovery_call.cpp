@@ -22,6 +22,7 @@ ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt,
                    std::string(keys::dead), std::string(keys::schedule),
                    keys::in_flight_list(dead.identity, field, attempt.queue), keys::queue(attempt.queue)},
                   {field, dead.identity, dead.record ? std::to_string(dead.record->number) : "", attempt.queue}};
+  if (dead.only_while_silent) call.keys.push_back(dead.identity);
   for (std::string& limit : limits.script_arguments(now)) call.args.push_back(std::move(limit));
   call.args.push_back(std::to_string(attempt.verdicts.size()));
   for (const auto& verdict : attempt.verdicts) append(call.args, verdict);
@@ -39,6 +40,8 @@ RecoveryAnswer read_recovery(ReplyView reply) {
     answer.result.orphaned = static_cast<int>(reply[4].integer());
   } else if (word == "GONE") {
     answer.result.somebody_was_first = true;
+  } else if (word == "LIVES") {
+    answer.result.owner_lives = true;
   } else if (word == "QUEUE") {
     answer.kind = RecoveryAnswer::Kind::other_queue;
     answer.queue = reply[1].text();

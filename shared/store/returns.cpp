@@ -6,15 +6,11 @@
 namespace brood {
 
 namespace scripts {
-extern const Script returns, count_return;
+extern const Script returns;
 }
 
 ScriptCall returns(const std::string& payload) {
   return {&scripts::returns, {}, {std::string(keys::brood_recovered_prefix), sha1_hex(payload)}};
-}
-
-ScriptCall count_return(const std::string& payload) {
-  return {&scripts::count_return, {}, {std::string(keys::brood_recovered_prefix), sha1_hex(payload)}};
 }
 
 }  // namespace brood

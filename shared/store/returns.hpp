@@ -6,11 +6,10 @@
 
 namespace brood {
 
-// How often one payload has come back from workers whose end nobody saw, within 72 h: the counter that the recovery
-// script keeps for jobs without a scoreboard.
+// How often one payload has come back from workers whose end nobody saw, within 72 h.  The scripts that give it back
+// count in the same breath: whoever ends a recovery meanwhile does not make a return uncounted.
 inline constexpr int returns_before_death = 3;
 
-ScriptCall returns(const std::string& payload);       // answers the count
-ScriptCall count_return(const std::string& payload);  // answers the new count
+ScriptCall returns(const std::string& payload);  // answers the count
 
 }  // namespace brood

@@ -167,7 +167,7 @@ void recover(Connection& redis, const RedisAddress& address, const Config& confi
     candidate.standing = Standing::lives;
     return;
   }
-  candidate.result = recover_estate({name, candidate.known}, config, address);
+  candidate.result = recover_estate({name, candidate.known, candidate.standing == Standing::silent}, config, address);
   for (const InFlightHolder::List& list : candidate.holder.lists) {
     if (!list.has_field) candidate.result.given_back += give_back_list_without_field(redis, list.key);
   }

@@ -9,7 +9,7 @@ endforeach()
 target_link_libraries(lifecycle_recovery_test PRIVATE brood_job)
 brood_test(lifecycle/clone LINK brood_test_support brood_supervisor TIMEOUT 300)
 add_dependencies(lifecycle_clone_test brood brood_examples)
-target_link_libraries(lifecycle_old_beat_test PRIVATE brood_base)
+target_link_libraries(lifecycle_old_beat_test PRIVATE brood_worker)
 
 # A disk that takes its time, for a redis-server; never linked, only preloaded.
 add_library(slow_fsync MODULE ${CMAKE_CURRENT_LIST_DIR}/slow_fsync.cpp)

@@ -13,6 +13,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
 #include "tests/support/storm.hpp"
 
@@ -33,8 +34,15 @@ Storm storm() {
 }
 
 // What somebody does to Redis while the workers are at work.  Each leaves everything allowed and there again.
-enum class Meddling { field_deleted, hash_deleted, processes_deleted, queue_paused, master_demoted };
-constexpr int kinds_of_meddling = 5;
+enum class Meddling {
+  field_deleted,
+  hash_deleted,
+  processes_deleted,
+  queue_paused,
+  master_demoted,
+  supervisor_stopped,  // for so long that the workers must begin nothing more
+};
+constexpr int kinds_of_meddling = 6;
 
 std::vector<std::string> in_flight_hashes(RedisServer& redis) {
   std::vector<std::string> hashes = redis.keys("brood:inflight:*");
@@ -76,6 +84,15 @@ void meddle(Meddling how, RedisServer& redis, BroodProcess& brood, Dice& dice) {
       redis.command({"REPLICAOF", "127.0.0.1", "1"});
       BOOST_TEST(eventually([&] { return refusals_of_writes(redis) > before; }, 20s), brood.log_tail());
       redis.command({"REPLICAOF", "NO", "ONE"});
+      break;
+    }
+    case Meddling::supervisor_stopped: {
+      const std::size_t before = times_logged(brood, "worker_waits_for_heartbeat");
+      brood.signal(SIGSTOP);
+      scoreboard_of(brood).last_beat() -= std::chrono::nanoseconds(46s).count();
+      const bool waited = eventually([&] { return times_logged(brood, "worker_waits_for_heartbeat") > before; }, 20s);
+      brood.signal(SIGCONT);
+      BOOST_TEST(waited, brood.log_tail());
       break;
     }
   }

@@ -1,13 +1,14 @@
 #include <boost/test/unit_test.hpp>
 
 #include <csignal>
-#include <filesystem>
 
 #include "shared/scoreboard.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
+#include "worker/autopsy.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -19,9 +20,9 @@ struct Fleet {
   RedisServer redis;
   TemporaryDirectory directory;
   Ledger ledger{directory / "ledger"};
-  BroodProcess brood{redis, {.workers = 2}};
+  BroodProcess brood;
 
-  Fleet() {
+  explicit Fleet(int workers = 2) : brood(redis, {.workers = workers}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }));
   }
@@ -29,10 +30,7 @@ struct Fleet {
   // The workers see what they would see `age` later.
   void stop_beating_for(std::chrono::nanoseconds age) {
     brood.signal(SIGSTOP);
-    for (const auto& entry : std::filesystem::directory_iterator(brood.home() / "run")) {
-      if (entry.path().extension() != ".scoreboard") continue;
-      Scoreboard::open(entry.path(), true).last_beat() -= age.count();
-    }
+    scoreboard_of(brood).last_beat() -= age.count();
   }
   std::string payload(int id, int milliseconds) {
     return payload_text(
@@ -82,4 +80,39 @@ BOOST_AUTO_TEST_CASE(a_beat_that_is_a_little_late_holds_up_nobody) {
   enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), 5);
   BOOST_TEST(eventually([&] { return fleet.ledger.has_done(5); }, 10s), fleet.brood.log_tail());
   fleet.brood.signal(SIGCONT);
+}
+
+// As on a machine that stands still as a whole, for longer than another host waits before it takes over.
+BOOST_AUTO_TEST_CASE(what_a_worker_had_fetched_before_it_was_taken_over_it_does_not_begin_afterwards) {
+  constexpr int jobs = 2'000;
+  Fleet fleet(1);
+  const pid_t worker = fleet.brood.workers().front();
+  const Scoreboard scoreboard = scoreboard_of(fleet.brood);
+  enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), jobs, 2);
+  BOOST_REQUIRE(eventually([&] { return fleet.ledger.begun().size() > 50; }));
+  // It has asked for jobs, and stands still before it has read the answer.
+  fleet.redis.pause();
+  const auto rests = [&] {
+    const std::size_t begun = fleet.ledger.begun().size();
+    const bool goes_on = eventually([&] { return fleet.ledger.begun().size() != begun; }, 200ms);
+    return !goes_on && snapshot(scoreboard.slot(0)).current < 0;
+  };
+  BOOST_REQUIRE(eventually(rests));
+  fleet.brood.signal(SIGSTOP);
+  kill(worker, SIGSTOP);
+  fleet.redis.resume();
+  BOOST_REQUIRE(eventually([&] { return jobs_in_flight(fleet.redis) > 0; }));
+  const auto begun = fleet.ledger.begun();
+  fleet.stop_beating_for(130s);
+  fleet.redis.command({"DEL", scoreboard.identity()});
+  BOOST_TEST(settle_estate({scoreboard.identity(), {}, true}, RecoveryMode::no_library, {}, fleet.redis.address()) ==
+             0);
+  BOOST_TEST(jobs_in_flight(fleet.redis) == 0U);
+
+  fleet.brood.signal(SIGCONT);
+  BOOST_REQUIRE(eventually([&] { return scoreboard.lapses() == 1; }, 20s));
+  kill(worker, SIGCONT);
+  BOOST_TEST(eventually([&] { return fleet.ledger.has_done(jobs); }, 60s), fleet.brood.log_tail());
+  for (const std::string& id : fleet.ledger.judge(jobs).doubled)
+    BOOST_TEST(begun.contains(id), "job " << id << " was begun after it was taken over");
 }

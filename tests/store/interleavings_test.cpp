@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
                   << coverage.quieted << ", fields lost " << coverage.fields_lost << ", flushes " << coverage.flushes
                   << ", settled without a field " << coverage.settled_without_field << ", sweeps " << coverage.sweeps
                   << ", processes lost " << coverage.processes_lost << ", commands refused "
-                  << coverage.commands_refused);
+                  << coverage.commands_refused << ", heartbeats missed " << coverage.beats_missed
+                  << ", kept from beginning " << coverage.kept_from);
   if (seeds < enough_for_each) return;
   for (const long happened : {coverage.kills,
                               coverage.host_deaths,
@@ -112,7 +113,9 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
                               coverage.settled_without_field,
                               coverage.sweeps,
                               coverage.processes_lost,
-                              coverage.commands_refused}) {
+                              coverage.commands_refused,
+                              coverage.beats_missed,
+                              coverage.kept_from}) {
     BOOST_TEST(happened > 0);
   }
 }
@@ -153,6 +156,18 @@ BOOST_AUTO_TEST_CASE(with_a_sweep_under_the_living_it_goes_wrong) {
 
 BOOST_AUTO_TEST_CASE(with_the_dead_left_alone_whose_field_is_lost_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.dead_without_field_left = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_jobs_begun_on_an_old_heartbeat_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.old_beats_unheeded = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_an_adoption_of_one_that_beats_again_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.adoptions_unchecked = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_jobs_begun_that_were_fetched_before_the_heartbeat_was_old_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.lapses_unheeded = true}) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_settle_that_goes_on_after_a_refusal_it_goes_wrong) {

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <tuple>
 
+#include "shared/sha1.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/settlement.hpp"
@@ -336,6 +337,35 @@ BOOST_AUTO_TEST_CASE(a_scribbled_field_is_removed_and_its_list_found_by_the_swee
   BOOST_TEST(!grave.server.hget(hash, field));
   BOOST_TEST(give_back_lists_without_field(grave.redis, nobody_lives) == 1);
   BOOST_TEST(grave.waiting() == Strings{"1"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_taken_for_dead_by_its_heartbeat_is_left_alone_when_that_is_there_again) {
+  Grave grave({"1"});
+  grave.dead.only_while_silent = true;
+  grave.redis.call({"SET", identity, "beats"});
+  BOOST_TEST(grave.recover().owner_lives);
+  BOOST_TEST(grave.server.size_of(list) == 1u);
+  BOOST_TEST(grave.server.hget(hash, field).has_value());
+
+  grave.redis.call({"DEL", identity});
+  BOOST_TEST(grave.recover().given_back == 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_given_back_with_a_count_is_counted_by_the_same_script) {
+  for (const bool has_field : {true, false}) {
+    const std::string payload = R"({"jid":"one","class":"A","args":[]})";
+    Grave grave({payload}, DeadWorker::Record{1, {running}, "a", "one"});
+    if (!has_field) grave.redis.call({"DEL", hash});
+    const auto give_back = [](const std::string&, const std::string&) {
+      return Outcome{Outcome::Kind::give_back, "", 0};
+    };
+    BOOST_TEST(brood::recover(grave.redis, grave.dead, DeadLimits{}, give_back, orphan).charged == 1);
+
+    BOOST_TEST(grave.waiting() == Strings{payload}, boost::test_tools::per_element());
+    const std::string counter = "brood:recovered:" + sha1_hex(payload);
+    BOOST_TEST(grave.server.get(counter).value_or("") == "1");
+    BOOST_TEST(grave.server.integer({"TTL", counter}) > 259'000);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_sweep_gives_back_lists_without_a_field_and_no_others) {

@@ -8,6 +8,9 @@
 
 namespace brood {
 
+// What it shares with its workers, to be read and written as a job could.  Throws when there is none yet.
+Scoreboard scoreboard_of(const BroodProcess& brood);
+
 // The living workers of a `brood run`, as its scoreboard has them.
 std::vector<SlotSnapshot> living_workers(const BroodProcess& brood);
 

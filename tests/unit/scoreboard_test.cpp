@@ -15,6 +15,7 @@
 #include "shared/check.hpp"
 
 using namespace brood;
+using namespace std::chrono_literals;
 using enum EntryState;
 
 namespace {
@@ -132,6 +133,25 @@ BOOST_AUTO_TEST_CASE(a_new_incarnation_starts_with_nothing) {
   BOOST_TEST(seen.incarnation == 18u);
   BOOST_TEST(seen.number == 0u);
   BOOST_TEST(seen.entries.empty());
+}
+
+// As after a kill at each of the writes by which a job begins.
+BOOST_AUTO_TEST_CASE(what_is_begun_is_never_called_by_the_name_of_what_was_begun_before) {
+  Slot slot;
+  slot.hold(5, 2);
+  slot.begin(0, "before");
+  slot.worker.end(0, succeeded);
+  struct Seen {
+    SlotRecord& record;
+    std::set<std::string> jids = {};
+  } seen{slot.record};
+  slot.worker.after_write_argument = &seen;
+  slot.worker.after_write = [](void* argument) {
+    Seen& killed = *static_cast<Seen*>(argument);
+    killed.jids.insert(snapshot(killed.record).jid);
+  };
+  slot.begin(1, "present");
+  BOOST_TEST((seen.jids == std::set<std::string>{"", "present"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_vacated_slot_keeps_only_its_counters) {
@@ -252,6 +272,29 @@ BOOST_AUTO_TEST_CASE(a_file_is_private_and_outlives_its_maker) {
   BOOST_CHECK_THROW(read.slot(3), std::out_of_range);
   read.remove_file();
   BOOST_TEST(!std::filesystem::exists(read.path()));
+}
+
+BOOST_AUTO_TEST_CASE(a_heartbeat_that_comes_again_after_it_was_old_is_counted_as_a_lapse) {
+  Scoreboard board = Scoreboard::in_memory(1);
+  const BootTime begun{1h};
+  board.last_beat().store(begun.time_since_epoch().count());
+  board.note_beat(begun + 10s);
+  board.note_beat(begun + 55s);
+  BOOST_TEST(board.lapses() == 0U);
+  BOOST_TEST(!is_old(board.last_beat(), begun + 100s));
+  BOOST_TEST(is_old(board.last_beat(), begun + 101s));
+  board.note_beat(begun + 101s);
+  BOOST_TEST(board.lapses() == 1U);
+  BOOST_TEST(board.last_beat() == (begun + 101s).time_since_epoch().count());
+}
+
+// Whatever a job has written over it.
+BOOST_AUTO_TEST_CASE(a_heartbeat_at_any_time_at_all_is_old_or_not) {
+  Scoreboard board = Scoreboard::in_memory(1);
+  board.last_beat().store(std::numeric_limits<std::int64_t>::min());
+  BOOST_TEST(is_old(board.last_beat(), BootTime{1s}));
+  board.last_beat().store(std::numeric_limits<std::int64_t>::max());
+  BOOST_TEST(!is_old(board.last_beat(), BootTime{1s}));
 }
 
 BOOST_AUTO_TEST_CASE(of_the_tokens_that_were_noted_the_last_four_are_known) {

@@ -1,6 +1,6 @@
 -- Empties the in-flight list of a dead incarnation, and removes the incarnation.
 -- KEYS[1] in-flight hash    KEYS[2] "brood:processes"    KEYS[3] "retry"    KEYS[4] "dead"    KEYS[5] "schedule"
--- KEYS[6] list    KEYS[7] its queue
+-- KEYS[6] list    KEYS[7] its queue    KEYS[8] the heartbeat of the owner, if it was taken for dead because that was missing
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] identity    ARGV[3] the dead worker's number, "" when nobody knows it
 -- ARGV[4] queue that the sender believes the list to be of    ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
 -- ARGV[7] count of verdicts    ARGV[8...] mark of the entry as read ("=" and its bytes, or "#" and their SHA-1; "": whatever
@@ -8,7 +8,7 @@
 -- to be orphaned when it comes back for the third time
 -- Returns {"DONE", acknowledged, charged, given back, orphaned}; {"GONE"} when somebody was first; {"QUEUE", queue} when the
 -- list is of another queue; {"ORPHANS", payloads...} when these come back for the third time and no outcome was sent for
--- them.  Only DONE has written anything.
+-- them; {"LIVES"} when the heartbeat is there again.  Only DONE has written anything.
 local function is(key, wanted)
   local kind = redis.call("TYPE", key).ok
   return kind == wanted or kind == "none"
@@ -18,6 +18,7 @@ local function refuse(key) return redis.error_reply("WRONGTYPE " .. key .. " is 
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end
 local held = redis.call("HGET", KEYS[1], ARGV[1])
 if not held then return {"GONE"} end
+if KEYS[8] and redis.call("EXISTS", KEYS[8]) == 1 then return {"LIVES"} end
 local number, queue = held:match("^(%d+) (.*)$")
 queue = queue or ""    -- scribbled over: the sweep finds its list later
 if queue ~= ARGV[4] then return {"QUEUE", queue} end
@@ -70,11 +71,12 @@ end
 
 -- What each of the oldest entries becomes, and how many of them are dealt with so.
 local acknowledged, charged, given_back, orphaned, trim = 0, 0, 0, 0, false
-local adds, backs, heads = {}, {}, {}
+local adds, backs, heads, counted = {}, {}, {}, {}
 local function apply(verdict, entry)
   local payload = verdict.payload ~= "" and verdict.payload or entry    -- "": as it is
   if into[verdict.kind] then adds[#adds + 1] = {into[verdict.kind][1], verdict.score, payload}
   elseif verdict.kind == "requeue_head" then heads[#heads + 1] = payload
+  elseif verdict.kind == "give_back" then heads[#heads + 1], counted[#counted + 1] = payload, payload
   elseif verdict.kind == "requeue_back" then backs[#backs + 1] = payload end
   trim = trim or verdict.kind == "move_to_dead"
 end
@@ -132,6 +134,11 @@ if redis.call("EXISTS", KEYS[1]) == 0 then redis.call("HDEL", KEYS[2], ARGV[2]) 
 for payload, count in pairs(returns) do
   local counter = "brood:recovered:" .. redis.sha1hex(payload)
   if count >= 3 then redis.pcall("DEL", counter) else redis.pcall("SET", counter, count, "EX", 259200) end
+end
+for _, payload in ipairs(counted) do
+  local counter = "brood:recovered:" .. redis.sha1hex(payload)
+  redis.pcall("INCR", counter)
+  redis.pcall("EXPIRE", counter, 259200)
 end
 if trim then
   redis.pcall("ZREMRANGEBYSCORE", KEYS[4], "-inf", ARGV[5])

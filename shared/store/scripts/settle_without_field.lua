@@ -25,7 +25,7 @@ end
 
 -- Without a number only the entries themselves say whether this is the batch that was performed.
 local into = {retry = KEYS[4], move_to_dead = KEYS[5], schedule = KEYS[6]}
-local adds, backs, heads, settled, trim = {}, {}, {}, 0, false
+local adds, backs, heads, counted, settled, trim = {}, {}, {}, {}, 0, false
 for i = 4, left > 0 and #ARGV or 0, 4 do
   local kind, payload = ARGV[i + 1], ARGV[i + 2]
   local entry = redis.call("LINDEX", KEYS[2], -1 - settled)
@@ -35,7 +35,8 @@ for i = 4, left > 0 and #ARGV or 0, 4 do
     if not is(into[kind], "zset") then return refuse(into[kind]) end
     adds[#adds + 1] = {into[kind], ARGV[i + 3], payload}
   elseif kind == "requeue_back" then backs[#backs + 1] = payload
-  elseif kind == "requeue_head" then heads[#heads + 1] = payload end
+  elseif kind == "requeue_head" then heads[#heads + 1] = payload
+  elseif kind == "give_back" then heads[#heads + 1], counted[#counted + 1] = payload, payload end
   trim = trim or kind == "move_to_dead"
   settled = settled + 1
 end
@@ -64,6 +65,11 @@ end
 if refused then return refused end
 for _, add in ipairs(adds) do redis.call("ZADD", unpack(add)) end
 redis.call("LTRIM", KEYS[2], 1, 0)
+for _, payload in ipairs(counted) do
+  local counter = "brood:recovered:" .. redis.sha1hex(payload)
+  redis.pcall("INCR", counter)
+  redis.pcall("EXPIRE", counter, 259200)
+end
 if trim then
   redis.pcall("ZREMRANGEBYSCORE", KEYS[5], "-inf", ARGV[2])
   redis.pcall("ZREMRANGEBYRANK", KEYS[5], 0, "-" .. ARGV[3])

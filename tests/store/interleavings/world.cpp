@@ -116,11 +116,11 @@ void World::step(bool calm) {
   } else if (what < 0.263 && !calm) {
     ++coverage_.host_deaths;
     for (auto& worker : workers_) kill(*worker, true);
-  } else if (what < 0.2635 && !calm) {
-    host_seems_dead();
-  } else if (what < 0.265 && !calm) {
+  } else if (what < (beat_is_old_ ? 0.268 : 0.2645)) {
+    beat_is_missed();
+  } else if (what < 0.269 && !calm) {
     workers_[random_() % slots]->told_to_retire = true;
-  } else if (what < 0.266 && !calm) {
+  } else if (what < 0.27 && !calm) {
     redis_.call({"SCRIPT", "FLUSH"});  // as after a restart of Redis: everybody is answered NOSCRIPT
   } else if (what < 0.285 && !calm) {
     break_a_connection();
@@ -156,7 +156,7 @@ void World::resume_somebody() {
       ++coverage_.retired;
       spawn(*worker);
     }
-    if (!worker->channel->waits_for_redis()) ready.push_back(worker->actor.get());
+    if (!worker->channel->waits_for_redis() && !all_stand_still_) ready.push_back(worker->actor.get());
   }
   for (auto& recovery : recoveries_) {
     if (!recovery->actor->done() && !recovery->channel->waits_for_redis()) ready.push_back(recovery->actor.get());
@@ -182,7 +182,8 @@ void World::break_a_connection() {
 void World::spawn(Worker& worker) {
   worker.actor.reset();
   if (!broken_.incarnations_reused || worker.incarnation == 0) worker.incarnation = ++last_incarnation_;
-  worker.partitioned = worker.told_to_retire = false;
+  worker.told_to_retire = false;
+  worker.lapses = lapses_;
   worker.in_flight = nullptr;
   worker.last_number = 0;
   worker.cleared.fill(0);
@@ -234,17 +235,50 @@ void World::kill(Worker& worker, bool with_its_host) {
   spawn(worker);
 }
 
-// Another supervisor has seen no heartbeat of ours for too long, while our workers go on.
+// Our supervisor stands still, alone or with its workers, or does not reach Redis: its heartbeat grows old, and comes
+// again before somebody has acted upon that, or after.
+void World::beat_is_missed() {
+  if (!beat_is_old_) {
+    if (calm_) return;
+    ++coverage_.beats_missed;
+    note("the heartbeat is old");
+    beat_is_old_ = true;
+    all_stand_still_ = chance(0.5);
+    redis_.call({"DEL", identity});
+    if (!recoveries_.empty()) what_is_begun_may_run_twice();  // by one that was held up since the last time
+    return;
+  }
+  if (!calm_ && chance(0.5)) return host_seems_dead();
+  const Reply beaten =  // as a heartbeat does, which a full Redis lets through
+      redis_.call({"EVAL", "redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 1)", "1", identity});
+  if (!beaten.view().error().empty()) return;
+  note("the heartbeat comes again");
+  beat_is_old_ = all_stand_still_ = false;
+  ++lapses_;
+}
+
+// Another supervisor has seen no heartbeat of ours for too long, while our workers live.  What they have begun may run
+// twice, nothing else.
 void World::host_seems_dead() {
   note("host seems dead");
+  what_is_begun_may_run_twice();
+  for (auto& worker : workers_)
+    start_recovery({identity, worker->slot, worker->incarnation, std::nullopt, false, true}, {});
+}
+
+void World::what_is_begun_may_run_twice() {
   for (auto& worker : workers_) {
-    worker->partitioned = true;
-    if (worker->in_flight) {
-      for (const InFlight::Entry& entry : worker->in_flight->batch().entries)
-        may_run_twice_.insert(job_of(entry.payload));
+    const SlotSnapshot seen = snapshot(scoreboard_.slot(worker->slot));
+    if (!worker->in_flight) continue;
+    const auto& entries = worker->in_flight->batch().entries;
+    for (std::size_t i = 0; i < entries.size() && i < seen.entries.size(); ++i) {
+      if (seen.entries[i] != EntryState::fetched) may_run_twice_.insert(job_of(entries[i].payload));
     }
-    start_recovery({identity, worker->slot, worker->incarnation, std::nullopt, false}, {});
   }
+}
+
+bool World::may_begin(const Worker& worker) const {
+  return (!beat_is_old_ || broken_.old_beats_unheeded) && (worker.lapses == lapses_ || broken_.lapses_unheeded);
 }
 
 bool World::has_field(const std::string& field) {
@@ -307,6 +341,8 @@ void World::flush() {
   redis_.call({"CONFIG", "SET", "maxmemory", "0"});
   allow_everything();
   redis_.call({"FLUSHALL"});
+  // To be taken for dead, to be flushed and to come back at the same time would be one mishap too many.
+  if (!beat_is_old_) redis_.call({"SET", identity, "beats"});
   push_jobs();
   if (full_redis_) redis_.call({"CONFIG", "SET", "maxmemory", "1"});
 }
@@ -418,7 +454,6 @@ void World::work(Worker& worker, Actor& actor) {
   setup.slot = worker.slot;
   setup.new_incarnation = [&] {
     ++coverage_.fenced;
-    worker.partitioned = false;
     if (!broken_.incarnations_reused) worker.incarnation = ++last_incarnation_;
     note(fmt::format("fenced, now {}.{}", worker.slot, worker.incarnation));
     return worker.incarnation;
@@ -429,11 +464,19 @@ void World::work(Worker& worker, Actor& actor) {
 
   std::vector<Outcome> outcomes;
   while (!worker.told_to_retire) {
+    const bool begins = may_begin(worker);
+    if (!begins) ++coverage_.kept_from;
+    worker.lapses = lapses_;
+    if (!begins && outcomes.empty()) {
+      in_flight.give_back_unbegun();
+      actor.yield();
+      continue;
+    }
     std::vector<std::string> draw = queues;
     std::shuffle(draw.begin(), draw.end(), random_);
     if (chance(0.5)) draw.pop_back();
     constexpr int wants[] = {0, 1, 1, 1, 3, 3, 4, 4};
-    const int want = calm_ ? 4 : wants[random_() % 8];
+    const int want = !begins ? 0 : calm_ ? 4 : wants[random_() % 8];
     const std::string wait_queue = want > 0 && chance(0.6) ? queues[random_() % queues.size()] : "";
     const InFlight::Batch& batch = in_flight.settle_and_fetch(std::exchange(outcomes, {}), draw, want, wait_queue);
     if (!wait_queue.empty() && batch.entries.empty()) {
@@ -445,8 +488,7 @@ void World::work(Worker& worker, Actor& actor) {
     }
     for (std::size_t i = 0; i < batch.entries.size(); ++i) {
       const std::string& payload = batch.entries[i].payload;
-      if (worker.partitioned) may_run_twice_.insert(job_of(payload));
-      if (!slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0)) break;
+      if (!may_begin(worker) || !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0)) break;
       check_charges(payload);
       actor.yield();
       outcomes.push_back(perform(worker, slot, static_cast<int>(i), payload));
@@ -537,6 +579,11 @@ void World::rewrite(Command& command, bool last_was_lost) const {
       (command.args[1] == scripts::recover.sha || command.args[1] == scripts::recover.text)) {
     command.args[0] = "EVAL";
     command.args[1] = replaced(scripts::recover.text, R"(redis.call("SET", KEYS[6], "dead", "EX", 3600))", "");
+  }
+  if (broken_.adoptions_unchecked &&
+      (command.args[1] == scripts::recover.sha || command.args[1] == scripts::recover.text)) {
+    command.args[0] = "EVAL";
+    command.args[1] = replaced(scripts::recover.text, R"(redis.call("EXISTS", KEYS[8]) == 1)", "false");
   }
   if (broken_.refusals_unheeded && (command.args[1] == script.sha || command.args[1] == script.text)) {
     command.args[0] = "EVAL";

@@ -36,6 +36,9 @@ struct Broken {
   bool living_swept = false;             // a list without a field is given back though its owner lives
   bool dead_without_field_left = false;  // a dead worker whose field is lost is not looked after
   bool refusals_unheeded = false;        // a settle goes on though the user may not do what it has just tried
+  bool old_beats_unheeded = false;       // jobs are begun though another host may be about to take them over
+  bool adoptions_unchecked = false;      // whoever was taken for dead is recovered though its heartbeat is there again
+  bool lapses_unheeded = false;          // what was fetched before the heartbeat was old is begun when it comes again
 };
 
 // How often things happened, over any number of runs: a rule is tested only if it was needed.
@@ -43,7 +46,7 @@ struct Coverage {
   long commands = 0, kills = 0, host_deaths = 0, lost_replies = 0, fenced = 0, acknowledged = 0, charged = 0,
        given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0, waits = 0, arrived = 0, fetched_behind = 0,
        waits_lost = 0, waits_refused = 0, quieted = 0, fields_lost = 0, flushes = 0, settled_without_field = 0,
-       sweeps = 0, processes_lost = 0, commands_refused = 0;
+       sweeps = 0, processes_lost = 0, commands_refused = 0, beats_missed = 0, kept_from = 0;
 };
 
 // One seed: three slots, three queues, 36 jobs, the product's own worker and recovery code, a real Redis, and
@@ -61,8 +64,8 @@ class World {
   struct Worker {
     int slot = 0;
     std::uint64_t incarnation = 0;
-    bool partitioned = false;  // another host believes it dead
     bool told_to_retire = false;
+    int lapses = 0;  // of the heartbeat, when it asked for what it holds
     InFlight* in_flight = nullptr;
     std::array<std::uint32_t, max_batch_entries> cleared{};  // for Broken::number_before_clearing
     std::uint64_t last_number = 0;
@@ -89,7 +92,10 @@ class World {
   void break_a_connection();
   void kill(Worker& worker, bool with_its_host);
   void spawn(Worker& worker);
+  void beat_is_missed();
   void host_seems_dead();
+  void what_is_begun_may_run_twice();
+  bool may_begin(const Worker& worker) const;
   void take_back();
   void move_due_jobs();
   void reschedule_a_retry();
@@ -129,6 +135,8 @@ class World {
   int pushed_ = 0;
   bool full_redis_ = false, calm_ = false, lost_fields_ = false;
   bool refuses_ = true;  // what the last seed left
+  bool beat_is_old_ = false, all_stand_still_ = false;
+  int lapses_ = 0;
 
   std::map<std::string, std::string> home_;  // job -> its queue
   std::map<std::string, int> ends_;          // job -> how often it succeeded

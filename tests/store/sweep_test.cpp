@@ -1,0 +1,41 @@
+#include <boost/test/unit_test.hpp>
+#include <thread>
+
+#include "shared/store/keys.hpp"
+#include "tests/support/redis_server.hpp"
+#include "worker/autopsy.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string own = "host:1:0123456789ab", dead = "other:2:0123456789ab", just_dead = "other:3:0123456789ab",
+                  flushed = "other:4:0123456789ab";
+
+std::string list_of(const std::string& identity) { return keys::in_flight_list(identity, "0.1", "default"); }
+
+}  // namespace
+
+// It lasts as long as a heartbeat is kept, and the minute behind it.
+BOOST_AUTO_TEST_CASE(lists_without_a_field_go_back_unless_their_owner_shows_that_it_lives) {
+  RedisServer redis;
+  for (const std::string& identity : {own, dead, just_dead, flushed})
+    redis.command({"LPUSH", list_of(identity), "job of " + identity});
+  redis.command({"SET", just_dead, "beat", "EX", "15"});
+
+  std::jthread supervisor([&](const std::stop_token& ended) {
+    for (int second = 0; !ended.stop_requested(); ++second) {
+      if (second >= 8) redis.command({"SET", flushed, "beat", "EX", "60"});
+      std::this_thread::sleep_for(1s);
+    }
+  });
+  const int status = sweep_stray_lists({.identity = own, .living = {"0.1"}, .last_assigned = 1}, redis.address());
+  supervisor.request_stop();
+  supervisor.join();
+
+  BOOST_TEST(status == 0);
+  const std::vector<std::string> waiting = redis.lrange("queue:default");
+  BOOST_TEST((std::set(waiting.begin(), waiting.end()) == std::set{"job of " + dead, "job of " + just_dead}));
+  for (const std::string& identity : {own, flushed}) BOOST_TEST(redis.size_of(list_of(identity)) == 1U);
+}

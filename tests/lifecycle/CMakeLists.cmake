@@ -187,6 +187,7 @@ if(BROOD_SANITIZE)    # it comes before the sanitizer's runtime, and brood is to
 endif()
 brood_test(lifecycle/shifted_clock LINK brood_test_support brood_job)
 add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock)
+add_dependencies(lifecycle_menagerie_test shifted_clock)
 
 set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity
                      PROPERTIES PROCESSORS 2)

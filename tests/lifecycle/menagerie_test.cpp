@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <set>
@@ -182,7 +183,12 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
     }
   }
   const int good = static_cast<int>(bad.size()) * good_for_one_bad;
-  BroodProcess brood(redis, workers(4));
+  BroodOptions options = workers(4);
+  if (!sanitized) {  // the host's clock is a day ahead: whatever goes wrong, Redis' own says when it is due
+    options.environment["LD_PRELOAD"] = BROOD_BINARY_DIR "/tests/libshifted_clock.so";
+    options.environment["SHIFTED_CLOCK"] = "86400";
+  }
+  BroodProcess brood(redis, options);
   const pid_t supervisor = brood.pid();
   const std::string home = brood.home().path();
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
@@ -212,6 +218,10 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
       check_record(found->second.first, job, Names::may_be_left_out);
       expected.erase(found);
     }
+  }
+  const auto now = static_cast<double>(redis.command({"TIME"}).view()[0].integer());
+  for (const std::string key : {"retry", "dead"}) {
+    for (const auto& [text, score] : redis.zrange(key)) BOOST_TEST(std::abs(score - now) < 300, text);
   }
   for (const auto& [jid, beast] : expected) BOOST_ERROR(beast.first.job_class << " is in neither set");
 

@@ -40,7 +40,7 @@ ino_t file_of(const std::string& path) {
   return stat(path.c_str(), &about) == 0 ? about.st_ino : 0;
 }
 
-std::string scoreboard_of(const BroodProcess& brood) {
+std::string scoreboard_file_of(const BroodProcess& brood) {
   for (const auto& entry : std::filesystem::directory_iterator(brood.home() / "run")) {
     if (entry.path().extension() == ".scoreboard") return entry.path();
   }
@@ -383,7 +383,7 @@ BOOST_AUTO_TEST_CASE(workers_whose_records_cannot_be_read_finish_and_are_replace
   site.run_until(go);
   BOOST_REQUIRE(site.writes("began"));
   const std::vector<pid_t> before = site.brood->workers();
-  const std::string board = scoreboard_of(*site.brood);
+  const std::string board = scoreboard_file_of(*site.brood);
   const int file = open(board.c_str(), O_WRONLY);
   // The supervisor mends what a job might have written there: this goes on until the next program has seen it.
   std::atomic<bool> seen = false;

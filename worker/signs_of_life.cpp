@@ -16,11 +16,12 @@ SignsOfLife::SignsOfLife(const std::set<std::string>& identities, SteadyTime beg
 
 void SignsOfLife::seen(const std::string& identity, SteadyTime now) { last_seen_[identity] = now; }
 
+bool SignsOfLife::lives(SteadyTime last_seen) const { return last_seen - begun_ > kept; }
+
 std::set<std::string> SignsOfLife::doubtful(SteadyTime now) const {
   std::set<std::string> found;
   for (const auto& [identity, last] : last_seen_) {
-    const bool lives = last - begun_ > kept, is_silent = now - last >= dead_after;
-    if (!lives && !is_silent) found.insert(identity);
+    if (!lives(last) && now - last < dead_after) found.insert(identity);
   }
   return found;
 }
@@ -28,7 +29,7 @@ std::set<std::string> SignsOfLife::doubtful(SteadyTime now) const {
 std::set<std::string> SignsOfLife::silent(SteadyTime now) const {
   std::set<std::string> found;
   for (const auto& [identity, last] : last_seen_) {
-    if (now - last >= dead_after) found.insert(identity);
+    if (!lives(last) && now - last >= dead_after) found.insert(identity);
   }
   return found;
 }

@@ -23,6 +23,8 @@ class SignsOfLife {
   std::set<std::string> silent(SteadyTime now) const;
 
  private:
+  bool lives(SteadyTime last_seen) const;
+
   SteadyTime begun_;
   std::map<std::string, SteadyTime> last_seen_;
 };

@@ -36,6 +36,14 @@ BOOST_AUTO_TEST_CASE(a_heartbeat_that_is_newer_than_the_look_proves_life) {
   BOOST_TEST(signs.silent(begun + 62s).empty());
 }
 
+// Nobody looks for it any more while there is doubt about another.
+BOOST_AUTO_TEST_CASE(who_has_proved_that_it_lives_need_not_do_so_again) {
+  SignsOfLife signs({"a", "b"}, begun);
+  signs.seen("a", begun + 61s);
+  signs.seen("b", begun + 60s);
+  BOOST_TEST((signs.silent(begun + 122s) == Names{"b"}));
+}
+
 // As after a flush: the first is missing until the next beat.
 BOOST_AUTO_TEST_CASE(who_beats_again_before_the_minute_is_over_lives) {
   SignsOfLife signs({"a", "b"}, begun);

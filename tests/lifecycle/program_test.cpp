@@ -196,9 +196,9 @@ BOOST_AUTO_TEST_CASE(a_program_begins_with_three_descriptors_default_signals_and
   BOOST_TEST(content(descriptors) == "0\n1\n2\n3\n");  // 3 is the directory that ls reads
 }
 
-BOOST_AUTO_TEST_CASE(the_python_program_of_the_readme_works) {
+BOOST_AUTO_TEST_CASE(the_python_program_of_the_documents_works) {
   const std::string example = BROOD_SOURCE_DIR "/packaging/doc/cookbook/python_program/word_count.py";
-  BOOST_TEST(content(BROOD_SOURCE_DIR "/README.md").find(content(example)) != std::string::npos);
+  BOOST_TEST(content(BROOD_SOURCE_DIR "/packaging/doc/programs.md").find(content(example)) != std::string::npos);
   Running running("[commands.WordCount]\nrun = ['" + example + "']\ntimeout = '1m'\n");
   const std::string text = running.directory.write("text", "to be or not to be"), result = running.directory / "n";
   const std::string empty = running.directory.write("empty", "");

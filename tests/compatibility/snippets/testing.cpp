@@ -8,13 +8,9 @@ struct ResizeImage {
   void perform(brood::Context& job);
 };
 
-struct Shop {
-  void take_order(int order);
-};
-
 void check(bool fact);
 #define CHECK(fact) check(fact)
 
-void test_of_orders(Shop& shop, int order) {
+void test_of_images() {
   // SNIPPET
 }

@@ -161,6 +161,10 @@ class WorkerSlot {
 
 SlotSnapshot snapshot(const SlotRecord& record);
 
+// As that, of a worker that is dead.  If it was killed after it had taken an entry and before it said which, the texts
+// are of the one before, and left out.
+SlotSnapshot last_words(const SlotRecord& record);
+
 // Makes a slot ready for its next occupant, before the fork: no process, no batch, no flags, and `incarnation`
 // assigned. The counters stay.
 void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation);

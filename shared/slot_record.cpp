@@ -233,7 +233,11 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.number_in_capsule = record.number_in_capsule.load();
   seen.capsule = read_text(record.capsule);
   read_texts(record, seen);
-  // It has taken an entry, and was killed before it said which: the texts are of the one before.
+  return seen;
+}
+
+SlotSnapshot last_words(const SlotRecord& record) {
+  SlotSnapshot seen = snapshot(record);
   if (seen.current < 0 && std::count(seen.entries.begin(), seen.entries.end(), EntryState::running) > 0) {
     seen.jid.clear();
     seen.job_class.clear();

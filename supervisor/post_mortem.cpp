@@ -26,7 +26,7 @@ PostMortem::Finding PostMortem::examine(int slot, const ProcessTable::Slot& take
   Finding found;
   WorkerExit& exit = found.exit;
   exit.status = status;
-  exit.last = snapshot(record);
+  exit.last = last_words(record);
   exit.stack = read_stack(record.crash);
   exit.slot = slot;
   exit.processed_before = taken.processed_before;

@@ -45,6 +45,7 @@ BOOST_AUTO_TEST_CASE(a_job_of_another_machine_is_ended) {
   BOOST_TEST(result.status == 0, result.errors);
   BOOST_TEST(result.output.find("Sleep ") == 0u, result.output);
   BOOST_TEST(eventually([&] { return site.redis.size_of("dead") == 1; }, 30s), site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return site.redis.size_of(site.identity + ":work") == 0; }, 30s));  // by a heartbeat
   BOOST_TEST(site.tell({"kill", jid}).status == 75);
 }
 

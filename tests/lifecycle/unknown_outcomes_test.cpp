@@ -200,11 +200,11 @@ BOOST_AUTO_TEST_CASE(a_network_that_delays_and_passes_single_bytes_only_slows_th
   Site site(400, 0, 2);
   site.proxy.split_into(1);
   const std::size_t before = site.done();
-  BOOST_TEST(eventually([&] { return site.done() >= before + 2; }, 20s), site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return site.done() >= before + 2; }, 60s), site.brood.log_tail());
   site.proxy.split_into(100);
   site.proxy.delay(20ms);
   const std::size_t then = site.done();
-  BOOST_TEST(eventually([&] { return site.done() >= then + 20; }, 20s), site.brood.log_tail());
+  BOOST_TEST(eventually([&] { return site.done() >= then + 20; }, 60s), site.brood.log_tail());
   site.proxy.split_into(0);
   site.proxy.delay(0ms);
 

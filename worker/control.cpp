@@ -96,6 +96,15 @@ bool Control::wait(std::chrono::milliseconds longest) {
   return true;
 }
 
+void Control::pause(std::chrono::milliseconds length) {
+  const SteadyTime until = steady_now() + length;
+  while (!told_to_stop()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_now());
+    if (left.count() <= 0) return;
+    wait(left);
+  }
+}
+
 void Control::say(ControlByte byte) {
   const char c = static_cast<char>(byte);
   ::send(seat_.control, &c, 1, MSG_NOSIGNAL | MSG_DONTWAIT);

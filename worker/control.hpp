@@ -32,6 +32,8 @@ class Control {
   // Waits until the supervisor says something, or until `longest` has passed.  True when it was said, or when there is
   // no supervisor any more.
   bool wait(std::chrono::milliseconds longest);
+  // Waits for so long whatever the supervisor says, or until it says to stop.
+  void pause(std::chrono::milliseconds length);
   // Readable when it says something; -1 when there is none.
   int descriptor() const { return orphaned_ ? -1 : seat_.control; }
 

@@ -207,7 +207,8 @@ class Worker {
   // supervisor's patience ends, and what it could not say then stands in the scoreboard.
   void pause(std::chrono::milliseconds length) {
     log::flush();
-    if (control_.told_to_stop() && !unsettled_) throw ToldToStop{};
+    if (!control_.told_to_stop()) return control_.pause(length);
+    if (!unsettled_) throw ToldToStop{};
     control_.wait(length);
   }
 

@@ -216,7 +216,7 @@ BOOST_FIXTURE_TEST_CASE(a_stop_while_all_wait_is_quick_and_loses_nothing, Waitin
   brood.term();
   for (int i = 0; i < 60; ++i) push(std::to_string(i), queues[static_cast<std::size_t>(i) % 3]);
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
-  BOOST_TEST(static_cast<double>(now() - at) / 1e6 < 1000.0);
+  BOOST_TEST(static_cast<double>(now() - at) / 1e6 < 5000.0);  // a wait lasts a minute
   BOOST_TEST(jobs_in_flight(redis) == 0U);
   std::size_t left = 0;
   for (const std::string& queue : queues) left += redis.size_of("queue:" + queue);

@@ -17,7 +17,7 @@ milliseconds RestartPolicy::rest_after(const End& end) {
   const bool is_young = end.uptime < young;
   if (!end.in_order && !end.began_a_job && (is_young || !end.was_ready)) return lengthen();
   failed_starts_ = 0;
-  const bool crashed_at_once = !end.in_order && is_young && end.began_a_job && !end.did_a_job;
+  const bool crashed_at_once = !end.in_order && end.uptime < at_once && end.began_a_job && !end.did_a_job;
   crashes_ = crashed_at_once ? crashes_ + 1 : 0;
   if (crashes_ <= free_crashes) return milliseconds(0);
   return doubled(first_rest_of_crashes, crashes_ - free_crashes - 1, longest_rest_of_crashes);

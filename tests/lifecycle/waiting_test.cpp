@@ -309,7 +309,7 @@ BOOST_FIXTURE_TEST_CASE(what_anybody_schedules_begins_at_once, Waiting) {
   // A look would come every five seconds; and some 450 ms apart where nothing is heard of changes.
   std::sort(took.begin(), took.end());
   BOOST_TEST(took[took.size() / 2] < 100.0);
-  BOOST_TEST(took.back() < 1000.0);
+  BOOST_TEST(took.back() < 3000.0);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_user_who_may_not_hear_of_changes_is_served_by_polling, Waiting) {
@@ -320,10 +320,10 @@ BOOST_FIXTURE_TEST_CASE(a_user_who_may_not_hear_of_changes_is_served_by_polling,
     BOOST_REQUIRE(eventually([&] { return times_logged(brood, "key_changes_polled") == 1; }));
     for (int i = 0; i < 4; ++i) {
       schedule(rule + std::to_string(i));
-      BOOST_TEST(begins(rule + std::to_string(i), 2s), brood.log_tail());
+      BOOST_TEST(begins(rule + std::to_string(i), 10s), brood.log_tail());
     }
     redis.command({"SADD", "paused", "default"});
-    BOOST_TEST(eventually([&] { return times_logged(brood, "queues_paused") == 1; }, 3s), brood.log_tail());
+    BOOST_TEST(eventually([&] { return times_logged(brood, "queues_paused") == 1; }, 10s), brood.log_tail());
     redis.command({"DEL", "paused"});
     BOOST_TEST(times_logged(brood, "key_changes_polled") == 1U);
     brood.term();

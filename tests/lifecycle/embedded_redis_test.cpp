@@ -172,7 +172,9 @@ BOOST_AUTO_TEST_CASE(what_it_has_answered_survives_its_kill_also_on_a_slow_disk)
   BOOST_TEST(lost_by_a_kill("") <= 0);
 }
 
-// That the disk above is slow enough to tell.
+// That the disk above is slow enough to tell.  A kill may come at a moment at which nothing is put off.
 BOOST_AUTO_TEST_CASE(with_everysec_a_kill_on_a_slow_disk_loses_what_the_documents_say) {
-  BOOST_TEST(lost_by_a_kill("[redis]\nappendfsync = 'everysec'\n") > 0);
+  std::int64_t lost = 0;
+  for (int kills = 0; kills < 8 && lost <= 0; ++kills) lost = lost_by_a_kill("[redis]\nappendfsync = 'everysec'\n");
+  BOOST_TEST(lost > 0);
 }

@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_scribbles_over_all_slots_is_dead_the_third_time_
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(a_supervisor_is_no_larger_after_five_hundred_crashes) {
+BOOST_AUTO_TEST_CASE(a_supervisor_is_no_larger_after_hundreds_of_crashes) {
   RedisServer redis;
   BroodProcess brood(redis, workers(2));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
@@ -370,15 +370,16 @@ BOOST_AUTO_TEST_CASE(a_supervisor_is_no_larger_after_five_hundred_crashes) {
     for (std::size_t i = 0; i < more; ++i)
       jobs.push_back(payload_text("SegfaultAtDepth", "[3]", static_cast<long>(++crashes)));
     enqueue(redis, jobs);
-    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("retry") == crashes; }, 120s), brood.log_tail());
+    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("retry") == crashes; }, 240s), brood.log_tail());
     BOOST_TEST_REQUIRE(brood.wait_ready());
     BOOST_TEST_REQUIRE(eventually([&] { return children_of(brood.pid()).size() == 2; }));
     BOOST_TEST(eventually([&] { return footprint_of(brood.pid()).zombies == 0; }));
     return footprint_of(brood.pid());
   };
 
-  const Footprint before = footprint_after(200);
-  const Footprint after = footprint_after(500);
+  // Each place rests a quarter of a second between its crashes, and under a sanitizer each takes as long again.
+  const Footprint before = footprint_after(sanitized ? 50 : 200);
+  const Footprint after = footprint_after(sanitized ? 150 : 500);
 
   BOOST_TEST_MESSAGE("rss " << before.rss_kb << " -> " << after.rss_kb << " kB, descriptors " << before.descriptors
                             << " -> " << after.descriptors);

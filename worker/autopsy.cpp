@@ -105,6 +105,7 @@ class Autopsy {
     for (Casualty& casualty : casualties) casualty.worker.only_while_silent = estate.only_while_silent;
     if (!recover_from(casualties)) {
       log::info("supervisor_beats_again", {{"identity", estate.identity}});
+      total_.owner_lives = true;
       return;
     }
     // The script that empties the hash forgets the identity; one that never held anything is forgotten here.

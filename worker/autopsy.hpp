@@ -23,8 +23,8 @@ int run_autopsy(const std::vector<Casualty>& casualties, RecoveryMode mode, cons
 int settle_estate(const Estate& estate, RecoveryMode mode, const Config& config, const RedisAddress& redis,
                   std::atomic<std::uint64_t>* bytes = nullptr);
 
-// The same at once, in this process and without a library, for who waits for it: what became of all its jobs.  Throws
-// ConnectionLost, and UnexpectedReply after the rest, when something was refused.
+// The same at once, in this process and without a library, for who waits for it: what became of all its jobs, or that
+// it lives.  Throws ConnectionLost, and UnexpectedReply after the rest, when something was refused.
 RecoveryResult recover_estate(const Estate& estate, const Config& config, const RedisAddress& redis);
 
 // Gives back in-flight lists that no field names, once their owners are known to be dead: those that have shown no sign

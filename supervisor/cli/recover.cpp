@@ -168,6 +168,10 @@ void recover(Connection& redis, const RedisAddress& address, const Config& confi
     return;
   }
   candidate.result = recover_estate({name, candidate.known, candidate.standing == Standing::silent}, config, address);
+  if (candidate.result.owner_lives) {
+    candidate.standing = Standing::lives;
+    return;
+  }
   for (const InFlightHolder::List& list : candidate.holder.lists) {
     if (!list.has_field) candidate.result.given_back += give_back_list_without_field(redis, list.key);
   }

@@ -238,17 +238,6 @@ struct LeakToTheLimit {
   static inline char* volatile kept = nullptr;
 };
 
-struct EatMemory {
-  void perform() {
-    for (;;) {
-      char* const eaten = new char[1 << 20];
-      std::fill_n(eaten, 1 << 20, 'x');
-      LeakToTheLimit::kept = eaten;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that two of them eat as much as each other
-    }
-  }
-};
-
 struct RubbishOnControlPipe {
   void perform() {
     babble("\xff\xfe rubbish", 10, 1);
@@ -376,6 +365,6 @@ struct ScribbleOverScoreboard {
 
 BROOD_JOBS(SegfaultAtDepth, NoteMoment, AbortAtOnce, ThrowNumber, ThrowThroughNoexcept, ThrowInThread, OverflowStack,
            JumpToGarbage, JumpToNull, FreeTwice, OverflowHeap, SmashStack, DivideByZero, ExitWithZero, ExitAtOnce,
-           WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, EatMemory, RubbishOnControlPipe,
+           WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, RubbishOnControlPipe,
            MegabytesOnControlPipe, CloseDescriptors, CloseDescriptorsAndCrash, KillSupervisor, KillOwnGroup,
            KillEverybody, Daemonise, ForkBomb, ForgeLog, LeaveCrashingThread, ScribbleOverScoreboard)

@@ -15,7 +15,6 @@
 #include "tests/support/faults.hpp"
 #include "tests/support/footprint.hpp"
 #include "tests/support/ledger.hpp"
-#include "tests/support/memory_group.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -266,37 +265,6 @@ BOOST_AUTO_TEST_CASE(a_job_that_closes_every_descriptor_and_fails_is_charged_and
   check_record({"CloseDescriptors", "[]", "std::runtime_error", "closed them all", "", false},
                Payload::parse(redis.zrange("retry").front().first), Names::required);
   BOOST_TEST(ledger.runs().size() == static_cast<std::size_t>(good_for_one_bad));
-}
-
-// The kernel counts both kills before anybody looks at the first.
-BOOST_AUTO_TEST_CASE(of_two_that_the_kernel_ends_for_want_of_memory_before_anybody_looks_each_is_told_so) {
-  if (sanitized) {
-    BOOST_TEST_MESSAGE("skipped: a sanitizer needs more memory than the jobs");
-    return;
-  }
-  const auto group = MemoryGroup::make(300 << 20);
-  if (!group) {
-    BOOST_TEST_MESSAGE("skipped: no memory cgroup can be made here");
-    return;
-  }
-  RedisServer redis;
-  BroodProcess brood(
-      redis,
-      {.workers = 2, .libraries = {menagerie}, .config = "poll_interval = \"24h\"\n", .prefix = group->prefix()});
-  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  const std::vector<pid_t> workers = brood.workers();
-  enqueue(redis, {payload_text("EatMemory", "[]", 1), payload_text("EatMemory", "[]", 2)});
-  BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 2; }));
-  brood.signal(SIGSTOP);
-  BOOST_REQUIRE(eventually([&] { return group->kills() == 2; }, 60s));
-  BOOST_REQUIRE(eventually([&] { return !process_exists(workers[0]) && !process_exists(workers[1]); }));
-  brood.signal(SIGCONT);
-
-  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 2; }, 30s), brood.log_tail());
-  for (const auto& [jid, job] : by_jid(redis, "retry"))
-    check_record({"EatMemory", "[]", "OutOfMemory", "", ""}, job, Names::required);
-  brood.term();
-  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
 // Whether it crashes before its job is settled, or is never heard of since its worker is replaced, is a race.  Who

@@ -124,6 +124,18 @@ BOOST_AUTO_TEST_CASE(a_crash_is_charged_with_its_stack_and_its_facts_and_noted_i
   BOOST_TEST(log.find("crash_stack") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(all_that_a_silent_supervisor_held_is_left_to_it_when_it_beats_again) {
+  Death death(payload_text("Segfault", "[]"));
+  death.redis.command({"SET", identity, "beats"});
+  const RecoveryResult result = recover_estate({identity, {}, true}, death.config, death.redis.address());
+  BOOST_TEST(result.owner_lives);
+  BOOST_TEST(jobs_in_flight(death.redis) == 1U);
+
+  death.redis.command({"DEL", identity});
+  BOOST_TEST(!recover_estate({identity, {}, true}, death.config, death.redis.address()).owner_lives);
+  BOOST_TEST(jobs_in_flight(death.redis) == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(names_are_found_unless_they_are_to_be_left_out) {
   struct Case {
     RecoveryMode mode;

@@ -30,8 +30,8 @@ std::chrono::nanoseconds longest_wait{};
 timer_t last_timer{};
 
 // Ends this worker when its last job outlasts what a supervisor would have waited for, or well before another host may
-// take it over.  A timer of our own, since a job may use alarm(2), and SIGKILL, since a job may block or ignore all else.
-// timer_settime(2) is async-signal-safe.
+// take it over.  A timer of our own, since a job may use alarm(2), and SIGKILL, since a job may block or ignore all
+// else. timer_settime(2) is async-signal-safe.
 void set_last_alarm() {
   const BootTime beat{std::chrono::nanoseconds(last_beat->load())};
   const auto until_adoption = beat + longest_life_after_beat - boot_now();

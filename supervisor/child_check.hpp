@@ -8,7 +8,7 @@
 
 #include "shared/unique_fd.hpp"
 #include "supervisor/event_loop.hpp"
-#include "supervisor/worker_end.hpp"
+#include "supervisor/exit_status.hpp"
 
 namespace brood {
 

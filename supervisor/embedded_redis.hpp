@@ -8,7 +8,7 @@
 #include "shared/clock.hpp"
 #include "shared/config.hpp"
 #include "shared/unique_fd.hpp"
-#include "supervisor/worker_end.hpp"
+#include "supervisor/exit_status.hpp"
 
 namespace brood {
 

@@ -14,8 +14,8 @@
 #include "shared/clock.hpp"
 #include "shared/redis/pace.hpp"
 #include "supervisor/child_bodies.hpp"
+#include "supervisor/exit_status.hpp"
 #include "supervisor/shared_count.hpp"
-#include "supervisor/worker_end.hpp"
 
 namespace brood {
 

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "shared/left_threads.hpp"
+#include "shared/signal_names.hpp"
 
 namespace brood {
 namespace {
@@ -74,10 +75,6 @@ Charge charge_for(const WorkerExit& exit) {
 }
 
 }  // namespace
-
-std::string ExitStatus::describe() const {
-  return exited ? fmt::format("exited with {}", value) : "killed by " + signal_name(value);
-}
 
 std::string short_duration(std::chrono::nanoseconds d) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d).count();

@@ -6,18 +6,10 @@
 #include <string>
 
 #include "shared/scoreboard.hpp"
-#include "shared/signal_names.hpp"
 #include "shared/store/casualty.hpp"
+#include "supervisor/exit_status.hpp"
 
 namespace brood {
-
-// How a process ended, as waitid tells it.
-struct ExitStatus {
-  bool exited = false;  // else a signal ended it
-  int value = 0;        // exit status, or the signal's number
-  bool core_dumped = false;
-  std::string describe() const;  // "exited with 3", "killed by SIGSEGV"
-};
 
 // Who ended a worker.
 enum class EndedBy {

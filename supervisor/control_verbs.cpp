@@ -7,10 +7,10 @@
 #include <charconv>
 #include <utility>
 
-#include "shared/job/json.hpp"
-#include "shared/log.hpp"
-#include "shared/setting.hpp"
-#include "supervisor/fleet_word.hpp"
+#include "shared/base/log.hpp"
+#include "shared/config/setting.hpp"
+#include "shared/json/json.hpp"
+#include "supervisor/control/fleet_word.hpp"
 
 namespace brood {
 namespace {

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
-#include "supervisor/control_socket.hpp"
-#include "supervisor/descent.hpp"
-#include "supervisor/heartbeat_info.hpp"
+#include "shared/base/clock.hpp"
+#include "supervisor/control/control_socket.hpp"
+#include "supervisor/control/descent.hpp"
 #include "supervisor/phase.hpp"
-#include "supervisor/rolling_restart.hpp"
-#include "supervisor/upgrade.hpp"
-#include "supervisor/worker_pool.hpp"
+#include "supervisor/report/heartbeat_info.hpp"
+#include "supervisor/restart/rolling_restart.hpp"
+#include "supervisor/upgrade/upgrade.hpp"
+#include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shared/log.hpp"
+#include "shared/base/log.hpp"
 
 namespace brood {
 namespace {

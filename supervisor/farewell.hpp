@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "shared/clock.hpp"
-#include "supervisor/heartbeat.hpp"
-#include "supervisor/orphan_watch.hpp"
-#include "supervisor/recovery.hpp"
-#include "supervisor/redis_link.hpp"
+#include "shared/base/clock.hpp"
+#include "supervisor/recovery/orphan_watch.hpp"
+#include "supervisor/recovery/recovery.hpp"
+#include "supervisor/redis/redis_link.hpp"
+#include "supervisor/report/heartbeat.hpp"
 
 namespace brood {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "shared/log.hpp"
-#include "shared/signal_names.hpp"
+#include "shared/base/log.hpp"
+#include "shared/base/signal_names.hpp"
 
 namespace brood {
 namespace {

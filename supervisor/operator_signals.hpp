@@ -5,9 +5,9 @@
 #include <deque>
 #include <functional>
 
-#include "shared/clock.hpp"
-#include "supervisor/event_loop.hpp"
+#include "shared/base/clock.hpp"
 #include "supervisor/phase.hpp"
+#include "supervisor/process/event_loop.hpp"
 
 namespace brood {
 

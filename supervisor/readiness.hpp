@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "supervisor/redis_link.hpp"
-#include "supervisor/service_notify.hpp"
-#include "supervisor/worker_pool.hpp"
+#include "supervisor/process/service_notify.hpp"
+#include "supervisor/redis/redis_link.hpp"
+#include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
 

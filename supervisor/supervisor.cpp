@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <csignal>
 
-#include "shared/check.hpp"
-#include "shared/log.hpp"
-#include "shared/log_line.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/log.hpp"
+#include "shared/base/log_line.hpp"
 #include "shared/store/keys.hpp"
-#include "supervisor/jitter.hpp"
-#include "supervisor/stopped_children.hpp"
+#include "supervisor/process/jitter.hpp"
+#include "supervisor/process/stopped_children.hpp"
 #include "supervisor/version.hpp"
 
 namespace brood {

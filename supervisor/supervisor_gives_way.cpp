@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "shared/log.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/base/log.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/recovery/workers_left.hpp"
 #include "supervisor/supervisor.hpp"
-#include "supervisor/workers_left.hpp"
 
 namespace brood {
 namespace {

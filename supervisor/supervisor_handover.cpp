@@ -1,6 +1,6 @@
 // How a supervisor passes from one program to the next in the same process; see supervisor.hpp.
 
-#include "shared/log.hpp"
+#include "shared/base/log.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/version.hpp"
 

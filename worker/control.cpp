@@ -8,10 +8,10 @@
 #include <csignal>
 #include <ctime>
 
-#include "shared/boot_clock.hpp"
-#include "shared/check.hpp"
-#include "shared/clock.hpp"
-#include "shared/log.hpp"
+#include "shared/base/boot_clock.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/log.hpp"
 #include "worker/in_flight.hpp"
 
 namespace brood {

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "shared/scoreboard.hpp"
-#include "shared/seat.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/scoreboard/seat.hpp"
 
 namespace brood {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/ranges.h>
 
-#include "shared/log.hpp"
-#include "shared/redis_clock.hpp"
+#include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/outcome_size.hpp"

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/settlement.hpp"
-#include "worker/fences.hpp"
+#include "worker/guard/fences.hpp"
 
 namespace brood {
 

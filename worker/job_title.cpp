@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "shared/process_title.hpp"
+#include "shared/base/process_title.hpp"
 
 namespace brood {
 

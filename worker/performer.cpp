@@ -8,19 +8,19 @@
 #include <new>
 #include <utility>
 
+#include "shared/base/log.hpp"
+#include "shared/base/log_facts.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/job/page_text.hpp"
-#include "shared/left_threads.hpp"
-#include "shared/log.hpp"
-#include "shared/log_facts.hpp"
-#include "shared/redis_clock.hpp"
+#include "shared/scoreboard/left_threads.hpp"
 #include "shared/store/redis_time.hpp"
-#include "worker/crash_handler.hpp"
-#include "worker/failed_job.hpp"
-#include "worker/offspring.hpp"
-#include "worker/own_memory.hpp"
-#include "worker/program_job.hpp"
-#include "worker/throw_watch.hpp"
-#include "worker/thrown_stack.hpp"
+#include "worker/crash/crash_handler.hpp"
+#include "worker/crash/throw_watch.hpp"
+#include "worker/crash/thrown_stack.hpp"
+#include "worker/guard/offspring.hpp"
+#include "worker/guard/own_memory.hpp"
+#include "worker/job/failed_job.hpp"
+#include "worker/job/program_job.hpp"
 
 namespace brood {
 namespace {

@@ -11,25 +11,25 @@
 #include <string_view>
 #include <vector>
 
-#include "shared/config.hpp"
+#include "shared/base/log.hpp"
+#include "shared/config/config.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/log.hpp"
-#include "shared/scoreboard.hpp"
-#include "shared/seat.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/scoreboard/seat.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/ruby_processes.hpp"
 #include "worker/control.hpp"
-#include "worker/iteration_keeper.hpp"
-#include "worker/job_meter.hpp"
-#include "worker/job_registry.hpp"
+#include "worker/guard/job_meter.hpp"
+#include "worker/guard/memory_limit.hpp"
+#include "worker/guard/standard_output.hpp"
+#include "worker/guard/surroundings.hpp"
+#include "worker/guard/syscall_watch.hpp"
+#include "worker/guard/thread_count.hpp"
+#include "worker/job/iteration_keeper.hpp"
+#include "worker/job/job_registry.hpp"
+#include "worker/job/perform.hpp"
 #include "worker/job_title.hpp"
-#include "worker/memory_limit.hpp"
-#include "worker/perform.hpp"
 #include "worker/recycling.hpp"
-#include "worker/standard_output.hpp"
-#include "worker/surroundings.hpp"
-#include "worker/syscall_watch.hpp"
-#include "worker/thread_count.hpp"
 
 namespace brood {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
-#include "shared/config.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/config/config.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/known_queues.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "shared/config.hpp"
+#include "shared/config/config.hpp"
 
 namespace brood {
 

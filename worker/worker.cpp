@@ -7,22 +7,22 @@
 #include <utility>
 #include <vector>
 
-#include "shared/log.hpp"
-#include "shared/redis_location.hpp"
-#include "shared/told_times.hpp"
+#include "shared/base/log.hpp"
+#include "shared/config/redis_location.hpp"
+#include "shared/scoreboard/told_times.hpp"
 #include "worker/batch_size.hpp"
 #include "worker/control.hpp"
-#include "worker/crash_handler.hpp"
+#include "worker/crash/crash_handler.hpp"
+#include "worker/guard/offspring.hpp"
+#include "worker/guard/own_memory.hpp"
+#include "worker/guard/pidfd_signal.hpp"
+#include "worker/guard/signal_shield.hpp"
 #include "worker/in_flight.hpp"
-#include "worker/job_registry.hpp"
-#include "worker/lifecycle.hpp"
-#include "worker/offspring.hpp"
-#include "worker/own_memory.hpp"
+#include "worker/job/job_registry.hpp"
+#include "worker/job/lifecycle.hpp"
 #include "worker/performer.hpp"
-#include "worker/pidfd_signal.hpp"
 #include "worker/queue_draw.hpp"
 #include "worker/recycling.hpp"
-#include "worker/signal_shield.hpp"
 
 namespace brood {
 namespace {

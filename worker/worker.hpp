@@ -1,9 +1,9 @@
 #pragma once
 
-#include "shared/config.hpp"
-#include "shared/identity.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
-#include "shared/seat.hpp"
+#include "shared/scoreboard/seat.hpp"
 
 namespace brood {
 

@@ -11,7 +11,7 @@
 #include "shared/api/known_redis.hpp"
 #include "shared/api/per_process.hpp"
 #include "shared/api/push_receiver.hpp"
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood::detail {
 

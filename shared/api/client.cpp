@@ -14,7 +14,7 @@
 #include "shared/api/push_receiver.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/api/sender.hpp"
-#include "shared/redis_clock.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/store/iteration.hpp"
 
 namespace brood {

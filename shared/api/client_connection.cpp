@@ -1,6 +1,6 @@
 #include "shared/api/client_connection.hpp"
 
-#include "shared/redis_clock.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/store/redis_time.hpp"
 
 namespace brood {

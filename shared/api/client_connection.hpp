@@ -6,7 +6,7 @@
 
 #include <brood/client.hpp>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/script.hpp"
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <utility>
 
-#include "shared/job/json.hpp"
+#include "shared/json/json.hpp"
 
 namespace brood {
 

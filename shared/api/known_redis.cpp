@@ -4,10 +4,10 @@
 
 #include <brood/client.hpp>
 
-#include "shared/config.hpp"
-#include "shared/paths.hpp"
-#include "shared/redis_location.hpp"
-#include "shared/told_times.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/config/config.hpp"
+#include "shared/config/redis_location.hpp"
+#include "shared/scoreboard/told_times.hpp"
 
 namespace brood {
 namespace {

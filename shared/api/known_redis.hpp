@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
+#include "shared/base/time_unit.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/store/outcome.hpp"
-#include "shared/time_unit.hpp"
 
 namespace brood {
 

@@ -8,10 +8,10 @@
 #include <brood/detail/pushed_job.hpp>
 #include <brood/detail/read_arguments.hpp>
 
+#include "shared/config/queue_order.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/ruby_spelling.hpp"
-#include "shared/queue_order.hpp"
 
 namespace brood {
 namespace {

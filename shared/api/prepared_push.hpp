@@ -6,8 +6,8 @@
 #include <brood/push.hpp>
 
 #include "shared/api/random_bytes.hpp"
-#include "shared/clock.hpp"
-#include "shared/time_unit.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/time_unit.hpp"
 
 namespace brood {
 

@@ -1,7 +1,7 @@
 #include "shared/api/process_record.hpp"
 #include "shared/api/entries.hpp"
 #include "shared/api/readings.hpp"
-#include "shared/job/json_object.hpp"
+#include "shared/json/json_object.hpp"
 
 namespace brood {
 namespace {

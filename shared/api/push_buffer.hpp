@@ -10,7 +10,7 @@
 
 #include "shared/api/client_connection.hpp"
 #include "shared/api/prepared_push.hpp"
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood {
 

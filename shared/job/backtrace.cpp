@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "shared/job/failure.hpp"
-#include "shared/job/json.hpp"
+#include "shared/json/json.hpp"
 
 namespace brood {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/sidekiq_release.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/sidekiq_release.hpp"
 
 namespace brood {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "shared/clock.hpp"
-#include "shared/job/json_object.hpp"
-#include "shared/time_unit.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/time_unit.hpp"
+#include "shared/json/json_object.hpp"
 
 namespace brood {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "shared/job/json.hpp"
-#include "shared/job/json_object.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
 
 namespace brood {
 

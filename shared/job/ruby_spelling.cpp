@@ -9,7 +9,7 @@
 
 #include <brood/detail/write_arguments.hpp>
 
-#include "shared/job/json.hpp"
+#include "shared/json/json.hpp"
 
 namespace brood {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <system_error>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 #include <system_error>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/redis/size_refusals.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"

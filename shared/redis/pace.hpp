@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood {
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/unique_fd.hpp"
 #include "shared/redis/address.hpp"
-#include "shared/unique_fd.hpp"
 
 namespace brood {
 

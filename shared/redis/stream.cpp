@@ -14,7 +14,7 @@
 #include <cstring>
 #include <new>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "shared/base/unique_fd.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
-#include "shared/unique_fd.hpp"
 
 struct redisReader;
 

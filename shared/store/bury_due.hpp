@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
 

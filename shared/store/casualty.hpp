@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/stack_record.hpp"
+#include "shared/scoreboard/stack_record.hpp"
 #include "shared/store/recovery.hpp"
 
 namespace brood {

@@ -6,10 +6,10 @@
 #include <map>
 #include <optional>
 
-#include "shared/job/json.hpp"
-#include "shared/job/json_object.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/stack_lines.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
+#include "shared/scoreboard/stack_lines.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 

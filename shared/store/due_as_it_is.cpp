@@ -1,7 +1,7 @@
 #include "shared/store/due_as_it_is.hpp"
 
+#include "shared/base/sha1.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/sha1.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {

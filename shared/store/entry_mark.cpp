@@ -1,6 +1,6 @@
 #include "shared/store/entry_mark.hpp"
 
-#include "shared/sha1.hpp"
+#include "shared/base/sha1.hpp"
 
 namespace brood {
 namespace {

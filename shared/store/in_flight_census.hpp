@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
-#include "shared/identity.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {

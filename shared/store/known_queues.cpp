@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "shared/queue_order.hpp"
+#include "shared/config/queue_order.hpp"
 
 namespace brood {
 

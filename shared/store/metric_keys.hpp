@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 // Where releases 7 and 8 keep how often and how long classes ran (specification, section 5.7); 8's where none is named.
 namespace brood::keys {

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "shared/class_usage.hpp"
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/scoreboard/class_usage.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {

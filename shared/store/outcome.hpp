@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood {
 

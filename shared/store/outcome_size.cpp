@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
-#include "shared/job/json.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/redis_clock.hpp"
+#include "shared/json/json.hpp"
 
 namespace brood {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "shared/identity.hpp"
-#include "shared/log.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/base/log.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 

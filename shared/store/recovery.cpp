@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/log.hpp"
-#include "shared/redis_clock.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/outcome_size.hpp"
 #include "shared/store/settlement.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "shared/redis/connection.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"

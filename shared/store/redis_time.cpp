@@ -1,6 +1,6 @@
 #include "shared/store/redis_time.hpp"
 
-#include "shared/redis_clock.hpp"
+#include "shared/base/redis_clock.hpp"
 
 namespace brood {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {

@@ -1,6 +1,6 @@
 #include "shared/store/returns.hpp"
 
-#include "shared/sha1.hpp"
+#include "shared/base/sha1.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {

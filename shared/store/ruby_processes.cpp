@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "shared/job/json_object.hpp"
+#include "shared/json/json_object.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {

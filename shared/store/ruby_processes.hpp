@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/sidekiq_release.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
-#include "shared/sidekiq_release.hpp"
 
 namespace brood {
 

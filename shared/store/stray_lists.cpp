@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/log.hpp"
+#include "shared/base/log.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/recovery.hpp"
 

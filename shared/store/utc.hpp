@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood {
 

@@ -1,6 +1,6 @@
 #include "supervisor/cli/api_access.hpp"
 
-#include "shared/config.hpp"
+#include "shared/config/config.hpp"
 
 namespace brood {
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "shared/log_line.hpp"
-#include "shared/nearest.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/nearest.hpp"
 #include "supervisor/version.hpp"
 
 namespace brood {

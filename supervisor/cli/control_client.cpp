@@ -12,13 +12,13 @@
 #include <system_error>
 #include <thread>
 
-#include "shared/clock.hpp"
-#include "shared/identity.hpp"
-#include "shared/scoreboard.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/base/unique_fd.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/cli/scoreboards.hpp"
-#include "supervisor/control_path.hpp"
-#include "supervisor/control_protocol.hpp"
+#include "supervisor/control/control_path.hpp"
+#include "supervisor/control/control_protocol.hpp"
 
 namespace brood {
 namespace {

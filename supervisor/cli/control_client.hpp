@@ -21,7 +21,7 @@ struct LocalSupervisor {
 // Those whose scoreboards lie in `directory`, by identity.
 std::vector<LocalSupervisor> local_supervisors(const std::string& directory);
 
-// It did not answer in time, or not in the protocol of supervisor/control_protocol.hpp, or it ended meanwhile.
+// It did not answer in time, or not in the protocol of supervisor/control/control_protocol.hpp, or it ended meanwhile.
 class NoAnswer : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

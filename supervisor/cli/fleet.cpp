@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "shared/job/json.hpp"
-#include "shared/job/json_object.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {

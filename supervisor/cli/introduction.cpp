@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "shared/log_line.hpp"
-#include "shared/units.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/units.hpp"
 #include "supervisor/cli/count_text.hpp"
 
 namespace brood {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "shared/clock.hpp"
-#include "shared/job/json_object.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/json/json_object.hpp"
 
 namespace brood {
 

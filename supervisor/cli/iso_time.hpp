@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood {
 

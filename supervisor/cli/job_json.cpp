@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "shared/job/json.hpp"
+#include "shared/json/json.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "shared/identity.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/cli/scoreboards.hpp"
 
 namespace brood {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/class_usage.hpp"
+#include "shared/scoreboard/class_usage.hpp"
 
 namespace brood {
 

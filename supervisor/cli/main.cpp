@@ -10,21 +10,21 @@
 #include <string>
 #include <vector>
 
-#include "shared/config.hpp"
-#include "shared/log.hpp"
-#include "shared/log_line.hpp"
-#include "shared/nearest.hpp"
+#include "shared/base/log.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/nearest.hpp"
+#include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/reply.hpp"
-#include "supervisor/caretaker.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/run_options.hpp"
 #include "supervisor/cli/terminal.hpp"
-#include "supervisor/own_words.hpp"
+#include "supervisor/process/own_words.hpp"
+#include "supervisor/upgrade/caretaker.hpp"
+#include "supervisor/upgrade/way_back.hpp"
 #include "supervisor/version.hpp"
-#include "supervisor/way_back.hpp"
 
 namespace brood {
 namespace {

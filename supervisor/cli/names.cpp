@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "shared/job/json.hpp"
-#include "shared/job/json_object.hpp"
-#include "shared/paths.hpp"
-#include "shared/queue_order.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/config/queue_order.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/cli/command_line.hpp"

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "shared/check.hpp"
-#include "shared/log_line.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/project_template.hpp"

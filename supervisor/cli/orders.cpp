@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "shared/clock.hpp"
-#include "shared/identity.hpp"
-#include "shared/job/json.hpp"
-#include "shared/job/json_object.hpp"
-#include "shared/log_line.hpp"
-#include "shared/paths.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood {
 

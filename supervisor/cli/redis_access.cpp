@@ -5,9 +5,9 @@
 
 #include <cctype>
 
+#include "shared/config/redis_location.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/redis_location.hpp"
-#include "shared/told_times.hpp"
+#include "shared/scoreboard/told_times.hpp"
 #include "supervisor/cli/command_line.hpp"
 
 namespace brood {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "shared/config.hpp"
+#include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 
 namespace brood {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "shared/clock.hpp"
-#include "shared/job/json_object.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/json/json_object.hpp"
 #include "shared/store/in_flight_census.hpp"
 #include "shared/store/keys.hpp"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "shared/config.hpp"
+#include "shared/config/config.hpp"
 
 namespace brood {
 

@@ -5,10 +5,10 @@
 #include <charconv>
 #include <string_view>
 
-#include "shared/log_line.hpp"
-#include "shared/queue_order.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/config/queue_order.hpp"
 #include "supervisor/cli/command_line.hpp"
-#include "supervisor/way_back.hpp"
+#include "supervisor/upgrade/way_back.hpp"
 
 namespace brood {
 namespace {

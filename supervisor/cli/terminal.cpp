@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "shared/log_line.hpp"
+#include "shared/base/log_line.hpp"
 
 namespace brood {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "shared/log_line.hpp"
-#include "shared/nearest.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/nearest.hpp"
 
 namespace brood {
 namespace {

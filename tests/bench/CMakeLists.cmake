@@ -5,7 +5,7 @@ target_compile_definitions(bench_words PRIVATE BROOD_VERSION="${PROJECT_VERSION}
 target_compile_options(bench_words PRIVATE -O0)
 target_link_libraries(bench_words PRIVATE brood_base)
 
-add_executable(bench_floor bench/bench_floor.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench_usage.cpp)
+add_executable(bench_floor bench/bench_floor.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench/bench_usage.cpp)
 target_link_libraries(bench_floor PRIVATE bench_words brood_test_support PkgConfig::hiredis simdjson::simdjson)
 
 add_executable(bench_push bench/bench_push.cpp)
@@ -16,7 +16,7 @@ brood_test_once(bench_push COMMAND bench_push --turns 2 --turn-ms 1)
 target_compile_options(bench_floor PRIVATE -O2)
 target_compile_options(bench_push PRIVATE -O2)
 
-add_executable(bench_brood bench/bench_brood.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench_usage.cpp
+add_executable(bench_brood bench/bench_brood.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench/bench_usage.cpp
                ${PROJECT_SOURCE_DIR}/supervisor/cli/scoreboards.cpp)
 target_link_libraries(bench_brood PRIVATE bench_words brood_test_support)
 target_compile_definitions(bench_brood PRIVATE BROOD_BENCH_JOBS="$<TARGET_FILE:brood_bench_jobs>")

@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "shared/bench_record.hpp"
-#include "shared/check.hpp"
-#include "shared/scoreboard.hpp"
-#include "supervisor/cli/bench_usage.hpp"
+#include "shared/base/check.hpp"
+#include "shared/scoreboard/bench_record.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/cli/bench/bench_usage.hpp"
 #include "supervisor/cli/scoreboards.hpp"
 #include "tests/bench/bench_main.hpp"
 #include "tests/support/brood_process.hpp"

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "shared/check.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "tests/bench/bench_main.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"

@@ -25,8 +25,8 @@
 #include <utility>
 #include <vector>
 
-#include "shared/check.hpp"
-#include "supervisor/cli/bench_usage.hpp"
+#include "shared/base/check.hpp"
+#include "supervisor/cli/bench/bench_usage.hpp"
 #include "tests/bench/bench_main.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/redis_server.hpp"

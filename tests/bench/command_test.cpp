@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"

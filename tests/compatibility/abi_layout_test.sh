@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 cp -R "$source/shared/include/brood" "$work/brood"
 
-compiles() { "$compiler" -std=c++20 -fsyntax-only -I "$work" "$source/worker/abi_layout.cpp" > "$work/said" 2>&1; }
+compiles() { "$compiler" -std=c++20 -fsyntax-only -I "$work" "$source/worker/job/abi_layout.cpp" > "$work/said" 2>&1; }
 
 compiles || { cat "$work/said"; exit 1; }
 

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "shared/identity.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/keys.hpp"
-#include "supervisor/beat_tokens.hpp"
+#include "supervisor/report/beat_tokens.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

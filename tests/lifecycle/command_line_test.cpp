@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "shared/class_usage.hpp"
-#include "shared/clock.hpp"
-#include "shared/identity.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/scoreboard/class_usage.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/crash_book.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/redis_server.hpp"

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "shared/identity.hpp"
-#include "shared/scoreboard.hpp"
-#include "supervisor/control_socket.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/control/control_socket.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/temporary_directory.hpp"
 

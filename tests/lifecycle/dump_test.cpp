@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "shared/check.hpp"
-#include "shared/identity.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
-#include "shared/identity.hpp"
-#include "shared/job/json.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/json/json.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/crash_book.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/redis_server.hpp"

@@ -6,7 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/lends_terminals.hpp"

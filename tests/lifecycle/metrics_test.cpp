@@ -7,7 +7,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "shared/class_usage.hpp"
+#include "shared/scoreboard/class_usage.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

@@ -1,6 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

@@ -2,13 +2,13 @@
 
 #include <csignal>
 
-#include "shared/scoreboard.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
-#include "worker/autopsy.hpp"
+#include "worker/crash/autopsy.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

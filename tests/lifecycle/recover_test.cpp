@@ -4,7 +4,7 @@
 #include <csignal>
 #include <thread>
 
-#include "shared/identity.hpp"
+#include "shared/base/identity.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"

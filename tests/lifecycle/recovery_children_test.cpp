@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "shared/check.hpp"
-#include "shared/scoreboard.hpp"
-#include "shared/unique_fd.hpp"
-#include "supervisor/inheritance.hpp"
-#include "supervisor/recovery.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/recovery/inheritance.hpp"
+#include "supervisor/recovery/recovery.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/temporary_directory.hpp"
 

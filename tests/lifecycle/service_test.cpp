@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "shared/check.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

@@ -1,4 +1,5 @@
-/* Preloaded, so that the clock of the day is as many seconds ahead as SHIFTED_CLOCK says; all others are as they are. */
+/* Preloaded, so that the clock of the day is as many seconds ahead as SHIFTED_CLOCK says; all others are as they are.
+ */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
 #include "tests/support/brood_process.hpp"

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "shared/redis/connection.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"

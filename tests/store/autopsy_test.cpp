@@ -1,4 +1,4 @@
-#include "worker/autopsy.hpp"
+#include "worker/crash/autopsy.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -9,9 +9,9 @@
 #include <set>
 #include <sstream>
 
+#include "shared/base/log.hpp"
 #include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/log.hpp"
 #include "shared/store/crash_book.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/support/build_id.hpp"

@@ -1,4 +1,4 @@
-#include "supervisor/batch_watch.hpp"
+#include "supervisor/queues/batch_watch.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "shared/job/payload.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/vectors.hpp"

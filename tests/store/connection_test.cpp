@@ -8,8 +8,8 @@
 #include <functional>
 #include <thread>
 
-#include "shared/check.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/localhost.hpp"
 #include "tests/support/redis_server.hpp"

@@ -1,4 +1,4 @@
-#include "supervisor/control_socket.hpp"
+#include "supervisor/control/control_socket.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "shared/check.hpp"
-#include "shared/job/json.hpp"
+#include "shared/base/check.hpp"
+#include "shared/json/json.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

@@ -1,4 +1,4 @@
-#include "supervisor/doorbell.hpp"
+#include "supervisor/queues/doorbell.hpp"
 
 #include <boost/test/unit_test.hpp>
 

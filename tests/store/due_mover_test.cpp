@@ -1,4 +1,4 @@
-#include "supervisor/due_mover.hpp"
+#include "supervisor/schedule/due_mover.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,11 +1,11 @@
-#include "supervisor/heartbeat.hpp"
+#include "supervisor/report/heartbeat.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <optional>
 
-#include "shared/job/json_object.hpp"
-#include "supervisor/key_watch.hpp"
+#include "shared/json/json_object.hpp"
+#include "supervisor/queues/key_watch.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/log.hpp"
+#include "shared/base/log.hpp"
 #include "tests/store/interleavings/world.hpp"
 #include "tests/support/redis_server.hpp"
 

@@ -8,7 +8,7 @@
 #include "tests/support/redis_server.hpp"
 #include "tests/support/tcp_proxy.hpp"
 #include "tests/support/vectors.hpp"
-#include "worker/iteration_keeper.hpp"
+#include "worker/job/iteration_keeper.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

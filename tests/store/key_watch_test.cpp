@@ -1,11 +1,11 @@
-#include "supervisor/key_watch.hpp"
+#include "supervisor/queues/key_watch.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
 
 #include <optional>
 
-#include "supervisor/scheduler.hpp"
+#include "supervisor/schedule/scheduler.hpp"
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/redis_stats.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "shared/redis/async_connection.hpp"
-#include "supervisor/event_loop.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace brood {

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "shared/store/keys.hpp"
-#include "supervisor/heartbeat.hpp"
-#include "supervisor/metrics_flush.hpp"
+#include "supervisor/report/heartbeat.hpp"
+#include "supervisor/report/metrics_flush.hpp"
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/vectors.hpp"
 

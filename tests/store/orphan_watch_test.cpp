@@ -1,12 +1,12 @@
-#include "supervisor/orphan_watch.hpp"
+#include "supervisor/recovery/orphan_watch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <optional>
 
-#include "shared/scoreboard.hpp"
-#include "supervisor/beat_tokens.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/report/beat_tokens.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;

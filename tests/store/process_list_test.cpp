@@ -2,7 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/identity.hpp"
+#include "shared/base/identity.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/support/redis_server.hpp"
 

@@ -1,4 +1,4 @@
-#include "supervisor/process_pruning.hpp"
+#include "supervisor/report/process_pruning.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,8 +1,8 @@
-#include "supervisor/queue_watch.hpp"
+#include "supervisor/queues/queue_watch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "supervisor/key_watch.hpp"
+#include "supervisor/queues/key_watch.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <tuple>
 
-#include "shared/sha1.hpp"
+#include "shared/base/sha1.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/settlement.hpp"

@@ -1,4 +1,4 @@
-#include "shared/redis_clock.hpp"
+#include "shared/base/redis_clock.hpp"
 
 #include <sys/syscall.h>
 #include <time.h>

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "shared/paths.hpp"
-#include "shared/redis_location.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/config/redis_location.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

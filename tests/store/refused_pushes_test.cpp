@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "shared/api/prepared_push.hpp"
-#include "shared/job/json.hpp"
+#include "shared/json/json.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/vectors.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/told_times.hpp"
-#include "supervisor/queue_rivals.hpp"
+#include "shared/scoreboard/told_times.hpp"
+#include "supervisor/queues/queue_rivals.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;

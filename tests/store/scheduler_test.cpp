@@ -1,4 +1,4 @@
-#include "supervisor/scheduler.hpp"
+#include "supervisor/schedule/scheduler.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "shared/store/keys.hpp"
 #include "tests/support/redis_server.hpp"
-#include "worker/autopsy.hpp"
+#include "worker/crash/autopsy.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

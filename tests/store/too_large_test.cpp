@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "shared/sha1.hpp"
+#include "shared/base/sha1.hpp"
 #include "shared/store/iteration.hpp"
-#include "supervisor/due_mover.hpp"
+#include "supervisor/schedule/due_mover.hpp"
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/redis_server.hpp"
-#include "worker/iteration_keeper.hpp"
+#include "worker/job/iteration_keeper.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "supervisor/unblocking.hpp"
+#include "supervisor/queues/unblocking.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -5,16 +5,16 @@
 #include <map>
 #include <optional>
 
-#include "shared/job/json.hpp"
-#include "shared/job/json_object.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
 #include "shared/store/beat.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/settlement.hpp"
-#include "supervisor/due_mover.hpp"
-#include "supervisor/heartbeat.hpp"
-#include "supervisor/scheduler.hpp"
+#include "supervisor/report/heartbeat.hpp"
+#include "supervisor/schedule/due_mover.hpp"
+#include "supervisor/schedule/scheduler.hpp"
 #include "tests/store/loop_with_redis.hpp"
 #include "tests/support/vectors.hpp"
 

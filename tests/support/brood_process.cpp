@@ -11,8 +11,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "shared/check.hpp"
-#include "shared/identity.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/identity.hpp"
 #include "tests/support/eventually.hpp"
 
 namespace brood {

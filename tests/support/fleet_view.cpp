@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "shared/identity.hpp"
+#include "shared/base/identity.hpp"
 
 namespace brood {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/scoreboard.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "tests/support/brood_process.hpp"
 
 namespace brood {

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "shared/check.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "tests/support/eventually.hpp"
 
 namespace brood {

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 namespace brood {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <thread>
 
+#include "shared/base/unique_fd.hpp"
 #include "shared/redis/address.hpp"
-#include "shared/unique_fd.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace brood {

@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
-#include "shared/check.hpp"
-#include "shared/clock.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace brood {

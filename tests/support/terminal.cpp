@@ -10,7 +10,7 @@
 #include <array>
 #include <cerrno>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 namespace brood {
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 #include "tests/support/eventually.hpp"
 
 namespace brood {

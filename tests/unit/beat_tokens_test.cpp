@@ -1,4 +1,4 @@
-#include "supervisor/beat_tokens.hpp"
+#include "supervisor/report/beat_tokens.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "shared/class_usage.hpp"
+#include "shared/scoreboard/class_usage.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <random>
 
-#include "shared/check.hpp"
-#include "shared/scoreboard.hpp"
+#include "shared/base/check.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

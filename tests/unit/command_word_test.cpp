@@ -1,4 +1,4 @@
-#include "shared/command_word.hpp"
+#include "shared/config/command_word.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "shared/config.hpp"
+#include "shared/config/config.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "worker/crash_handler.hpp"
+#include "worker/crash/crash_handler.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "tests/support/eventually.hpp"
-#include "worker/job_registry.hpp"
-#include "worker/perform.hpp"
-#include "worker/surroundings.hpp"
+#include "worker/guard/surroundings.hpp"
+#include "worker/job/job_registry.hpp"
+#include "worker/job/perform.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "worker/crash_report.hpp"
+#include "worker/crash/crash_report.hpp"
 
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -8,10 +8,10 @@
 #include <map>
 #include <set>
 
-#include "shared/job/json_object.hpp"
 #include "shared/job/ruby_spelling.hpp"
+#include "shared/json/json_object.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "worker/core_file.hpp"
+#include "worker/crash/core_file.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "supervisor/death_judge.hpp"
+#include "supervisor/recovery/death_judge.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "supervisor/descent.hpp"
+#include "supervisor/control/descent.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 using namespace brood;
 using Sight = Ancestor::Sight;

@@ -1,4 +1,4 @@
-#include "supervisor/doorbell_plan.hpp"
+#include "supervisor/queues/doorbell_plan.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -2,8 +2,8 @@
 #include <chrono>
 #include <string>
 
-#include "shared/nearest.hpp"
-#include "shared/units.hpp"
+#include "shared/base/nearest.hpp"
+#include "shared/base/units.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

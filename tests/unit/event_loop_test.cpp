@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include "shared/check.hpp"
-#include "supervisor/event_loop.hpp"
+#include "shared/base/check.hpp"
+#include "supervisor/process/event_loop.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

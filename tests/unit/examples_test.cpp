@@ -6,8 +6,8 @@
 
 #include "tests/support/ledger.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "worker/hooks.hpp"
-#include "worker/perform.hpp"
+#include "worker/job/hooks.hpp"
+#include "worker/job/perform.hpp"
 
 using namespace brood;
 

@@ -1,4 +1,4 @@
-#include "shared/executable.hpp"
+#include "shared/config/executable.hpp"
 
 #include <sys/stat.h>
 

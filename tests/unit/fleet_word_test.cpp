@@ -1,4 +1,4 @@
-#include "supervisor/fleet_word.hpp"
+#include "supervisor/control/fleet_word.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "supervisor/handover.hpp"
+#include "supervisor/upgrade/handover.hpp"
 
 #include <unistd.h>
 

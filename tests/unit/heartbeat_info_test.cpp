@@ -1,4 +1,4 @@
-#include "supervisor/heartbeat_info.hpp"
+#include "supervisor/report/heartbeat_info.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "shared/identity.hpp"
+#include "shared/base/identity.hpp"
 
 #include <sched.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <string>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 using namespace brood;
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tests/support/temporary_directory.hpp"
-#include "worker/perform.hpp"
+#include "worker/job/perform.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "worker/job_meter.hpp"
+#include "worker/guard/job_meter.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "supervisor/job_output.hpp"
+#include "supervisor/workers/job_output.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "shared/check.hpp"
-#include "shared/job_end_mark.hpp"
-#include "shared/log.hpp"
-#include "supervisor/event_loop.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/log.hpp"
+#include "shared/scoreboard/job_end_mark.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "worker/standard_output.hpp"
+#include "worker/guard/standard_output.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -9,9 +9,9 @@
 #include <sstream>
 #include <string>
 
-#include "shared/log.hpp"
+#include "shared/base/log.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "worker/job_registry.hpp"
+#include "worker/job/job_registry.hpp"
 
 using namespace brood;
 

@@ -1,12 +1,12 @@
-#include "shared/job/json.hpp"
+#include "shared/json/json.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 #include <random>
 
-#include "shared/job/json_object.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/json/json_object.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;

@@ -17,8 +17,8 @@ class Tree {
     char path[] = "/tmp/brood-layers-XXXXXX";
     BOOST_REQUIRE(mkdtemp(path));
     root_ = path;
-    add("shared/log.hpp", "");
-    add("shared/job/payload.hpp", "#include \"shared/log.hpp\"\n");
+    add("shared/base/log.hpp", "");
+    add("shared/job/payload.hpp", "#include \"shared/base/log.hpp\"\n");
     add("shared/redis/connection.hpp", "#include <hiredis/hiredis.h>\n");
     add("worker/worker.hpp", "#include \"shared/job/payload.hpp\"\n");
     add("supervisor/cli/run.cpp", "#include \"worker/worker.hpp\"\n");
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_tree_whose_includes_point_one_way_passes) {
 }
 
 BOOST_AUTO_TEST_CASE(an_upward_include_is_found) {
-  Tree().expect_refused("shared/clock.hpp", "#include \"worker/worker.hpp\"\n");
+  Tree().expect_refused("shared/base/clock.hpp", "#include \"worker/worker.hpp\"\n");
   Tree().expect_refused("shared/job/verdict.cpp", "#include \"shared/redis/connection.hpp\"\n");
 }
 
@@ -80,12 +80,12 @@ BOOST_AUTO_TEST_CASE(only_the_front_door_reaches_from_supervisor_to_worker) {
 
 BOOST_AUTO_TEST_CASE(the_dump_alone_reaches_to_the_symboliser_and_to_nothing_else) {
   Tree tree;
-  tree.add("worker/symboliser.hpp", "");
-  tree.add("supervisor/cli/dump.cpp", "#include \"worker/symboliser.hpp\"\n");
+  tree.add("worker/crash/symboliser.hpp", "");
+  tree.add("supervisor/cli/machine/dump.cpp", "#include \"worker/crash/symboliser.hpp\"\n");
   const auto verdict = tree.check();
   BOOST_TEST(verdict.status == 0, verdict.text);
-  tree.expect_refused("supervisor/cli/status.cpp", "#include \"worker/symboliser.hpp\"\n");
-  Tree().expect_refused("supervisor/cli/dump.cpp", "#include \"worker/worker.hpp\"\n");
+  tree.expect_refused("supervisor/cli/status/status.cpp", "#include \"worker/crash/symboliser.hpp\"\n");
+  Tree().expect_refused("supervisor/cli/machine/dump.cpp", "#include \"worker/worker.hpp\"\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_library_in_the_wrong_place_is_found) {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_library_in_the_wrong_place_is_found) {
 
 BOOST_AUTO_TEST_CASE(an_installed_header_that_includes_more_than_the_standard_library_is_found) {
   Tree().expect_refused("shared/include/brood/job.hpp", "#include <unistd.h>\n");
-  Tree().expect_refused("shared/include/brood/job.hpp", "#include \"shared/log.hpp\"\n");
+  Tree().expect_refused("shared/include/brood/job.hpp", "#include \"shared/base/log.hpp\"\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_include_not_written_from_the_root_is_found) {

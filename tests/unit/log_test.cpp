@@ -1,4 +1,4 @@
-#include "shared/log.hpp"
+#include "shared/base/log.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,10 +17,10 @@
 #include <sstream>
 #include <string>
 
-#include "shared/check.hpp"
-#include "shared/log_facts.hpp"
-#include "shared/log_line.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/log_facts.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/unique_fd.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

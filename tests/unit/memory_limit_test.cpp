@@ -1,4 +1,4 @@
-#include "worker/memory_limit.hpp"
+#include "worker/guard/memory_limit.hpp"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 using namespace brood;
 

@@ -1,11 +1,11 @@
-#include "supervisor/metrics.hpp"
+#include "supervisor/report/metrics.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
-#include "shared/histogram.hpp"
+#include "shared/base/histogram.hpp"
 #include "shared/store/metric_keys.hpp"
-#include "supervisor/handover.hpp"
+#include "supervisor/upgrade/handover.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tests/support/temporary_directory.hpp"
-#include "worker/failed_job.hpp"
-#include "worker/hooks.hpp"
-#include "worker/perform.hpp"
+#include "worker/job/failed_job.hpp"
+#include "worker/job/hooks.hpp"
+#include "worker/job/perform.hpp"
 
 using namespace brood;
 

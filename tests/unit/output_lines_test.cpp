@@ -1,4 +1,4 @@
-#include "supervisor/output_lines.hpp"
+#include "supervisor/workers/output_lines.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <climits>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "shared/job_end_mark.hpp"
-#include "supervisor/line_allowance.hpp"
+#include "shared/scoreboard/job_end_mark.hpp"
+#include "supervisor/workers/line_allowance.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "worker/output_tail.hpp"
+#include "worker/guard/output_tail.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

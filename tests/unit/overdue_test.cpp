@@ -1,6 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
-#include "supervisor/overdue.hpp"
+#include "supervisor/workers/overdue.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,5 +1,5 @@
-#include "worker/perform.hpp"
-#include "worker/hooks.hpp"
+#include "worker/job/perform.hpp"
+#include "worker/job/hooks.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -9,8 +9,8 @@
 
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/vectors.hpp"
-#include "worker/throw_watch.hpp"
-#include "worker/thrown_stack.hpp"
+#include "worker/crash/throw_watch.hpp"
+#include "worker/crash/thrown_stack.hpp"
 
 using namespace brood;
 

@@ -1,4 +1,4 @@
-#include "supervisor/poll_interval.hpp"
+#include "supervisor/schedule/poll_interval.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

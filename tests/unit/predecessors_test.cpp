@@ -1,4 +1,4 @@
-#include "supervisor/predecessors.hpp"
+#include "supervisor/workers/predecessors.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -7,8 +7,8 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
-#include "shared/check.hpp"
-#include "shared/unique_fd.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
 
 using namespace brood;
 

@@ -1,4 +1,4 @@
-#include "shared/processors.hpp"
+#include "shared/base/processors.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "worker/program_arguments.hpp"
+#include "worker/job/program_arguments.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

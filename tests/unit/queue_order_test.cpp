@@ -1,4 +1,4 @@
-#include "shared/queue_order.hpp"
+#include "shared/config/queue_order.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <map>

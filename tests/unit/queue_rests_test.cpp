@@ -1,4 +1,4 @@
-#include "supervisor/queue_rests.hpp"
+#include "supervisor/queues/queue_rests.hpp"
 
 #include <boost/test/unit_test.hpp>
 

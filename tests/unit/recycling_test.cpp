@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "worker/own_memory.hpp"
-#include "worker/thread_count.hpp"
+#include "worker/guard/own_memory.hpp"
+#include "worker/guard/thread_count.hpp"
 
 using namespace brood;
 

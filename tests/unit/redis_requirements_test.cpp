@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "supervisor/redis_requirements.hpp"
+#include "supervisor/redis/redis_requirements.hpp"
 
 using namespace brood;
 

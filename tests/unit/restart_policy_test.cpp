@@ -3,8 +3,8 @@
 #include <set>
 #include <vector>
 
-#include "supervisor/jitter.hpp"
-#include "supervisor/restart_policy.hpp"
+#include "supervisor/process/jitter.hpp"
+#include "supervisor/workers/restart_policy.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/roll.hpp"
+#include "supervisor/workers/roll.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

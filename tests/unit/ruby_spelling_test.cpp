@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "shared/api/prepared_push.hpp"
-#include "shared/job/json.hpp"
+#include "shared/json/json.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;

@@ -1,7 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
-#include "shared/clock.hpp"
-#include "shared/log_line.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/log_line.hpp"
 #include "worker/testing/outcome.hpp"
 #include "worker/testing/run_log.hpp"
 

@@ -1,4 +1,4 @@
-#include "shared/scoreboard.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,8 +1,8 @@
-#include "shared/sidekiq_release.hpp"
+#include "shared/base/sidekiq_release.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/told_times.hpp"
+#include "shared/scoreboard/told_times.hpp"
 
 using namespace brood;
 

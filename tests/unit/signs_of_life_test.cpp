@@ -1,4 +1,4 @@
-#include "worker/signs_of_life.hpp"
+#include "worker/crash/signs_of_life.hpp"
 
 #include <boost/test/unit_test.hpp>
 

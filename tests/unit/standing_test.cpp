@@ -1,4 +1,4 @@
-#include "supervisor/standing.hpp"
+#include "supervisor/recovery/standing.hpp"
 
 #include <boost/test/unit_test.hpp>
 

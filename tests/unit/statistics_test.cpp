@@ -1,4 +1,4 @@
-#include "supervisor/statistics.hpp"
+#include "supervisor/report/statistics.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "supervisor/strays.hpp"
+#include "supervisor/process/strays.hpp"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "shared/check.hpp"
-#include "shared/log.hpp"
-#include "supervisor/stopped_children.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/log.hpp"
+#include "supervisor/process/stopped_children.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -1,4 +1,4 @@
-#include "worker/symboliser.hpp"
+#include "worker/crash/symboliser.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -11,7 +11,7 @@
 
 #include "tests/support/build_id.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "worker/demangle.hpp"
+#include "worker/crash/demangle.hpp"
 
 using namespace brood;
 

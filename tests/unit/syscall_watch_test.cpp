@@ -1,4 +1,4 @@
-#include "worker/syscall_watch.hpp"
+#include "worker/guard/syscall_watch.hpp"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "shared/scoreboard.hpp"
-#include "worker/crash_handler.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "worker/crash/crash_handler.hpp"
 
 using namespace brood;
 

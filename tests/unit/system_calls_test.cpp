@@ -1,4 +1,4 @@
-#include "worker/system_calls.hpp"
+#include "worker/guard/system_calls.hpp"
 
 #include <boost/test/unit_test.hpp>
 

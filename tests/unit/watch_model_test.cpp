@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/identity.hpp"
+#include "shared/base/identity.hpp"
 #include "supervisor/cli/watch/listing.hpp"
 #include "supervisor/cli/watch/machine_eye.hpp"
 #include "supervisor/cli/watch/model.hpp"

@@ -2,8 +2,8 @@
 
 #include <csignal>
 
-#include "shared/left_threads.hpp"
-#include "supervisor/worker_end.hpp"
+#include "shared/scoreboard/left_threads.hpp"
+#include "supervisor/workers/worker_end.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/worker_pool.hpp"
+#include "supervisor/workers/worker_pool.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "shared/bench_record.hpp"
+#include "shared/scoreboard/bench_record.hpp"
 
 // The jobs of `brood bench`.  They note when they began and ended in the file that BROOD_BENCH_RECORD names.
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "shared/executable.hpp"
+#include "shared/config/executable.hpp"
 
 namespace brood::testing {
 namespace {

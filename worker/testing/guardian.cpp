@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 namespace brood::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/unique_fd.hpp"
+#include "shared/base/unique_fd.hpp"
 
 namespace brood::testing {
 

@@ -6,7 +6,7 @@
 
 #include <brood/error.hpp>
 
-#include "shared/log_line.hpp"
+#include "shared/base/log_line.hpp"
 #include "worker/testing/known_jobs.hpp"
 
 namespace brood::testing {

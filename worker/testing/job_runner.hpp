@@ -10,8 +10,8 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/store/iteration.hpp"
-#include "worker/job_host.hpp"
-#include "worker/perform.hpp"
+#include "worker/job/job_host.hpp"
+#include "worker/job/perform.hpp"
 
 namespace brood::testing {
 

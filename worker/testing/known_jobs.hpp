@@ -4,7 +4,7 @@
 
 #include <brood/testing/jobs.hpp>
 
-#include "worker/job_registry.hpp"
+#include "worker/job/job_registry.hpp"
 
 namespace brood::testing {
 

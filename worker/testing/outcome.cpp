@@ -3,7 +3,7 @@
 #include <charconv>
 #include <vector>
 
-#include "shared/job/json_object.hpp"
+#include "shared/json/json_object.hpp"
 #include "worker/testing/run_log.hpp"
 
 namespace brood::testing {

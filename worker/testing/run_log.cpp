@@ -24,7 +24,7 @@ void append_utf8(std::string& text, unsigned code) {
 
 char unescaped(char letter) { return letter == 'n' ? '\n' : letter == 'r' ? '\r' : letter == 't' ? '\t' : letter; }
 
-// The other way round than shared/log_line.cpp.
+// The other way round than shared/base/log_line.cpp.
 std::string read_quoted(std::string_view& rest) {
   std::string value;
   rest.remove_prefix(1);

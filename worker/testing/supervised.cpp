@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
-#include "shared/check.hpp"
-#include "shared/clock.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/clock.hpp"
 #include "worker/testing/brood_program.hpp"
 #include "worker/testing/guardian.hpp"
 #include "worker/testing/job_places.hpp"

@@ -18,7 +18,7 @@
 //    passed over is a bit of its own in Registered, since a worker refuses a library with bits that it does not know;
 //    and what a library needs of its worker it looks for in the Call, as iterable jobs do.
 //
-// Only what cannot be done so raises `version`, and a worker loads no library of another one.  worker/abi_layout.cpp
+// Only what cannot be done so raises `version`, and a worker loads no library of another one. worker/job/abi_layout.cpp
 // says where everything lies, and does not compile when it has moved.
 namespace brood::abi {
 

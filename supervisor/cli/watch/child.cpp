@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
 
 namespace brood::watch {
 namespace {

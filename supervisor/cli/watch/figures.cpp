@@ -6,7 +6,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "shared/units.hpp"
+#include "shared/base/units.hpp"
 
 namespace brood::watch {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood::watch {
 

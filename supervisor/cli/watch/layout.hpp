@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "supervisor/cli/watch/line.hpp"
 #include "supervisor/cli/watch/listing.hpp"
 #include "supervisor/cli/watch/model.hpp"

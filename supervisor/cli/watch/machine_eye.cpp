@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/unique_fd.hpp"
+#include "shared/base/unique_fd.hpp"
 
 namespace brood::watch {
 namespace {

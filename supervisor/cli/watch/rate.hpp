@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "supervisor/cli/watch/glyphs.hpp"
 
 namespace brood::watch {

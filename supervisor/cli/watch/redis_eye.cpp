@@ -11,9 +11,9 @@
 #include <thread>
 #include <utility>
 
-#include "shared/check.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "shared/store/crash_book.hpp"
-#include "shared/unique_fd.hpp"
 
 namespace brood::watch {
 

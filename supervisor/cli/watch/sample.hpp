@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "shared/clock.hpp"
+#include "shared/base/clock.hpp"
 #include "supervisor/cli/machine_status.hpp"
 #include "supervisor/cli/redis_status.hpp"
 

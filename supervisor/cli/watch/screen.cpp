@@ -16,7 +16,7 @@
 #include <cwchar>
 #include <string_view>
 
-#include "shared/log_line.hpp"
+#include "shared/base/log_line.hpp"
 #include "supervisor/cli/command_line.hpp"
 
 // <term.h> has these, and beside them a macro for each capability, with names as common as `tab` and `lines`.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "shared/log_line.hpp"
+#include "shared/base/log_line.hpp"
 
 namespace brood::watch {
 namespace {

@@ -12,11 +12,11 @@
 #include <memory>
 #include <sstream>
 
-#include "shared/check.hpp"
-#include "shared/log_line.hpp"
-#include "shared/paths.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/base/units.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/units.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/watch/child.hpp"
 #include "supervisor/cli/watch/heed.hpp"

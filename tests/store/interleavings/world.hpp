@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/scoreboard.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/recovery.hpp"
 #include "tests/store/interleavings/actor.hpp"
 #include "tests/store/interleavings/network.hpp"

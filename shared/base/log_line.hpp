@@ -1,0 +1,30 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/log.hpp"
+
+namespace brood::log {
+
+// One event as the line that is written, its newline included.  Pure: the time and the writer's pid are given.
+//   text   2026-11-21T05:09:37.123Z INFO pid=4711 event=worker_crashed slot=3 status="killed by SIGSEGV"
+//   json   {"ts":"2026-11-21T05:09:37.123Z","level":"info","pid":4711,"event":"worker_crashed","slot":3,...}
+// Of `more` those that the line does not have already.  For journald the line starts with its <priority> and has no
+// time.
+std::string format_line(const Options& options, Level level, WallTime now, pid_t pid, std::string_view event,
+                        std::initializer_list<Fact> facts, const std::vector<Fact>& more = {});
+
+// `text` with everything escaped that a terminal or a log reader would act on, and what is no UTF-8: for messages that
+// quote what others wrote.
+std::string printable(std::string_view text);
+
+// The same JSON, with \uXXXX in place of such characters in its strings.
+std::string printable_json(std::string_view json);
+
+}  // namespace brood::log

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shared/base/log.hpp"
+#include "shared/base/sidekiq_release.hpp"
+#include "shared/config/config_file.hpp"
+#include "shared/config/queue_order.hpp"
+
+namespace brood {
+
+// When a redis-server that writes an append-only file lets the disk confirm it; its own words for it.
+enum class AppendFsync {
+  always,    // before it answers: what was answered survives its kill and the machine's
+  everysec,  // once a second: a kill loses up to two seconds on a slow disk, a power cut on any
+  no,        // when the kernel sees fit: a power cut loses up to half a minute
+};
+
+// Where Redis is and who we are to it.  `url` is redis://, unix:// or "embedded"; empty: not configured.
+struct RedisSettings {
+  std::string url;
+  std::string user;
+  std::string password_file;
+  AppendFsync appendfsync = AppendFsync::always;  // of the embedded server
+  bool share_with_jobs = true;                    // jobs, and what they start, find the same Redis in their environment
+  // For how long `run` begins with one that refuses us, or with a host name that is not known; 0: for ever.
+  std::chrono::milliseconds give_up_after{30'000};
+};
+
+// What becomes of a worker whose job has left threads behind.
+enum class LeftThreads {
+  replace,  // it makes room for a new one: they would go on, and crash, beside somebody else's job
+  allow,    // it goes on
+};
+
+struct WorkerSettings {
+  std::uint64_t max_jobs = 0;       // 0: never recycle
+  std::uint64_t max_rss_bytes = 0;  // 0: no limit
+  std::uint64_t memory_limit_bytes = 0;
+  std::chrono::milliseconds job_timeout{0};  // 0: none
+  std::chrono::milliseconds timeout_grace{2000};
+  int max_crashes = 3;
+  int max_batch = 32;
+  bool seccomp = true;  // workers cannot hit their supervisor
+  LeftThreads threads = LeftThreads::replace;
+};
+
+// A pool of workers with queues of its own.  The one named "default" takes the top-level settings.
+struct CapsuleSettings {
+  std::string name = "default";
+  int concurrency = 1;
+  QueueOrder queues = {};
+  bool follows_all_queues = false;            // one is "*": every other queue that Redis knows, looked up while running
+  std::optional<WorkerSettings> worker = {};  // its workers'; nullopt: as Config::worker
+};
+
+// A job class that is a program.
+struct CommandSettings {
+  std::vector<std::string> run;            // the program, then what command_word.hpp reads
+  std::chrono::milliseconds timeout{0};    // 0: none of its own
+  std::map<std::string, std::string> env;  // beside what the worker has
+  std::string directory;                   // absolute; empty: the worker's
+  std::string place;                       // of `run`: "etc/brood.toml:12: commands.Transcode.run"
+};
+
+// What brood does where releases of Sidekiq differ.
+struct CompatibilitySettings {
+  // Whose rules hold; nullopt: those of the oldest that runs beside brood.
+  std::optional<SidekiqRelease> sidekiq = {};
+  // Of the times in what brood pushes; nullopt: as that release writes them.
+  std::optional<TimeUnit> timestamps = {};
+
+  std::optional<TimeUnit> time_unit() const;  // nullopt: not said
+};
+
+// Every setting of etc/brood.toml as a plain value.
+struct Config {
+  std::vector<CapsuleSettings> capsules;  // "default" first; never empty once loaded
+  std::vector<std::string> require;
+  std::chrono::milliseconds shutdown_timeout{25'000};
+  std::chrono::milliseconds boot_timeout{300'000};  // of a worker, from its fork until it is ready
+  std::string environment = "development";
+  std::string tag;
+  std::chrono::milliseconds poll_interval{5'000};  // Sidekiq's average_scheduled_poll_interval
+  // [scheduler] queues = "own": due jobs of queues that only Ruby's processes serve are left to those for a while.
+  bool leaves_due_jobs_to_ruby = true;
+  int max_retries = 25;
+  int max_unavailable = 1;
+  bool metrics = true;                                 // Sidekiq's execution metrics are told
+  std::chrono::milliseconds max_iteration_runtime{0};  // of one run of an iterable job; 0: no limit
+  std::vector<std::string> labels;
+  std::int64_t dead_max_jobs = 10'000;
+  std::chrono::seconds dead_timeout{180 * 86'400};
+  RedisSettings redis;
+  log::Options log;
+  bool log_jobs = false;
+  WorkerSettings worker;  // of the default capsule, and of what no capsule says otherwise
+  std::map<std::string, CommandSettings> commands;
+  std::optional<CommandSettings> on_error;  // a program that is told of every failure; its words stand for themselves
+  CompatibilitySettings compatibility;
+  ConfigFile file;                    // that it was read from; nothing: there is none
+  std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
+
+  int concurrency() const;  // workers of all capsules together
+  const WorkerSettings& worker_of(int capsule) const;
+};
+
+// A setting that cannot be used.  what() is one sentence: `etc/brood.toml:3: concurency: unknown key; did you mean
+// "concurrency"?`
+class ConfigError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What the command line says; absent members leave the file's value alone.
+struct ConfigOverrides {
+  std::optional<int> concurrency = {};
+  std::vector<std::string> queues = {};              // "name" or "name,weight"; replaces the default capsule's
+  std::vector<std::string> require = {};             // replaces the file's
+  std::optional<std::string> shutdown_timeout = {};  // seconds, or a duration with its unit
+  std::optional<std::string> environment = {}, tag = {}, redis_url = {}, log_format = {};
+  bool verbose = false;
+};
+
+// Reads `path` (empty: built-in defaults), applies `overrides`, and checks every value.  Relative paths of job
+// libraries are made absolute against the working directory.  Where nobody names an environment, APP_ENV, RAILS_ENV and
+// RACK_ENV do, as for Sidekiq; the variables that say where Redis is are left to redis_location. Throws ConfigError.
+Config load_config(const std::string& path, const ConfigOverrides& overrides);
+// The same for a file that was read before.
+Config load_config(const std::string& path, const ConfigFile& file, const ConfigOverrides& overrides);
+
+}  // namespace brood

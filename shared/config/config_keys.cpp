@@ -1,0 +1,70 @@
+#include "shared/config/config_keys.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "shared/base/nearest.hpp"
+
+namespace brood {
+namespace {
+
+const std::vector<std::string> keys_of_workers = {"max_jobs",    "max_rss",       "memory_limit",
+                                                  "job_timeout", "timeout_grace", "max_crashes",
+                                                  "max_batch",   "seccomp",       "threads"};
+
+std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
+  keys.insert(keys.end(), keys_of_workers.begin(), keys_of_workers.end());
+  return keys;
+}
+
+// Every section and its keys.  A section that names its entries itself has the name "*".
+const std::map<std::string, std::vector<std::string>> known_keys = {
+    {"", {"concurrency",   "queues",
+          "require",       "shutdown_timeout",
+          "environment",   "tag",
+          "poll_interval", "max_retries",
+          "boot_timeout",  "max_unavailable",
+          "metrics",       "max_iteration_runtime",
+          "labels",        "dead_max_jobs",
+          "dead_timeout",  "redis",
+          "log",           "scheduler",
+          "worker",        "capsules",
+          "commands",      "on_error",
+          "compatibility"}},
+    {"redis", {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after"}},
+    {"scheduler", {"queues"}},
+    {"log", {"level", "format", "file", "log_jobs"}},
+    {"worker", keys_of_workers},
+    {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
+    {"on_error", {"run", "timeout", "env", "directory"}},
+    {"compatibility", {"sidekiq", "timestamps"}},
+    {"commands.*", {"run", "timeout", "env", "directory"}},
+};
+
+// What Sidekiq calls our keys.
+const std::map<std::string, std::string> names_of_sidekiq = {
+    {"timeout", "shutdown_timeout"},
+    {"average_scheduled_poll_interval", "poll_interval"},
+    {"dead_timeout_in_seconds", "dead_timeout"},
+    {"skip_default_job_logging", "log.log_jobs"},
+    {"logfile", "log.file"},
+    {"verbose", "log.level"},
+};
+
+}  // namespace
+
+const std::vector<std::string>& keys_of_section(const std::string& kind) { return known_keys.at(kind); }
+
+std::string meant_key(const std::string& key, const std::vector<std::string>& known) {
+  if (const auto like = nearest(key, known)) return *like;
+  if (const auto sidekiq = names_of_sidekiq.find(key); sidekiq != names_of_sidekiq.end()) return sidekiq->second;
+  // Backwards, so that the general section comes before the capsules.
+  for (auto known_one = known_keys.rbegin(); known_one != known_keys.rend(); ++known_one) {
+    const auto& [section, keys] = *known_one;
+    if (!section.empty() && std::find(keys.begin(), keys.end(), key) != keys.end()) return section + "." + key;
+  }
+  return "";
+}
+
+}  // namespace brood

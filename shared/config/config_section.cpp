@@ -1,0 +1,201 @@
+#include "shared/config/config_section.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "shared/config/config_keys.hpp"
+
+namespace brood {
+
+using namespace setting;
+
+namespace {
+
+std::string_view kind_of(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a float";
+    case toml::node_type::boolean:
+      return "a boolean";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::table:
+      return "a table";
+    default:
+      return "a date or time";
+  }
+}
+
+[[noreturn]] void wrong_kind(const Place& at, std::string_view wanted, const toml::node& node) {
+  at.refuse(fmt::format("must be {}, not {}", wanted, kind_of(node)));
+}
+
+std::string string_of(const Place& at, const toml::node& node) {
+  if (!node.is_string()) wrong_kind(at, "a string", node);
+  return node.as_string()->get();
+}
+
+const toml::array& array_of(const Place& at, std::string_view what, const toml::node& node) {
+  if (!node.is_array()) wrong_kind(at, what, node);
+  return *node.as_array();
+}
+
+const toml::table& table_of(const Place& at, const toml::node& node) {
+  if (!node.is_table()) wrong_kind(at, "a table", node);
+  return *node.as_table();
+}
+
+std::chrono::milliseconds duration_of(const Place& at, const toml::node& node) {
+  if (node.is_string()) return read_duration(at, node.as_string()->get());
+  if (node.is_integer()) {
+    const std::int64_t seconds = node.as_integer()->get();
+    if (seconds < 0) at.refuse("must not be negative");
+    return read_duration(at, std::to_string(seconds));
+  }
+  if (node.is_floating_point()) {
+    const double seconds = node.as_floating_point()->get();
+    if (!(seconds >= 0 && seconds < 1e9)) at.refuse("must be a number of seconds");
+    return std::chrono::milliseconds(std::llround(seconds * 1000));
+  }
+  wrong_kind(at, "a duration such as \"25s\"", node);
+}
+
+QueueOrder::Entry queue_of(const Place& at, const toml::node& node) {
+  if (node.is_string()) return read_queue(at, node.as_string()->get());
+  const toml::array* const pair = node.as_array();
+  const bool is_pair = pair && pair->size() == 2 && (*pair)[0].is_string() && (*pair)[1].is_integer();
+  if (!is_pair) at.refuse("a queue must be \"name\", \"name,weight\" or [\"name\", weight]");
+  const std::string name = (*pair)[0].as_string()->get();
+  if (name.find(',') != std::string::npos) at.refuse("the weight is given twice");
+  return read_queue(at, fmt::format("{},{}", name, (*pair)[1].as_integer()->get()));
+}
+
+Place place_of(const std::string& file, const std::string& section, const std::string& key,
+               const toml::source_region& source) {
+  return {fmt::format("{}:{}: {}", file, source.begin.line, section.empty() ? key : section + "." + key)};
+}
+
+}  // namespace
+
+ConfigSection::ConfigSection(const std::string& file, std::string name, const std::string& kind,
+                             const toml::table& table)
+    : file_(file), name_(std::move(name)), table_(table) {
+  const std::vector<std::string>& known = keys_of_section(kind);
+  for (const auto& [key, node] : table_) {
+    if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+    const std::string meant = meant_key(std::string(key.str()), known);
+    const std::string hint = meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant);
+    place_of(file_, name_, std::string(key.str()), key.source()).refuse("unknown key" + hint);
+  }
+}
+
+std::optional<std::int64_t> ConfigSection::integer(const std::string& key, std::int64_t least,
+                                                   std::int64_t most) const {
+  std::optional<std::int64_t> count;
+  read(key, [&](const Place& at, const toml::node& node) {
+    if (!node.is_integer()) wrong_kind(at, "an integer", node);
+    count = check_count(at, node.as_integer()->get(), least, most);
+  });
+  return count;
+}
+
+std::optional<std::chrono::milliseconds> ConfigSection::milliseconds(const std::string& key,
+                                                                     std::chrono::milliseconds least,
+                                                                     std::chrono::milliseconds most) const {
+  std::optional<std::chrono::milliseconds> time;
+  read(key,
+       [&](const Place& at, const toml::node& node) { time = check_duration(at, duration_of(at, node), least, most); });
+  return time;
+}
+
+void ConfigSection::boolean(const std::string& key, bool& out) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    if (!node.is_boolean()) wrong_kind(at, "true or false", node);
+    out = node.as_boolean()->get();
+  });
+}
+
+void ConfigSection::size(const std::string& key, std::uint64_t& out) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    if (!node.is_integer() && !node.is_string()) wrong_kind(at, "a size such as \"512M\"", node);
+    out = read_memory_limit(at, node.is_integer() ? std::to_string(node.as_integer()->get()) : node.as_string()->get());
+  });
+}
+
+void ConfigSection::text(const std::string& key, const TakeText& take) const {
+  read(key, [&](const Place& at, const toml::node& node) { take(at, string_of(at, node)); });
+}
+
+void ConfigSection::texts(const std::string& key, const TakeText& take) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    for (const toml::node& element : array_of(at, "an array of strings", node))
+      take(place(key, element), string_of(place(key, element), element));
+  });
+}
+
+void ConfigSection::named_texts(
+    const std::string& key,
+    const std::function<void(const Place&, const std::string&, const std::string&)>& take) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    for (const auto& [name, entry] : table_of(at, node)) {
+      const Place entry_place = place(key + "." + std::string(name.str()), entry);
+      take(entry_place, std::string(name.str()), string_of(entry_place, entry));
+    }
+  });
+}
+
+void ConfigSection::queues(CapsuleSettings& capsule) const {
+  read("queues", [&](const Place& at, const toml::node& node) {
+    std::vector<QueueOrder::Entry> entries;
+    for (const toml::node& element : array_of(at, "an array of queues", node))
+      entries.push_back(queue_of(place("queues", element), element));
+    set_queues(at, capsule, std::move(entries));
+  });
+}
+
+void ConfigSection::section(const std::string& key, const std::function<void(const ConfigSection&)>& take) const {
+  read(key, [&](const Place& at, const toml::node& node) { take(ConfigSection(file_, key, key, table_of(at, node))); });
+}
+
+void ConfigSection::named_sections(
+    const std::string& key,
+    const std::function<void(const std::string&, const Place&, const ConfigSection&)>& take) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    for (const auto& [name, entry] : table_of(at, node)) {
+      const std::string full_name = key + "." + std::string(name.str());
+      const Place entry_place = place(full_name, entry);
+      check_name(entry_place, std::string(name.str()));
+      take(std::string(name.str()), entry_place,
+           ConfigSection(file_, full_name, key + ".*", table_of(entry_place, entry)));
+    }
+  });
+}
+
+void ConfigSection::read(const std::string& key,
+                         const std::function<void(const Place&, const toml::node&)>& take) const {
+  if (const toml::node* const node = table_.get(key)) take(place(key, *node), *node);
+}
+
+Place ConfigSection::place(const std::string& key, const toml::node& node) const {
+  return place_of(file_, name_, key, node.source());
+}
+
+void parse_config(const std::string& path, const std::string& text,
+                  const std::function<void(const ConfigSection&)>& take) {
+  toml::table table;
+  try {
+    table = toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    Place{fmt::format("{}:{}", path, error.source().begin.line)}.refuse(std::string(error.description()));
+  }
+  take(ConfigSection(path, "", "", table));
+}
+
+}  // namespace brood

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/config/setting.hpp"
+
+namespace brood {
+
+// One table of the configuration file.  Every value is read by its key and checked; what is absent leaves its target
+// alone.  Everything wrong is thrown as ConfigError, which names file, line and key.
+class ConfigSection {
+ public:
+  // `kind` is the section's name in keys_of_section: "capsules.*" for the section "capsules.images".
+  ConfigSection(const std::string& file, std::string name, const std::string& kind, const toml::table& table);
+
+  bool has(const std::string& key) const { return table_.contains(key); }
+
+  template <typename Number>
+  void count(const std::string& key, Number& out, std::int64_t least, std::int64_t most) const {
+    if (const auto count = integer(key, least, most)) out = static_cast<Number>(*count);
+  }
+  template <typename Duration>
+  void duration(const std::string& key, Duration& out, std::chrono::milliseconds least,
+                std::chrono::milliseconds most) const {
+    if (const auto time = milliseconds(key, least, most)) out = std::chrono::duration_cast<Duration>(*time);
+  }
+  void boolean(const std::string& key, bool& out) const;
+  void size(const std::string& key, std::uint64_t& out) const;
+
+  using TakeText = std::function<void(const setting::Place&, const std::string& text)>;
+  void text(const std::string& key, const TakeText& take) const;
+  void texts(const std::string& key, const TakeText& take) const;  // an array
+  // A table of strings whose keys are free.
+  void named_texts(
+      const std::string& key,
+      const std::function<void(const setting::Place&, const std::string& name, const std::string& text)>& take) const;
+
+  // ["critical", "default,2"] or [["critical", 5], ["default", 1]].
+  void queues(CapsuleSettings& capsule) const;
+
+  void section(const std::string& key, const std::function<void(const ConfigSection&)>& take) const;
+  // [capsules.images], [capsules.mail]: a section for each name.
+  void named_sections(
+      const std::string& key,
+      const std::function<void(const std::string& name, const setting::Place&, const ConfigSection&)>& take) const;
+
+ private:
+  std::optional<std::int64_t> integer(const std::string& key, std::int64_t least, std::int64_t most) const;
+  std::optional<std::chrono::milliseconds> milliseconds(const std::string& key, std::chrono::milliseconds least,
+                                                        std::chrono::milliseconds most) const;
+  void read(const std::string& key, const std::function<void(const setting::Place&, const toml::node&)>& take) const;
+  setting::Place place(const std::string& key, const toml::node& node) const;
+
+  const std::string& file_;
+  std::string name_;
+  const toml::table& table_;
+};
+
+// `take` gets the top level of the file `path` with that `text`.
+void parse_config(const std::string& path, const std::string& text,
+                  const std::function<void(const ConfigSection&)>& take);
+
+}  // namespace brood

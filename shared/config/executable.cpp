@@ -1,0 +1,55 @@
+#include "shared/config/executable.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include "shared/config/setting.hpp"
+
+namespace brood {
+namespace {
+
+// Empty: it can be executed.
+std::string why_not_executable(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::strerror(errno);
+  if (!S_ISREG(status.st_mode)) return "is no regular file";
+  if (access(path.c_str(), X_OK) != 0) return "cannot be executed: " + std::string(std::strerror(errno));
+  return "";
+}
+
+void require_program(const CommandSettings& command) {
+  const setting::Place place{command.place};
+  const std::string path = executable_path(command.run.at(0));
+  if (path.find('/') == std::string::npos) place.refuse(fmt::format("no program {} in PATH", path));
+  if (const std::string why = why_not_executable(path); !why.empty()) place.refuse(fmt::format("{}: {}", path, why));
+  struct stat status {};
+  if (!command.directory.empty() && (stat(command.directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))
+    place.refuse(fmt::format("its directory {} is not there", command.directory));
+}
+
+}  // namespace
+
+std::string executable_path(const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  const char* const path = std::getenv("PATH");
+  std::istringstream directories(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    if (!directory.starts_with('/')) continue;  // what lies in the working directory is nobody's program by accident
+    const std::string candidate = directory + "/" + program;
+    if (why_not_executable(candidate).empty()) return candidate;
+  }
+  return program;
+}
+
+void require_programs(const Config& config) {
+  for (const auto& [name, command] : config.commands) require_program(command);
+  if (config.on_error) require_program(*config.on_error);
+}
+
+}  // namespace brood

@@ -1,0 +1,102 @@
+#include "shared/config/redis_location.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+
+namespace brood {
+namespace {
+
+constexpr const char* embedded = "embedded";
+constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_USER",
+                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE";
+
+void tell(const char* variable, const std::string& value) {
+  if (value.empty())
+    unsetenv(variable);
+  else
+    setenv(variable, value.c_str(), 1);
+}
+
+std::string heard(const char* variable, const Environment& environment) {
+  const char* const value = environment(variable);
+  return value ? value : "";
+}
+
+std::string read_password(const std::string& path) {
+  std::ifstream file(path);
+  std::string password;
+  if (!file || !std::getline(file, password)) throw AddressError("cannot read the Redis password from " + path);
+  if (!password.empty() && password.back() == '\r') password.pop_back();
+  return password;
+}
+
+bool names_a_variable(const Environment& environment) {
+  const char* const provider = environment("REDIS_PROVIDER");
+  return provider != nullptr && *provider != '\0';
+}
+
+// The variable that has the URL where no setting says it.  As in Sidekiq, REDIS_PROVIDER holds its name.
+std::string variable_of_url(const Environment& environment) {
+  return names_a_variable(environment) ? environment("REDIS_PROVIDER") : "REDIS_URL";
+}
+
+void keep_from_jobs(const RedisSettings& settings) {
+  for (const char* const variable : {told_url, told_user, told_password_file}) unsetenv(variable);
+  if (settings.url.empty()) unsetenv(variable_of_url(process_environment).c_str());
+}
+
+}  // namespace
+
+std::string redis_url(const RedisSettings& settings, const Environment& environment) {
+  if (!settings.url.empty()) return settings.url;
+
+  const std::string name = variable_of_url(environment);
+  const bool provided = names_a_variable(environment);
+  if (name.find(':') != std::string::npos) {
+    throw AddressError("REDIS_PROVIDER holds the name of the variable that has the URL, not a URL");
+  }
+  const char* url = environment(name.c_str());
+  if (url != nullptr && *url != '\0') return url;
+  if (provided) throw AddressError("REDIS_PROVIDER names " + name + ", which is not set");
+  return embedded;
+}
+
+bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment) {
+  return redis_url(settings, environment) == embedded;
+}
+
+RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment) {
+  const std::string url = redis_url(settings, environment);
+  RedisAddress address;
+  if (url == embedded) {
+    address.socket_path = embedded_socket_path(environment);
+    return address;
+  }
+  address = RedisAddress::parse(url);
+  if (!settings.user.empty()) address.user = settings.user;
+  if (!settings.password_file.empty()) address.password = read_password(settings.password_file);
+  return address;
+}
+
+void tell_jobs_of_redis(const RedisSettings& settings) {
+  if (!settings.share_with_jobs) return keep_from_jobs(settings);
+  std::string url;
+  try {
+    url = redis_url(settings);
+    if (url == embedded) url = "unix://" + embedded_socket_path();
+  } catch (const std::runtime_error&) {
+  }
+  tell(told_url, url);
+  tell(told_user, settings.user);
+  tell(told_password_file, settings.password_file);
+}
+
+std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) {
+  const std::string url = heard(told_url, environment);
+  if (url.empty()) return std::nullopt;
+  return RedisSettings{
+      .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
+}
+
+}  // namespace brood

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/config/config.hpp"
+
+// What makes one value usable, wherever it was written.  Every check returns its argument or throws ConfigError.
+namespace brood::setting {
+
+inline constexpr int most_workers = 10'000;
+
+// Where a value stands, for the error about it: "etc/brood.toml:3: worker.max_jobs", "--concurrency" or "APP_ENV".
+struct Place {
+  std::string name;
+  [[noreturn]] void refuse(const std::string& why) const;
+};
+
+std::int64_t check_count(const Place& place, std::int64_t n, std::int64_t least, std::int64_t most);
+std::chrono::milliseconds check_duration(const Place& place, std::chrono::milliseconds d,
+                                         std::chrono::milliseconds least, std::chrono::milliseconds most);
+std::string check_text(const Place& place, const std::string& text);  // not empty, no NUL
+std::string check_name(const Place& place, const std::string& name);  // is_safe_name
+std::string check_redis_url(const Place& place, const std::string& url);
+
+std::chrono::milliseconds read_duration(const Place& place, const std::string& text);
+std::uint64_t read_memory_limit(const Place& place, const std::string& text);
+TimeUnit read_time_unit(const Place& place, const std::string& word);
+log::Level read_level(const Place& place, const std::string& word);
+log::Format read_format(const Place& place, const std::string& word);
+AppendFsync read_appendfsync(const Place& place, const std::string& word);
+enum class ScheduledQueues { own, all };
+ScheduledQueues read_scheduled_queues(const Place& place, const std::string& word);
+QueueOrder::Entry read_queue(const Place& place, const std::string& text);  // "name" or "name,weight"
+std::string read_path(const Place& place, const std::string& path);         // absolute
+
+// For [commands]: a job class, and what command_word.hpp reads.
+std::string check_class_name(const Place& place, const std::string& name);
+std::string check_command_word(const Place& place, const std::string& word);
+std::string read_program(const Place& place, const std::string& word);  // absolute, or a name to be looked for in PATH
+std::string check_variable(const Place& place, const std::string& name);  // of the environment
+std::string check_no_nul(const Place& place, const std::string& text);
+
+// Gives `capsule` its queues; "*" may be one of them, once.
+void set_queues(const Place& place, CapsuleSettings& capsule, std::vector<QueueOrder::Entry> entries);
+
+}  // namespace brood::setting

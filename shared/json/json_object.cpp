@@ -1,0 +1,115 @@
+#include "shared/json/json_object.hpp"
+
+#include <locale.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <utility>
+
+namespace brood {
+namespace {
+
+constexpr std::size_t worth_keeping = 64 * 1024;  // of one text's memory for the next
+
+// A double too large or too small for from_chars, which leaves open which of both it was.
+double rounded_to_range(const std::string& text) {
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  return strtod_l(text.c_str(), nullptr, c_locale);
+}
+
+bool is_number(std::string_view raw) { return raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9'); }
+
+}  // namespace
+
+JsonObject JsonObject::parse(std::string_view text) {
+  JsonObject object;
+  object.read(text);
+  return object;
+}
+
+void JsonObject::read(std::string_view text) {
+  if (text_.capacity() > worth_keeping) text_ = std::string();
+  text_.reserve(text.size() + json_padding);
+  text_ = text;
+  outline_.read(text_);
+  if (outline_.kind != JsonOutline::Kind::object) throw BadJson("not an object");
+}
+
+std::optional<std::string_view> JsonObject::raw(std::string_view key) const {
+  const auto& parts = outline_.parts;
+  const auto found = std::find_if(parts.rbegin(), parts.rend(), [&](const auto& part) { return part.key == key; });
+  if (found == parts.rend()) return std::nullopt;
+  return std::string_view(text_).substr(found->value_begin, found->value_end - found->value_begin);
+}
+
+std::optional<std::string> JsonObject::string(std::string_view key) const {
+  const auto text = raw(key);
+  if (!text || text->front() != '"') return std::nullopt;
+  return json_unescape(*text);
+}
+
+std::optional<std::int64_t> JsonObject::integer(std::string_view key) const {
+  const auto text = raw(key);
+  if (!text || !is_json_integer(*text)) return std::nullopt;
+  std::int64_t value = 0;
+  const auto result = std::from_chars(text->data(), text->data() + text->size(), value);
+  return result.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> JsonObject::number(std::string_view key) const {
+  const auto text = raw(key);
+  if (!text || !is_number(*text)) return std::nullopt;
+  double value = 0;
+  const auto result = std::from_chars(text->data(), text->data() + text->size(), value);
+  return result.ec == std::errc() ? value : rounded_to_range(std::string(*text));
+}
+
+bool JsonObject::truthy(std::string_view key) const {
+  const auto text = raw(key);
+  return text && *text != "null" && *text != "false";
+}
+
+JsonObject JsonObject::with(const std::vector<Edit>& edits) const {
+  const auto& parts = outline_.parts;
+  std::vector<const Edit*> changes(parts.size(), nullptr);  // what happens to each part
+  std::vector<const Edit*> additions;
+  for (const Edit& edit : edits) {
+    if (edit.raw && !is_json(*edit.raw)) throw BadJson("the new value of " + edit.key + " is not JSON");
+    bool present = false;
+    // The last occurrence carries a new value; a removal takes every occurrence, or an older one would show through.
+    for (std::size_t i = parts.size(); i-- > 0;) {
+      if (parts[i].key != edit.key || (present && edit.raw)) continue;
+      changes[i] = &edit;
+      present = true;
+    }
+    if (present) continue;
+    std::erase_if(additions, [&](const Edit* earlier) { return earlier->key == edit.key; });
+    if (edit.raw) additions.push_back(&edit);
+  }
+
+  const std::string_view text = text_;
+  const std::size_t head = parts.empty() ? text.find('{') + 1 : parts.front().begin;
+  const std::size_t tail = parts.empty() ? head : parts.back().value_end;
+  std::string out(text.substr(0, head));
+  bool first = true;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (changes[i] != nullptr && !changes[i]->raw) continue;
+    if (!first) out += text.substr(parts[i - 1].value_end, parts[i].begin - parts[i - 1].value_end);
+    first = false;
+    if (changes[i] == nullptr) {
+      out += text.substr(parts[i].begin, parts[i].value_end - parts[i].begin);
+    } else {
+      out += text.substr(parts[i].begin, parts[i].value_begin - parts[i].begin);
+      out += *changes[i]->raw;
+    }
+  }
+  for (const Edit* addition : additions) {
+    if (!std::exchange(first, false)) out += ',';
+    out += json_string(addition->key) + ":" + *addition->raw;
+  }
+  out += text.substr(tail);
+  return parse(out);
+}
+
+}  // namespace brood

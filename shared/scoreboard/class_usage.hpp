@@ -1,0 +1,106 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/histogram.hpp"
+#include "shared/scoreboard/run_note.hpp"
+
+namespace brood {
+
+class Scoreboard;
+
+inline constexpr int max_usage_classes = 256;
+
+// What the jobs of one class have used since the supervisor began, in shared memory.
+struct alignas(64) UsageEntry {
+  std::atomic<std::uint64_t> hash;  // of the name; 0: vacant
+  std::atomic<std::uint32_t> named;
+  char name[256];  // cut to fit
+  std::atomic<std::uint64_t> runs, failed, crashed;
+  std::atomic<std::uint64_t> ms;                                        // of the runs that ended well
+  std::array<std::atomic<std::uint64_t>, histogram_buckets> histogram;  // likewise
+  std::atomic<std::uint64_t> cpu_us, wall_us, peak_rss_kb;
+  std::atomic<std::uint64_t> fresh_peak_rss_kb;  // since the supervisor last took it
+  std::atomic<std::uint64_t> left_threads;       // jobs that ended while threads of theirs went on
+};
+
+// Every worker adds to it, so every byte may have been scribbled over: entries are claimed by compare-and-swap, never
+// given back, and whatever does not fit any more is counted together.
+struct alignas(64) UsageTable {
+  std::array<UsageEntry, max_usage_classes> entries;
+  UsageEntry others;
+
+  UsageEntry& at(int index);  // max_usage_classes and whatever is no index: the others
+};
+
+// No name that would break a key or a page of Sidekiq's: those of a payload may hold anything.
+bool is_countable(std::string_view job_class);
+
+// The entry of a class, claimed if it has none yet; that of the others where there is no room, or where the name is not
+// countable.
+int usage_index(UsageTable& table, std::string_view job_class);
+
+// What one run of a job, or several together, have used.
+struct JobUsage {
+  std::chrono::microseconds cpu{}, wall{};
+  std::uint64_t peak_rss_kb = 0;  // of any of them
+};
+
+// How many runs came to their ends, and how.
+struct RunCounts {
+  std::uint64_t ended_well = 0, failed = 0;
+  std::uint64_t ms = 0;                                         // of those that ended well
+  std::array<std::uint32_t, histogram_buckets> histogram = {};  // likewise
+
+  void add(const RunNote& note);
+};
+
+void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs);
+
+// A run that its worker did not survive.
+void add_crash(UsageEntry& entry, const JobUsage& usage);
+
+// Adds the runs that have ended, which have used `together`, and forgets the notes.
+void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together);
+
+// Adds what a worker noted and did not live to add, and forgets the notes.  `cut_short` tells of an entry of the batch
+// whether the worker's end was that of its run, which has used `usage`, and has `crashed` or been ended by somebody.
+void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short, bool crashed,
+                   const JobUsage& usage);
+
+// What is counted of one class.  Each only grows.
+struct ClassTotals {
+  std::uint64_t runs = 0, failed = 0, crashed = 0;  // the crashed are not among the failed
+  std::uint64_t ms = 0;
+  std::array<std::uint64_t, histogram_buckets> histogram = {};
+  std::uint64_t cpu_us = 0, wall_us = 0;
+
+  // Calls `visit` with each of this one's counts and the same of `other`.
+  template <typename Self, typename Other, typename Visit>
+  static void pairwise(Self& self, Other& other, Visit visit) {
+    for (const auto member : {&ClassTotals::runs, &ClassTotals::failed, &ClassTotals::crashed, &ClassTotals::ms,
+                              &ClassTotals::cpu_us, &ClassTotals::wall_us})
+      visit(self.*member, other.*member);
+    for (std::size_t i = 0; i < histogram_buckets; ++i) visit(self.histogram[i], other.histogram[i]);
+  }
+};
+
+struct ClassUsage : ClassTotals {
+  std::string job_class;  // empty: all that found no room in the table
+  std::uint64_t peak_rss_kb = 0;
+};
+
+// By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for.
+std::vector<ClassUsage> read_class_usage(const Scoreboard& board);
+
+// The same without the rest; the peaks are those since they were last taken.
+std::vector<ClassUsage> take_class_usage(Scoreboard& board);
+
+}  // namespace brood

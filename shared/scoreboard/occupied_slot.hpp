@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "shared/scoreboard/scoreboard.hpp"
+
+namespace brood {
+
+// A slot with a living worker, for those who look into the scoreboard many times a second.
+struct OccupiedSlot {
+  int slot = 0;
+  int capsule = 0;  // index into Config::capsules
+  SlotRecord* record = nullptr;
+};
+
+using OccupiedSlots = std::function<std::vector<OccupiedSlot>()>;
+
+}  // namespace brood

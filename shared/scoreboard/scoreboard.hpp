@@ -1,0 +1,257 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "shared/base/boot_clock.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/scoreboard/class_usage.hpp"
+#include "shared/scoreboard/run_note.hpp"
+#include "shared/scoreboard/stack_record.hpp"
+
+namespace brood {
+
+inline constexpr int max_batch_entries = 32;
+
+// What became of one entry of a worker's batch.
+enum class EntryState : std::uint8_t {
+  none,         // no such entry
+  fetched,      // in the in-flight list, not begun
+  running,      // its code runs, or ran when the worker died
+  succeeded,    // ended well, not yet settled
+  failed,       // ended badly, not yet settled
+  interrupted,  // asked to be requeued, not yet settled
+  taken_back,   // the supervisor returned it to its queue
+  condemned,    // the supervisor ends the worker for it; it is no longer the worker's to settle
+};
+
+// Another host may take over the jobs of a supervisor whose last heartbeat is 60 s old.  Its workers begin none on one
+// that is older than this.
+constexpr std::chrono::seconds longest_life_after_beat{45};
+inline bool is_old(const std::atomic<std::int64_t>& beat, BootTime now) {
+  return beat.load() < (now - longest_life_after_beat).time_since_epoch().count();
+}
+
+// One worker's record in shared memory: taken for each spawn, and free for another only when its worker is dead and
+// what it held is recovered.  Its number is what Redis knows as the worker's slot.  Every byte may have been scribbled
+// over by a job: readers bound and check all. Text lies under a sequence lock whose reader gives up after three tries.
+// No pointers, no mutex.
+struct alignas(64) SlotRecord {
+  // Written by the supervisor.
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint64_t> start_time;  // of the worker process, clock ticks since boot; written by the worker itself
+  std::atomic<std::uint32_t> generation;
+  std::atomic<std::uint64_t> incarnation;  // assigned; the worker registers it
+  std::atomic<std::int32_t> number_in_capsule;
+  char capsule[64];                                            // its name, cut to fit
+  std::atomic<std::uint64_t> processed_before, failed_before;  // the counters below when the worker was forked
+  std::atomic<std::uint32_t> flags;                            // SlotFlag bits
+  std::atomic<std::uint32_t> waits_outside;                    // 1: not in Redis, which would not let go of the worker
+  std::atomic<std::int64_t> spawned_at;                        // steady nanoseconds
+  std::atomic<std::int64_t> rests_until;                       // steady nanoseconds; a vacant slot is not filled before
+  std::atomic<std::uint32_t>
+      output_read;  // 1: some of the worker's output, since the worker last asked and set it to 0
+
+  // Written by the worker.
+  std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
+  std::atomic<std::uint64_t> number;           // of its last applied settle
+  std::array<std::atomic<std::uint32_t>, max_batch_entries>
+      entries;                                   // state in the low 8 bits, low 24 bits of number above
+  std::atomic<std::int32_t> current;             // index of the running entry, -1: none
+  std::atomic<std::int64_t> started_at;          // of the running entry, wall nanoseconds
+  std::atomic<std::int64_t> started_steady;      // the same, steady nanoseconds
+  std::atomic<std::int64_t> deadline;            // of the running entry, steady nanoseconds; 0: none
+  std::atomic<std::int64_t> cpu_before_us;       // what the worker had used before the running entry
+  std::atomic<std::uint64_t> waiting_client;     // blocked in BLMOVE on `text.queue`: its Redis client id; 0: it is not
+  std::atomic<std::uint32_t> ready;              // 1: libraries are loaded
+  std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
+  std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
+  std::atomic<std::uint64_t> processed, failed;  // attempts begun, attempts that ended badly; never reset
+  RunNotes run_notes;                            // of the batch's entries, until they are added to the classes' usage
+  std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
+
+  std::atomic<std::uint32_t> text_sequence;  // odd while the worker writes
+  struct Text {
+    char queue[256];  // of the batch
+    char jid[128];    // of the running entry; cut to fit
+    char job_class[256];
+  } text;
+
+  StackRecord crash;  // the worker's last words
+  StackRecord dump;   // where it was when it was last asked
+};
+
+enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2 };
+enum ClassFlag : std::uint32_t { class_has_hooks = 1, class_has_handlers = 2, class_is_unsafe_html = 4 };
+
+// A consistent-enough copy of a record for one decision.  `entries` holds states whose number bits match `number`; a
+// state with other bits, or no known state, is `none`.
+struct SlotSnapshot {
+  pid_t pid = 0;
+  std::uint64_t start_time = 0, generation = 0, incarnation = 0, number = 0;
+  bool ready = false, retired = false;
+  std::vector<EntryState> entries;  // up to the first `none`
+  int current = -1;
+  std::uint64_t waiting_client = 0;
+  WallTime started_at{};
+  SteadyTime started_steady{}, spawned_at{}, rests_until{};
+  std::optional<SteadyTime> deadline;
+  std::chrono::microseconds cpu_before{};
+  std::uint32_t class_flags = 0;
+  std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0;
+  std::uint64_t processed_before = 0, failed_before = 0;
+  int number_in_capsule = 0;
+  std::string capsule;
+  bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
+  std::string queue, jid, job_class;
+};
+
+// The worker's side of its record.  The order of writes matters; see in_flight.cpp.
+class WorkerSlot {
+ public:
+  explicit WorkerSlot(SlotRecord& record) : record_(&record) {}
+
+  void adopt_incarnation(std::uint64_t incarnation);  // clears the entries, then the number, then says whose they are
+  void clear_entries();
+  void set_number(std::uint64_t number);  // release
+  void set_queue(std::string_view queue);
+  void set_fetched(int count);  // entries 0..count-1 become `fetched`, tagged with the number
+
+  // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
+  bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
+             std::uint32_t class_flags);
+  // Between jobs: whose code runs, and may print; empty: nobody's.
+  void set_printing(std::string_view what);
+  // Of the running entry; nullopt: none.
+  void set_deadline(std::optional<SteadyTime> deadline);
+  std::optional<SteadyTime> deadline() const;
+  // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor has condemned the entry:
+  // then it is not this worker's to settle, which has only its own end to wait for.
+  bool end(int entry, EntryState state);
+  // A failed entry's hooks have run too: the worker is done with it.  False as above.
+  bool let_go(int entry);
+
+  // It waits in Redis for a job of the queue that set_queue() named; 0: no longer.
+  void set_waiting_client(std::uint64_t client_id);
+
+  EntryState entry(int i) const;
+  std::uint32_t flags() const;
+  bool told_to_quiet() const;
+  bool told_to_stop() const;
+  SlotRecord& record() { return *record_; }
+
+  // Called after every single write of this class: where the tests kill a worker or let others run.
+  void (*after_write)(void*) = nullptr;
+  void* after_write_argument = nullptr;
+
+ private:
+  void wrote() const {
+    if (after_write) after_write(after_write_argument);
+  }
+  SlotRecord* record_;
+};
+
+SlotSnapshot snapshot(const SlotRecord& record);
+
+// As that, of a worker that is dead.  If it was killed after it had taken an entry and before it said which, the texts
+// are of the one before, and left out.
+SlotSnapshot last_words(const SlotRecord& record);
+
+// Makes a slot ready for its next occupant, before the fork: no process, no batch, no flags, and `incarnation`
+// assigned. The counters stay.
+void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation);
+
+// Says where the next occupant runs, before the fork.
+void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsule);
+
+// The supervisor's side of give-back: takes unbegun entries from the last towards the front, up to the first that
+// cannot be taken.  Returns how many entries at the front stay with the worker; `count` when none was taken.
+int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
+
+// Takes an entry whose code (or whose hooks' code) runs from its worker, so that it can be ended without hitting
+// another job: running or failed -> condemned by compare-and-swap.  False when nothing of that entry runs any more.
+bool condemn(SlotRecord& record, std::uint64_t number, int entry);
+
+// The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.  Before
+// the records lies what each job class has used.
+class Scoreboard {
+ public:
+  struct Header {
+    std::uint64_t magic;
+    std::uint32_t version, record_size, slots;
+    std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
+    char identity[188];
+    std::atomic<std::uint32_t> lapses;    // how often the supervisor's heartbeat has come again after it was old
+    char instance[64];                    // what its operator calls the supervisor, where several run; empty: nothing
+    std::atomic<std::int64_t> last_beat;  // BootTime of the supervisor's last heartbeat
+    std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of its last ones, newest first; 0: none
+  };
+
+  // Makes `<directory>/<identity>.scoreboard` (mode 0600) with `slots` zeroed records.  Throws std::system_error.
+  static Scoreboard create(const std::string& directory, const std::string& identity, int slots);
+  // Maps an existing one.  Throws std::runtime_error when it is not a scoreboard of this version and size.
+  static Scoreboard open(const std::string& path, bool writable);
+  // In memory alone, for tests.
+  static Scoreboard in_memory(int slots);
+
+  Scoreboard(Scoreboard&&) noexcept;
+  Scoreboard& operator=(Scoreboard&&) noexcept;
+  ~Scoreboard();  // unmaps; the file stays
+
+  // Adds zeroed records until there are so many.  What slot() and usage() have returned stays valid.  Throws
+  // std::system_error, and then nothing has changed.
+  void grow(int slots);
+
+  int slots() const;
+  SlotRecord& slot(int i);
+  const SlotRecord& slot(int i) const;
+  UsageTable& usage();
+  const UsageTable& usage() const;
+  std::string identity() const;
+  std::string instance() const { return instance_; }
+  void name_instance(const std::string& instance);
+  std::atomic<std::int64_t>& last_beat();
+  // A heartbeat that was sent then has been answered.
+  void note_beat(BootTime sent);
+  const std::atomic<std::uint32_t>& lapses() const { return header().lapses; }
+  // Before a heartbeat with this token is sent, so that whatever Redis may hold of this supervisor stands here.
+  void note_beat_token(std::uint64_t token);
+  std::vector<std::uint64_t> beat_tokens() const;
+  std::atomic<std::uint32_t>& queue_changes();
+  const std::string& path() const { return path_; }
+  void remove_file();
+
+  // What any job can do to the file, cutting it short or writing over it, is put right as far as the supervisor knows
+  // it: the size and the header.  False when nothing was wrong.
+  bool mend();
+
+ private:
+  Scoreboard() = default;
+  static Scoreboard map(int fd, int slots, bool writable, const std::string& path);
+  void write_header();
+  Header& header() const;
+
+  struct Mapping {
+    void* memory = nullptr;
+    std::size_t size = 0;
+  };
+  std::string path_;
+  Mapping mapping_;
+  std::vector<Mapping> outgrown_;  // of the same file
+  // What the header said when it was opened: a worker may scribble over it later.
+  int slots_ = 0;
+  std::string identity_, instance_;
+};
+
+// `<directory>/<identity with ':' and '/' as '_'>.scoreboard`
+std::string scoreboard_path(const std::string& directory, const std::string& identity);
+
+}  // namespace brood

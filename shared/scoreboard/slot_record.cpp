@@ -1,0 +1,307 @@
+#include <algorithm>
+#include <cstring>
+
+#include "shared/scoreboard/scoreboard.hpp"
+
+namespace brood {
+namespace {
+
+// An entry's word: its state, and the low bits of the number it belongs to, so that a swap by somebody who believes in
+// an older batch fails.
+constexpr std::uint32_t entry_word(EntryState state, std::uint64_t number) {
+  return static_cast<std::uint32_t>(state) | static_cast<std::uint32_t>(number & 0xff'ffff) << 8;
+}
+
+EntryState state_of(std::uint32_t word, std::uint64_t number) {
+  const auto state = static_cast<EntryState>(word & 0xff);
+  if (state > EntryState::condemned || entry_word(state, number) != word) return EntryState::none;
+  return state;
+}
+
+// Text under the sequence lock is read and written byte by byte as atomics: the reader may look while it changes, and
+// throws away what it saw.  Release and acquire keep the bytes between the two looks at the sequence.
+template <std::size_t size>
+void write_text(char (&to)[size], std::string_view text) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  for (std::size_t i = 0; i < length; ++i) std::atomic_ref(to[i]).store(text[i], std::memory_order_release);
+  std::atomic_ref(to[length]).store('\0', std::memory_order_release);
+}
+
+template <std::size_t size>
+std::string read_text(const char (&from)[size]) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) {
+    // Loads alone: the memory may be mapped for reading only.
+    const char c = std::atomic_ref(const_cast<char&>(from[i])).load(std::memory_order_acquire);
+    if (c == '\0') break;
+    text += c;
+  }
+  return text;
+}
+
+class TextBeingWritten {
+ public:
+  explicit TextBeingWritten(SlotRecord& record) : record_(record), sequence_(record.text_sequence.load() | 1) {
+    record_.text_sequence.store(sequence_);  // odd already when a predecessor died while writing
+  }
+  ~TextBeingWritten() { record_.text_sequence.store(sequence_ + 1, std::memory_order_release); }
+  TextBeingWritten(const TextBeingWritten&) = delete;
+  TextBeingWritten& operator=(const TextBeingWritten&) = delete;
+
+ private:
+  SlotRecord& record_;
+  std::uint32_t sequence_;
+};
+
+void read_texts(const SlotRecord& record, SlotSnapshot& into) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const std::uint32_t before = record.text_sequence.load();
+    if (before % 2 != 0) continue;
+    std::string queue = read_text(record.text.queue), jid = read_text(record.text.jid),
+                job_class = read_text(record.text.job_class);
+    if (record.text_sequence.load() != before) continue;
+    into.queue = std::move(queue);
+    into.jid = std::move(jid);
+    into.job_class = std::move(job_class);
+    into.text_is_whole = true;
+    return;
+  }
+}
+
+constexpr auto furthest_deadline = std::chrono::hours(24 * 366);
+
+// A time that somebody scribbled over must not overflow whoever subtracts it.
+template <typename Time>
+Time believable(Time written, Time now) {
+  return std::clamp(written, Time{}, now + std::chrono::hours(24));
+}
+
+std::optional<SteadyTime> read_deadline(const SlotRecord& record) {
+  const std::int64_t written = record.deadline.load();
+  if (written <= 0) return std::nullopt;
+  return SteadyTime(std::chrono::nanoseconds(written));
+}
+
+}  // namespace
+
+void WorkerSlot::adopt_incarnation(std::uint64_t incarnation) {
+  clear_entries();
+  set_number(0);
+  record_->own_incarnation.store(incarnation);
+  wrote();
+}
+
+void WorkerSlot::clear_entries() {
+  record_->current.store(-1);
+  wrote();
+  for (auto& entry : record_->entries) {
+    if (entry.load() == 0) continue;
+    entry.store(0);
+    wrote();
+  }
+}
+
+void WorkerSlot::set_number(std::uint64_t number) {
+  record_->number.store(number, std::memory_order_release);
+  wrote();
+}
+
+void WorkerSlot::set_queue(std::string_view queue) {
+  {
+    const TextBeingWritten lock(*record_);
+    write_text(record_->text.queue, queue);
+  }
+  wrote();
+}
+
+void WorkerSlot::set_fetched(int count) {
+  const std::uint32_t fetched = entry_word(EntryState::fetched, record_->number.load());
+  for (int i = 0; i < std::min(count, max_batch_entries); ++i) {
+    record_->entries[i].store(fetched);
+    wrote();
+  }
+}
+
+bool WorkerSlot::begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
+                       std::uint32_t class_flags) {
+  const std::uint64_t number = record_->number.load();
+  std::uint32_t expected = entry_word(EntryState::fetched, number);
+  if (entry < 0 || entry >= max_batch_entries) return false;
+  if (!record_->entries[entry].compare_exchange_strong(expected, entry_word(EntryState::running, number))) return false;
+  wrote();
+  {
+    const TextBeingWritten lock(*record_);
+    write_text(record_->text.jid, jid);
+    write_text(record_->text.job_class, job_class);
+  }
+  wrote();
+  record_->started_at.store(now.time_since_epoch().count());
+  record_->started_steady.store(steady.time_since_epoch().count());
+  record_->deadline.store(0);
+  record_->class_flags.store(class_flags);
+  record_->processed.fetch_add(1);
+  record_->current.store(entry);  // last: who sees it may read the rest
+  wrote();
+  return true;
+}
+
+void WorkerSlot::set_printing(std::string_view what) {
+  {
+    const TextBeingWritten lock(*record_);
+    write_text(record_->text.jid, "");
+    write_text(record_->text.job_class, what);
+  }
+  wrote();
+}
+
+void WorkerSlot::set_deadline(std::optional<SteadyTime> deadline) {
+  record_->deadline.store(deadline ? deadline->time_since_epoch().count() : 0);
+}
+
+std::optional<SteadyTime> WorkerSlot::deadline() const { return read_deadline(*record_); }
+
+bool WorkerSlot::end(int entry, EntryState state) {
+  if (entry < 0 || entry >= max_batch_entries) return true;
+  const std::uint64_t number = record_->number.load();
+  std::uint32_t expected = entry_word(EntryState::running, number);
+  const bool ours = record_->entries[entry].compare_exchange_strong(expected, entry_word(state, number));
+  if (!ours && expected == entry_word(EntryState::condemned, number)) return false;
+  if (!ours) record_->entries[entry].store(entry_word(state, number));  // a job scribbled over it
+  wrote();
+  if (state == EntryState::failed)
+    record_->failed.fetch_add(1);  // its hooks come next: the worker is not done with it
+  else
+    record_->current.store(-1);
+  wrote();
+  return true;
+}
+
+bool WorkerSlot::let_go(int entry) {
+  if (this->entry(entry) == EntryState::condemned) return false;
+  record_->current.store(-1);
+  wrote();
+  return this->entry(entry) != EntryState::condemned;
+}
+
+void WorkerSlot::set_waiting_client(std::uint64_t client_id) {
+  record_->waiting_client.store(client_id);
+  wrote();
+}
+
+EntryState WorkerSlot::entry(int i) const {
+  if (i < 0 || i >= max_batch_entries) return EntryState::none;
+  return state_of(record_->entries[i].load(), record_->number.load());
+}
+
+std::uint32_t WorkerSlot::flags() const { return record_->flags.load(); }
+bool WorkerSlot::told_to_quiet() const { return (flags() & (slot_quiet | slot_stop)) != 0; }
+bool WorkerSlot::told_to_stop() const { return (flags() & slot_stop) != 0; }
+
+SlotSnapshot snapshot(const SlotRecord& record) {
+  SlotSnapshot seen;
+  seen.pid = record.pid.load();
+  seen.start_time = record.start_time.load();
+  seen.generation = record.generation.load();
+  seen.incarnation = record.own_incarnation.load();
+  seen.number = record.number.load(std::memory_order_acquire);
+  seen.ready = record.ready.load() == 1;
+  seen.retired = record.retired.load() == 1;
+  for (const auto& entry : record.entries) {
+    const EntryState state = state_of(entry.load(), seen.number);
+    if (state == EntryState::none) break;
+    seen.entries.push_back(state);
+  }
+  seen.current = record.current.load();
+  if (seen.current < 0 || seen.current >= max_batch_entries) seen.current = -1;
+  seen.started_at = believable(WallTime(std::chrono::nanoseconds(record.started_at.load())), wall_now());
+  seen.started_steady = believable(SteadyTime(std::chrono::nanoseconds(record.started_steady.load())), steady_now());
+  seen.spawned_at = believable(SteadyTime(std::chrono::nanoseconds(record.spawned_at.load())), steady_now());
+  seen.rests_until = believable(SteadyTime(std::chrono::nanoseconds(record.rests_until.load())), steady_now());
+  seen.waiting_client = record.waiting_client.load();
+  // After the number and `current`: a deadline read here is of that entry or of a later one.
+  if (seen.current >= 0) {
+    const auto deadline = read_deadline(record);
+    if (deadline) seen.deadline = std::min(*deadline, steady_now() + furthest_deadline);
+  }
+  seen.cpu_before = std::chrono::microseconds(std::max<std::int64_t>(record.cpu_before_us.load(), 0));
+  seen.class_flags = record.class_flags.load();
+  seen.processed = record.processed.load();
+  seen.failed = record.failed.load();
+  seen.fenced_outcomes = record.fenced_outcomes.load();
+  seen.processed_before = std::min(record.processed_before.load(), seen.processed);
+  seen.failed_before = std::min(record.failed_before.load(), seen.failed);
+  seen.number_in_capsule = record.number_in_capsule.load();
+  seen.capsule = read_text(record.capsule);
+  read_texts(record, seen);
+  return seen;
+}
+
+SlotSnapshot last_words(const SlotRecord& record) {
+  SlotSnapshot seen = snapshot(record);
+  if (seen.current < 0 && std::count(seen.entries.begin(), seen.entries.end(), EntryState::running) > 0) {
+    seen.jid.clear();
+    seen.job_class.clear();
+  }
+  return seen;
+}
+
+int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count) {
+  int kept = std::clamp(count, 0, max_batch_entries);
+  while (kept > 0) {
+    std::uint32_t expected = entry_word(EntryState::fetched, number);
+    if (!record.entries[kept - 1].compare_exchange_strong(expected, entry_word(EntryState::taken_back, number))) break;
+    --kept;
+  }
+  return kept;
+}
+
+bool condemn(SlotRecord& record, std::uint64_t number, int entry) {
+  if (entry < 0 || entry >= max_batch_entries) return false;
+  if (record.current.load() != entry) return false;
+  for (const EntryState state : {EntryState::running, EntryState::failed}) {
+    std::uint32_t expected = entry_word(state, number);
+    if (record.entries[entry].compare_exchange_strong(expected, entry_word(EntryState::condemned, number))) return true;
+  }
+  return false;
+}
+
+void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation) {
+  record.pid.store(0);
+  record.start_time.store(0);
+  record.flags.store(0);
+  for (auto& entry : record.entries) entry.store(0);
+  for (auto& note : record.run_notes) note.store(0);
+  record.number.store(0);
+  record.own_incarnation.store(0);
+  record.current.store(-1);
+  record.waiting_client.store(0);
+  record.ready.store(0);
+  record.retired.store(0);
+  record.class_flags.store(0);
+  record.started_at.store(0);
+  record.started_steady.store(0);
+  record.deadline.store(0);
+  record.cpu_before_us.store(0);
+  record.rests_until.store(0);
+  record.output_read.store(0);
+  record.waits_outside.store(0);
+  clear_stack(record.crash);
+  clear_stack(record.dump);
+  {
+    const TextBeingWritten lock(record);
+    write_text(record.text.queue, "");
+    write_text(record.text.jid, "");
+    write_text(record.text.job_class, "");
+  }
+  record.processed_before.store(record.processed.load());
+  record.failed_before.store(record.failed.load());
+  record.generation.store(generation);
+  record.incarnation.store(incarnation);
+}
+
+void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsule) {
+  record.number_in_capsule.store(number_in_capsule);
+  write_text(record.capsule, capsule);
+}
+
+}  // namespace brood

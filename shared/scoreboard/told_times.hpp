@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+
+#include "shared/base/paths.hpp"
+#include "shared/base/time_unit.hpp"
+
+namespace brood {
+
+// In which unit the clients of this process, and those of the programs that it starts, are to write times: the variable
+// BROOD_TIMESTAMPS, "seconds" or "milliseconds".  Workers and commands set it as their configuration says; whoever has
+// none may set it too.
+void tell_times(std::optional<TimeUnit> unit);  // nullopt: leaves it alone
+
+// nullopt: nobody has said.
+std::optional<TimeUnit> told_times(const Environment& environment = process_environment);
+
+}  // namespace brood

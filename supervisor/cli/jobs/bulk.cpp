@@ -1,0 +1,120 @@
+#include "supervisor/cli/jobs/bulk.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "shared/api/prepared_push.hpp"
+#include "shared/base/clock.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t slice_jobs = 1'000;
+constexpr std::size_t slice_bytes = 4 << 20;  // so that long lines do not pile up in memory
+
+// One line on standard error, rewritten in place and gone at the end.
+class Progress {
+ public:
+  explicit Progress(std::size_t total_bytes) : total_bytes_(total_bytes), shown_(isatty(STDERR_FILENO)) {}
+  ~Progress() {
+    if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+  void show(std::size_t jobs, std::size_t bytes) {
+    if (!shown_ || steady_now() - last_ < 100ms) return;
+    last_ = steady_now();
+    drawn_ = true;
+    const std::string percent =
+        total_bytes_ > 0 ? fmt::format(" ({}%)", std::min<std::size_t>(100, bytes * 100 / total_bytes_)) : "";
+    fmt::print(stderr, "\r\x1b[K{} jobs pushed{}", jobs, percent);
+  }
+
+ private:
+  std::size_t total_bytes_;
+  bool shown_, drawn_ = false;
+  SteadyTime last_{};
+};
+
+class Slices {
+ public:
+  Slices(Client& client, const BulkOptions& options) : client_(client), options_(options) {}
+
+  void add(Push push, std::size_t bytes) {
+    waiting_.push_back(std::move(push));
+    waiting_bytes_ += bytes;
+    if (waiting_.size() >= slice_jobs || waiting_bytes_ >= slice_bytes) send();
+  }
+
+  void send() {
+    pushed_ += client_.push_bulk(std::exchange(waiting_, {}), options_).size();
+    waiting_bytes_ = 0;
+  }
+
+  std::size_t pushed() const { return pushed_; }
+
+ private:
+  Client& client_;
+  BulkOptions options_;
+  std::vector<Push> waiting_;
+  std::size_t waiting_bytes_ = 0, pushed_ = 0;
+};
+
+std::size_t size_of(const std::string& path) {
+  struct stat status {};
+  const bool known = path != "-" && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  return known ? static_cast<std::size_t>(status.st_size) : 0;
+}
+
+void open_lines(std::ifstream& file, const std::string& path) {
+  file.open(path);
+  if (file.is_open()) file.peek();  // a directory can be opened, and only reading says what it is
+  if (!file.is_open() || file.bad()) throw std::invalid_argument(path + ": " + std::strerror(errno));
+  file.clear();
+}
+
+}  // namespace
+
+std::size_t push_lines(Client& client, const std::string& path, std::optional<std::chrono::milliseconds> spread) {
+  std::ifstream file;
+  if (path != "-") open_lines(file, path);
+  std::istream& lines = path == "-" ? std::cin : file;
+
+  Progress progress(size_of(path));
+  Slices slices(client, {.spread = spread});
+  std::size_t number = 0, bytes = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    bytes += line.size() + 1;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    try {
+      Push push = Push::parse(line);
+      if (spread && push.at) throw std::invalid_argument("a job that has its time cannot be spread");
+      spell_as_ruby(push);
+      prepare_push(push, wall_now());  // the client would check a whole slice, and could not say which line is wrong
+      slices.add(std::move(push), line.size());
+    } catch (const std::invalid_argument& error) {
+      slices.send();
+      throw std::invalid_argument(
+          fmt::format("{}:{}: {}; the {} jobs before it were pushed", path, number, error.what(), slices.pushed()));
+    }
+    progress.show(slices.pushed(), bytes);
+  }
+  if (lines.bad()) throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
+  slices.send();
+  return slices.pushed();
+}
+
+}  // namespace brood

@@ -1,0 +1,29 @@
+#include "supervisor/cli/jobs/bulk_report.hpp"
+
+#include <fmt/format.h>
+
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+
+int report(const BulkResult& result, const Nouns& nouns, const ChangeWords& words, bool json) {
+  const bool left = result.stopped || result.stuck > 0 || (result.gone > 0 && result.done == 0);
+  const int status = left ? exit_status::try_again : exit_status::ok;
+  if (json) {
+    print(fmt::format(
+        "{{\"dry_run\":false,\"looked_at\":{},\"wanted\":{},\"done\":{},\"gone\":{},\"stuck\":{},\"stopped\":{}}}\n",
+        result.looked_at, result.wanted, result.done, result.gone, result.stuck, result.stopped));
+    return status;
+  }
+  if (result.stopped) fmt::print(stderr, "brood {}: interrupted; the rest stays as it is\n", nouns.command);
+  std::string text = fmt::format("{} {}", counted(result.done, nouns.one, nouns.many), words.done);
+  if (result.gone > 0) text += fmt::format("; {} had gone meanwhile", grouped(result.gone));
+  if (result.stuck > 0)
+    text += fmt::format("; {} stay: they are no jobs, or their queue is no list", grouped(result.stuck));
+  print(text + "\n");
+  return status;
+}
+
+}  // namespace brood

@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <brood/client.hpp>
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+
+#include "shared/api/client_connection.hpp"
+#include "shared/api/known_redis.hpp"
+#include "shared/api/prepared_push.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/redis_clock.hpp"
+#include "shared/base/units.hpp"
+#include "shared/json/json.hpp"
+#include "shared/redis/connection.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/jobs/bulk.hpp"
+#include "supervisor/cli/jobs/job_arguments.hpp"
+#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/served_queues.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* examples = R"(Examples:
+  brood enqueue ResizeImage cat.png 320                   args: ["cat.png", 320]
+  brood enqueue ResizeImage cat.png 320 -q images --in 10m --retry 3
+  brood enqueue Zip --string 007 true                     args: ["007", "true"]
+  brood enqueue ResizeImage --args '["cat.png", 320]'
+  brood enqueue Clean --at 2026-12-01T08:00:00Z
+  brood enqueue --bulk jobs.ndjson                        a line each: {"class":"Zip","args":["a"]}
+
+An argument that parses as JSON is that value, else a string.  Words that begin with "-" come after "--".)";
+
+struct EnqueueArguments {
+  RedisAccess redis;
+  JobArguments arguments;
+  std::optional<std::string> queue, in, at, retry, timeout, jid, bulk, spread;
+  std::vector<std::string> tags;
+  bool json = false;
+};
+
+YesNoOrCount read_retry(const std::string& text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count < 0 || count > 1'000'000) {
+    throw UsageError(fmt::format("--retry must be true, false or a number of retries, not \"{}\"",
+                                 log::printable(text.substr(0, 80))));
+  }
+  return count;
+}
+
+std::chrono::milliseconds read_duration(const char* option, const std::string& text) {
+  if (const auto duration = parse_duration(text)) return *duration;
+  throw UsageError(fmt::format("{} must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"{}\"", option,
+                               log::printable(text.substr(0, 80))));
+}
+
+// When the job is due; nullopt: at once, as for a time that is past.
+std::optional<WallTime> due(const EnqueueArguments& options) {
+  if (options.in && options.at) throw UsageError("--in and --at exclude each other");
+  if (options.in) {
+    const std::chrono::milliseconds delay = read_duration("--in", *options.in);
+    if (delay.count() == 0) return std::nullopt;
+    ClientConnection(known_redis(url_of(options.redis.locate())).address).ask_time();
+    return redis_now() + delay;
+  }
+  if (!options.at) return std::nullopt;
+  const auto time = parse_iso_time(*options.at);
+  if (!time)
+    throw UsageError(
+        fmt::format("--at must be a time such as \"2026-12-01T08:00:00Z\", not \"{}\"", log::printable(*options.at)));
+  return *time > redis_now() ? time : std::nullopt;
+}
+
+Push push_of(const EnqueueArguments& options, const std::vector<std::string>& words) {
+  if (words.empty()) throw UsageError("the class of the job is missing");
+  Push push;
+  push.job_class = words[0];
+  push.args = options.arguments.json({words.begin() + 1, words.end()});
+  if (options.queue) push.queue = *options.queue;
+  if (options.retry) push.retry = read_retry(*options.retry);
+  if (options.jid) push.jid = *options.jid;
+  if (!options.tags.empty()) push.members.emplace_back("tags", detail::json_array(options.tags));
+  if (options.timeout)
+    push.members.emplace_back("timeout", detail::json_seconds(read_duration("--timeout", *options.timeout)));
+  if (const auto time = due(options))
+    push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(*time);
+  return push;
+}
+
+std::string report_json(const Push& push, const std::string& jid) {
+  const std::string at = push.at ? fmt::format("{:.3f}", epoch_seconds(WallTime(*push.at))) : "null";
+  return fmt::format("{{\"jid\":{},\"class\":{},\"queue\":{},\"at\":{}}}\n", json_string(jid),
+                     json_string(push.job_class), json_string(push.queue), at);
+}
+
+std::string report(const Push& push, const std::string& jid) {
+  if (!isatty(STDOUT_FILENO)) return jid + "\n";
+  const std::string when = push.at ? fmt::format("scheduled for {}", iso_time(WallTime(*push.at))) : "enqueued";
+  return fmt::format("{} {}, queue {}: {}\n", log::printable(push.job_class), when, log::printable(push.queue),
+                     Style::of_standard_output().bold(log::printable(jid)));
+}
+
+// The job is pushed; whether anybody will perform it is worth a line, and no more than that.
+void warn_of_unserved(const EnqueueArguments& options, const std::string& queue) try {
+  Connection redis(options.redis.locate(), {.connect = 1s, .command = 1s}, "brood-enqueue");
+  const ServedQueues served = ask_served_queues(redis);
+  if (served.holds(queue) || (!served.somebody_beats && isatty(STDERR_FILENO) != 1)) return;
+  fmt::print(stderr, "brood enqueue: {} from queue \"{}\" now\n",
+             served.somebody_beats ? "no process fetches" : "no process runs that fetches", log::printable(queue));
+} catch (const std::exception&) {
+}
+
+int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>& words) {
+  if (!words.empty() || options.queue || options.in || options.at || options.retry || options.arguments.array ||
+      options.jid || options.arguments.all_strings || options.timeout || !options.tags.empty()) {
+    throw UsageError("--bulk takes class, args, queue, at and all else from each line");
+  }
+  std::optional<std::chrono::milliseconds> spread;
+  if (options.spread) spread = read_duration("--spread", *options.spread);
+  if (spread && spread->count() == 0) throw UsageError("--spread must be longer than nothing");
+  Client client(url_of(options.redis.locate()));
+  const std::size_t pushed = push_lines(client, *options.bulk, spread);
+  print(options.json ? fmt::format("{{\"pushed\":{}}}\n", pushed) : fmt::format("{} jobs pushed\n", pushed));
+  return exit_status::ok;
+}
+
+}  // namespace
+
+int enqueue_command(const std::vector<std::string>& args) {
+  EnqueueArguments options;
+  CommandLine line("Puts a job on its queue, now or later: brood enqueue CLASS [ARGUMENT...] [OPTIONS]",
+                   "brood enqueue");
+  line.option("-q,--queue", options.queue, "NAME", "Queue (default: default)");
+  line.option("--in", options.in, "DURATION", "Run it after so long: 30s, 10m, 1h30m");
+  line.option("--at", options.at, "TIME", "Run it at this time, ISO 8601; without a zone it is local time");
+  line.option("--retry", options.retry, "N", "How often to retry it: a number, true (the server's default) or false");
+  line.option("--timeout", options.timeout, "DURATION", "How long it may run: 30s, 10m; 0 is without end");
+  line.option("--tag", options.tags, "TAG", "A label, shown with it; may be repeated");
+  options.arguments.add_options(line);
+  line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
+  line.option("--bulk", options.bulk, "FILE", "Push every line of a file, a JSON object each; - for standard input");
+  line.option("--spread", options.spread, "DURATION",
+              "Run those of --bulk at random times within so long, 5s at least");
+  line.flag("--json", options.json, "Answer in JSON");
+  options.redis.add_options(line);
+  line.footer(examples);
+
+  const std::vector<std::string> words = line.parse(args);
+  try {
+    if (options.bulk) return enqueue_bulk(options, words);
+    if (options.spread) throw UsageError("--spread goes with --bulk");
+    Push push = push_of(options, words);
+    spell_as_ruby(push);
+    const std::string jid = Client(url_of(options.redis.locate())).push(push);
+    if (options.json)
+      print_json(report_json(push, jid));
+    else
+      print(report(push, jid));
+    if (!options.json) warn_of_unserved(options, push.queue);
+    return exit_status::ok;
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(log::printable(error.what()));
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shared/base/log_line.hpp"
+#include "shared/json/json.hpp"
+#include "supervisor/cli/api_access.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+namespace {
+
+constexpr const char* footer =
+    R"(Sidekiq's Web UI draws it into its metrics.  Without LABEL it is the last commit of the working directory, as for
+Sidekiq.  Of one label there is one mark a minute.)";
+
+// Empty where there is no git, or no repository.
+std::string last_commit() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> git(popen("git log -1 --format='%h %s' 2>/dev/null", "r"), pclose);
+  if (!git) return "";
+  std::array<char, 1024> line{};
+  if (fgets(line.data(), line.size(), git.get()) == nullptr) return "";
+  const std::string text = line.data();
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+int mark_command(const std::vector<std::string>& args) {
+  RedisAccess redis;
+  bool json = false;
+  CommandLine line("Says that something was deployed: brood mark [LABEL] [OPTIONS]", "brood mark");
+  line.flag("--json", json, "Answer in JSON, for programs");
+  redis.add_options(line);
+  line.footer(footer);
+  const std::vector<std::string> words = line.parse(args);
+  if (words.size() > 1) refuse_arguments({words[1]});
+  const std::string label = words.empty() ? last_commit() : words[0];
+  if (label.empty()) throw UsageError("there is no commit here to name it by: say LABEL");
+
+  const bool is_new = open_api(redis).mark_deploy(label);
+  if (json)
+    print_json(fmt::format(R"({{"label":{},"marked":{}}})", json_string(label), is_new) + "\n");
+  else
+    print(fmt::format("{}: {}\n", is_new ? "marked" : "was marked already", log::printable(label)));
+  return exit_status::ok;
+}
+
+}  // namespace brood

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shared/base/log_line.hpp"
+#include "shared/json/json.hpp"
+#include "shared/redis/connection.hpp"
+#include "supervisor/cli/api_access.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/fleet.hpp"
+#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/jobs/job_text.hpp"
+#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/verb.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct ProcessesOrder {
+  RedisAccess redis;
+  std::vector<std::string> words;
+  bool json = false;
+};
+
+std::string json_of(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(json_string(text));
+  return fmt::format("[{}]", fmt::join(quoted, ","));
+}
+
+double epoch(Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
+std::string json_of(const Process& process) {
+  return fmt::format(
+      R"({{"identity":{},"hostname":{},"pid":{},"tag":{},"version":{},"labels":{},"queues":{},"concurrency":{},"busy":{},)"
+      R"("quiet":{},"embedded":{},"rss_kb":{},"rtt_us":{},"started_at":{:.3f},"beat":{:.3f}}})",
+      json_string(process.identity), json_string(process.hostname), process.pid, json_string(process.tag),
+      json_string(process.version), json_of(process.labels), json_of(process.queues), process.concurrency, process.busy,
+      process.quiet, process.embedded, process.rss_kb, process.rtt_us, epoch(process.started_at), epoch(process.beat));
+}
+
+int list_processes(const ProcessesOrder& order) {
+  refuse_arguments(order.words);
+  Api api = open_api(order.redis);
+  const std::vector<Process> processes = api.processes();
+  if (order.json) {
+    JsonArray array;
+    for (const Process& process : processes) array.add(json_of(process));
+    array.end();
+    return exit_status::ok;
+  }
+  Table table({{"IDENTITY"},
+               {"TAG"},
+               {"STATE"},
+               {"BUSY", Table::Align::right},
+               {"QUEUES"},
+               {"MEMORY", Table::Align::right},
+               {"STARTED", Table::Align::right},
+               {"BEAT", Table::Align::right}});
+  for (const Process& process : processes)
+    table.add({process.identity, process.tag, process.quiet ? "quiet" : "running",
+               fmt::format("{}/{}", process.busy, process.concurrency),
+               fmt::format("{}", fmt::join(process.queues, " ")), fmt::format("{} MB", process.rss_kb / 1024),
+               when_text(process.started_at), when_text(process.beat)});
+  print(table.empty() ? "No process beats.\n" : table.text(Style::of_standard_output()));
+  return exit_status::ok;
+}
+
+// By the identity, or a beginning of it that only one has, such as "host:pid".
+std::string meant_by(const std::string& word, const std::vector<Process>& processes) {
+  std::vector<std::string> found;
+  for (const Process& process : processes) {
+    if (process.identity == word) return word;
+    if (process.identity.starts_with(word)) found.push_back(process.identity);
+  }
+  if (found.size() > 1)
+    throw UsageError(fmt::format("\"{}\" may be {}", log::printable(word),
+                                 log::printable(fmt::format("{}", fmt::join(found, " or ")))));
+  return found.empty() ? "" : found.front();
+}
+
+using Ask = std::function<bool(const std::string& identity)>;
+
+int ask_processes(const ProcessesOrder& order, Api& api, const Ask& ask, const char* what) {
+  if (order.words.empty()) throw UsageError("the identity of the process is missing");
+  const std::vector<Process> processes = api.processes();
+  std::vector<std::string> meant;
+  for (const std::string& word : order.words) meant.push_back(meant_by(word, processes));
+  int status = exit_status::ok;
+  JsonArray array;
+  for (std::size_t i = 0; i < meant.size(); ++i) {
+    const bool asked = !meant[i].empty() && ask(meant[i]);
+    if (!asked) {
+      status = exit_status::unavailable;
+      fmt::print(stderr, "brood processes: {} \"{}\"\n",
+                 meant[i].empty() ? "there is no process" : "no orders are taken by", log::printable(order.words[i]));
+    }
+    const std::string& name = meant[i].empty() ? order.words[i] : meant[i];
+    if (order.json)
+      array.add(fmt::format(R"({{"identity":{},"asked":{}}})", json_string(name), asked));
+    else if (asked)
+      print(fmt::format("{}: asked to {}; it heeds that with its next heartbeat\n", log::printable(name), what));
+  }
+  if (order.json) array.end();
+  return status;
+}
+
+using Signal = bool (Api::*)(std::string_view identity);
+
+int signal_processes(const ProcessesOrder& order, Signal signal, const char* what) {
+  Api api = open_api(order.redis);
+  return ask_processes(
+      order, api, [&](const std::string& identity) { return (api.*signal)(identity); }, what);
+}
+
+int quiet_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::quiet, "fetch no more jobs"); }
+int stop_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::stop, "stop"); }
+int dump_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::dump, "log what runs"); }
+
+// Sidekiq has no signal for it: Ruby's processes take no such order.
+int resume_processes(const ProcessesOrder& order) {
+  Api api = open_api(order.redis);
+  Connection redis(order.redis.locate(), {.connect = 3s, .command = 5s}, "brood-processes");
+  return ask_processes(
+      order, api, [&](const std::string& identity) { return send_word(redis, identity, {"resume"}); },
+      "fetch jobs again");
+}
+
+const std::vector<VerbFor<ProcessesOrder>>& verbs() {
+  static const std::vector<VerbFor<ProcessesOrder>> all = {
+      {{"list", "", "show them, those of Ruby's Sidekiq too", {}}, list_processes},
+      {{"quiet", "IDENTITY...", "have them fetch no more jobs", {}}, quiet_processes},
+      {{"resume", "IDENTITY...", "have them fetch again, if they are brood's", {}}, resume_processes},
+      {{"stop", "IDENTITY...", "have them stop", {}}, stop_processes},
+      {{"dump", "IDENTITY...", "have them write to their logs where their jobs are", {}}, dump_processes},
+  };
+  return all;
+}
+
+constexpr const char* footer =
+    R"(They are asked through Redis, on whatever machine they are, and heed it with their next heartbeat.  The supervisor of
+this machine is reached at once by "brood quiet", "brood resume", "brood stop" and "brood dump".
+A beginning of IDENTITY, such as HOST:PID, will do when no other begins so.
+
+Exit status: 0; 64 usage; 69 Redis is not available, or there is no such process.)";
+
+}  // namespace
+
+int processes_command(const std::vector<std::string>& args) {
+  ProcessesOrder order;
+  CommandLine line("The processes of a Redis: brood processes [VERB] [IDENTITY...] [OPTIONS]", "brood processes");
+  const std::vector<Verb> says = only_verbs(verbs());
+  line.flag("--json", order.json, "Answer in JSON, for programs");
+  order.redis.add_options(line);
+  line.footer(help_on("processes", says) + "\n" + footer);
+  order.words = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.words);
+  return verbs()[verb].obey(order);
+}
+
+}  // namespace brood

@@ -1,0 +1,304 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "shared/base/log_line.hpp"
+#include "shared/base/nearest.hpp"
+#include "shared/base/units.hpp"
+#include "shared/json/json.hpp"
+#include "shared/redis/connection.hpp"
+#include "supervisor/cli/api_access.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/confirmation.hpp"
+#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/interruption.hpp"
+#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/jobs/bulk_report.hpp"
+#include "supervisor/cli/jobs/jid_search.hpp"
+#include "supervisor/cli/jobs/job_filter.hpp"
+#include "supervisor/cli/jobs/job_text.hpp"
+#include "supervisor/cli/listing.hpp"
+#include "supervisor/cli/progress_bar.hpp"
+#include "supervisor/cli/served_queues.hpp"
+#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/verb.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+const ChangeWords deleting = {"deletes", "deleting", "deleted"};
+const Nouns jobs = {"queues", "job", "jobs"};
+
+struct QueuesOrder {
+  RedisAccess redis;
+  JobFilter filter;
+  std::vector<std::string> words;
+  bool yes = false, dry_run = false, json = false;
+  std::optional<std::size_t> limit, page;
+
+  bool takes(const JobRecord& job) const {
+    return filter.takes(job, job.enqueued_at ? job.enqueued_at : job.created_at);
+  }
+};
+
+std::string latency_text(double seconds) {
+  const auto latency = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  return duration_text(latency < std::chrono::seconds(1) ? latency : std::chrono::floor<std::chrono::seconds>(latency));
+}
+
+const std::vector<std::string>& names_of(const QueuesOrder& order) {
+  if (order.words.empty()) throw UsageError("the name of the queue is missing");
+  return order.words;
+}
+
+// The queue, if it is known: a misspelled name is not silently an empty queue.
+Queue known_queue(Api& api, const std::string& name) {
+  const std::vector<QueueSummary> all = api.queue_summaries();
+  const bool known = std::any_of(all.begin(), all.end(), [&](const QueueSummary& queue) { return queue.name == name; });
+  if (!known && api.queue(name).size() == 0)
+    throw UsageError(fmt::format("there is no queue \"{}\"", log::printable(name)));
+  return api.queue(name);
+}
+
+ServedQueues served_queues(const RedisAccess& access) {
+  Connection redis(access.locate(), {.connect = 3s, .command = 5s}, "brood-queues");
+  return ask_served_queues(redis);
+}
+
+std::string state_of(bool paused, bool served) {
+  if (served) return paused ? "paused" : "";
+  return paused ? "paused, and no process fetches from it" : "no process fetches from it";
+}
+
+int list_queues(const QueuesOrder& order) {
+  refuse_arguments(order.words);
+  Api api = open_api(order.redis);
+  const std::vector<QueueSummary> queues = api.queue_summaries();
+  const ServedQueues served = served_queues(order.redis);
+  if (order.json) {
+    JsonArray array;
+    for (const QueueSummary& queue : queues)
+      array.add(fmt::format(R"({{"name":{},"size":{},"latency":{:.3f},"paused":{},"served":{}}})",
+                            json_string(queue.name), queue.size, queue.latency, queue.paused,
+                            served.holds(queue.name)));
+    array.end();
+    return exit_status::ok;
+  }
+  Table table({{"QUEUE"}, {"SIZE", Table::Align::right}, {"LATENCY", Table::Align::right}, {"STATE"}});
+  for (const QueueSummary& queue : queues)
+    table.add({queue.name, grouped(queue.size), latency_text(queue.latency),
+               state_of(queue.paused, served.holds(queue.name))});
+  print(table.empty() ? "There is no queue.\n" : table.text(Style::of_standard_output()));
+  return exit_status::ok;
+}
+
+std::string table_of_jobs(const std::vector<JobRecord>& some) {
+  Table table({{"ENQUEUED"}, {"JID"}, {"CLASS"}, {"ARGS"}});
+  for (const JobRecord& job : some)
+    table.add({job.enqueued_at ? when_text(*job.enqueued_at) : "", job.jid, job.is_job ? job.display_class : "(no job)",
+               job.is_job ? job.args : job.payload});
+  return table.text(Style::of_standard_output());
+}
+
+struct FoundJobs {
+  std::vector<JobRecord> jobs;
+  bool some_missing = false;
+};
+
+FoundJobs find_jobs(const Queue& queue, const std::vector<std::string>& jids) {
+  JidSearch<JobRecord> search(jids);
+  queue.each([&](const JobRecord& job) {
+    search.offer(job);
+    return true;
+  });
+  for (const std::string& word : search.not_found())
+    fmt::print(stderr, "brood queues: there is no job \"{}\" in {}\n", log::printable(word),
+               log::printable(queue.name()));
+  return {search.jobs(), !search.not_found().empty()};
+}
+
+int show_queue(const QueuesOrder& order) {
+  Api api = open_api(order.redis);
+  const Queue queue = known_queue(api, names_of(order).front());
+  if (order.words.size() > 1) {
+    const FoundJobs found = find_jobs(queue, {order.words.begin() + 1, order.words.end()});
+    JsonArray array;
+    for (const JobRecord& job : found.jobs) {
+      if (order.json)
+        array.add(job_json(job, true));
+      else
+        print(whole_text(job, Style::of_standard_output()));
+    }
+    if (order.json) array.end();
+    return found.some_missing ? exit_status::try_again : exit_status::ok;
+  }
+  Listing<JobRecord> listing(
+      order.limit, order.page, order.json, [](const JobRecord& job) { return job_json(job); }, table_of_jobs);
+  queue.each([&](const JobRecord& job) { return !order.takes(job) || listing.add(job); });
+  listing.end(order.filter.is_empty() ? there_are(queue.size(), "job", "jobs")
+                                      : "of " + counted(queue.size(), "job", "jobs") + " those that match");
+  return exit_status::ok;
+}
+
+void warn_of_unknown(const std::string& name, const std::vector<QueueSummary>& known, const ServedQueues& served) {
+  std::vector<std::string> names(served.names.begin(), served.names.end());
+  for (const QueueSummary& queue : known) names.push_back(queue.name);
+  const auto meant = nearest(name, names);
+  fmt::print(stderr,
+             "brood queues: nobody knows a queue \"{}\": nothing was pushed to it, and no process fetches from it{}\n",
+             log::printable(name), meant ? fmt::format("; did you mean \"{}\"?", log::printable(*meant)) : "");
+}
+
+int set_paused(const QueuesOrder& order, bool paused) {
+  Api api = open_api(order.redis);
+  std::vector<Queue> queues;
+  for (const std::string& name : names_of(order)) queues.push_back(api.queue(name));
+  const std::vector<QueueSummary> known = api.queue_summaries();
+  const ServedQueues served = served_queues(order.redis);
+  JsonArray array;
+  for (Queue& queue : queues) {
+    paused ? queue.pause() : queue.unpause();
+    // One that nothing was ever pushed to may be paused before that happens; but it may also be misspelled.
+    const bool is_known =
+        served.holds(queue.name()) ||
+        std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });
+    if (!is_known) warn_of_unknown(queue.name(), known, served);
+    if (order.json)
+      array.add(fmt::format(R"({{"name":{},"paused":{}}})", json_string(queue.name()), paused));
+    else
+      print(fmt::format("{}: {}\n", log::printable(queue.name()), paused ? "paused; what runs goes on" : "goes on"));
+  }
+  if (order.json) array.end();
+  return exit_status::ok;
+}
+
+int pause_queues(const QueuesOrder& order) { return set_paused(order, true); }
+int unpause_queues(const QueuesOrder& order) { return set_paused(order, false); }
+
+int say_dry_run(const QueuesOrder& order, std::size_t wanted, std::size_t total) {
+  print(order.json ? fmt::format("{{\"dry_run\":true,\"wanted\":{},\"total\":{}}}\n", wanted, total)
+                   : fmt::format("{} of {} would be deleted; nothing was done.\n", grouped(wanted),
+                                 counted(total, "job", "jobs")));
+  return exit_status::ok;
+}
+
+int delete_named(const QueuesOrder& order, Queue& queue) {
+  const FoundJobs found = find_jobs(queue, {order.words.begin() + 1, order.words.end()});
+  if (order.dry_run) return say_dry_run(order, found.jobs.size(), queue.size());
+  BulkResult result;
+  result.looked_at = result.wanted = found.jobs.size();
+  for (const JobRecord& job : found.jobs) ++(queue.remove(job) ? result.done : result.gone);
+  const int status = report(result, jobs, deleting, order.json);
+  return found.some_missing ? exit_status::try_again : status;
+}
+
+int delete_jobs(const QueuesOrder& order) {
+  Api api = open_api(order.redis);
+  Queue queue = known_queue(api, names_of(order).front());
+  const bool named = order.words.size() > 1;
+  if (named != order.filter.is_empty())
+    throw UsageError(named ? "ids and filters exclude each other; --jid is a filter"
+                           : "say which jobs: JID..., or filters such as --class; \"clear\" deletes all");
+  if (named) return delete_named(order, queue);
+  const std::size_t total = queue.size();
+  BulkResult result;
+  {
+    ProgressBar bar("counting", total);
+    queue.each([&](const JobRecord& job) {
+      bar.show(++result.looked_at);
+      result.wanted += order.takes(job);
+      return true;
+    });
+  }
+  if (order.dry_run) return say_dry_run(order, result.wanted, total);
+  if (result.wanted == 0) return report(result, jobs, deleting, order.json);
+  const std::string what = fmt::format("deletes {} of {} of {}", grouped(result.wanted), counted(total, "job", "jobs"),
+                                       log::printable(queue.name()));
+  if (!confirmed(what, order.yes)) return exit_status::try_again;
+  note_interruption();
+  {
+    ProgressBar bar("deleting", total);
+    result = queue.remove_if([&](const JobRecord& job) { return order.takes(job); },
+                             [&](std::size_t done, std::size_t) {
+                               bar.show(done);
+                               return !interrupted();
+                             });
+  }
+  return report(result, jobs, deleting, order.json);
+}
+
+int clear_queues(const QueuesOrder& order) {
+  Api api = open_api(order.redis);
+  std::vector<Queue> queues;
+  std::vector<std::string> names;
+  BulkResult result;
+  for (const std::string& name : names_of(order)) {
+    queues.push_back(known_queue(api, name));
+    names.push_back(log::printable(name));
+    result.wanted += queues.back().size();
+  }
+  result.looked_at = result.wanted;
+  if (order.dry_run) return say_dry_run(order, result.wanted, result.wanted);
+  const std::string what =
+      fmt::format("deletes {} and all {}", fmt::join(names, ", "), counted(result.wanted, "job", "jobs"));
+  if (!confirmed(what, order.yes)) return exit_status::try_again;
+  for (Queue& queue : queues) queue.clear();
+  result.done = result.wanted;
+  return report(result, jobs, deleting, order.json);
+}
+
+const std::vector<VerbFor<QueuesOrder>>& verbs() {
+  const auto with_filters = [](std::vector<std::string_view> names) {
+    names.insert(names.end(), JobFilter::option_names().begin(), JobFilter::option_names().end());
+    return names;
+  };
+  static const std::vector<VerbFor<QueuesOrder>> all = {
+      {{"list", "", "show them, and how long their next jobs have waited", {}}, list_queues},
+      {{"show", "NAME [JID...|FILTERS]", "show the jobs of one, the newest first, or all that is known of some",
+        with_filters({"--limit", "--page"})},
+       show_queue},
+      {{"pause", "NAME...", "let nobody fetch from them", {}}, pause_queues},
+      {{"unpause", "NAME...", "let them go on", {}}, unpause_queues},
+      {{"delete", "NAME JID...|FILTERS", "forget some jobs of one", with_filters({"--yes", "--dry-run"})}, delete_jobs},
+      {{"clear", "NAME...", "forget them and all their jobs", {"--yes", "--dry-run"}}, clear_queues},
+  };
+  return all;
+}
+
+constexpr const char* footer = R"(A beginning of JID will do when no other begins so.  Filters combine.
+
+Exit status: 0; 64 usage; 69 Redis is not available; 75 no such job, not all is done, or you did not agree.
+
+Examples:
+  brood queues
+  brood queues pause images
+  brood queues delete images --class ResizeImage --older-than 1d)";
+
+}  // namespace
+
+int queues_command(const std::vector<std::string>& args) {
+  QueuesOrder order;
+  CommandLine line("The queues and their jobs: brood queues [VERB] [NAME] [JID...] [OPTIONS]", "brood queues");
+  const std::vector<Verb> says = only_verbs(verbs());
+  order.filter.add_options(line);
+  line.option("--limit", order.limit, "N",
+              "How many jobs to show (default: 25, or what the terminal holds; all in JSON)");
+  line.option("--page", order.page, "N", "Which page of so many (default: 1)");
+  line.flag("--dry-run", order.dry_run, "Say what would be done, and change nothing");
+  line.flag("--yes", order.yes, "Do not ask");
+  line.flag("--json", order.json, "Answer in JSON, for programs");
+  order.redis.add_options(line);
+  line.footer(help_on("queues", says) + "\n" + footer);
+  order.words = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.words);
+  if (order.limit == 0U || order.page == 0U) throw UsageError("--limit and --page begin at 1");
+  order.filter.read();
+  return verbs()[verb].obey(order);
+}
+
+}  // namespace brood

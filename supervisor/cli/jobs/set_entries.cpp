@@ -1,0 +1,41 @@
+#include "supervisor/cli/jobs/set_entries.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "shared/base/log_line.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/jobs/jid_search.hpp"
+
+namespace brood {
+namespace {
+
+// What Redis can look for by itself: not a pattern, and spelled in the payload as it is.
+bool is_plain(const std::string& word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  });
+}
+
+}  // namespace
+
+FoundEntries find_entries(const JobSet& set, const std::vector<std::string>& words) {
+  if (words.empty()) throw UsageError("the id of the job is missing");
+  JidSearch<SetEntry> search(words);
+  const std::string match = words.size() == 1 && is_plain(words.front()) ? words.front() : "";
+  set.scan(match, [&](const SetEntry& entry) {
+    search.offer(entry);
+    return true;
+  });
+  return {search.jobs(), search.not_found()};
+}
+
+bool complain_of_missing(const SetKind& kind, const FoundEntries& found) {
+  for (const std::string& word : found.not_found)
+    fmt::print(stderr, "brood {}: there is no {} \"{}\"\n", kind.command, kind.one, log::printable(word));
+  return !found.not_found.empty();
+}
+
+}  // namespace brood

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "supervisor/cli/jobs/set_order.hpp"
+
+namespace brood {
+
+struct FoundEntries {
+  std::vector<SetEntry> entries;
+  std::vector<std::string> not_found;  // of the words
+};
+
+// Those that the words mean: ids, or beginnings of ids.  Throws UsageError for none, and for a beginning of several.
+FoundEntries find_entries(const JobSet& set, const std::vector<std::string>& words);
+
+// Says on standard error which are not there; false: none is missing.
+bool complain_of_missing(const SetKind& kind, const FoundEntries& found);
+
+}  // namespace brood

@@ -1,0 +1,75 @@
+// list and show, of retries, scheduled and dead.
+
+#include <functional>
+#include <vector>
+
+#include "supervisor/cli/api_access.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/jobs/job_text.hpp"
+#include "supervisor/cli/jobs/set_entries.hpp"
+#include "supervisor/cli/jobs/set_order.hpp"
+#include "supervisor/cli/listing.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t entries_a_read = 500;
+
+// In the order of the set, read in pieces: all of a million is never held.
+void each_in_order(const JobSet& set, JobSet::Order order, const std::function<bool(const SetEntry&)>& visit) {
+  if (order == JobSet::Order::highest_first) return set.each(visit);
+  for (std::size_t number = 0;; ++number) {
+    const std::vector<SetEntry> entries = set.page(number, entries_a_read, order);
+    for (const SetEntry& entry : entries) {
+      if (!visit(entry)) return;
+    }
+    if (entries.size() < entries_a_read) return;
+  }
+}
+
+}  // namespace
+
+std::string table_of(const SetKind& kind, const std::vector<SetEntry>& entries) {
+  std::vector<Table::Column> columns = {{kind.time_title}, {"JID"}, {"QUEUE"}, {"CLASS"}, {"ARGS"}};
+  if (kind.has_errors) columns.push_back({"ERROR"});
+  Table table(std::move(columns));
+  for (const SetEntry& entry : entries)
+    table.add({when_text(entry.time()), entry.jid, entry.queue, entry.is_job ? entry.display_class : "(no job)",
+               entry.is_job ? entry.args : entry.payload, error_text(entry)});
+  return table.text(Style::of_standard_output());
+}
+
+int list_entries(const SetOrder& order) {
+  if (!order.jids.empty()) throw UsageError("list takes filters; \"show JID\" shows one");
+  Api api = open_api(order.redis);
+  const JobSet set = (api.*order.kind->open)();
+  Listing<SetEntry> listing(
+      order.limit, order.page, order.json, [](const SetEntry& entry) { return job_json(entry); },
+      [&](const std::vector<SetEntry>& entries) { return table_of(*order.kind, entries); });
+  each_in_order(set, order.kind->order,
+                [&](const SetEntry& entry) { return !order.takes(entry) || listing.add(entry); });
+  listing.end(order.filter.is_empty()
+                  ? there_are(set.size(), order.kind->one, order.kind->many)
+                  : "of " + counted(set.size(), order.kind->one, order.kind->many) + " those that match");
+  return exit_status::ok;
+}
+
+int show_entries(const SetOrder& order) {
+  Api api = open_api(order.redis);
+  const JobSet set = (api.*order.kind->open)();
+  const FoundEntries found = find_entries(set, order.jids);
+  JsonArray array;
+  for (const SetEntry& entry : found.entries) {
+    if (order.json)
+      array.add(job_json(entry, true));
+    else
+      print(whole_text(entry, order.kind->what_its_time_is, Style::of_standard_output()));
+  }
+  if (order.json) array.end();
+  return complain_of_missing(*order.kind, found) ? exit_status::try_again : exit_status::ok;
+}
+
+}  // namespace brood

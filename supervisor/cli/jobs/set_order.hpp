@@ -1,0 +1,50 @@
+#pragma once
+
+#include <brood/api.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/cli/jobs/job_filter.hpp"
+#include "supervisor/cli/redis_access.hpp"
+
+namespace brood {
+
+// What is peculiar to `retry`, `schedule` or `dead`.
+struct SetKind {
+  std::string command;           // "retries"
+  std::string one, many;         // "retry", "retries"
+  std::string time_title;        // of the column with its time
+  std::string what_its_time_is;  // "next run"
+  bool has_errors = false;
+  JobSet (Api::*open)() = nullptr;
+  JobSet::Order order = JobSet::Order::lowest_first;        // as people want to read it
+  std::optional<Time> (*since)(const SetEntry&) = nullptr;  // what --older-than goes by
+};
+
+// One command line: `brood retries kill --class Zip --yes`.
+struct SetOrder {
+  const SetKind* kind = nullptr;
+  RedisAccess redis;
+  JobFilter filter;
+  std::vector<std::string> jids;  // the words behind the verb
+  bool all = false, yes = false, dry_run = false, json = false;
+  std::optional<std::size_t> limit, page;
+  std::string in, at;
+
+  bool takes(const SetEntry& entry) const { return filter.takes(entry, kind->since(entry)); }
+};
+
+// The verbs.  Each returns the exit status.
+int list_entries(const SetOrder& order);
+int show_entries(const SetOrder& order);
+int run_entries(const SetOrder& order);
+int kill_entries(const SetOrder& order);
+int delete_entries(const SetOrder& order);
+int clear_entries(const SetOrder& order);
+int reschedule_entries(const SetOrder& order);
+
+// A table of entries, and the same columns for all sets.
+std::string table_of(const SetKind& kind, const std::vector<SetEntry>& entries);
+
+}  // namespace brood

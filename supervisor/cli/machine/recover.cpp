@@ -1,0 +1,291 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shared/base/identity.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/paths.hpp"
+#include "shared/base/units.hpp"
+#include "shared/json/json.hpp"
+#include "shared/store/in_flight_census.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/confirmation.hpp"
+#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/terminal.hpp"
+#include "supervisor/recovery/standing.hpp"
+#include "supervisor/recovery/workers_left.hpp"
+#include "worker/crash/autopsy.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Who lives says so every ten seconds.
+constexpr auto usual_wait = 15s;
+// After Redis has come back, the last of the living is connected again by then.
+constexpr auto youth_of_redis = 60s;
+
+constexpr const char* footer =
+    R"(A running supervisor does this by itself: at once for the dead of its own machine, after a minute for those of another.
+This is for when none runs.  IDENTITY is as "brood status --json" shows it; its beginning will do.
+
+Nothing is charged.  Who lives is never touched.  Of this machine the processes themselves are looked at.  Of another
+one only its heartbeat is seen: one without may be cut off from Redis and still at work, and a job that it runs would run
+twice.  So --all watches those for 15 seconds first, and naming one says that you know it to be dead.
+
+Exit status: 0 all is given back; 69 Redis is not available; 75 something is not yet dead, or was refused.)";
+
+struct RecoverOptions {
+  RedisAccess redis;
+  std::vector<std::string> names;
+  bool all = false, dry_run = false, yes = false, json = false;
+  std::optional<std::chrono::milliseconds> wait;
+};
+
+// One identity, and what becomes of it.
+struct Candidate {
+  InFlightHolder holder;
+  Standing standing = Standing::lives;
+  std::string scoreboard = {};  // of a dead one of this host, where it can be read
+  std::vector<Casualty> known = {};
+  bool recovered = false;
+  RecoveryResult result = {};
+  std::string trouble = {};
+
+  bool can_be_recovered() const { return standing == Standing::dead || standing == Standing::silent; }
+};
+
+RecoverOptions parse(const std::vector<std::string>& args) {
+  RecoverOptions options;
+  std::string wait;
+  CommandLine line("Gives back what dead supervisors had in flight: brood recover IDENTITY...|--all [OPTIONS]",
+                   "brood recover");
+  line.flag("--all", options.all, "Of all that are dead");
+  line.flag("--dry-run", options.dry_run, "Say what would be given back, and change nothing");
+  line.flag("--yes", options.yes, "Do not ask");
+  line.option("--wait", wait, "DURATION", "How long --all watches other machines' for a sign of life (default: 15s)");
+  line.flag("--json", options.json, "Answer in JSON, for programs");
+  options.redis.add_options(line);
+  line.footer(footer);
+  options.names = line.parse(args);
+  if (!wait.empty()) {
+    options.wait = parse_duration(wait);
+    if (!options.wait)
+      throw UsageError("--wait must be a duration such as \"15s\", not \"" + log::printable(wait) + "\"");
+  }
+  if (options.all == !options.names.empty())
+    throw UsageError(options.all ? "--all and identities exclude each other" : "say which IDENTITY, or --all");
+  return options;
+}
+
+Candidate judge(InFlightHolder holder) {
+  static const Identity own = Identity::of_this_process();
+  Candidate candidate{.holder = std::move(holder)};
+  const WorkersLive workers_live = [&](const Identity& dead) -> std::optional<bool> {
+    try {
+      if (!has_left_files(dead, candidate.holder.beat_token, runtime_directory())) return std::nullopt;
+      const std::string path = scoreboard_of(dead, runtime_directory());
+      WorkersLeft left = read_workers_left(path, dead.name);
+      candidate.scoreboard = path;
+      candidate.known = std::move(left.dead);
+      return !left.living.empty();
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
+  };
+  candidate.standing = standing_of(candidate.holder, own, workers_live);
+  return candidate;
+}
+
+std::vector<Candidate> look(Connection& redis) {
+  std::vector<Candidate> all;
+  for (InFlightHolder& holder : thorough_in_flight_census(redis)) {
+    // Who stopped in order has left no record: for an hour tombstones bear its name, and nothing is held.
+    if (!holder.identity && holder.lists.empty()) continue;
+    all.push_back(judge(std::move(holder)));
+  }
+  return all;
+}
+
+std::vector<Candidate> named(std::vector<Candidate> all, const std::vector<std::string>& names) {
+  std::set<std::string> meant;
+  for (const std::string& name : names) {
+    std::vector<std::string> found;
+    for (const Candidate& one : all) {
+      if (one.holder.name == name) found = {name};
+      if (found != std::vector{name} && one.holder.name.starts_with(name)) found.push_back(one.holder.name);
+    }
+    if (found.empty())
+      throw UsageError(fmt::format("no supervisor \"{}\" is known to hold anything", log::printable(name)));
+    if (found.size() > 1)
+      throw UsageError(fmt::format("\"{}\" may be {}", log::printable(name),
+                                   log::printable(fmt::format("{}", fmt::join(found, " or ")))));
+    meant.insert(found.front());
+  }
+  std::erase_if(all, [&](const Candidate& one) { return !meant.contains(one.holder.name); });
+  return all;
+}
+
+std::chrono::seconds age_of(Connection& redis) {
+  const Reply info = redis.call({"INFO", "server"});
+  const std::string_view text = info.view().text(), name = "uptime_in_seconds:";
+  const std::size_t at = text.find(name);
+  return std::chrono::seconds(at == text.npos ? 0 : std::atoll(text.data() + at + name.size()));
+}
+
+bool beats(Connection& redis, const std::string& identity) {
+  return redis.call({"EXISTS", identity}).view().integer() != 0;
+}
+
+// Those of other hosts that say something within `patience` live.
+void watch(Connection& redis, std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
+  const auto silent = [&] {
+    return std::count_if(candidates.begin(), candidates.end(),
+                         [](const Candidate& one) { return one.standing == Standing::silent; });
+  };
+  if (silent() == 0 || patience <= 0ms) return;
+  fmt::print(stderr, "Watching {} of other machines for {}, for a sign of life ...\n", silent(),
+             duration_text(patience));
+  for (const SteadyTime end = steady_now() + patience; steady_now() < end && silent() > 0;) {
+    std::this_thread::sleep_for(std::min<SteadyTime::duration>(500ms, end - steady_now()));
+    for (Candidate& one : candidates) {
+      if (one.standing == Standing::silent && beats(redis, one.holder.name)) one.standing = Standing::lives;
+    }
+  }
+}
+
+void recover(Connection& redis, const RedisAddress& address, const Config& config, Candidate& candidate) try {
+  const std::string& name = candidate.holder.name;
+  if (candidate.standing == Standing::silent && beats(redis, name)) {
+    candidate.standing = Standing::lives;
+    return;
+  }
+  candidate.result = recover_estate({name, candidate.known, candidate.standing == Standing::silent}, config, address);
+  if (candidate.result.owner_lives) {
+    candidate.standing = Standing::lives;
+    return;
+  }
+  for (const InFlightHolder::List& list : candidate.holder.lists) {
+    if (!list.has_field) candidate.result.given_back += give_back_list_without_field(redis, list.key);
+  }
+  candidate.recovered = true;
+  if (!candidate.scoreboard.empty()) remove_runtime_files(candidate.scoreboard);
+} catch (const UnexpectedReply& refused) {
+  candidate.trouble = refused.what();
+}
+
+std::string jobs_text(std::int64_t jobs) { return fmt::format("{} {}", jobs, jobs == 1 ? "job" : "jobs"); }
+
+const char* standing_text(Standing standing) {
+  switch (standing) {
+    case Standing::lives:
+      return "lives";
+    case Standing::finishing:
+      return "dead, its workers may be finishing";
+    case Standing::dead:
+      return "dead";
+    case Standing::silent:
+      break;
+  }
+  return "another machine's, without a heartbeat";
+}
+
+void show(const std::vector<Candidate>& candidates) {
+  Table table({{"IDENTITY"}, {"IN FLIGHT", Table::Align::right}, {"STANDING"}});
+  for (const Candidate& one : candidates)
+    table.add({one.holder.name, jobs_text(one.holder.jobs()), standing_text(one.standing)});
+  print(table.empty() ? "Nobody holds jobs in flight.\n" : table.text(Style::of_standard_output()));
+}
+
+std::string outcome_text(const Candidate& one) {
+  const std::string name = log::printable(one.holder.name);
+  if (one.standing == Standing::lives) return name + ": lives, and keeps what it has\n";
+  if (one.standing == Standing::finishing)
+    return name + ": workers of it may still finish their jobs; try again in a minute\n";
+  if (!one.trouble.empty()) return fmt::format("{}: refused: {}\n", name, log::printable(one.trouble));
+  std::string text = fmt::format("{}: {} given back", name, jobs_text(one.result.given_back));
+  if (one.result.acknowledged > 0) text += fmt::format(", {} had ended well", one.result.acknowledged);
+  if (one.result.orphaned + one.result.charged > 0)
+    text += fmt::format(", {} to dead: it came back too often", one.result.orphaned + one.result.charged);
+  return text + "\n";
+}
+
+std::string json_of(const Candidate& one) {
+  const auto& identity = one.holder.identity;
+  return fmt::format(
+      R"({{"identity":{},"hostname":{},"pid":{},"standing":"{}","in_flight":{},"recovered":{},"given_back":{},)"
+      R"("acknowledged":{},"moved_to_dead":{},"error":{}}})",
+      json_string(one.holder.name), identity ? json_string(identity->hostname) : "null",
+      identity ? std::to_string(identity->pid) : "null", text_of(one.standing), one.holder.jobs(), one.recovered,
+      one.result.given_back, one.result.acknowledged, one.result.orphaned + one.result.charged,
+      one.trouble.empty() ? "null" : json_string(one.trouble));
+}
+
+void report(const std::vector<Candidate>& candidates, const RecoverOptions& options) {
+  if (options.json) {
+    std::vector<std::string> all;
+    for (const Candidate& one : candidates) all.push_back(json_of(one));
+    print_json(fmt::format("{{\"dry_run\":{},\"identities\":[{}]}}\n", options.dry_run, fmt::join(all, ",")));
+  } else if (!options.dry_run) {
+    for (const Candidate& one : candidates) {
+      if (!options.all || one.standing != Standing::lives) print(outcome_text(one));
+    }
+  }
+}
+
+// "gives back 3 jobs of 2 dead supervisors", and what that means for those of other hosts.
+std::string intention(const std::vector<Candidate>& candidates) {
+  std::int64_t jobs = 0;
+  int dead = 0, silent = 0;
+  for (const Candidate& one : candidates) {
+    if (!one.can_be_recovered()) continue;
+    jobs += one.holder.jobs();
+    ++dead;
+    silent += one.standing == Standing::silent;
+  }
+  std::string sentence =
+      fmt::format("gives back {} of {} dead {}", jobs_text(jobs), dead, dead == 1 ? "supervisor" : "supervisors");
+  if (silent > 0)
+    sentence += fmt::format(
+        ", {} of them on other machines: what one of these still runs, cut off from Redis, runs twice", silent);
+  return sentence;
+}
+
+}  // namespace
+
+int recover_command(const std::vector<std::string>& args) {
+  const RecoverOptions options = parse(args);
+  const Config config = options.redis.configuration();
+  const RedisAddress address = options.redis.locate();
+  Connection redis(address, {.connect = 3s, .command = 60s}, "brood-recover");
+
+  std::vector<Candidate> candidates = look(redis);
+  if (!options.all) candidates = named(std::move(candidates), options.names);
+  if (options.all && !options.dry_run) {
+    const auto until_grown_up = std::chrono::duration_cast<std::chrono::milliseconds>(youth_of_redis - age_of(redis));
+    watch(redis, candidates, options.wait.value_or(std::max<std::chrono::milliseconds>(usual_wait, until_grown_up)));
+  }
+  if (!options.json) show(candidates);
+  const bool any =
+      std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) { return one.can_be_recovered(); });
+  if (any && !options.dry_run) {
+    if (!confirmed(intention(candidates), options.yes)) return exit_status::try_again;
+    for (Candidate& one : candidates) {
+      if (one.can_be_recovered()) recover(redis, address, config, one);
+    }
+  }
+  report(candidates, options);
+  const bool all_done = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& one) {
+    return one.recovered || (options.all && one.standing == Standing::lives);
+  });
+  return all_done || options.dry_run ? exit_status::ok : exit_status::try_again;
+}
+
+}  // namespace brood

@@ -1,0 +1,47 @@
+#include "supervisor/cli/status/exposition.hpp"
+
+#include "shared/base/log_line.hpp"
+#include "shared/json/json.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t longest_label = 200;  // characters
+
+// The format knows three escapes; all else that a terminal would act on is spelled out.
+std::string escaped(std::string_view value) {
+  std::string text;
+  const auto append = [&](std::string_view line) {
+    for (const char c : log::printable(line)) {
+      if (c == '\\' || c == '"') text += '\\';
+      text += c;
+    }
+  };
+  const std::string cut = utf8_prefix(value, longest_label);
+  std::string_view rest = cut;
+  for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+    append(rest.substr(0, end));
+    text += "\\n";
+    rest.remove_prefix(end + 1);
+  }
+  append(rest);
+  return text;
+}
+
+}  // namespace
+
+void Exposition::family(std::string_view name, std::string_view type, std::string_view help) {
+  name_ = name;
+  said_.clear();
+  text_ += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
+}
+
+void Exposition::add(const Labels& labels, const std::string& value) {
+  std::string set;
+  for (const auto& [name, content] : labels)
+    set += fmt::format("{}{}=\"{}\"", set.empty() ? "" : ",", name, escaped(content));
+  if (!said_.insert(set).second) return;
+  text_ += fmt::format("{}{} {}\n", name_, set.empty() ? "" : "{" + set + "}", value);
+}
+
+}  // namespace brood

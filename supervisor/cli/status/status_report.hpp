@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "shared/json/json_object.hpp"
+#include "supervisor/cli/machine_status.hpp"
+#include "supervisor/cli/redis_status.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+
+// What one look at everything found.
+struct StatusReport {
+  std::string address;               // of Redis, without its password
+  std::optional<RedisStatus> redis;  // nullopt: it did not answer, and `error` says why
+  std::string error;
+  MachineStatus machine;
+  std::vector<JsonObject> supervisors = {};  // of this machine, as each says of itself
+};
+
+// For people.
+std::string status_text(const StatusReport& report, const Style& style);
+// One crash, with its whole stack.
+std::string crash_text(const Crash& crash, const Style& style);
+
+// Stable for programs: members are added, never renamed or removed.  Without an answer from Redis its members are null.
+std::string status_json(const StatusReport& report);
+std::string crash_json(const Crash& crash);
+
+// For Prometheus, in its text exposition format.  Without an answer from Redis, brood_redis_up is 0.
+std::string status_prometheus(const StatusReport& report);
+
+}  // namespace brood

@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/units.hpp"
+#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/status/status_report.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t most_crashes = 10, most_frames_of_last_crash = 14;
+
+std::string age_text(double seconds) {
+  return duration_text(std::chrono::milliseconds(static_cast<std::int64_t>(seconds) * 1000));
+}
+
+std::string ago(double at) { return age_text(std::max(0.0, epoch_seconds(wall_now()) - at)) + " ago"; }
+
+std::string latency_text(double seconds) {
+  return seconds < 1 ? fmt::format("{}ms", static_cast<int>(seconds * 1000)) : age_text(seconds);
+}
+
+std::string memory_text(std::int64_t kilobytes) {
+  return fmt::format("{:.0f} MB", static_cast<double>(kilobytes) / 1024);
+}
+
+std::string section(const Style& style, const std::string& title, const Table& table) {
+  const std::string rows = table.empty() ? "  " + style.dim("none") + "\n" : table.text(style);
+  return "\n" + style.bold(title) + "\n" + rows;
+}
+
+std::string totals(const RedisStatus& redis, const Style& style) {
+  const std::string dead = redis.dead > 0 ? style.red(std::to_string(redis.dead)) : "0";
+  const std::string retries = redis.retries > 0 ? style.yellow(std::to_string(redis.retries)) : "0";
+  const auto oldest = redis.oldest_in_flight();
+  const std::string in_flight =
+      fmt::format("in flight {}{}", redis.in_flight(), oldest ? ", the oldest for " + latency_text(*oldest) : "");
+  return fmt::format("processed {}   failed {}   enqueued {}   scheduled {}   retries {}   dead {}   {}\n",
+                     redis.processed, redis.failed, redis.enqueued, redis.scheduled, retries, dead, in_flight);
+}
+
+std::string processes_text(const RedisStatus& redis, const Style& style) {
+  const double now = epoch_seconds(wall_now());
+  Table table({{"PROCESS"},
+               {"TAG"},
+               {"STATE"},
+               {"BUSY", Table::Align::right},
+               {"OLDEST", Table::Align::right},
+               {"QUEUES"},
+               {"MEMORY", Table::Align::right},
+               {"UP", Table::Align::right},
+               {"BEAT", Table::Align::right}});
+  for (const ProcessStatus& process : redis.processes) {
+    table.add({fmt::format("{}:{}", process.hostname, process.pid), process.tag, process.quiet ? "quiet" : "running",
+               fmt::format("{}/{}", process.busy, process.concurrency),
+               process.oldest_in_flight ? latency_text(*process.oldest_in_flight) : "",
+               fmt::format("{}", fmt::join(process.queues, " ")), memory_text(process.rss_kb),
+               age_text(std::max(0.0, now - process.started_at)),
+               age_text(std::max(0.0, now - process.beat)) + " ago"});
+  }
+  return section(style, "Processes", table);
+}
+
+std::string silent_text(const RedisStatus& redis, const Style& style) {
+  if (redis.silent.empty()) return "";
+  Table table({{"IDENTITY"}, {"IN FLIGHT", Table::Align::right}, {"OLDEST", Table::Align::right}});
+  for (const SilentStatus& one : redis.silent)
+    table.add(
+        {one.identity, std::to_string(one.in_flight), one.oldest_in_flight ? latency_text(*one.oldest_in_flight) : ""});
+  return section(style, "Without a heartbeat", table) + "  " +
+         style.dim("a running supervisor takes their jobs over within minutes, \"brood recover\" now") + "\n";
+}
+
+std::string queues_text(const RedisStatus& redis, const Style& style) {
+  Table table({{"QUEUE"}, {"SIZE", Table::Align::right}, {"LATENCY", Table::Align::right}, {""}});
+  for (const QueueStatus& queue : redis.queues) {
+    table.add({queue.name, queue.size ? std::to_string(*queue.size) : "no list",
+               queue.paused ? "paused" : latency_text(queue.latency),
+               queue.served ? "" : "no process fetches from it"});
+  }
+  return section(style, "Queues", table);
+}
+
+std::string time_left(const WorkerStatus& worker) {
+  if (worker.rests_for) return latency_text(*worker.rests_for);
+  if (!worker.deadline_in) return "";
+  return *worker.deadline_in > 0 ? latency_text(*worker.deadline_in) : "over";
+}
+
+std::string restart_text(const JsonObject& supervisor) {
+  const auto restart = JsonObject::parse(std::string(supervisor.raw("restart").value_or("{}")));
+  if (restart.truthy("under_way")) return restart.string("step").value_or("");
+  if (!restart.truthy("last")) return "";
+  const auto last = JsonObject::parse(std::string(*restart.raw("last")));
+  const std::string what = last.truthy("scale") ? "scale" : "restart", when = ago(last.number("at").value_or(0));
+  const std::string outcome = last.string("outcome").value_or("");
+  if (outcome == "done") return fmt::format("{} done {}", what, when);
+  const std::string how = outcome == "refused" ? "refused" : outcome == "rolled_back" ? "rolled back" : "given up";
+  return fmt::format("{} {} {}: {}", what, how, when, last.string("reason").value_or(""));
+}
+
+// A table cuts what is long, and why a restart failed is to be read whole.
+std::string supervisors_text(const std::vector<JsonObject>& supervisors, const Style& style) {
+  if (supervisors.empty()) return "";
+  std::string text = "\n" + style.bold("Supervisors of this machine") + "\n";
+  for (const JsonObject& supervisor : supervisors) {
+    text += fmt::format("  pid {}  {}  generation {}  {} of {} workers ready", supervisor.integer("pid").value_or(0),
+                        log::printable(supervisor.string("phase").value_or("")),
+                        supervisor.integer("generation").value_or(0), supervisor.integer("ready").value_or(0),
+                        supervisor.integer("concurrency").value_or(0));
+    if (const auto finishing = supervisor.integer("finishing").value_or(0); finishing > 0)
+      text += fmt::format("  {} finishing", finishing);
+    text += "\n";
+    if (const std::string restart = restart_text(supervisor); !restart.empty())
+      text += "    " + log::printable(restart) + "\n";
+  }
+  return text;
+}
+
+std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& style) {
+  Table table({{"SLOT", Table::Align::right},
+               {"PID", Table::Align::right},
+               {"STATE"},
+               {"FOR", Table::Align::right},
+               {"LEFT", Table::Align::right},
+               {"CLASS"},
+               {"JID"},
+               {"QUEUE"},
+               {"PROCESSED", Table::Align::right},
+               {"FAILED", Table::Align::right}});
+  for (const WorkerStatus& worker : workers) {
+    table.add({std::to_string(worker.slot), worker.pid > 0 ? std::to_string(worker.pid) : "", worker.state,
+               worker.state == "busy" ? latency_text(worker.age) : "", time_left(worker), worker.job_class, worker.jid,
+               worker.queue, std::to_string(worker.processed), std::to_string(worker.failed)});
+  }
+  return section(style, "Workers of this machine", table);
+}
+
+std::string classes_text(const std::vector<ClassUsage>& classes, const Style& style) {
+  if (classes.empty()) return "";
+  Table table({{"CLASS"},
+               {"RUNS", Table::Align::right},
+               {"FAILED", Table::Align::right},
+               {"CRASHED", Table::Align::right},
+               {"CPU", Table::Align::right},
+               {"TIME", Table::Align::right},
+               {"PEAK MEMORY", Table::Align::right}});
+  for (const ClassUsage& usage : classes) {
+    table.add({usage.job_class.empty() ? "(others)" : usage.job_class, std::to_string(usage.runs),
+               std::to_string(usage.failed), std::to_string(usage.crashed),
+               latency_text(static_cast<double>(usage.cpu_us) / 1e6),
+               latency_text(static_cast<double>(usage.wall_us) / 1e6),
+               memory_text(static_cast<std::int64_t>(usage.peak_rss_kb))});
+  }
+  return section(style, "Job classes of this machine", table);
+}
+
+std::string crashes_text(const std::vector<Crash>& crashes, const Style& style) {
+  Table table({{"COUNT", Table::Align::right}, {"CLASS"}, {"ERROR"}, {"TOP FRAME"}, {"LAST"}, {"FINGERPRINT"}});
+  for (std::size_t i = 0; i < std::min(crashes.size(), most_crashes); ++i) {
+    const Crash& crash = crashes[i];
+    table.add({std::to_string(crash.count), crash.job_class, crash.error_class, top_frame(crash), ago(crash.at),
+               crash.fingerprint});
+  }
+  std::string text = section(style, "Crashes", table);
+  if (crashes.size() > most_crashes)
+    text += "  " + style.dim(fmt::format("and {} more; all are in --json", crashes.size() - most_crashes)) + "\n";
+  return text;
+}
+
+std::string stack_text(const Crash& crash, std::size_t most_lines) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(crash.frames.size(), most_lines); ++i)
+    text += "  " + log::printable(crash.frames[i]) + "\n";
+  return text;
+}
+
+std::string last_crash_text(const Crash& crash, const Style& style) {
+  const bool whole = crash.frames.size() <= most_frames_of_last_crash;
+  std::string text = "\n" + style.bold("Last crash") + "\n  " + style.red(log::printable(crash.message)) + "\n" +
+                     stack_text(crash, whole ? most_frames_of_last_crash : most_frames_of_last_crash - 1);
+  if (!whole)
+    text += "  " + style.dim("brood status --crash " + log::printable(crash.fingerprint) + " shows all of it") + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string status_text(const StatusReport& report, const Style& style) {
+  const std::string machine = supervisors_text(report.supervisors, style) +
+                              workers_text(report.machine.workers, style) + classes_text(report.machine.classes, style);
+  if (!report.redis) return style.red("Redis is not available: ") + log::printable(report.error) + "\n" + machine;
+  const RedisStatus& redis = *report.redis;
+  std::string text = style.bold("Redis ") + log::printable(report.address) + "\n" + totals(redis, style) +
+                     processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
+                     crashes_text(redis.crashes, style);
+  if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);
+  return text;
+}
+
+std::string crash_text(const Crash& crash, const Style& style) {
+  const WallTime at{std::chrono::nanoseconds(static_cast<std::int64_t>(crash.at * 1e9))};
+  return style.bold(log::printable(crash.job_class)) + " " + style.red(log::printable(crash.message)) + "\n" +
+         fmt::format("{} times, last {} ({}), job {} of queue {}, supervisor {}, fingerprint {}\n", crash.count,
+                     iso_time(at), ago(crash.at), log::printable(crash.jid), log::printable(crash.queue),
+                     log::printable(crash.identity), log::printable(crash.fingerprint)) +
+         stack_text(crash, crash.frames.size());
+}
+
+}  // namespace brood

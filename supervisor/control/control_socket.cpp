@@ -1,0 +1,256 @@
+#include "supervisor/control/control_socket.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/json/json.hpp"
+#include "supervisor/control/control_path.hpp"
+#include "supervisor/control/control_protocol.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t most_clients = 16;
+constexpr std::size_t longest_request = 64 * 1024;
+constexpr std::size_t most_unread = 1024 * 1024;
+constexpr auto patience = 10s;
+constexpr auto pause_without_descriptors = 1s;
+
+bool is_gone(int fd) {
+  pollfd peer{fd, 0, 0};
+  return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+}  // namespace
+
+// One connection.  It closes itself: its owner then forgets it, which may be its end.
+class ControlSocket::Client : public std::enable_shared_from_this<Client> {
+ public:
+  Client(ControlSocket& owner, UniqueFd fd, const ucred& peer)
+      : owner_(owner), fd_(std::move(fd)), peer_(peer), patience_(owner.loop_, [this] { close(); }) {
+    patience_.start_in(patience);
+    watch(FdWatch::readable);
+  }
+
+  bool gone() const { return is_gone(fd_.get()); }
+
+  void say(std::string_view line) {
+    if (state_ == State::closed) return;
+    if (unsent_.size() + line.size() > most_unread) return close();
+    unsent_ += line;
+    send_unsent();
+  }
+
+  void say_last(std::string_view line) {
+    if (state_ == State::closed) return;
+    state_ = State::answered;
+    say(line);
+  }
+
+ private:
+  enum class State {
+    asking,    // the request is not whole
+    waiting,   // it is with the handler
+    answered,  // the last line is said, or on its way
+    closed,
+  };
+
+  void watch(int events) {
+    watch_.reset();
+    watched_ = events;
+    if (events == 0) return;
+    watch_ = std::make_unique<FdWatch>(owner_.loop_, fd_.get(), events, [this](int seen) {
+      const auto alive = shared_from_this();  // either may close it
+      if (seen & FdWatch::writable) send_unsent();
+      if (seen & FdWatch::readable) receive();
+    });
+  }
+
+  // Descriptors that a client sends along are no part of what recv returns: the kernel closes them.
+  void receive() {
+    if (state_ == State::answered || state_ == State::closed) return;
+    std::array<char, 16 * 1024> bytes;
+    const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (state_ == State::waiting) {
+      // The end of its sending half, or more than one request: neither is watched for any longer.
+      if (size == 0 && !gone()) return watch(watched_ & FdWatch::writable);
+      return close();
+    }
+    if (size <= 0) return close();
+    request_.append(bytes.data(), static_cast<std::size_t>(size));
+    const std::size_t end = request_.find('\n');
+    if (end != request_.npos) return heed(end);
+    if (request_.size() >= longest_request) refuse("a request has at most 64 KB");
+  }
+
+  void heed(std::size_t end) {
+    patience_.stop();
+    std::optional<ControlRequest> request;
+    try {
+      if (end + 1 != request_.size()) throw BadJson("a connection is for one request");
+      request = parse_control_request(std::string_view(request_).substr(0, end));
+    } catch (const BadJson& error) {
+      return refuse(error.what());
+    }
+    request_ = {};
+    state_ = State::waiting;
+    log::debug("control_request", {{"verb", request->verb}, {"from_pid", peer_.pid}, {"from_uid", peer_.uid}});
+    const Reply reply(std::make_shared<Conversation>(weak_from_this(), peer_.pid));
+    try {
+      owner_.handler_(request->verb, request->arguments, reply);
+    } catch (const std::exception& error) {
+      reply.error(error.what());
+    }
+  }
+
+  void refuse(std::string_view sentence) {
+    log::debug("control_request_refused", {{"from_pid", peer_.pid}, {"from_uid", peer_.uid}, {"reason", sentence}});
+    say_last(text_of(ControlLine{ControlLine::Kind::error, std::string(sentence)}));
+  }
+
+  void send_unsent() {
+    while (!unsent_.empty()) {
+      const ssize_t size = send(fd_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0 && errno == EAGAIN) return wait_for_the_reader();
+      if (size < 0) return close();
+      unsent_.erase(0, static_cast<std::size_t>(size));
+    }
+    if (state_ == State::answered) return close();
+    if (state_ == State::waiting) patience_.stop();
+    if (watched_ & FdWatch::writable) watch(watched_ & ~FdWatch::writable);
+  }
+
+  // From the first byte that it does not take: one that takes a byte now and then is as slow as one that takes none.
+  void wait_for_the_reader() {
+    if (!patience_.running()) patience_.start_in(patience);
+    const int events = FdWatch::writable | (state_ == State::answered ? 0 : watched_ & FdWatch::readable);
+    if (events != watched_) watch(events);
+  }
+
+  void close() {
+    if (state_ == State::closed) return;
+    state_ = State::closed;
+    const auto alive = shared_from_this();
+    patience_.stop();
+    watch_.reset();
+    fd_.reset();
+    owner_.forget(*this);
+  }
+
+  ControlSocket& owner_;
+  UniqueFd fd_;
+  ucred peer_;
+  State state_ = State::asking;
+  std::string request_, unsent_;
+  Timer patience_;
+  std::unique_ptr<FdWatch> watch_;  // destroyed before fd_ is closed
+  int watched_ = 0;
+};
+
+// What the copies of a Reply share.
+struct ControlSocket::Conversation {
+  Conversation(std::weak_ptr<Client> with, pid_t pid) : client(std::move(with)), from_pid(pid) {}
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+  ~Conversation() { end(ControlLine::Kind::error, "the supervisor has given up on this request"); }
+
+  void end(ControlLine::Kind kind, std::string_view text) {
+    if (const auto asker = std::exchange(client, {}).lock())
+      asker->say_last(text_of(ControlLine{kind, std::string(text)}));
+  }
+
+  std::weak_ptr<Client> client;
+  const pid_t from_pid;
+};
+
+void ControlSocket::Reply::progress(std::string_view sentence) const {
+  if (!conversation_) return;
+  if (const auto asker = conversation_->client.lock())
+    asker->say(text_of(ControlLine{ControlLine::Kind::progress, std::string(sentence)}));
+}
+void ControlSocket::Reply::ok(std::string_view json) const {
+  if (conversation_) conversation_->end(ControlLine::Kind::ok, json);
+}
+void ControlSocket::Reply::error(std::string_view sentence) const {
+  if (!conversation_) return log::warn("order_refused", {{"reason", sentence}});
+  conversation_->end(ControlLine::Kind::error, sentence);
+}
+pid_t ControlSocket::Reply::from_pid() const { return conversation_ ? conversation_->from_pid : 0; }
+bool ControlSocket::Reply::client_gone() const {
+  if (!conversation_) return true;
+  const auto asker = conversation_->client.lock();
+  return !asker || asker->gone();
+}
+
+ControlSocket::ControlSocket(EventLoop& loop, std::string path, Handler handler, UniqueFd listener)
+    : loop_(loop),
+      path_(std::move(path)),
+      handler_(std::move(handler)),
+      listener_(listener ? std::move(listener) : listen_at(path_, static_cast<int>(2 * most_clients))),
+      pause_(loop, [this] { watch(); }) {
+  watch();
+}
+
+ControlSocket::~ControlSocket() {
+  unlink(path_.c_str());
+  clients_.clear();
+}
+
+void ControlSocket::watch() {
+  watch_ = std::make_unique<FdWatch>(loop_, listener_.get(), FdWatch::readable, [this](int) { accept_clients(); });
+}
+
+void ControlSocket::accept_clients() {
+  for (std::size_t accepted = 0; accepted < most_clients; ++accepted) {
+    UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!fd && errno == EAGAIN) return;
+    if (!fd) return pause();
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    const bool known = getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    const auto send_away = [&](std::string_view sentence) {
+      log::debug("control_client_refused", {{"from_pid", peer.pid}, {"from_uid", peer.uid}, {"reason", sentence}});
+      const std::string line = text_of(ControlLine{ControlLine::Kind::error, std::string(sentence)});
+      send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    };
+    if (!known || (peer.uid != geteuid() && peer.uid != 0))
+      send_away("this supervisor is another user's");
+    else if (!make_room())
+      send_away("the supervisor speaks with as many clients as it can");
+    else
+      clients_.push_back(std::make_shared<Client>(*this, std::move(fd), peer));
+  }
+}
+
+// The place of one that left while it waited, which is not noticed when it had closed its sending half before.
+bool ControlSocket::make_room() {
+  if (clients_.size() < most_clients) return true;
+  std::erase_if(clients_, [](const auto& client) { return client->gone(); });
+  return clients_.size() < most_clients;
+}
+
+// A client that cannot be accepted stays in the listener's queue, which is readable without end.
+void ControlSocket::pause() {
+  log::warn("control_socket_pauses", {{"reason", std::generic_category().message(errno)}});
+  watch_.reset();
+  pause_.start_in(pause_without_descriptors);
+}
+
+void ControlSocket::forget(const Client& client) {
+  std::erase_if(clients_, [&](const auto& known) { return known.get() == &client; });
+}
+
+}  // namespace brood

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/unique_fd.hpp"
+#include "supervisor/control/control_path.hpp"
+#include "supervisor/process/event_loop.hpp"
+
+namespace brood {
+
+// Where the command line speaks to a running supervisor: a Unix stream socket of mode 0600, for its own user and root.
+// The lines are those of supervisor/control/control_protocol.hpp.  The supervisor closes the connection after its last
+// line, also after what it does not understand.  A client may close its sending half after the request; one that sends
+// anything more, leaves a request unfinished for 10 s or a line unread for 10 s is closed.
+//
+// Nothing here waits, and whatever clients do costs 16 descriptors, 64 KB of request and 1 MB of answer each.
+class ControlSocket {
+ private:
+  class Client;
+  struct Conversation;
+
+ public:
+  // How one request is answered: at once, or later by whoever keeps it.  Copies answer the same request, and only the
+  // first answer counts; when the last copy goes without one, the client is told that there will be none.  A client, or
+  // a socket, that has gone meanwhile makes all of this do nothing.
+  class Reply {
+   public:
+    Reply() = default;  // nobody's: what was ordered without a client; a refusal goes to the log
+    void progress(std::string_view sentence) const;
+    void ok(std::string_view json) const;
+    void error(std::string_view sentence) const;
+    bool client_gone() const;
+    pid_t from_pid() const;  // who connected: a job may, for it runs as the same user
+
+   private:
+    friend class ControlSocket;
+    explicit Reply(std::shared_ptr<Conversation> conversation) : conversation_(std::move(conversation)) {}
+    std::shared_ptr<Conversation> conversation_;
+  };
+
+  // Called for every well-formed request; an exception is an error for the client.
+  using Handler = std::function<void(const std::string& verb, const std::vector<std::string>& arguments, Reply reply)>;
+
+  // Listens at `path`, by `listener` if that is somebody's who did so before; throws as listen_at() does.
+  ControlSocket(EventLoop& loop, std::string path, Handler handler, UniqueFd listener = {});
+  ~ControlSocket();  // closes all clients and removes the file
+  ControlSocket(const ControlSocket&) = delete;
+  ControlSocket& operator=(const ControlSocket&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::size_t clients() const { return clients_.size(); }
+  int listener() const { return listener_.get(); }
+
+ private:
+  void watch();
+  void accept_clients();
+  bool make_room();
+  void pause();
+  void forget(const Client& client);
+
+  EventLoop& loop_;
+  std::string path_;
+  Handler handler_;
+  UniqueFd listener_;
+  std::unique_ptr<FdWatch> watch_;  // destroyed before listener_ is closed
+  Timer pause_;
+  std::vector<std::shared_ptr<Client>> clients_;
+};
+
+}  // namespace brood

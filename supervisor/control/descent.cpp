@@ -1,0 +1,87 @@
+#include "supervisor/control/descent.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace brood {
+namespace {
+
+// No ordinary program is so many generations from its worker; who is makes us wait.
+constexpr int most_generations = 256;
+// An ancestor that ends while we look leaves its children to another one.
+constexpr int most_looks = 3;
+
+// Whether `pid` is in the tree below `self`.
+Descent seek_below(pid_t self, pid_t pid, const Family& family) {
+  for (int looks = 0; looks < most_looks; ++looks) {
+    bool all_were_seen = true;
+    std::vector<pid_t> tree{self};
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      const auto children = family.children_of(tree[i]);
+      if (!children) all_were_seen = false;
+      for (const pid_t child : children.value_or(std::vector<pid_t>())) {
+        if (tree[i] == self && family.is_foreign(child)) continue;
+        if (child == pid) return Descent::descendant;
+        tree.push_back(child);
+      }
+    }
+    if (all_were_seen) return Descent::stranger;
+  }
+  return Descent::unknown;
+}
+
+}  // namespace
+
+Descent descent_of(pid_t pid, pid_t self, const Family& family) {
+  if (pid <= 0 || pid == self) return Descent::stranger;
+  for (int looks = 0; looks < most_looks; ++looks) {
+    pid_t at = pid;
+    for (int generation = 0; generation < most_generations; ++generation) {
+      const Ancestor seen = family.look(at);
+      if (seen.sight == Ancestor::Sight::hidden) return seek_below(self, at, family);
+      if (seen.sight == Ancestor::Sight::of_another) return Descent::stranger;
+      if (seen.sight == Ancestor::Sight::gone) break;
+      if (seen.parent == self) return family.is_foreign(at) ? Descent::stranger : Descent::descendant;
+      if (seen.parent <= 1) return Descent::stranger;
+      at = seen.parent;
+    }
+  }
+  return Descent::unknown;
+}
+
+Ancestor look_at(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string stat;
+  std::getline(file, stat, '\0');
+  // `4711 (any name) S 1 ...`: the parent is the second word behind the last parenthesis.
+  const std::size_t name_ends = stat.rfind(')');
+  int parent = 0;
+  if (name_ends != stat.npos && std::sscanf(stat.c_str() + name_ends, ") %*c %d", &parent) == 1)
+    return {Ancestor::Sight::seen, parent};
+  if (kill(pid, 0) == 0) return {Ancestor::Sight::hidden, 0};
+  return {errno == EPERM ? Ancestor::Sight::of_another : Ancestor::Sight::gone, 0};
+}
+
+// Of each of its threads; the kernel names them also where they hide.
+std::optional<std::vector<pid_t>> children_in_proc(pid_t pid) {
+  std::vector<pid_t> children;
+  std::error_code refused;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), refused)) {
+    std::ifstream file(thread.path() / "children");
+    if (!file) return std::nullopt;
+    for (pid_t child = 0; file >> child;) children.push_back(child);
+  }
+  if (refused) return std::nullopt;
+  return children;
+}
+
+}  // namespace brood

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shared/base/unique_fd.hpp"
+#include "supervisor/process/event_loop.hpp"
+#include "supervisor/process/exit_status.hpp"
+
+namespace brood {
+
+// Tries something in a short-lived child that could harm whoever tries it: what a job library does when it is loaded,
+// or another version of this program, may be anything.
+class ChildCheck {
+ public:
+  struct Settings {
+    std::string title;           // of the process
+    std::vector<int> keep = {};  // descriptors that stay open there
+    std::string what;            // is tried, for people: "loading the job libraries"
+  };
+  // `refusal` is for people; empty: it went well.
+  using Done = std::function<void(const std::string& refusal)>;
+
+  explicit ChildCheck(EventLoop& loop);
+
+  // `body` writes its refusal, 4 KB at most, to the descriptor that it gets, and returns the exit status: 0 when it
+  // went well.  Throws std::system_error when it cannot fork.  One at a time.
+  void begin(Settings settings, const std::function<int(int answer)>& body, Done done);
+  // Ends it; `done` is not called.
+  void abandon();
+
+  bool is_child(pid_t pid) const { return pid != 0 && pid == pid_; }
+  // One of our children ended; false when `pid` was none of ours.
+  bool reaped(pid_t pid, const ExitStatus& status);
+
+ private:
+  void kill_child() const;
+
+  Timer deadline_;
+  pid_t pid_ = 0;
+  bool overdue_ = false;
+  std::string what_;
+  UniqueFd answer_;
+  Done done_;
+};
+
+}  // namespace brood

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <sys/signalfd.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "shared/base/unique_fd.hpp"
+
+struct uv_loop_s;
+
+namespace brood {
+
+// The supervisor's one loop.  Nothing registered here may wait; no libuv call that uses its thread pool is ever made.
+class EventLoop {
+ public:
+  EventLoop();
+  ~EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // Waits until something happens and dispatches it.
+  void run_once();
+
+  uv_loop_s* raw() { return loop_.get(); }
+
+ private:
+  struct Close {
+    void operator()(uv_loop_s*) const;
+  };
+  std::unique_ptr<uv_loop_s, Close> loop_;
+};
+
+// Calls back once, later.  Destroying it cancels it; restarting moves it.
+class Timer {
+ public:
+  Timer(EventLoop& loop, std::function<void()> callback);
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  void start_in(std::chrono::nanoseconds delay);  // rounded up to milliseconds
+  void stop();
+  bool running() const;
+
+ private:
+  struct Handle;
+  Handle* handle_;
+};
+
+// Calls back while a descriptor is readable or writable (or at its end).  Does not own the descriptor, and must be
+// destroyed before the descriptor is closed.
+class FdWatch {
+ public:
+  enum Events { readable = 1, writable = 2 };
+  FdWatch(EventLoop& loop, int fd, int events, std::function<void(int events)> callback);
+  ~FdWatch();
+  FdWatch(const FdWatch&) = delete;
+  FdWatch& operator=(const FdWatch&) = delete;
+
+ private:
+  struct Handle;
+  Handle* handle_;
+};
+
+// Every signal that the supervisor heeds, blocked from its construction on and read from a signalfd: nothing is lost
+// across an exec, and the sender's pid is known.  SIGPIPE is ignored.
+class SignalSource {
+ public:
+  SignalSource(EventLoop& loop, std::function<void(const signalfd_siginfo&)> callback);
+
+ private:
+  UniqueFd fd_;
+  std::unique_ptr<FdWatch> watch_;
+};
+
+}  // namespace brood

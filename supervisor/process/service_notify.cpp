@@ -1,0 +1,68 @@
+#include "supervisor/process/service_notify.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/unique_fd.hpp"
+
+namespace brood {
+namespace {
+
+// Children are not the service: they must neither speak for it nor believe that they are watched.
+std::string take(const char* variable) {
+  const char* const value = std::getenv(variable);
+  std::string taken = value == nullptr ? "" : value;
+  unsetenv(variable);
+  return taken;
+}
+
+}  // namespace
+
+ServiceNotify::ServiceNotify() {
+  socket_ = take("NOTIFY_SOCKET");
+  const std::string interval = take("WATCHDOG_USEC"), pid = take("WATCHDOG_PID");
+  if (!pid.empty() && std::atoll(pid.c_str()) != getpid()) return;
+  const long long usec = std::atoll(interval.c_str());
+  if (usec > 0) watchdog_interval_ = std::chrono::microseconds(usec) / 2;
+}
+
+void ServiceNotify::ready() { send("READY=1"); }
+// systemd takes the one that it waits for by its time.
+void ServiceNotify::reloading() {
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(steady_now().time_since_epoch());
+  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now.count()));
+}
+void ServiceNotify::stopping() { send("STOPPING=1"); }
+void ServiceNotify::extend_start(std::chrono::seconds by) {
+  send("EXTEND_TIMEOUT_USEC=" + std::to_string(std::chrono::microseconds(by).count()));
+}
+void ServiceNotify::watchdog() { send("WATCHDOG=1"); }
+
+void ServiceNotify::status(const std::string& line) {
+  if (line == last_status_) return;
+  last_status_ = line;
+  send("STATUS=" + line);
+}
+
+void ServiceNotify::send(const std::string& state) const {
+  if (socket_.empty()) return;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_.size() >= sizeof address.sun_path) return;
+  std::memcpy(address.sun_path, socket_.data(), socket_.size());
+  if (socket_[0] == '@') address.sun_path[0] = '\0';  // an abstract name
+  const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return;
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
+  // A service manager that does not read is not waited for.
+  sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address),
+         length);
+}
+
+}  // namespace brood

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "shared/base/check.hpp"
+
+namespace brood {
+
+// A number that a child, forked afterwards, and this process have in common.
+class SharedCount {
+ public:
+  SharedCount() {
+    void* const memory =
+        mmap(nullptr, sizeof(std::atomic<std::uint64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check("mmap", memory == MAP_FAILED ? -1 : 0);
+    value_ = new (memory) std::atomic<std::uint64_t>(0);
+  }
+  ~SharedCount() { munmap(value_, sizeof *value_); }
+  SharedCount(const SharedCount&) = delete;
+  SharedCount& operator=(const SharedCount&) = delete;
+
+  std::atomic<std::uint64_t>& value() const { return *value_; }
+
+ private:
+  std::atomic<std::uint64_t>* value_;
+};
+
+}  // namespace brood

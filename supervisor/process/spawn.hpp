@@ -1,0 +1,37 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shared/base/unique_fd.hpp"
+
+namespace brood {
+
+// What a newborn child keeps of its parent, and what it is called.
+struct SpawnSettings {
+  std::string title;             // shown by ps
+  std::vector<int> keep;         // descriptors that stay open beside 0, 1 and 2
+  int parent_death_signal = 0;   // sent to the child when its parent ends; 0: none
+  int oom_score_adjustment = 0;  // added to the parent's; the kernel takes the highest first
+};
+
+// Forks a child that runs `body` and exits with what it returns.  The child leads a session of its own, once it runs:
+// Control-C at a terminal reaches only the supervisor, and what a job does to its session, such as writing to
+// /proc/self/autogroup, does not.  It begins with default signal dispositions, an
+// empty signal mask, standard input from /dev/null and no descriptor but its list and the log's; it touches nothing of
+// the parent's loop.  Throws std::system_error when fork fails, std::logic_error when this process has a second thread.
+pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body);
+
+// The same for a program: the child executes `argv` and exits with 127 when it cannot.
+pid_t spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv);
+
+struct ControlPipe {
+  UniqueFd supervisor_end;  // non-blocking
+  UniqueFd worker_end;
+};
+ControlPipe make_control_pipe();
+
+}  // namespace brood

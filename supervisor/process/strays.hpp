@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+
+namespace brood {
+
+// Descendants of a dead worker that had left its process group.  Workers adopt what their jobs leave behind, and when
+// one dies it all falls to the supervisor: so whoever is its child then, and was neither forked by it nor there before
+// it, is a stray, and is killed.  What a stray leaves behind in turn falls to the supervisor too, until nobody is left.
+class Strays {
+ public:
+  // `is_ours` tells the children that the supervisor forked.  Those that the process has already, from whatever it was
+  // before, are let be.
+  explicit Strays(std::function<bool(pid_t)> is_ours);
+
+  // A worker has been reaped: look in this turn.
+  void look_soon() { next_look_ = SteadyTime{}; }
+
+  // Each turn, when its time has come.  Kills and reaps what it finds, a bounded number, so that a fork bomb does not
+  // keep the loop; goes on in a later turn until none is left, and then logs how many it found alive.
+  void look(SteadyTime now);
+
+  // It was a child of this process before it became a supervisor.
+  bool is_foreign(pid_t child) const { return foreign_.contains(child); }
+
+  // nullopt while there is nothing to look for.
+  std::optional<SteadyTime> next_look() const { return next_look_; }
+
+ private:
+  std::function<bool(pid_t)> is_ours_;
+  std::set<pid_t> foreign_;
+  std::optional<SteadyTime> next_look_;
+  std::set<pid_t> killed_;  // and not reaped yet
+  std::size_t count_ = 0;   // since the last report
+  SteadyTime reported_at_{};
+};
+
+// The children of this process, zombies too, `most` at most.
+std::vector<pid_t> own_children(std::size_t most);
+
+}  // namespace brood

@@ -1,0 +1,98 @@
+#include "supervisor/queues/batch_watch.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "shared/base/log.hpp"
+#include "shared/store/incarnation.hpp"
+#include "shared/store/keys.hpp"
+#include "supervisor/redis/send_scripts.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto look_interval = 10ms;
+constexpr auto slow = 20ms;  // four times the work that a batch is meant to be
+constexpr auto a_while = 1s;
+constexpr auto deadline = 10s;
+
+EntryState state_in(std::uint32_t word) { return static_cast<EntryState>(word & 0xff); }
+
+}  // namespace
+
+bool BatchAges::holds_up(int slot, const SlotRecord& record, SteadyTime now) {
+  const int current = record.current.load();
+  // Unbegun entries are the last ones, so the next one tells.
+  const bool unbegun_behind =
+      current >= 0 && current + 1 < max_batch_entries &&
+      state_in(record.entries[static_cast<std::size_t>(current) + 1].load()) == EntryState::fetched;
+  if (!unbegun_behind) return false;
+  last_seen_ = now;
+  const std::uint64_t incarnation = record.own_incarnation.load(), number = record.number.load();
+  Batch& batch = batches_.try_emplace(slot, Batch{incarnation, number, now}).first->second;
+  if (batch.incarnation != incarnation || batch.number != number) batch = {incarnation, number, now};
+  const SteadyTime started{std::chrono::nanoseconds(record.started_steady.load())};
+  return now - batch.since >= slow || (started > SteadyTime{} && started <= now - slow);
+}
+
+struct BatchWatch::State {
+  State(EventLoop& loop, AsyncConnection& connection, std::string name, OccupiedSlots occupied)
+      : redis(connection), identity(std::move(name)), slots(std::move(occupied)), next_look(loop, [this] { look(); }) {}
+
+  AsyncConnection& redis;
+  const std::string identity;
+  const OccupiedSlots slots;
+  Timer next_look;
+  BatchAges ages;
+  SteadyTime asked_at{};
+
+  void look();
+  void take_back(const OccupiedSlot& slot);
+};
+
+void BatchWatch::State::look() {
+  const SteadyTime now = steady_now();
+  // With Redis away there is nowhere to return a job to.
+  if (redis.connected()) {
+    for (const OccupiedSlot& slot : slots()) {
+      if (ages.holds_up(slot.slot, *slot.record, now)) take_back(slot);
+    }
+  }
+  const SteadyTime last = std::max(asked_at, ages.last_seen().value_or(SteadyTime{}));
+  if (now - last < a_while) next_look.start_in(look_interval);
+}
+
+// What is sent may be lost, refused or too late, and is not repeated: the worker finds that it cannot begin the next
+// entry, settles what is done, and the number moves on.  Either the script came first and the list ends there, or it
+// comes too late and does nothing, and the rest of the list is the reply to that settle: fetched anew.
+void BatchWatch::State::take_back(const OccupiedSlot& slot) {
+  const SlotSnapshot seen = snapshot(*slot.record);
+  if (!seen.text_is_whole || seen.queue.empty()) return;  // being written, or scribbled over: the next look may know
+  const int count = static_cast<int>(seen.entries.size());
+  const int kept = take_back_unbegun(*slot.record, seen.number, count);
+  if (kept == count) return;
+  const std::string field = keys::worker_field(slot.slot, seen.incarnation);
+  send_scripts(redis, {give_back(identity, field, seen.queue, seen.number, kept)}, deadline,
+               [slot = slot.slot, taken = count - kept](const std::vector<AsyncConnection::Result>& results) {
+                 const AsyncConnection::Result& result = results.front();
+                 if (!result.ok()) return log::debug("jobs_not_returned", {{"slot", slot}, {"reason", result.why()}});
+                 log::debug("jobs_taken_back", {{"slot", slot}, {"taken", taken}});
+               });
+}
+
+BatchWatch::BatchWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, OccupiedSlots slots)
+    : state_(std::make_unique<State>(loop, redis, std::move(identity), std::move(slots))) {}
+
+BatchWatch::~BatchWatch() = default;
+
+void BatchWatch::look_for_a_while() {
+  state_->asked_at = steady_now();
+  if (!state_->next_look.running()) state_->next_look.start_in(look_interval);
+}
+
+bool BatchWatch::looks() const { return state_->next_look.running(); }
+
+}  // namespace brood

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "shared/redis/async_connection.hpp"
+#include "shared/scoreboard/occupied_slot.hpp"
+#include "supervisor/process/event_loop.hpp"
+
+namespace brood {
+
+// How long each worker has been at its batch, as far as anybody looked.  Pure but for the scoreboard that it reads.
+class BatchAges {
+ public:
+  // True when this worker has jobs that it has not begun, and is too slow to begin them soon: its job runs for long, or
+  // its batch does.
+  bool holds_up(int slot, const SlotRecord& record, SteadyTime now);
+
+  // Whether any worker held a job that it had not begun while it ran another, since when.
+  std::optional<SteadyTime> last_seen() const { return last_seen_; }
+
+ private:
+  struct Batch {
+    std::uint64_t incarnation, number;
+    SteadyTime since;
+  };
+  std::map<int, Batch> batches_;
+  std::optional<SteadyTime> last_seen_;
+};
+
+// Takes jobs that wait unbegun behind a slow one of the same batch back from their worker, and returns them to the head
+// of their queue.  Looks a hundred times a second, but only while workers fetch more than one job at a time.
+class BatchWatch {
+ public:
+  BatchWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, OccupiedSlots slots);
+  ~BatchWatch();
+  BatchWatch(const BatchWatch&) = delete;
+  BatchWatch& operator=(const BatchWatch&) = delete;
+
+  // A worker has said ControlByte::batching.  It says so whenever it holds more than one job and has not said so for
+  // half a second.
+  void look_for_a_while();
+  bool looks() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace brood

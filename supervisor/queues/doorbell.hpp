@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "shared/config/config.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "shared/store/known_queues.hpp"
+#include "supervisor/process/event_loop.hpp"
+#include "supervisor/queues/doorbell_plan.hpp"
+
+namespace brood {
+
+// Tells an idle worker of a queue that nobody waits on.  The first such queues get a blocking peek each, BLMOVE from a
+// queue's tail to the same queue's tail, which moves nothing and touches no list of ours; the others, and all of them
+// where Redis refuses the peek, are looked at ten times a second.  With nobody idle, or with a waiter on every queue,
+// it asks Redis nothing.
+class Doorbell {
+ public:
+  struct Setup {
+    std::vector<CapsuleSettings> capsules;
+    OccupiedSlots slots;
+    // Has Redis let go of a worker that waits there (Unblocking): its fetch lies behind its wait already.
+    std::function<void(const SlotRecord& record)> let_go;
+    // Sends the slot's worker a byte: it then fetches from all its queues.
+    std::function<void(int slot)> wake;
+    // False: Redis refuses to let go of anybody.  Workers are told to wait outside then, before they are woken.
+    std::function<bool()> may_let_go;
+  };
+  // Peeks on connections of its own, to the address that `redis` is connected to.
+  Doorbell(EventLoop& loop, AsyncConnection& redis, Setup setup);
+  ~Doorbell();
+  Doorbell(const Doorbell&) = delete;
+  Doorbell& operator=(const Doorbell&) = delete;
+
+  // Begins; and again whenever Redis is there again.  From then on it goes by itself.
+  void listen();
+
+  // Looks now who waits where, and more often for a while: a worker has said ControlByte::left_wait.
+  void look();
+
+  // From now on the slots' capsules are these.
+  void set_capsules(std::vector<CapsuleSettings> capsules);
+
+  // What Redis says of the queues: those that capsules of all queues take, and those that nobody rings for.
+  void know(const KnownQueues& known);
+
+  // Rings nobody any more, and closes its connections.
+  void stop();
+
+  int connections() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/scoreboard/occupied_slot.hpp"
+
+namespace brood {
+
+// A worker with nothing to do.
+struct IdleWorker {
+  int slot = 0;
+  int capsule = 0;
+  std::string waits_on = {};  // the queue that it waits on in Redis; empty: it does not wait there
+  std::uint64_t client = 0;   // as which it waits there
+};
+
+// The queues of each capsule, in order of priority.
+using CapsuleQueues = std::vector<std::vector<std::string>>;
+
+inline constexpr std::size_t most_doorbells = 16;
+
+// Which queues somebody must watch because no worker waits on them, although one that could take their jobs is idle.
+// The first of every capsule come first.  Pure.
+struct DoorbellPlan {
+  std::vector<std::string> doorbells;  // by a doorbell each, as many as there may be
+  std::vector<std::string> looked_at;  // the rest: by a look now and then
+};
+DoorbellPlan plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
+                            const std::set<std::string>& left_out, std::size_t most = most_doorbells);
+
+// Whom to free for a job of `queue`: of the idle workers that may take it rather one that does not wait in Redis, then
+// one beside whom another waits on the same queue, then the one whose queue comes last in its capsule.  nullopt: nobody
+// is idle, or somebody waits on that very queue and has the job already.
+std::optional<int> worker_to_free(std::string_view queue, const CapsuleQueues& capsules,
+                                  const std::vector<IdleWorker>& idle);
+
+// What tells a doorbell that a worker's situation has changed, at the price of a few loads.
+struct IdleSign {
+  bool idle = false;
+  std::uint64_t waiting_client = 0;
+  std::uint32_t text_sequence = 0;
+  bool operator==(const IdleSign&) const = default;
+};
+IdleSign idle_sign(const SlotRecord& record);
+
+// The whole of it, for one whose sign says that it is idle.
+IdleWorker idle_worker(const OccupiedSlot& slot);
+
+}  // namespace brood

@@ -1,0 +1,56 @@
+#include "supervisor/queues/idle_watch.hpp"
+
+#include <utility>
+
+namespace brood {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto time_to_heed = 250ms;  // for a worker that was freed
+constexpr auto time_to_wait = 50ms;   // for one that finds nothing to say what it waits on
+
+}  // namespace
+
+IdleWatch::IdleWatch(OccupiedSlots slots) : slots_(std::move(slots)) {}
+
+std::vector<IdleSign> IdleWatch::read(const std::vector<OccupiedSlot>& slots) {
+  const SteadyTime now = steady_now();
+  std::vector<IdleSign> found;
+  for (const OccupiedSlot& slot : slots) {
+    IdleSign sign = idle_sign(*slot.record);
+    seen_[slot.slot] = sign;
+    // Its own queue may need a doorbell at once.
+    if (const auto known = freed_.find(slot.slot); known != freed_.end()) {
+      if (known->second.sign == sign && now < known->second.until)
+        sign = {};
+      else
+        freed_.erase(known);
+    }
+    if (!sign.idle || sign.waiting_client != 0)
+      not_waiting_since_.erase(slot.slot);
+    else if (now - not_waiting_since_.try_emplace(slot.slot, now).first->second < time_to_wait)
+      sign = {};
+    found.push_back(sign);
+  }
+  return found;
+}
+
+bool IdleWatch::changed() { return read(slots_()) != signs_; }
+
+std::vector<IdleWorker> IdleWatch::look() {
+  const std::vector<OccupiedSlot> slots = slots_();
+  signs_ = read(slots);
+  std::vector<IdleWorker> idle;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (signs_[i].idle) idle.push_back(idle_worker(slots[i]));
+  }
+  return idle;
+}
+
+void IdleWatch::freed(int slot) { freed_[slot] = {seen_[slot], steady_now() + time_to_heed}; }
+
+void IdleWatch::forget() { signs_.clear(); }
+
+}  // namespace brood

@@ -1,0 +1,106 @@
+#include "supervisor/queues/queue_owners.hpp"
+
+#include <utility>
+
+#include <brood/detail/read_arguments.hpp>
+
+#include "shared/json/json_object.hpp"
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+using Results = std::vector<AsyncConnection::Result>;
+
+namespace {
+
+constexpr auto known_for = 5s;
+constexpr auto deadline = 10s;
+constexpr std::string_view every_queue = "*";
+
+std::vector<std::string> queues_in(std::string_view info) {
+  std::vector<std::string> queues;
+  try {
+    const JsonObject object = JsonObject::parse(info);
+    const auto raw = object.raw("queues");
+    if (!raw) return {};
+    detail::JsonReader reader(*raw);
+    detail::read_value(reader, queues);
+  } catch (const std::exception&) {  // whoever wrote it: it says nothing of queues
+    return {};
+  } catch (const detail::Misfit&) {
+    return {};
+  }
+  return queues;
+}
+
+std::vector<std::string> strings_of(const AsyncConnection::Result& result) {
+  std::vector<std::string> strings;
+  if (!result.ok() || !result.reply.view().is_array()) return strings;
+  for (std::size_t i = 0; i < result.reply.view().size(); ++i) strings.emplace_back(result.reply.view()[i].text());
+  return strings;
+}
+
+}  // namespace
+
+void QueueOwners::add(std::string_view info, bool is_brood) {
+  for (std::string& queue : queues_in(info)) (is_brood ? broods_ : rubys_).insert(std::move(queue));
+}
+
+bool QueueOwners::are_ruby_alone(std::string_view queue) const {
+  return rubys_.contains(queue) && !broods_.contains(queue) && !broods_.contains(every_queue);
+}
+
+// Answers hold it weakly: one that comes after the end finds nobody.
+struct QueueOwnersLook::State : std::enable_shared_from_this<QueueOwnersLook::State> {
+  State(AsyncConnection& connection, std::string self) : redis(connection), own(std::move(self)) {}
+
+  AsyncConnection& redis;
+  const std::string own;
+  QueueOwners known;
+  SteadyTime known_at{};
+  using Then = std::function<void(const QueueOwners&)>;
+
+  void ask_of(std::vector<std::string> processes, std::set<std::string> broods, Then then) {
+    if (processes.empty()) return answer({}, then);
+    std::vector<Command> commands;
+    for (const std::string& process : processes) commands.push_back({"HMGET", process, "info", "quiet"});
+    redis.send_all(commands, deadline, [weak = weak_from_this(), processes, broods, then](const Results& results) {
+      const std::shared_ptr<State> self = weak.lock();
+      if (!self) return;
+      QueueOwners owners;
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        // One that is quiet schedules nothing any more.
+        if (!results[i].ok() || !results[i].reply.view()[0].is_string()) continue;
+        const ReplyView quiet = results[i].reply.view()[1];
+        if (quiet.is_string() && quiet.text() == "true") continue;
+        owners.add(results[i].reply.view()[0].text(), broods.contains(processes[i]));
+      }
+      self->answer(std::move(owners), then);
+    });
+  }
+
+  void answer(QueueOwners owners, const Then& then) {
+    known = std::move(owners);
+    known_at = steady_now();
+    then(known);
+  }
+};
+
+QueueOwnersLook::QueueOwnersLook(AsyncConnection& redis, std::string own)
+    : state_(std::make_shared<State>(redis, std::move(own))) {}
+
+void QueueOwnersLook::look(std::function<void(const QueueOwners&)> then) {
+  if (state_->known_at != SteadyTime{} && steady_now() - state_->known_at < known_for) return then(state_->known);
+  state_->redis.send_all({{"SMEMBERS", keys::processes}, {"HKEYS", keys::brood_processes}}, deadline,
+                         [weak = std::weak_ptr(state_), then](const Results& results) {
+                           const std::shared_ptr<State> self = weak.lock();
+                           if (!self) return;
+                           const std::vector<std::string> listed = strings_of(results[1]);
+                           std::set<std::string> broods{listed.begin(), listed.end()};
+                           broods.insert(self->own);
+                           self->ask_of(strings_of(results[0]), std::move(broods), then);
+                         });
+}
+
+}  // namespace brood

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/async_connection.hpp"
+
+namespace brood {
+
+// The queues that live processes serve, as their heartbeats say.  Pure.
+class QueueOwners {
+ public:
+  // One process: what its heartbeat says of it, in JSON.
+  void add(std::string_view info, bool is_brood);
+
+  // Ruby's processes serve it and none of brood's does: their scheduler is to push its jobs, through their client's
+  // middleware.
+  bool are_ruby_alone(std::string_view queue) const;
+
+ private:
+  std::set<std::string, std::less<>> broods_, rubys_;
+};
+
+// Asks Redis who serves what.  `own` is one of brood's, even before its workers have registered and so listed it.
+class QueueOwnersLook {
+ public:
+  QueueOwnersLook(AsyncConnection& redis, std::string own);
+
+  // Calls `then` with what was known not long ago, or is known now.  Whoever cannot be asked serves nothing.
+  void look(std::function<void(const QueueOwners&)> then);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shared/config/config.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "shared/store/ruby_processes.hpp"
+
+namespace brood {
+
+// A queue of ours from which a Ruby process fetches too.  Each performs what is the other's: Ruby finds no such class
+// for a job of brood's, and brood none for a job of Ruby's.
+struct QueueRivalry {
+  std::string queue, process;
+};
+
+// Pure.  One for each queue and process; "*" among ours means all of theirs.
+std::vector<QueueRivalry> queue_rivalries(const std::vector<CapsuleSettings>& ours,
+                                          const std::vector<RubyProcess>& theirs);
+
+// One sentence about it.
+std::string describe(const QueueRivalry& rivalry);
+
+// Warns of them in the log, of each once.
+class QueueRivals {
+ public:
+  explicit QueueRivals(AsyncConnection& redis);
+
+  // Looks who lives, now: when Redis has become usable, and when our queues have changed.
+  void look(const std::vector<CapsuleSettings>& ours);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "shared/base/identity.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/process/event_loop.hpp"
+#include "supervisor/recovery/death_judge.hpp"
+
+namespace brood {
+
+// Looks into Redis for jobs in flight that nobody beats for: those of dead supervisors, and the fields of our own
+// identity that no slot names.  What it finds is reported at every look for as long as it is there.
+class OrphanWatch {
+ public:
+  struct Events {
+    std::function<void(const DeadSupervisor&)> dead_supervisor;
+    std::function<void(const std::string& field)> orphan_field;  // "<slot>.<incarnation>" of our own in-flight hash
+    // Every dead supervisor that is listed has been reported; `listed` names all others.
+    std::function<void(const std::set<std::string>& listed)> looked = [](const std::set<std::string>&) {};
+  };
+  // The fields of our identity that are in use: every slot's incarnation, adopted or only assigned, and every one whose
+  // recovery is under way.
+  using LivingFields = std::function<std::set<std::string>()>;
+
+  OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Events events);
+  ~OrphanWatch();
+  OrphanWatch(const OrphanWatch&) = delete;
+  OrphanWatch& operator=(const OrphanWatch&) = delete;
+
+  // Looks now, unless a look is under way: at the start and with each heartbeat.  While a dead supervisor of this host
+  // is still listed it looks again by itself every two seconds.
+  void look();
+
+  void stop();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

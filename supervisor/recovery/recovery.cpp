@@ -1,0 +1,167 @@
+#include "supervisor/recovery/recovery.hpp"
+
+#include <sysexits.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/store/keys.hpp"
+#include "supervisor/process/spawn.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_run = 5s;
+constexpr auto longest_sweep = 10min;  // it reads the name of every key
+constexpr auto first_pause = 100ms;
+constexpr auto longest_pause = 5'000ms;
+constexpr int most_children = 4;
+constexpr int crowd = 8;  // so many waiting: reports without symbols, a tenth of the work, catch up
+
+RecoveryMode less_daring(RecoveryMode mode) {
+  return mode == RecoveryMode::full ? RecoveryMode::no_library : RecoveryMode::bury;
+}
+
+}  // namespace
+
+Recovery::Recovery(const ChildBodies& bodies, std::function<void(const Casualty&)> recovered)
+    : bodies_(bodies), recovered_(std::move(recovered)) {}
+
+void Recovery::add(Casualty casualty) {
+  if (!casualty.cause) {
+    const auto shared = std::find_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
+      const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work);
+      return task.pid == 0 && casualties != nullptr && !casualties->front().cause;
+    });
+    if (shared != tasks_.end()) {
+      std::get<std::vector<Casualty>>(shared->work).push_back(std::move(casualty));
+      return;
+    }
+  }
+  Task task;
+  task.work = std::vector<Casualty>{std::move(casualty)};
+  tasks_.push_back(std::move(task));
+}
+
+void Recovery::add(Estate estate, std::function<void()> done) {
+  Task task;
+  task.work = EstateTask{std::move(estate), std::move(done)};
+  tasks_.push_back(std::move(task));
+}
+
+void Recovery::sweep(std::function<OwnIncarnations()> own) {
+  Task task;
+  own_incarnations_ = std::move(own);
+  task.work = Sweep{};
+  tasks_.push_back(std::move(task));
+}
+
+void Recovery::spawn_due(SteadyTime now) {
+  for (Task& task : tasks_) {
+    if (running() >= most_children) return;
+    if (task.pid == 0 && task.not_before <= now) start(task, now);
+  }
+}
+
+void Recovery::start(Task& task, SteadyTime now) {
+  if (auto* casualties = std::get_if<std::vector<Casualty>>(&task.work)) {
+    const bool crowded = static_cast<int>(tasks_.size()) - running() > crowd;
+    for (Casualty& casualty : *casualties) casualty.leave_out_symbols = crowded;
+  }
+  const auto body = [&]() -> int {
+    if (const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work))
+      return bodies_.autopsy(*casualties, task.mode, task.bytes->value());
+    if (const auto* estate = std::get_if<EstateTask>(&task.work))
+      return bodies_.estate(estate->estate, task.mode, task.bytes->value());
+    return bodies_.sweep(own_incarnations_());
+  };
+  try {
+    task.bytes = std::make_unique<SharedCount>();
+    task.pid = spawn(
+        {.title = "brood: autopsy", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, body);
+    const auto longest = std::holds_alternative<Sweep>(task.work) ? std::chrono::seconds(longest_sweep) : longest_run;
+    task.pace = Pace(now + longest, longest_run);
+    task.overdue = false;
+  } catch (const std::system_error& error) {
+    log::warn("recovery_waits", {{"reason", error.what()}});
+    task.not_before = now + first_pause * 10;
+  }
+}
+
+void Recovery::kill_overdue(SteadyTime now) {
+  for (Task& task : tasks_) {
+    if (task.pid == 0 || task.overdue) continue;
+    task.pace.note(task.bytes->value().load(), now);
+    if (!task.pace.is_over(now)) continue;
+    task.overdue = true;
+    kill(-task.pid, SIGKILL);
+    kill(task.pid, SIGKILL);
+  }
+}
+
+bool Recovery::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
+  const auto task = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& t) { return t.pid == pid; });
+  if (task == tasks_.end()) return false;
+  task->pid = 0;
+  if (status.exited && status.value == EX_OK) {
+    const auto work = std::move(task->work);
+    tasks_.erase(task);
+    if (const auto* estate = std::get_if<EstateTask>(&work); estate != nullptr && estate->done) estate->done();
+    if (const auto* casualties = std::get_if<std::vector<Casualty>>(&work); casualties != nullptr && recovered_)
+      std::for_each(casualties->begin(), casualties->end(), recovered_);
+    return true;
+  }
+  const bool lost_redis = status.exited && status.value == EX_TEMPFAIL;
+  if (!lost_redis) {
+    log::warn("autopsy_failed", {{"child_pid", pid}, {"status", status.describe()}, {"overdue", task->overdue}});
+    task->mode = less_daring(task->mode);
+  }
+  task->pause = std::clamp<std::chrono::milliseconds>(task->pause * 2, first_pause, longest_pause);
+  task->not_before = now + (lost_redis || task->mode == RecoveryMode::bury ? task->pause : 0ms);
+  return true;
+}
+
+std::optional<SteadyTime> Recovery::next_start() const {
+  std::optional<SteadyTime> next;
+  if (running() >= most_children) return next;  // the end of one of them wakes us
+  for (const Task& task : tasks_) {
+    if (task.pid == 0 && (!next || task.not_before < *next)) next = task.not_before;
+  }
+  return next;
+}
+
+std::optional<SteadyTime> Recovery::next_kill() const {
+  std::optional<SteadyTime> next;
+  for (const Task& task : tasks_) {
+    if (task.pid != 0 && !task.overdue && (!next || task.pace.deadline() < *next)) next = task.pace.deadline();
+  }
+  return next;
+}
+
+bool Recovery::is_child(pid_t pid) const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& task) { return task.pid == pid; });
+}
+
+std::set<std::string> Recovery::fields_of(const std::string& identity) const {
+  std::set<std::string> fields;
+  for (const Task& task : tasks_) {
+    const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work);
+    if (casualties == nullptr) continue;
+    for (const Casualty& casualty : *casualties) {
+      if (casualty.worker.identity == identity)
+        fields.insert(keys::worker_field(casualty.worker.slot, casualty.worker.incarnation));
+    }
+  }
+  return fields;
+}
+
+int Recovery::running() const {
+  return static_cast<int>(std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.pid != 0; }));
+}
+
+}  // namespace brood

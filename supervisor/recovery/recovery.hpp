@@ -1,0 +1,77 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/pace.hpp"
+#include "supervisor/process/child_bodies.hpp"
+#include "supervisor/process/exit_status.hpp"
+#include "supervisor/process/shared_count.hpp"
+
+namespace brood {
+
+// Sees to it that what dead workers had in flight is acknowledged, charged or given back: by short-lived children, so
+// that nothing of it can hold up or take down the supervisor.  A child that fails is followed by one that dares less;
+// one that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
+class Recovery {
+ public:
+  // `recovered` is told of each casualty, once Redis has said that nothing of it is left.
+  explicit Recovery(const ChildBodies& bodies, std::function<void(const Casualty&)> recovered = {});
+
+  void add(Casualty casualty);
+  // `done` is called when all that the dead supervisor had in flight has been seen to.
+  void add(Estate estate, std::function<void()> done);
+  // `own` is asked when its child is forked: which lists are no strays.
+  void sweep(std::function<OwnIncarnations()> own);
+
+  // Forks the children that are due; called while Redis answers.
+  void spawn_due(SteadyTime now);
+  // Ends children that take too long, and in which no byte moves to or from Redis.
+  void kill_overdue(SteadyTime now);
+  // One of our children ended; false when `pid` was none of ours.
+  bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
+
+  // When a child is to be started, and when one is to be ended; nullopt while there is nothing to do.
+  std::optional<SteadyTime> next_start() const;
+  std::optional<SteadyTime> next_kill() const;
+  bool is_child(pid_t pid) const;
+  // "<slot>.<incarnation>" of every casualty of `identity` that is still to be answered.
+  std::set<std::string> fields_of(const std::string& identity) const;
+  bool is_idle() const { return tasks_.empty(); }
+
+ private:
+  struct EstateTask {
+    Estate estate;
+    std::function<void()> done;
+  };
+  struct Sweep {};
+  struct Task {
+    std::variant<std::vector<Casualty>, EstateTask, Sweep> work;
+    RecoveryMode mode = RecoveryMode::full;
+    SteadyTime not_before{};
+    std::chrono::milliseconds pause{0};
+    pid_t pid = 0;  // 0: waits
+    std::unique_ptr<SharedCount> bytes = {};
+    Pace pace{SteadyTime{}, std::chrono::nanoseconds(0)};
+    bool overdue = false;
+  };
+
+  void start(Task& task, SteadyTime now);
+  int running() const;
+
+  const ChildBodies& bodies_;
+  const std::function<void(const Casualty&)> recovered_;
+  std::list<Task> tasks_;
+  std::function<OwnIncarnations()> own_incarnations_ = {};  // of the last sweep that was asked for
+};
+
+}  // namespace brood

@@ -1,0 +1,55 @@
+#include "supervisor/recovery/workers_left.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+#include "supervisor/report/beat_tokens.hpp"
+
+namespace brood {
+
+std::string scoreboard_of(const Identity& dead, const std::string& runtime_directory) {
+  const std::string ours = scoreboard_path(runtime_directory, dead.name);
+  if (dead.runtime_directory.empty() || access(ours.c_str(), F_OK) == 0) return ours;
+  return scoreboard_path(dead.runtime_directory, dead.name);
+}
+
+bool has_left_files(const Identity& dead, const std::string& beat_token, const std::string& runtime_directory) try {
+  const Scoreboard board = Scoreboard::open(scoreboard_of(dead, runtime_directory), false);
+  return board.identity() == dead.name && may_be_its_beat(beat_token, board.beat_tokens());
+} catch (const std::exception&) {
+  return false;
+}
+
+WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity) {
+  const Scoreboard board = Scoreboard::open(scoreboard, false);
+  if (board.identity() != identity) throw std::runtime_error(scoreboard + " is not of " + identity);
+  WorkersLeft left;
+  for (int i = 0; i < board.slots(); ++i) {
+    SlotSnapshot seen = snapshot(board.slot(i));
+    if (seen.pid > 0 && process_lives(seen.pid, seen.start_time)) {
+      left.living.push_back(std::move(seen));
+      continue;
+    }
+    if (seen.incarnation == 0 || seen.retired) continue;
+    Casualty casualty;
+    casualty.worker = {.identity = identity,
+                       .slot = i,
+                       .incarnation = seen.incarnation,
+                       .record = DeadWorker::Record{seen.number, seen.entries, seen.queue, seen.jid},
+                       .ended_by_brood = false};
+    casualty.cause_unknown = true;
+    casualty.class_flags = seen.class_flags;
+    left.dead.push_back(std::move(casualty));
+  }
+  return left;
+}
+
+void remove_runtime_files(const std::string& scoreboard) {
+  unlink(scoreboard.c_str());
+  unlink(std::filesystem::path(scoreboard).replace_extension(".control").c_str());
+}
+
+}  // namespace brood

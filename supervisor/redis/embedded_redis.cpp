@@ -1,0 +1,150 @@
+#include "supervisor/redis/embedded_redis.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "shared/base/check.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/base/log.hpp"
+#include "supervisor/process/spawn.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+UniqueFd open_lock(const std::string& path) {
+  return UniqueFd(check("open", open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)));
+}
+
+bool try_lock(const UniqueFd& fd, int how) { return flock(fd.get(), how | LOCK_NB) == 0; }
+
+const char* name_of(AppendFsync fsync) {
+  switch (fsync) {
+    case AppendFsync::always:
+      return "always";
+    case AppendFsync::everysec:
+      return "everysec";
+    case AppendFsync::no:
+      return "no";
+  }
+  return "always";
+}
+
+// Who listens on the socket: the kernel keeps the pid of whoever called listen(2) (unix(7), SO_PEERCRED).
+pid_t listener_of(const std::string& socket_path) {
+  const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (!fd || socket_path.size() >= sizeof address.sun_path) return 0;
+  std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return 0;
+  return getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
+}  // namespace
+
+EmbeddedRedis::EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync)
+    : directory_(std::move(state_directory)), socket_path_(std::move(socket_path)), fsync_(fsync) {
+  std::filesystem::create_directories(directory_ + "/redis");
+  check("chmod", chmod((directory_ + "/redis").c_str(), 0700));
+  sockaddr_un address{};
+  if (socket_path_.size() >= sizeof address.sun_path)
+    throw std::runtime_error(
+        "the socket of the embedded Redis, " + socket_path_ + ", has a longer path than a socket may have (" +
+        std::to_string(sizeof address.sun_path - 1) + " bytes); set STATE_DIRECTORY to a shorter one");
+  user_lock_ = open_lock(directory_ + "/redis/users.lock");
+  try_lock(user_lock_, LOCK_SH);
+}
+
+void EmbeddedRedis::start() {
+  next_start_.reset();
+  // The server inherits this descriptor and with it the lock, which therefore ends exactly when the server does: two
+  // servers on one append-only file would destroy it.
+  const UniqueFd server_lock = open_lock(directory_ + "/redis/server.lock");
+  if (!try_lock(server_lock, LOCK_EX)) {
+    adopted_ = listener_of(socket_path_);
+    adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
+    if (adopted_ > 0) log::info("embedded_redis_adopted", {{"child_pid", adopted_}, {"socket", socket_path_}});
+    return;
+  }
+  const std::string data = directory_ + "/redis";
+  pid_ = spawn_program({.title = "brood: redis", .keep = {server_lock.get()}, .oom_score_adjustment = 0},
+                       {"redis-server",
+                        "--port",
+                        "0",
+                        "--unixsocket",
+                        socket_path_,
+                        "--unixsocketperm",
+                        "600",
+                        "--dir",
+                        data,
+                        "--appendonly",
+                        "yes",
+                        "--appendfsync",
+                        name_of(fsync_),
+                        "--save",
+                        "",
+                        "--maxmemory-policy",
+                        "noeviction",
+                        "--daemonize",
+                        "no",
+                        "--logfile",
+                        data + "/redis.log",
+                        "--supervised",
+                        "no"});
+  started_ = steady_now();
+  log::info("embedded_redis_started", {{"child_pid", pid_}, {"socket", socket_path_}});
+}
+
+void EmbeddedRedis::reaped(const ExitStatus& status, SteadyTime now) {
+  log::write(stopping_ ? log::Level::info : log::Level::error, "embedded_redis_ended",
+             {{"child_pid", pid_}, {"status", status.describe()}});
+  if (status.exited && status.value == 127)
+    log::error("redis_server_missing", {{"hint", "install the package redis-server, or set redis.url"}});
+  pid_ = 0;
+  if (stopping_) return;
+  failures_ = now - started_ < 5s ? std::min(failures_ + 1, 8) : 0;
+  next_start_ = now + (failures_ == 0 ? 0ms : 100ms * (1 << failures_));
+}
+
+void EmbeddedRedis::look(SteadyTime now) {
+  if (stopping_ || next_start_ || running()) return;
+  try_lock(user_lock_, LOCK_SH);  // whoever stopped the server may have held it when we began
+  next_start_ = now;
+}
+
+bool EmbeddedRedis::stop() {
+  stopping_ = true;
+  next_start_.reset();
+  if (pid_ == 0 && !running()) {  // it may not have listened yet when we found its lock taken
+    adopted_ = listener_of(socket_path_);
+    adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
+  }
+  if (!try_lock(user_lock_, LOCK_EX)) return false;  // another supervisor uses it
+  if (!running()) return false;
+  // TERM makes it write and sync its append-only file before it ends.
+  kill(pid_ != 0 ? pid_ : adopted_, SIGTERM);
+  return true;
+}
+
+bool EmbeddedRedis::running() const {
+  return pid_ != 0 || (adopted_ > 0 && process_lives(adopted_, adopted_start_time_));
+}
+
+void EmbeddedRedis::kill_now() {
+  if (running()) kill(pid_ != 0 ? pid_ : adopted_, SIGKILL);
+}
+
+}  // namespace brood

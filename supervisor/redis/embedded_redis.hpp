@@ -1,0 +1,54 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/unique_fd.hpp"
+#include "shared/config/config.hpp"
+#include "supervisor/process/exit_status.hpp"
+
+namespace brood {
+
+// The private redis-server of a machine with nothing configured: append-only file, noeviction, a Unix socket in the
+// state directory, a process group of its own.  It outlives a supervisor that is killed, so that its workers can still
+// settle; the next supervisor finds it by the lock that it holds.  Supervisors of one user share it, and the last stops
+// it.
+class EmbeddedRedis {
+ public:
+  // Makes the directories.  A server that runs already keeps the `fsync` that it was started with.  Throws
+  // std::system_error.
+  EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync);
+
+  // Starts the server unless one runs.  Throws std::system_error when it cannot fork.
+  void start();
+
+  bool is_child(pid_t pid) const { return pid != 0 && pid == pid_; }
+  // Our child ended.  It is started again when it is due.
+  void reaped(const ExitStatus& status, SteadyTime now);
+  std::optional<SteadyTime> next_start() const { return next_start_; }
+  // Called now and then while the server does not answer: one that is no child of ours may have ended, or we may never
+  // have managed to fork.
+  void look(SteadyTime now);
+
+  // Asks it to end, when no other supervisor uses it.  False: nothing to wait for.
+  bool stop();
+  bool running() const;
+  void kill_now();
+
+ private:
+  std::string directory_, socket_path_;
+  AppendFsync fsync_;
+  UniqueFd user_lock_;  // held shared by every supervisor that uses the server
+  pid_t pid_ = 0;       // our child; 0 when another supervisor started it
+  pid_t adopted_ = 0;   // of the server that another supervisor started
+  std::uint64_t adopted_start_time_ = 0;
+  int failures_ = 0;
+  SteadyTime started_{};
+  std::optional<SteadyTime> next_start_;
+  bool stopping_ = false;
+};
+
+}  // namespace brood

@@ -1,0 +1,218 @@
+#include "supervisor/redis/redis_link.hpp"
+
+#include <sysexits.h>
+
+#include <system_error>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/store/rights.hpp"
+#include "supervisor/redis/redis_requirements.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto resolve_again_after = 5s;
+constexpr auto look_again_after = 1s;
+constexpr auto report_interval = 60s;
+constexpr auto look_at_role_again_after = 10s;
+constexpr auto role_deadline = 10s;
+constexpr auto probe_deadline = 10s;
+
+}  // namespace
+
+RedisLink::RedisLink(EventLoop& loop, RedisAddress address, std::optional<EmbeddedRedis> server, Patience give_up_after,
+                     Events events)
+    : address_(std::move(address)),
+      server_(std::move(server)),
+      give_up_after_(give_up_after),
+      events_(std::move(events)),
+      resolver_(loop),
+      connection_(loop.raw(), "brood-supervisor",
+                  {.connected = [this] { connected_now(); },
+                   .disconnected = [this](const std::string& why) { disconnected(why); },
+                   .judge = [this](const AsyncConnection::Result& info) { judge(info); }}) {}
+
+std::string RedisLink::describe() const { return server_ ? "embedded" : address_.without_password(); }
+
+void RedisLink::open() {
+  start_server();
+  connect();
+}
+
+void RedisLink::start_server() {
+  if (!server_) return;
+  try {
+    server_->start();
+  } catch (const std::system_error& error) {
+    log::error("embedded_redis_not_started", {{"reason", error.what()}});
+  }
+}
+
+void RedisLink::connect() {
+  next_resolve_.reset();
+  if (!address_.needs_resolving()) {
+    connection_.open(address_);
+    return;
+  }
+  const auto again = [this] { next_resolve_ = steady_now() + resolve_again_after; };
+  try {
+    resolver_.resolve(address_.host, [this, again](std::vector<std::string> addresses) {
+      // Meanwhile the old address may have answered again, and commands be under way.
+      if (connected()) return;
+      if (addresses.empty()) {
+        // A name that was known will be known again; until then the address of that time is tried.
+        if (connection_.address().numeric_hosts.empty())
+          host_unknown_ = "no address is known for the host " + address_.host;
+        again();
+        return;
+      }
+      host_unknown_.clear();
+      RedisAddress numeric = address_;
+      numeric.numeric_hosts = std::move(addresses);
+      connection_.open(std::move(numeric));
+    });
+  } catch (const std::system_error& error) {
+    log::warn("resolver_not_started", {{"reason", error.what()}});
+    again();
+  }
+}
+
+void RedisLink::connected_now() {
+  connection_.send(probe_of_rights(), probe_deadline, [this](const AsyncConnection::Result& answer) {
+    if (!answer.error.empty()) return;  // lost again; the next connection asks anew
+    const std::string_view error = answer.reply.view().error();
+    const ErrorKind kind = classify_error(error);
+    if (kind == ErrorKind::unauthorized) throw LoginRefused(std::string(error));
+    if (kind != ErrorKind::not_applied_reconnect) usable_now();
+  });
+}
+
+void RedisLink::usable_now() {
+  if (away_since_) {
+    const std::chrono::duration<double> away = steady_now() - *away_since_;
+    if (was_usable_ || !server_) log::info("redis_is_back", {{"after", fmt::format("{:.1f}s", away.count())}});
+    away_since_.reset();
+    said_away_for_.clear();
+  }
+  said_unfit_for_.clear();
+  next_resolve_.reset();
+  refused_since_.reset();
+  host_unknown_.clear();
+  next_role_look_ = steady_now() + look_at_role_again_after;
+  is_usable_ = was_usable_ = true;
+  events_.usable();
+}
+
+// Of a server that has just greeted us.
+void RedisLink::judge(const AsyncConnection::Result& info) {
+  const RedisFitness fitness = info.ok() ? judge_redis(info.reply.view().text()) : RedisFitness{};
+  if (!fitness.refusal.empty()) {
+    if (std::exchange(said_unfit_for_, fitness.refusal) != fitness.refusal)
+      log::error("redis_unfit", {{"reason", fitness.refusal}, {"redis", address_.without_password()}});
+    if (!was_usable_) events_.unusable(EX_CONFIG);
+    throw ConnectionLost(fitness.refusal);
+  }
+  if (!fitness.not_now.empty()) throw ConnectionLost(fitness.not_now);
+  if (!fitness.warning.empty()) log::warn("redis_setting", {{"reason", fitness.warning}});
+}
+
+// A master that has become a replica refuses writes, and is left for that; but it may be set to take them.
+void RedisLink::look_at_role() {
+  connection_.send({"INFO", "replication"}, role_deadline, [](AsyncConnection::Result info) {
+    if (!info.ok()) return;
+    const std::string why = why_no_master(info.reply.view().text());
+    if (!why.empty()) throw ConnectionLost(why);
+  });
+}
+
+void RedisLink::disconnected(const std::string& why) {
+  is_usable_ = false;
+  // A name may point elsewhere by now.
+  if (address_.needs_resolving())
+    next_resolve_ = steady_now() + (away_since_ ? resolve_again_after : SteadyTime::duration::zero());
+  if (!away_since_) away_since_ = steady_now();
+  // The embedded server needs a moment before it listens for the first time, and ends when it is told to.
+  const bool expected = server_ && (!was_usable_ || stopping_);
+  const auto level = expected ? log::Level::debug : log::Level::warn;
+  if (refusal().empty() && why != said_away_for_)
+    log::write(level, "redis_away", {{"redis", address_.without_password()}, {"reason", why}});
+  said_away_for_ = why;
+}
+
+std::string RedisLink::refusal() const {
+  if (is_usable_) return "";
+  return host_unknown_.empty() ? connection_.refusal() : host_unknown_;
+}
+
+// Said once and every minute.  It may end: an operator mends a password, a name comes to be known.
+void RedisLink::look_at_refusal(SteadyTime now) {
+  const std::string why = refusal();
+  if (why.empty()) {
+    if (!connected()) refused_since_.reset();
+    return;
+  }
+  if (!refused_since_) {
+    refused_since_ = now;
+    next_report_ = now;
+  }
+  if (now >= next_report_) {
+    log::warn(host_unknown_.empty() ? "redis_refuses_us" : "redis_host_unknown",
+              {{"redis", address_.without_password()}, {"reason", why}});
+    next_report_ = now + report_interval;
+  }
+  if (was_usable_ || gave_up_ || give_up_after_ == Patience(0) || now - *refused_since_ < give_up_after_) return;
+  log::error("redis_given_up", {{"redis", address_.without_password()}, {"reason", why}});
+  gave_up_ = true;
+  events_.unusable(EX_TEMPFAIL);
+}
+
+bool RedisLink::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
+  if (resolver_.is_child(pid)) {
+    resolver_.reaped();
+    return true;
+  }
+  if (!server_ || !server_->is_child(pid)) return false;
+  server_->reaped(status, now);
+  return true;
+}
+
+void RedisLink::catch_up(SteadyTime now) {
+  if (next_resolve_ && *next_resolve_ <= now) connect();
+  look_at_refusal(now);
+  if (connected() && now >= next_role_look_) {
+    next_role_look_ = now + look_at_role_again_after;
+    look_at_role();
+  }
+  if (!server_ || stopping_) return;
+  if (server_->next_start() && *server_->next_start() <= now) start_server();
+  // One that another supervisor started is not ours to reap: that it is gone shows only by looking.
+  if (!connected() && now >= next_look_) {
+    server_->look(now);
+    next_look_ = now + look_again_after;
+  }
+}
+
+std::optional<SteadyTime> RedisLink::next_deadline() const {
+  std::optional<SteadyTime> next = next_resolve_;
+  if (!server_ || stopping_) return next;
+  for (const std::optional<SteadyTime> at :
+       {server_->next_start(), connected() ? std::nullopt : std::optional(next_look_)}) {
+    if (at && (!next || *at < *next)) next = at;
+  }
+  return next;
+}
+
+bool RedisLink::stop_server() {
+  stopping_ = true;
+  return server_ && server_->stop();
+}
+
+void RedisLink::kill_server() {
+  if (server_) server_->kill_now();
+}
+
+}  // namespace brood

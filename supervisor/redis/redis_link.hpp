@@ -1,0 +1,87 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/address.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/process/event_loop.hpp"
+#include "supervisor/redis/embedded_redis.hpp"
+#include "supervisor/redis/resolver.hpp"
+
+namespace brood {
+
+// The supervisor's line to Redis: resolves the name, connects, judges whether this Redis can be used, says once when it
+// is away and when it is back, and looks after the embedded server where that is the one.  A replica is not used, and a
+// master that has become one is left; the name is then resolved anew.  One that refuses us is tried on, but before any
+// was usable not for ever.
+class RedisLink {
+ public:
+  struct Events {
+    std::function<void()> usable;  // connected, and judged: each time
+    // The first Redis that answered cannot be used (EX_CONFIG), or it went on refusing us (EX_TEMPFAIL).
+    std::function<void(int exit_status)> unusable;
+  };
+  // How long one that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
+  using Patience = std::chrono::milliseconds;
+
+  RedisLink(EventLoop& loop, RedisAddress address, std::optional<EmbeddedRedis> server, Patience give_up_after,
+            Events events);
+
+  // Starts the embedded server, if any, and begins to connect.
+  void open();
+
+  AsyncConnection& connection() { return connection_; }
+  bool is_embedded() const { return server_.has_value(); }
+  bool was_usable() const { return was_usable_; }
+  bool connected() const { return connection_.connected(); }
+  bool is_away() const { return away_since_.has_value(); }
+  // What stands against using it, other than that it does not answer: it refuses us, or its name is not known.  Empty:
+  // nothing that we know of.
+  std::string refusal() const;
+  std::string address() const { return address_.without_password(); }
+  std::string describe() const;  // for logs: "embedded", or the address without its password
+
+  bool is_child(pid_t pid) const { return resolver_.is_child(pid) || (server_ && server_->is_child(pid)); }
+  // A child ended; false when it was none of ours.
+  bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
+
+  // What is due: a name to resolve anew, a server to start again.
+  void catch_up(SteadyTime now);
+  std::optional<SteadyTime> next_deadline() const;
+
+  // The end of the embedded server.  False: there is nothing to wait for.
+  bool stop_server();
+  bool server_runs() const { return server_ && server_->running(); }
+  void kill_server();
+
+ private:
+  void connect();
+  void start_server();
+  void connected_now();
+  void judge(const AsyncConnection::Result& info);
+  void usable_now();
+  void look_at_role();
+  void disconnected(const std::string& why);
+  void look_at_refusal(SteadyTime now);
+
+  const RedisAddress address_;
+  std::optional<EmbeddedRedis> server_;
+  const Patience give_up_after_;
+  const Events events_;
+  Resolver resolver_;
+  AsyncConnection connection_;
+  std::optional<SteadyTime> away_since_, next_resolve_, refused_since_;
+  std::string host_unknown_;  // why, where it is
+  SteadyTime next_report_{};
+  SteadyTime next_look_{}, next_role_look_{};
+  std::string said_away_for_, said_unfit_for_;
+  bool is_usable_ = false, was_usable_ = false, gave_up_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace brood

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/config/config.hpp"
+
+namespace brood {
+
+// What a supervisor says about itself to Sidekiq's tools; changes with a reload, not from beat to beat.
+struct ProcessFacts {
+  std::vector<CapsuleSettings> capsules;
+  std::string tag;
+  std::vector<std::string> labels;
+  std::string version;  // the Web UI shows it when it is not its own
+  WallTime started_at{};
+
+  int concurrency() const;  // workers of all capsules together
+};
+
+// The `info` field of the process hash: every member that any release's Web UI needs.  The busy page prints these
+// members without escaping, so that whatever is not [A-Za-z0-9_.:@/*-] becomes '-'.
+std::string heartbeat_info(const Identity& identity, const ProcessFacts& facts);
+
+// The thread id under which a worker is listed: base 36 of incarnation and slot together, never used twice.
+std::string thread_id(int slot, std::uint64_t incarnation);
+
+}  // namespace brood

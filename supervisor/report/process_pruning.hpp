@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/process/event_loop.hpp"
+
+namespace brood {
+
+// Takes identities whose heartbeat has expired out of `processes`, as every Sidekiq process does: once after the first
+// ten to fifteen seconds and then hourly, under the lock that the whole fleet shares.  Nothing of ours depends on it.
+class ProcessPruning {
+ public:
+  ProcessPruning(EventLoop& loop, AsyncConnection& redis);
+  ~ProcessPruning();
+  ProcessPruning(const ProcessPruning&) = delete;
+  ProcessPruning& operator=(const ProcessPruning&) = delete;
+
+  void start();
+
+  // Prunes now, unless somebody did within the last minute.
+  void prune();
+
+  // Of one that is known to be dead, whose heartbeat would keep it on Sidekiq's pages for up to a minute.
+  void unlist(const std::string& identity);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

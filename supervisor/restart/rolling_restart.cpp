@@ -1,0 +1,257 @@
+#include "supervisor/restart/rolling_restart.hpp"
+
+#include <fmt/format.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/json/json.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_silence = 10s;  // towards a client that waits
+
+std::string_view name_of(RollingRestart::Outcome outcome) {
+  switch (outcome) {
+    case RollingRestart::Outcome::done:
+      return "done";
+    case RollingRestart::Outcome::refused:
+      return "refused";
+    case RollingRestart::Outcome::rolled_back:
+      return "rolled_back";
+    case RollingRestart::Outcome::not_now:
+      return "not_now";
+  }
+  return "unknown";
+}
+
+std::string json_of(const RollingRestart::Result& result) {
+  return fmt::format(R"({{"outcome":{},"reason":{},"scale":{},"took":{:.3f},"at":{:.3f})",
+                     json_string(name_of(result.outcome)), result.reason.empty() ? "null" : json_string(result.reason),
+                     result.is_scale, std::chrono::duration<double>(result.took).count(), epoch_seconds(result.at));
+}
+
+// In a child.
+int write_refusal(const ChildBodies& bodies, int to) {
+  const std::string refusal = bodies.check();
+  if (refusal.empty()) return EX_OK;
+  return write(to, refusal.data(), refusal.size()) < 0 ? EX_OSERR : EX_CONFIG;
+}
+
+}  // namespace
+
+RollingRestart::RollingRestart(EventLoop& loop, WorkerPool& pool, Events events)
+    : pool_(pool), events_(std::move(events)), check_(loop), present_(pool.present()), last_number_(present_->number) {}
+
+void RollingRestart::restart(std::optional<ControlSocket::Reply> asked_by) {
+  if (under_way()) {
+    if (!waiting_) waiting_.emplace();
+    if (!asked_by) return;
+    asked_by->progress("another restart is under way; this one begins after it");
+    waiting_->push_back(std::move(*asked_by));
+    return;
+  }
+  if (asked_by) clients_.push_back(std::move(*asked_by));
+  begin();
+}
+
+void RollingRestart::begin() {
+  began_ = steady_now();
+  is_scale_ = false;
+  step_ = Step::checking;
+  told_.clear();
+  events_.begun();
+  try {
+    log::reopen();
+  } catch (const std::system_error& error) {
+    log::warn("log_not_reopened", {{"reason", error.what()}});
+  }
+  log::info("restart_begins", {{"generation", present_->number}});
+  try {
+    const auto config = events_.read_config();
+    if (changes_redis(*config))
+      return fail(Outcome::refused, "where Redis is cannot change while brood runs: stop it and start it again");
+    next_ = std::make_shared<Generation>(Generation{++last_number_, config, events_.bodies(config)});
+    check_.begin(
+        {.title = "brood: check", .what = "loading the job libraries"},
+        [this](int answer) { return write_refusal(next_->bodies, answer); },
+        [this](const std::string& refusal) { checked(refusal); });
+  } catch (const ConfigError& error) {
+    fail(Outcome::refused, error.what());
+  } catch (const std::system_error& error) {
+    fail(Outcome::rolled_back, error.what());
+  }
+}
+
+bool RollingRestart::changes_redis(const Config& config) const {
+  const RedisSettings &old = present_->config->redis, &wanted = config.redis;
+  return old.url != wanted.url || old.user != wanted.user || old.password_file != wanted.password_file;
+}
+
+void RollingRestart::checked(const std::string& refusal) {
+  if (!refusal.empty()) return fail(Outcome::refused, refusal);
+  try {
+    pool_.bring(next_);
+    roll();
+  } catch (const std::system_error& error) {
+    fail(Outcome::rolled_back, error.what());
+  }
+}
+
+void RollingRestart::roll() {
+  step_ = Step::rolling;
+  roll_.emplace(next_->config->max_unavailable, next_->config->boot_timeout);
+  events_.capsules_changed();
+}
+
+void RollingRestart::scale(int workers, const std::string& capsule, const ControlSocket::Reply& asked_by) {
+  if (under_way()) {
+    const Result refusal{
+        .outcome = Outcome::not_now, .reason = "a restart is under way", .is_scale = true, .at = wall_now()};
+    return asked_by.ok(json_of(refusal) + "}");
+  }
+  began_ = steady_now();
+  is_scale_ = true;
+  clients_.push_back(asked_by);
+  Config config = *present_->config;
+  const auto found = std::find_if(config.capsules.begin(), config.capsules.end(),
+                                  [&](const CapsuleSettings& settings) { return settings.name == capsule; });
+  if (found == config.capsules.end()) return fail(Outcome::refused, "there is no capsule named " + capsule);
+  const int before = std::exchange(found->concurrency, workers);
+  log::info("scale_begins", {{"capsule", capsule}, {"from", before}, {"to", workers}});
+  const int index = static_cast<int>(found - config.capsules.begin());
+  const auto shared = std::make_shared<const Config>(std::move(config));
+  next_ = std::make_shared<Generation>(Generation{present_->number, shared, events_.bodies(shared)});
+  try {
+    pool_.resize(next_, index);
+    roll();
+  } catch (const std::system_error& error) {
+    fail(Outcome::rolled_back, error.what());
+  }
+}
+
+void RollingRestart::advance(SteadyTime now) {
+  if (step_ == Step::rolling) {
+    std::vector<RollPlace> places = pool_.roll_places();
+    // More workers replace nobody.
+    if (is_scale_) std::erase_if(places, [](const RollPlace& place) { return !place.fresh; });
+    const RollStep step = roll_->next(places, now);
+    for (const int place : step.start) pool_.start(place);
+    for (const int place : step.give_up) pool_.give_up(place);
+    if (step.verdict == RollStep::Verdict::done) return succeed();
+    if (step.verdict == RollStep::Verdict::failed) return fail(Outcome::rolled_back, roll_->reason());
+  }
+  tell_progress(now);
+}
+
+void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) {
+  if (step_ != Step::rolling || !reaped.fresh) return;
+  roll_->note_death({.in_order = reaped.end.in_order,
+                     .refused = !reaped.ready_at && reaped.status.exited &&
+                                (reaped.status.value == EX_CONFIG || reaped.status.value == EX_TEMPFAIL),
+                     .began_a_job = reaped.end.began_a_job,
+                     .was_ready = reaped.ready_at.has_value(),
+                     .ready_for = reaped.ready_at ? now - *reaped.ready_at : 0ns,
+                     .how = reaped.status.describe()});
+}
+
+void RollingRestart::succeed() {
+  pool_.adopt_fresh();
+  present_ = std::exchange(next_, nullptr);
+  events_.adopted(*present_);
+  events_.capsules_changed();
+  end(Outcome::done, "");
+}
+
+void RollingRestart::fail(Outcome outcome, std::string why) {
+  if (step_ == Step::rolling) {
+    pool_.drop_fresh();
+    if (is_scale_) pool_.put_back(present_);
+    events_.capsules_changed();
+  }
+  end(outcome, std::move(why));
+}
+
+void RollingRestart::end(Outcome outcome, std::string why) {
+  const SteadyTime now = steady_now();
+  step_ = Step::none;
+  roll_.reset();
+  next_.reset();
+  last_ = Result{outcome, why, is_scale_, now - began_, wall_now()};
+  const std::string took = fmt::format("{:.1f}s", std::chrono::duration<double>(last_->took).count());
+  const std::string_view event = is_scale_ ? "scale_ended" : "restart_ended";
+  if (outcome == Outcome::done)
+    log::info(event, {{"outcome", name_of(outcome)}, {"took", took}, {"generation", present_->number}});
+  else
+    log::error(event, {{"outcome", name_of(outcome)}, {"reason", why}, {"generation", present_->number}});
+  for (const ControlSocket::Reply& client : std::exchange(clients_, {})) client.ok(answer());
+  if (!waiting_) return events_.ended();
+  clients_ = std::move(*std::exchange(waiting_, std::nullopt));
+  begin();
+}
+
+std::string RollingRestart::answer() const {
+  return fmt::format(R"({},"workers":{},"finishing":{},"generation":{}}})", json_of(*last_),
+                     present_->config->concurrency(), pool_.finishing(), present_->number);
+}
+
+void RollingRestart::await(const ControlSocket::Reply& reply) {
+  if (under_way())
+    clients_.push_back(reply);
+  else if (last_)
+    reply.ok(answer());
+  else
+    reply.ok(R"({"outcome":"not_now","reason":"no restart is under way"})");
+}
+
+void RollingRestart::abandon(const std::string& why) {
+  if (!under_way()) return;
+  check_.abandon();
+  if (waiting_) clients_.insert(clients_.end(), waiting_->begin(), waiting_->end());
+  waiting_.reset();
+  fail(Outcome::not_now, why);
+}
+
+std::optional<SteadyTime> RollingRestart::next_look() const {
+  return step_ == Step::rolling ? roll_->next_look() : std::nullopt;
+}
+
+void RollingRestart::tell_progress(SteadyTime now) {
+  if (clients_.empty()) return;
+  const std::string sentence = status();
+  if (sentence == told_ && now - told_at_ < longest_silence) return;
+  told_ = sentence;
+  told_at_ = now;
+  for (const ControlSocket::Reply& client : clients_) client.progress(sentence);
+}
+
+std::string RollingRestart::status() const {
+  if (step_ == Step::checking) return "restarting: checking the configuration and the job libraries";
+  if (step_ == Step::rolling) {
+    int fresh = 0, ready = 0, old = 0;
+    for (const RollPlace& place : pool_.roll_places()) {
+      fresh += place.fresh;
+      ready += place.fresh && place.state == RollPlace::State::ready;
+      old += !place.fresh && place.state != RollPlace::State::given_up;
+    }
+    return is_scale_ ? fmt::format("scaling: {} of {} more workers are ready", ready, fresh)
+                     : fmt::format("restarting: {} of {} new workers are ready, {} old ones fetch", ready, fresh, old);
+  }
+  if (!last_ || last_->outcome == Outcome::done || last_->outcome == Outcome::not_now) return "";
+  return fmt::format("the last {} was {}: {}", last_->is_scale ? "scale" : "restart",
+                     last_->outcome == Outcome::refused ? "refused" : "rolled back", last_->reason);
+}
+
+std::string RollingRestart::json() const {
+  return fmt::format(R"({{"under_way":{},"step":{},"last":{}}})", under_way(),
+                     under_way() ? json_string(status()) : "null", last_ ? json_of(*last_) + "}" : "null");
+}
+
+}  // namespace brood

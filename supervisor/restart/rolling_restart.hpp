@@ -1,0 +1,100 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/control/control_socket.hpp"
+#include "supervisor/process/child_check.hpp"
+#include "supervisor/workers/generation.hpp"
+#include "supervisor/workers/roll.hpp"
+#include "supervisor/workers/worker_pool.hpp"
+
+namespace brood {
+
+// Replaces the workers one after the other by those of a configuration that is read anew, and changes how many there
+// are: reads it, has it and its libraries checked, rolls, and takes everything back when that fails.  One at a time; a
+// restart that is asked for meanwhile begins when the one under way has ended.
+class RollingRestart {
+ public:
+  enum class Outcome {
+    done,
+    refused,      // the configuration or a job library: nothing was changed
+    rolled_back,  // the new workers failed: the old ones go on
+    not_now,      // a stop came first, or another restart is under way
+  };
+  struct Result {
+    Outcome outcome = Outcome::done;
+    std::string reason;  // a sentence; empty when it is done
+    bool is_scale = false;
+    std::chrono::nanoseconds took{};
+    WallTime at{};
+  };
+  struct Events {
+    std::function<std::shared_ptr<const Config>()> read_config;  // throws ConfigError
+    BodiesFor bodies;
+    std::function<void()> begun;
+    std::function<void()> capsules_changed;          // what workers fetch from: see WorkerPool::capsules()
+    std::function<void(const Generation&)> adopted;  // it is the present one now
+    std::function<void()> ended;                     // and no other begins at once
+  };
+  RollingRestart(EventLoop& loop, WorkerPool& pool, Events events);
+
+  // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
+  void restart(std::optional<ControlSocket::Reply> asked_by);
+  void scale(int workers, const std::string& capsule, const ControlSocket::Reply& asked_by);
+
+  // Answered as one that is under way, or as the last one was; "not_now" when there was none.
+  void await(const ControlSocket::Reply& reply);
+
+  // Each turn.
+  void advance(SteadyTime now);
+  void note_end(const WorkerPool::Reaped& reaped, SteadyTime now);
+  // One of our children ended; false when `pid` was none of ours.
+  bool reaped(pid_t pid, const ExitStatus& status) { return check_.reaped(pid, status); }
+  bool is_child(pid_t pid) const { return check_.is_child(pid); }
+  std::optional<SteadyTime> next_look() const;
+
+  // Ends what is under way and what waits: the old workers go on, or what else the supervisor tells them.
+  void abandon(const std::string& why);
+
+  bool under_way() const { return step_ != Step::none; }
+  const std::shared_ptr<const Generation>& present() const { return present_; }
+  std::string status() const;  // half a sentence for people; empty: there is nothing to say
+  std::string json() const;    // {"under_way":..., "step":..., "last":...}
+
+ private:
+  enum class Step { none, checking, rolling };
+
+  void begin();
+  void checked(const std::string& refusal);
+  void roll();
+  void succeed();
+  // `why` by value: it may belong to what ends here.
+  void fail(Outcome outcome, std::string why);
+  void end(Outcome outcome, std::string why);
+  std::string answer() const;
+  void tell_progress(SteadyTime now);
+  bool changes_redis(const Config& config) const;
+
+  WorkerPool& pool_;
+  const Events events_;
+  ChildCheck check_;
+
+  std::shared_ptr<const Generation> present_, next_;
+  std::uint32_t last_number_;  // of a generation
+  Step step_ = Step::none;
+  bool is_scale_ = false;
+  std::optional<Roll> roll_;
+  SteadyTime began_{}, told_at_{};
+  std::string told_;
+  std::vector<ControlSocket::Reply> clients_;
+  std::optional<std::vector<ControlSocket::Reply>> waiting_;  // of the restart that comes after this one
+  std::optional<Result> last_;
+};
+
+}  // namespace brood

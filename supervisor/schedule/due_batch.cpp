@@ -1,0 +1,96 @@
+#include "supervisor/schedule/due_batch.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "shared/job/prepared_job.hpp"
+#include "shared/redis/size_refusals.hpp"
+#include "shared/store/bury_due.hpp"
+#include "shared/store/due_as_it_is.hpp"
+
+namespace brood {
+
+namespace {
+
+// A larger one stays where it is: to move it would hold up the loop, and it is sent twice over, as member and as
+// payload.
+constexpr std::size_t largest_member = 16 << 20;
+constexpr std::size_t framing_bytes = 100;  // of one job, with its score and its share of the queues' names
+constexpr double latest_time = 9e9;         // that a clock of nanoseconds can say
+
+WallTime time_of(std::string_view score) {
+  const double seconds = std::strtod(std::string(score).c_str(), nullptr);
+  if (!(seconds > 0)) return WallTime{};
+  return WallTime(std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(std::min(seconds, latest_time))));
+}
+
+}  // namespace
+
+void DueBatch::Moves::add(ScriptCall call) {
+  scripts.push_back(call.script);
+  commands.push_back(std::move(call).evalsha());
+}
+
+DueBatch::DueBatch(Reply members, WallTime now, Leaves leaves, std::size_t refused_bytes)
+    : members_(std::move(members)),
+      now_(now),
+      leaves_(std::move(leaves)),
+      refused_bytes_(refused_bytes),
+      size_(members_.view().size() / 2) {}
+
+void DueBatch::prepare(std::string_view set_key, const DeadLimits& dead_limits, std::mt19937_64& random) {
+  const ReplyView view = members_.view();
+  for (std::size_t bytes = 0; !prepared() && bytes < turn_bytes; ++next_) {
+    const std::string_view member = view[2 * next_].text();
+    bytes += member.size();
+    bytes_ += member.size();
+    if (member.size() > largest_member) {
+      ++too_large_;
+    } else {
+      prepare_one(member, view[2 * next_ + 1].text(), set_key, dead_limits, random);
+    }
+  }
+  if (!prepared()) return;
+  move_jobs(set_key);
+  members_ = Reply();
+}
+
+void DueBatch::prepare_one(std::string_view member, std::string_view score, std::string_view set_key,
+                           const DeadLimits& limits, std::mt19937_64& random) {
+  PreparedJob job = prepare_due_job(member, now_, random);
+  const bool is_refused = member.size() >= refused_bytes_;
+  if (job.queue.empty()) {
+    if (reason_to_bury_.empty()) reason_to_bury_ = job.reason;
+    if (is_refused) return move_one_as_it_is(member, score, set_key, "", limits);
+    moves_.largest_member = std::max(moves_.largest_member, member.size());
+    return moves_.add(bury_due(set_key, std::string(member), std::string(score), job.payload, now_, limits));
+  }
+  if (leaves_ && leaves_(job.queue, time_of(score))) {
+    ++left_;
+    return;
+  }
+  if (is_refused) return move_one_as_it_is(member, score, set_key, job.queue, limits);
+  // Only a job that is too large by itself makes a command that is.
+  const std::size_t bytes = member.size() + job.payload.size() + framing_bytes;
+  if (job_bytes_ + bytes > bytes_always_taken) move_jobs(set_key);
+  jobs_.push_back({member, score, std::move(job.queue), std::move(job.payload)});
+  job_bytes_ += bytes;
+  moves_.largest_member = std::max(moves_.largest_member, member.size());
+  if (jobs_.size() == max_jobs_moved) move_jobs(set_key);
+}
+
+void DueBatch::move_one_as_it_is(std::string_view member, std::string_view score, std::string_view set_key,
+                                 const std::string& queue, const DeadLimits& limits) {
+  moves_.add(queue.empty() ? bury_due_as_it_is(set_key, member, score, now_, limits)
+                           : move_due_as_it_is(set_key, member, score, queue));
+}
+
+void DueBatch::move_jobs(std::string_view set_key) {
+  if (jobs_.empty()) return;
+  moves_.add(move_due(set_key, std::exchange(jobs_, {})));
+  job_bytes_ = 0;
+}
+
+}  // namespace brood

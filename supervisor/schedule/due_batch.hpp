@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/due_jobs.hpp"
+#include "shared/store/outcome.hpp"
+
+namespace brood {
+
+// Members of one sorted set that are due, as ZRANGEBYSCORE WITHSCORES gave them, on their way to the scripts that move
+// them.  Sends nothing.
+class DueBatch {
+ public:
+  // What to send, and beside each command which script it calls by its SHA.
+  struct Moves {
+    std::vector<Command> commands;
+    std::vector<const Script*> scripts;
+    std::size_t largest_member = 0;  // of which the bytes are sent
+    void add(ScriptCall call);
+  };
+
+  // Whether a due job stays where it is, for others to move.
+  using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
+
+  // Of members from `refused_bytes` on Redis is not asked to take any bytes.  Throws UnexpectedReply.
+  DueBatch(Reply members, WallTime now, Leaves leaves, std::size_t refused_bytes);
+
+  std::size_t size() const { return size_; }
+
+  // Prepares more members, of about `turn_bytes` in all: parsing must not hold up the loop.  Throws UnexpectedReply.
+  void prepare(std::string_view set_key, const DeadLimits& dead_limits, std::mt19937_64& random);
+  bool prepared() const { return next_ == size_; }
+  static constexpr std::size_t turn_bytes = 1 << 20;
+
+  // Of what is prepared:
+  Moves take_moves() { return std::exchange(moves_, {}); }
+  std::size_t bytes() const { return bytes_; }
+  std::size_t too_large() const { return too_large_; }  // members that no script moves
+  std::size_t left() const { return left_; }            // to others
+  const std::string& reason_to_bury() const { return reason_to_bury_; }
+
+ private:
+  void prepare_one(std::string_view member, std::string_view score, std::string_view set_key, const DeadLimits& limits,
+                   std::mt19937_64& random);
+  void move_one_as_it_is(std::string_view member, std::string_view score, std::string_view set_key,
+                         const std::string& queue, const DeadLimits& limits);
+  void move_jobs(std::string_view set_key);
+
+  Reply members_;
+  WallTime now_;
+  Leaves leaves_;
+  std::size_t refused_bytes_;
+  std::size_t size_, next_ = 0;
+  std::vector<DueJob> jobs_;  // that the next script moves
+  std::size_t job_bytes_ = 0;
+  Moves moves_;
+  std::size_t bytes_ = 0, too_large_ = 0, left_ = 0;
+  std::string reason_to_bury_;  // the first
+};
+
+}  // namespace brood

@@ -1,0 +1,36 @@
+#include "supervisor/schedule/poll_interval.hpp"
+
+#include <algorithm>
+
+namespace brood {
+
+using std::chrono::nanoseconds;
+
+namespace {
+
+constexpr int many_processes = 10;
+
+nanoseconds scaled(nanoseconds interval, double factor) {
+  return std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double, std::nano>(interval) * factor);
+}
+
+}  // namespace
+
+nanoseconds mean_poll_interval(const PollSettings& settings, int processes) {
+  if (settings.fixed_average) return *settings.fixed_average;
+  return settings.average_scheduled * std::max(processes, 1);
+}
+
+nanoseconds poll_pause(const PollSettings& settings, int processes, double random) {
+  const nanoseconds mean = mean_poll_interval(settings, processes);
+  // Sidekiq 8.0.10 and later: with many processes somebody polls all the time, and the wide range keeps them apart.
+  if (processes >= many_processes) return scaled(mean, 2 * random);
+  return scaled(mean, random + 0.5);
+}
+
+nanoseconds initial_wait(const PollSettings& settings, double random) {
+  const nanoseconds registration = settings.fixed_average ? std::chrono::seconds(0) : std::chrono::seconds(10);
+  return registration + scaled(std::chrono::seconds(5), random);
+}
+
+}  // namespace brood

@@ -1,0 +1,363 @@
+#include "supervisor/schedule/scheduler.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/redis_time.hpp"
+#include "supervisor/queues/queue_owners.hpp"
+#include "supervisor/schedule/due_mover.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using Results = std::vector<AsyncConnection::Result>;
+
+namespace {
+
+constexpr std::array sets{keys::retry, keys::schedule};  // in Sidekiq's order
+constexpr std::size_t schedule = 1;
+constexpr auto deadline = 10s;
+constexpr auto lock_lifetime = 2s;
+constexpr auto count_lasts = 30s;  // of the processes: a fleet changes slowly, and has its beats ten seconds apart
+constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
+
+std::string lock_lifetime_ms() { return std::to_string(std::chrono::milliseconds(lock_lifetime).count()); }
+
+// Until a score is due, rounded up by the timer to its milliseconds, and only there; `most` when that is later than
+// anybody would wait.
+nanoseconds until(double score, WallTime now, nanoseconds most) {
+  const double seconds = score - epoch_seconds(now);
+  if (!(seconds < std::chrono::duration<double>(most).count())) return most;
+  if (seconds <= 0) return 0ns;
+  return std::chrono::microseconds(static_cast<std::int64_t>(std::ceil(seconds * 1e6)));
+}
+
+bool is_due(ReplyView first, WallTime now) {
+  return first.size() >= 2 && std::strtod(std::string(first[1].text()).c_str(), nullptr) <= epoch_seconds(now);
+}
+
+}  // namespace
+
+// Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
+struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
+  State(EventLoop& event_loop, AsyncConnection& connection, Settings given)
+      : loop(event_loop),
+        redis(connection),
+        settings(std::move(given)),
+        mover(loop, connection, settings.dead_limits,
+              [this](std::string_view queue, WallTime due) {
+                return settings.leaves_to_ruby && now - std::max(due, first_begun) < settings.left_to_ruby_for &&
+                       owners.are_ruby_alone(queue);
+              }),
+        owners_look(connection, settings.identity),
+        next_look(loop, [this] { look(); }),
+        next_glance(loop, [this] { glance(); }) {}
+
+  EventLoop& loop;
+  AsyncConnection& redis;
+  const Settings settings;
+  DueMover mover;
+  QueueOwnersLook owners_look;
+  QueueOwners owners;
+  Timer next_look, next_glance;
+  std::mt19937_64 random{std::random_device{}()};
+  bool looking = false, stopped = false;
+  std::uint64_t moved = 0, buried = 0;
+
+  // One look.
+  enum class Lock { ours, of_another, none } lock = Lock::none;
+  WallTime now{};  // by Redis, when the look began, and by our own clock:
+  SteadyTime began{};
+  WallTime first_begun{};  // the first of all: what was due long before may have had nobody until now
+  std::string set_error;
+  std::optional<std::size_t> expected;  // the set for whose known score the next look comes
+  std::size_t first_set = 0;            // that this look moves from
+
+  std::optional<SteadyTime> counted;  // the processes
+  bool counts = false;                // with the scores that are asked for
+  int processes = 1;
+
+  // Between two looks.
+  SteadyTime planned{};  // when the next one comes
+  bool is_told = false;  // of changes of `schedule`
+  bool glancing = false, glance_again = false;
+  std::string first_known;  // score in `schedule` that no glance need count, nor any behind it
+  std::int64_t stays = 0;   // in `schedule` though it is due
+
+  // One streak of failures is said once.
+  bool failing = false;
+  nanoseconds error_pause = first_error_pause;
+
+  void look();
+  void see_whether_due();
+  void take_lock();
+  void begin(Results& results);
+  void move_set(std::size_t moved_before);
+  void ask_for_next();
+  std::vector<Command> next_scores(const std::string& from);
+  void plan(Results& results);
+  void start_look_in(nanoseconds pause);
+  nanoseconds between_glances() const {
+    return is_told ? settings.between_glances_when_told : settings.between_glances;
+  }
+  void glance();
+  void rely_on_being_told(bool told);
+  void see_count(const AsyncConnection::Result& result);
+  void back_off(const std::string& error);
+  void say_failing(const std::string& error);
+  double draw() { return std::uniform_real_distribution<double>(0, 1)(random); }
+
+  template <typename Read>
+  void ask(const std::vector<Command>& commands, Read read) {
+    redis.send_all(commands, deadline, [weak = weak_from_this(), read](Results results) {
+      const std::shared_ptr<State> self = weak.lock();
+      if (!self || self->stopped) return;
+      for (const AsyncConnection::Result& result : results) {
+        if (!result.error.empty()) return self->back_off(result.error);
+      }
+      try {
+        read(*self, results);
+      } catch (const UnexpectedReply& error) {
+        self->back_off(error.what());
+      }
+    });
+  }
+};
+
+void Scheduler::State::look() {
+  if (looking || stopped) return;
+  looking = true;
+  next_look.stop();
+  next_glance.stop();
+  first_set = expected.value_or(0);
+  if (std::exchange(expected, std::nullopt))
+    take_lock();
+  else
+    see_whether_due();
+}
+
+// Nearly every poll finds nothing new: it shall cost Redis little.
+void Scheduler::State::see_whether_due() {
+  std::vector<Command> commands = next_scores("-inf");
+  commands.insert(commands.begin(), {"TIME"});
+  ask(commands, [asked = steady_now()](State& self, Results& results) {
+    self.now = redis_time(results[0].reply.view());
+    self.began = steady_now();
+    note_redis_time(self.now, asked, self.began);
+    self.lock = Lock::none;
+    self.stays = 0;
+    self.set_error.clear();
+    results.erase(results.begin());
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+      const AsyncConnection::Result& first = results[set];
+      // A refusal is met again, and said, on the way to moving.
+      if (!first.ok() || is_due(first.reply.view(), self.now)) return self.take_lock();
+    }
+    self.plan(results);
+  });
+}
+
+void Scheduler::State::take_lock() {
+  ask({{"TIME"},
+       {"SET", keys::brood_scheduler, settings.identity, "NX", "PX", lock_lifetime_ms()},
+       {"GET", keys::brood_scheduler}},
+      [](State& self, Results& results) { self.begin(results); });
+}
+
+void Scheduler::State::begin(Results& results) {
+  now = redis_time(results[0].reply.view());
+  began = steady_now();
+  // The lock only spares duplicate work.  A Redis that refuses it (it is full, or the key is somebody else's) is served
+  // without: every move is guarded by itself.
+  lock = Lock::none;
+  const ReplyView holder = results[2].reply.view();
+  if (holder.is_string()) lock = holder.text() == settings.identity ? Lock::ours : Lock::of_another;
+
+  set_error.clear();
+  if (lock == Lock::of_another) return ask_for_next();
+  if (first_begun == WallTime{}) first_begun = now;
+  owners_look.look([weak = weak_from_this()](const QueueOwners& found) {
+    const std::shared_ptr<State> self = weak.lock();
+    if (!self || self->stopped) return;
+    self->owners = found;
+    self->move_set(0);
+  });
+}
+
+void Scheduler::State::move_set(std::size_t moved_before) {
+  if (moved_before == sets.size()) return ask_for_next();
+  const std::size_t set = (first_set + moved_before) % sets.size();
+  // A long row of batches keeps the lock; without one this expires nothing that matters.
+  const Command keep_lock{"PEXPIRE", keys::brood_scheduler, lock_lifetime_ms()};
+  mover.move_all(std::string(sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
+    if (set == schedule) stays = static_cast<std::int64_t>(done.left);
+    moved += done.moved;
+    buried += done.buried;
+    if (done.moved + done.buried > 0) {
+      log::debug("due_jobs_moved", {{"set", sets[set]}, {"moved", done.moved}, {"buried", done.buried}});
+    }
+    if (done.connection_lost) return back_off(done.error);
+    if (!done.error.empty()) {
+      if (classify_error(done.error) != ErrorKind::other) return back_off(done.error);
+      set_error = done.error;  // this set alone is at fault: a key of another type
+    }
+    move_set(moved_before + 1);
+  });
+}
+
+void Scheduler::State::ask_for_next() {
+  // What is due but was left where it is waits for the next poll; while another holds the lock it waits for that.
+  const std::string from = lock == Lock::of_another ? "-inf" : "(" + score_bound(now);
+  std::vector<Command> commands = next_scores(from);
+  if (lock == Lock::ours) commands.push_back({"DEL", keys::brood_scheduler});
+  ask(commands, [](State& self, Results& results) { self.plan(results); });
+}
+
+// The first member of each set from a score on, and now and then the number of processes.
+std::vector<Command> Scheduler::State::next_scores(const std::string& from) {
+  std::vector<Command> commands;
+  for (const std::string_view set : sets) {
+    commands.push_back({"ZRANGEBYSCORE", set, from, "+inf", "WITHSCORES", "LIMIT", "0", "1"});
+  }
+  counts = !counted || steady_now() - *counted >= count_lasts;
+  if (counts) commands.push_back({"SCARD", keys::processes});
+  return commands;
+}
+
+void Scheduler::State::plan(Results& results) {
+  if (counts) {
+    const AsyncConnection::Result& count = results[sets.size()];
+    processes = count.ok() ? static_cast<int>(std::min<std::int64_t>(count.reply.view().integer(), 100'000)) : 1;
+    counted = steady_now();
+  }
+  // Sidekiq waits ten seconds before it looks for the first time, until the processes that start together have
+  // registered and the number can be trusted.  We need not: the lock keeps them from doing the same work.
+  nanoseconds pause = poll_pause(settings.poll, processes, draw());
+  const nanoseconds passed = steady_now() - began;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    if (!results[set].ok() || results[set].reply.view().size() < 2) continue;
+    const std::string score(results[set].reply.view()[1].text());
+    const nanoseconds after_beginning = until(std::strtod(score.c_str(), nullptr), now, pause + passed);
+    nanoseconds due_in = std::max<nanoseconds>(after_beginning - passed, 0ns);
+    // The holder of the lock is moving it, or has crashed and its lock expires.
+    if (lock == Lock::of_another) due_in = std::max<nanoseconds>(due_in, lock_lifetime);
+    if (due_in < pause) expected = set;
+    pause = std::min(pause, due_in);
+  }
+  // The glances until then count what was not there now.
+  const WallTime next = now + (steady_now() - began) + pause;
+  first_known = score_bound(next);
+  if (results[schedule].ok() && results[schedule].reply.view().size() >= 2) {
+    const std::string score(results[schedule].reply.view()[1].text());
+    if (std::strtod(score.c_str(), nullptr) <= epoch_seconds(next)) first_known = score;
+  }
+  start_look_in(pause);
+
+  if (!set_error.empty()) return say_failing(set_error);
+  if (failing) log::info("scheduler_works_again");
+  failing = false;
+  error_pause = first_error_pause;
+}
+
+void Scheduler::State::start_look_in(nanoseconds pause) {
+  looking = false;
+  planned = steady_now() + pause;
+  next_look.start_in(pause);
+  if (std::exchange(glance_again, false)) return glance();
+  if (pause > between_glances()) next_glance.start_in(between_glances());
+}
+
+void Scheduler::State::rely_on_being_told(bool told) {
+  is_told = told;
+  if (!told) glance();  // and from then on more often
+}
+
+void Scheduler::State::glance() {
+  if (stopped || !redis.connected()) return;
+  if (looking || glancing) {
+    glance_again = true;  // what was asked for may have been read before
+    return;
+  }
+  glancing = true;
+  redis.send({"ZCOUNT", keys::schedule, "-inf", "(" + first_known}, deadline,
+             [weak = weak_from_this()](const AsyncConnection::Result& result) {
+               const std::shared_ptr<State> self = weak.lock();
+               if (!self || self->stopped) return;
+               self->glancing = false;
+               if (!self->looking) self->see_count(result);
+             });
+}
+
+// Whatever is refused is said by the look that is planned.
+void Scheduler::State::see_count(const AsyncConnection::Result& result) {
+  if (result.ok()) {
+    const std::int64_t count = result.reply.view().integer();
+    if (count > stays) {
+      expected.reset();
+      return start_look_in(0ns);
+    }
+    stays = count;  // others have moved some of it
+  }
+  if (std::exchange(glance_again, false)) return glance();
+  if (planned - steady_now() > between_glances()) next_glance.start_in(between_glances());
+}
+
+void Scheduler::State::back_off(const std::string& error) {
+  // That Redis is away the connection says itself.
+  if (redis.connected()) say_failing(error);
+  looking = false;
+  const auto jittered = std::chrono::duration_cast<nanoseconds>(error_pause * (0.5 + draw()));
+  error_pause = std::min(2 * error_pause, longest_error_pause);
+  next_look.start_in(jittered);
+}
+
+void Scheduler::State::say_failing(const std::string& error) {
+  if (!std::exchange(failing, true)) log::warn("scheduler_fails", {{"error", error}});
+}
+
+Scheduler::Scheduler(EventLoop& loop, AsyncConnection& redis, Settings settings)
+    : state_(std::make_shared<State>(loop, redis, std::move(settings))) {}
+
+Scheduler::~Scheduler() { stop(); }
+
+void Scheduler::look() { state_->look(); }
+
+void Scheduler::glance() { state_->glance(); }
+
+void Scheduler::rely_on_being_told(bool told) { state_->rely_on_being_told(told); }
+
+// What was asked before finds nobody when it is answered; a batch that was sent may still be applied.
+void Scheduler::set(Settings settings) {
+  if (!state_->stopped) resume(std::move(settings));
+}
+
+void Scheduler::resume(Settings settings) {
+  const std::shared_ptr<State> old = state_;
+  stop();
+  state_ = std::make_shared<State>(old->loop, old->redis, std::move(settings));
+  state_->moved = old->moved;
+  state_->buried = old->buried;
+  state_->is_told = old->is_told;
+  if (state_->redis.connected()) look();
+}
+
+void Scheduler::stop() {
+  state_->stopped = true;
+  state_->next_look.stop();
+  state_->next_glance.stop();
+  state_->mover.stop();
+}
+
+std::uint64_t Scheduler::moved() const { return state_->moved; }
+std::uint64_t Scheduler::buried() const { return state_->buried; }
+
+}  // namespace brood

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "shared/redis/async_connection.hpp"
+#include "shared/store/outcome.hpp"
+#include "supervisor/process/event_loop.hpp"
+#include "supervisor/schedule/poll_interval.hpp"
+
+namespace brood {
+
+// Moves jobs whose time has come from `retry` and `schedule` to their queues.  It knows the next due score and wakes
+// for it; what was pushed meanwhile it finds by polling with Sidekiq's arithmetic, and what was pushed to `schedule` by
+// a glance, one command that counts what is due sooner: when it is told of a change, or some twice a second where
+// nobody tells it.  Due is judged by the clock of Redis.
+//
+// Unless it is to move all, jobs of queues that live Ruby processes serve, and none of brood's, are left to those for a
+// minute: what their scheduler pushes goes through the middleware of Ruby's client.
+class Scheduler {
+ public:
+  struct Settings {
+    std::string identity;
+    PollSettings poll;
+    DeadLimits dead_limits;
+    std::chrono::nanoseconds between_glances = std::chrono::milliseconds(450);
+    bool leaves_to_ruby = true;
+    std::chrono::nanoseconds left_to_ruby_for = std::chrono::minutes(1);  // several polls of a large fleet
+    std::chrono::nanoseconds between_glances_when_told = std::chrono::seconds(5);
+  };
+
+  Scheduler(EventLoop& loop, AsyncConnection& redis, Settings settings);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Looks now, unless a look is under way, and from then on by itself: at the start, and when Redis came back.
+  void look();
+
+  // Glances at `schedule` now: it has changed.
+  void glance();
+
+  // Whether glance() is called for every change from now on.
+  void rely_on_being_told(bool told);
+
+  // Goes by these from now on, if it is not stopped, and looks at once.
+  void set(Settings settings);
+
+  // Moves nothing more: Sidekiq's scheduler ends when a process quiets.  A batch under way may still be applied.
+  void stop();
+
+  // After a stop: by these, as at the start.
+  void resume(Settings settings);
+
+  // Since the start.
+  std::uint64_t moved() const;
+  std::uint64_t buried() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace brood

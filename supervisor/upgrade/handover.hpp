@@ -1,0 +1,109 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/base/unique_fd.hpp"
+#include "shared/config/config.hpp"
+#include "supervisor/report/metrics.hpp"
+#include "supervisor/report/statistics.hpp"
+
+namespace brood {
+
+// A handover that cannot be read: what() is a sentence.
+class BadHandover : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What a supervisor leaves to the program that takes its place in the same process.  It travels as JSON in a memfd, so
+// that another version can read it: members that it does not know it passes over, and those that are missing have the
+// values that stand here.  `format` changes when that is not enough.
+struct Handover {
+  // 2 rehearses, and leaves a way back.
+  static constexpr int current_format = 2;
+
+  int format = current_format;
+  std::string version;     // of brood that wrote it
+  std::string program;     // the name of its file
+  bool rehearsal = false;  // a copy for a child: whoever reads it looks whether it could take over, and signs it
+  Identity identity;
+  std::string redis;  // its address, without a password
+  WallTime started_at{};
+  bool quiet = false;
+
+  std::uint64_t last_incarnation = 0;
+  int used_slots = 0;
+
+  // What is needed of a configuration until its last worker has gone.
+  struct Generation {
+    std::uint32_t number = 1;
+    std::vector<CapsuleSettings> capsules;
+    WorkerSettings worker;
+  };
+  std::vector<Generation> generations;
+  std::uint32_t present = 1;  // the one that vacant places are filled from
+
+  struct Worker {
+    pid_t pid = 0;
+    int slot = 0;
+    std::uint32_t generation = 1;
+    int capsule = 0, number = 0;
+    std::uint64_t incarnation = 0;
+    bool finishing = false;  // nobody takes its place
+    std::uint32_t flags = 0;
+    bool waits_its_turn = false, never_fetched = false;
+    std::uint64_t processed_before = 0;
+    SteadyTime occupied_since{}, ready_at{};  // ready_at zero: it is not
+    int control = -1, output = -1;            // descriptors
+    std::string output_token = {};
+  };
+  std::vector<Worker> workers;
+
+  int control_listener = -1;
+  int log = -1;  // where lines go, should its file not open any more
+
+  // The file of the configuration as it was read, which may have been changed since.  None: there is no file.
+  struct Text {
+    std::string text;
+    std::uint32_t mode = 0;  // of the file
+  };
+  std::optional<Text> config = {};         // that the next program goes by
+  std::optional<Text> former_config = {};  // that this one goes by
+  struct Counted {
+    int slot = -1;
+    Statistics::Counts counts = {};
+  };
+  std::vector<Counted> counted;  // what Redis has been told of, or may have been
+  Statistics::Counts uncounted;  // and what it has not
+  std::string beat_tokens;       // see BeatTokens
+  std::vector<Metrics::Known> classes;
+};
+
+// What it lets through the exec: all descriptors but standard ones.  They stay as they are until the next program
+// stands, for the one before; it has copies of its own.
+std::vector<int> descriptors_of(const Handover& handover);
+// None of -1.  Throws std::system_error.
+UniqueFd own_descriptor(int left);
+
+std::string to_json(const Handover& handover);
+// Throws BadHandover.
+Handover parse_handover(const std::string& json);
+
+// A memfd that holds the text, closed by an exec unless it is told otherwise; and back, without moving where it is
+// read.  Only a rehearsal's can be written to.
+UniqueFd write_handover(const Handover& handover);
+Handover read_handover(int descriptor);
+
+// A program that could take over says so in the copy that it was given: no other answers in this way.  Throws
+// std::system_error.
+void sign_rehearsal(int descriptor);
+bool is_signed(int descriptor);
+
+}  // namespace brood

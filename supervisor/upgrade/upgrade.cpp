@@ -1,0 +1,125 @@
+#include "supervisor/upgrade/upgrade.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <system_error>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/json/json.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_wait = 60s;  // for what is half done
+
+// The last line is the reason; before it a library may have printed anything.
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of("\r\n ");
+  if (end == std::string::npos) return "";
+  const std::size_t newline = text.rfind('\n', end);
+  const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
+  return text.substr(begin, end + 1 - begin);
+}
+
+}  // namespace
+
+Upgrade::Upgrade(EventLoop& loop, const Successor& successor, Events events, std::string failed)
+    : successor_(successor), events_(std::move(events)), check_(loop), last_failure_(std::move(failed)) {}
+
+void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
+  if (under_way()) {
+    if (asked_by) asked_by->ok(R"({"outcome":"not_now","reason":"an upgrade is under way"})");
+    return;
+  }
+  client_ = std::move(asked_by);
+  step_ = Step::checking;
+  events_.begun();
+  log::info("upgrade_begins", {{"program", successor_.path()}});
+  if (client_) client_->progress("checking " + successor_.path());
+  try {
+    file_ = events_.read_file();
+    Handover handover = hand_over();
+    handover.rehearsal = true;
+    copy_ = write_handover(handover);
+    check_.begin(
+        {.title = "brood: check", .keep = {copy_.get()}, .what = "the new program's check"},
+        [this](int answer) {
+          dup2(answer, STDERR_FILENO);
+          return successor_.rehearse(copy_.get());
+        },
+        [this](const std::string& refusal) { checked(refusal); });
+  } catch (const ConfigError& error) {
+    fail(Outcome::refused, error.what());
+  } catch (const std::system_error& error) {
+    fail(Outcome::not_now, error.what());
+  }
+}
+
+Handover Upgrade::hand_over() const {
+  Handover handover = events_.hand_over();
+  handover.program = successor_.path();
+  if (file_.mode != 0) handover.config = {file_.text, file_.mode};
+  return handover;
+}
+
+void Upgrade::checked(const std::string& refusal) {
+  const bool answered = is_signed(copy_.get());
+  copy_.reset();
+  if (!refusal.empty()) return fail(Outcome::refused, last_line(refusal));
+  // Whatever it is, it has not looked at what it would get.
+  if (!answered)
+    return fail(Outcome::refused,
+                successor_.path() + " cannot be executed in place of this program: it does not answer as brood does");
+  step_ = Step::waiting;
+  give_up_at_ = steady_now() + longest_wait;
+}
+
+void Upgrade::advance(SteadyTime now) {
+  if (step_ != Step::waiting) return;
+  const std::string half_done = events_.half_done();
+  if (!half_done.empty()) {
+    if (client_ && half_done != waits_for_) client_->progress("waiting: " + half_done);
+    waits_for_ = half_done;
+    if (now >= give_up_at_) fail(Outcome::not_now, "this did not end within a minute: " + half_done);
+    return;
+  }
+  if (client_) client_->progress("handing over");
+  log::info("upgrade_takes_over", {{"program", successor_.path()}});
+  fail(Outcome::refused, successor_.take_over(hand_over()));
+}
+
+bool Upgrade::answer_failure(const ControlSocket::Reply& reply) const {
+  if (last_failure_.empty()) return false;
+  reply.ok(fmt::format(R"({{"outcome":"refused","reason":{}}})", json_string(last_failure_)));
+  return true;
+}
+
+void Upgrade::fail(Outcome outcome, const std::string& why) {
+  step_ = Step::none;
+  waits_for_.clear();
+  copy_.reset();
+  const char* const name = outcome == Outcome::refused ? "refused" : "not_now";
+  last_failure_ = outcome == Outcome::refused ? why : "";
+  log::error("upgrade_ended", {{"outcome", name}, {"reason", why}});
+  if (const auto client = std::exchange(client_, std::nullopt))
+    client->ok(fmt::format(R"({{"outcome":"{}","reason":{}}})", name, json_string(why)));
+  events_.given_up();
+}
+
+void Upgrade::abandon(const std::string& why) {
+  if (!under_way()) return;
+  check_.abandon();
+  fail(Outcome::not_now, why);
+}
+
+std::string Upgrade::status() const {
+  if (step_ == Step::checking) return "upgrading: " + successor_.path() + " is checked";
+  if (step_ == Step::waiting) return "upgrading: waiting: " + waits_for_;
+  return last_failure_.empty() ? "" : "the last upgrade was refused: " + last_failure_;
+}
+
+}  // namespace brood

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "shared/base/unique_fd.hpp"
+#include "shared/config/config.hpp"
+#include "supervisor/control/control_socket.hpp"
+#include "supervisor/process/child_check.hpp"
+#include "supervisor/upgrade/handover.hpp"
+#include "supervisor/upgrade/successor.hpp"
+
+namespace brood {
+
+// Lets the program's file, as it is now, take over this process: first it has a look at a copy of what it would get, in
+// a child, and only if it finds nothing wrong, and as soon as nothing is half done, this program gives way.  The
+// configuration is read once, for both.  On success nothing here returns.
+class Upgrade {
+ public:
+  struct Events {
+    std::function<Handover()> hand_over;     // what there is now
+    std::function<ConfigFile()> read_file;   // of the configuration; throws ConfigError
+    std::function<std::string()> half_done;  // what must end first, for people; empty: nothing
+    std::function<void()> begun, given_up;   // given_up: everything is as it was
+  };
+  // `failed`: why the program that took over from this one gave back; empty: none has.
+  Upgrade(EventLoop& loop, const Successor& successor, Events events, std::string failed);
+
+  // Answered with a JSON object when it comes to nothing; a client whose connection ends otherwise asks the successor.
+  void begin(std::optional<ControlSocket::Reply> asked_by);
+  // Answered as the last one was, when it came to nothing; false: nothing is to be said.
+  bool answer_failure(const ControlSocket::Reply& reply) const;
+  // Each turn.
+  void advance(SteadyTime now);
+  bool reaped(pid_t pid, const ExitStatus& status) { return check_.reaped(pid, status); }
+  bool is_child(pid_t pid) const { return check_.is_child(pid); }
+  // Ends what is under way.
+  void abandon(const std::string& why);
+
+  bool under_way() const { return step_ != Step::none; }
+  std::string status() const;  // half a sentence for people; empty: there is nothing to say
+
+ private:
+  enum class Step { none, checking, waiting };
+  enum class Outcome { refused, not_now };
+
+  Handover hand_over() const;
+  void checked(const std::string& refusal);
+  void fail(Outcome outcome, const std::string& why);
+
+  const Successor& successor_;
+  const Events events_;
+  ChildCheck check_;
+  Step step_ = Step::none;
+  UniqueFd copy_;    // of the handover, for the rehearsal
+  ConfigFile file_;  // of the configuration, as it was rehearsed with
+  SteadyTime give_up_at_{};
+  std::string waits_for_, last_failure_;
+  std::optional<ControlSocket::Reply> client_;
+};
+
+}  // namespace brood

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shared/base/unique_fd.hpp"
+#include "supervisor/upgrade/handover.hpp"
+
+namespace brood {
+
+// Workers of the program that was in this process before, whose records this one cannot read: they are told to finish
+// the job in hand and exit, and go by themselves.  What one that crashes leaves in flight is found by its field, of
+// which nobody says any more that it lives, and given back.
+class Predecessors {
+ public:
+  Predecessors() = default;
+  // Takes over the descriptors: without them a worker would take its supervisor for dead.
+  explicit Predecessors(const std::vector<Handover::Worker>& workers);
+
+  bool is_one(pid_t pid) const { return left_.contains(pid); }
+  // False when it was none.
+  bool reaped(pid_t pid);
+  void kill_all() const;
+
+  int size() const { return static_cast<int>(left_.size()); }
+  std::set<std::string> fields() const;  // "<slot>.<incarnation>" of those that live
+
+ private:
+  struct One {
+    std::string field;
+    UniqueFd control, output;
+  };
+  std::map<pid_t, One> left_;
+};
+
+}  // namespace brood

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/base/clock.hpp"
+#include "shared/store/casualty.hpp"
+
+namespace brood {
+
+// Where the core file of a dead worker lies, or how to ask for it ("coredumpctl info 4711"); nullopt when the kernel
+// wrote none, or nobody can say where.
+std::optional<std::string> core_file(const CrashFacts& facts);
+
+// The same for a given core(5) pattern; `appends_pid` is the setting kernel.core_uses_pid.
+std::optional<std::string> core_file(const CrashFacts& facts, std::string_view pattern, bool appends_pid, WallTime now);
+
+}  // namespace brood

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/job/failure.hpp"
+#include "shared/store/casualty.hpp"
+#include "worker/crash/frame.hpp"
+
+namespace brood {
+
+// What is told of a crash: to the retry record, to the log, to the crash book.
+struct CrashReport {
+  Failure failure;                 // with the member `crash`
+  std::vector<std::string> stack;  // its backtrace
+  std::string top;                 // the innermost of them that is the job's own, so not abort()
+  std::string signal;              // "SIGSEGV"; empty: none
+  std::string address;             // "0x10"; empty: the signal has none
+  bool has_names = false;          // of functions
+  std::string fingerprint;         // empty: nothing is known but the cause
+};
+
+// Pure.  `frames` are those of the job, with or without names; `core` is where its core file lies.
+CrashReport report_crash(const Casualty::Cause& cause, const std::vector<Frame>& frames, std::string_view job_class,
+                         const std::optional<std::string>& core, WallTime now);
+
+// Twelve hex digits, the same for crashes of one class in one way at one place of one build: with names or without.
+std::string crash_fingerprint(std::string_view job_class, std::string_view error_class, const CapturedStack& stack);
+
+}  // namespace brood

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "shared/scoreboard/dump_request.hpp"
+
+namespace brood {
+
+// The body of a short-lived child: waits until the workers that were asked have said where they are, and logs it, a
+// frame a line.  Returns its exit status.
+int log_stacks(const std::vector<DumpRequest>& asked);
+
+}  // namespace brood

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <csignal>
+
+#include <ucontext.h>
+
+#include "shared/scoreboard/stack_record.hpp"
+#include "worker/crash/module_map.hpp"
+
+namespace brood {
+
+// Where a thread is, written into a record.  All of it is async-signal-safe: it allocates nothing, takes no lock and
+// relies on no memory of a job, save the stack that it walks.
+
+// What is certain: the signal, the registers, the thread.  `info` is null for a dump.  Leaves the thrown type and its
+// what() alone.  The record's state is `header` afterwards.
+void write_header(StackRecord& record, const siginfo_t* info, const ucontext_t& interrupted);
+// As for somebody who calls exit(status).
+void write_exit_header(StackRecord& record, int status);
+
+// The frames of the interrupted code and the modules that they lie in.  Broken stacks end it early: a fault on the way
+// ends what it was doing, if end_faulty_step() is called for it, and what was found until then stands.  `interrupted`
+// is as before on return.  The record's state is `complete` afterwards.
+void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted);
+// The frames of the caller from the innermost of `function` on: what called it, and what called that.
+void write_frames_from(StackRecord& record, const ModuleMap& modules, const void* function);
+
+// For the handler of a fault: does not return if this thread's write_frames() met it.
+void end_faulty_step();
+
+// Makes the unwinder load and resolve now all that it needs.
+void prime_unwinder();
+
+}  // namespace brood

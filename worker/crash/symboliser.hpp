@@ -1,0 +1,24 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "shared/scoreboard/stack_record.hpp"
+#include "worker/crash/frame.hpp"
+
+namespace brood {
+
+struct SymboliserOptions {
+  std::string debug_directory = "/usr/lib/debug";  // with separate debug files, by build id
+  std::chrono::milliseconds budget{2'000};         // for all of it; what is left then stays without names
+};
+
+// The frames of a process that may be gone, innermost first, with names, and source lines where debug information
+// exists; each inlined call is a frame of its own.  Only files of this machine are read, and of them only those whose
+// build id is the recorded one: a library that was replaced since says nothing about what ran.
+//
+// Broken files may crash or hang this process: call it in one that somebody else watches.
+std::vector<Frame> symbolise(const CapturedStack& stack, const SymboliserOptions& options = {});
+
+}  // namespace brood

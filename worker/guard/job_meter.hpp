@@ -1,0 +1,39 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "shared/base/clock.hpp"
+#include "shared/scoreboard/class_usage.hpp"
+
+namespace brood {
+
+// What each job of a worker uses: the time and CPU time of the worker and of the children that it has waited for, and
+// the resident memory of the worker, or of a program that it runs, at its highest.
+class JobMeter {
+ public:
+  JobMeter();
+
+  void begin();
+  // `waited_for_children` false: none can have been waited for since begin().
+  JobUsage end(bool waited_for_children = true);
+
+  // A child has ended that had so much at its highest.
+  void note_child_peak(std::uint64_t kb) { child_peak_kb_ = std::max(child_peak_kb_, kb); }
+
+  // CPU time of this process, from its birth to the beginning of the job.
+  std::chrono::microseconds cpu_before() const { return own_cpu_before_; }
+
+ private:
+  void forget_higher_peak();
+
+  SteadyTime started_{};
+  std::chrono::microseconds own_cpu_before_{}, children_cpu_{};
+  bool waited_for_children_ = true;  // since children_cpu_ was asked for, perhaps
+  std::uint64_t peak_kb_ = 0;        // as the kernel last said
+  std::uint64_t child_peak_kb_ = 0;  // since begin()
+  std::uint64_t known_peak_kb_ = 0;  // what it was when it was last found not to be worth a reset
+};
+
+}  // namespace brood

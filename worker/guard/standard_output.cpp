@@ -1,0 +1,97 @@
+#include "worker/guard/standard_output.hpp"
+
+#include <fcntl.h>
+#include <stdio_ext.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <iostream>
+#include <string_view>
+#include <utility>
+
+#include "shared/base/check.hpp"
+#include "shared/base/log.hpp"
+#include "shared/scoreboard/job_end_mark.hpp"
+
+namespace brood {
+namespace {
+
+// A job may have given the stream a buffer of its own, which is gone by now, and must not be flushed.
+void flush_stream(std::ostream& stream, std::streambuf* own_buffer) {
+  if (stream.rdbuf() != own_buffer) stream.rdbuf(own_buffer);
+  stream.exceptions(std::ios::goodbit);
+  stream.clear();
+  stream.flush();
+  stream.clear();
+}
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return;  // the supervisor is gone
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+StandardOutput::StandardOutput(int pipe, std::string token)
+    : pipe_(pipe), token_(std::move(token)), cout_(std::cout.rdbuf()), clog_(std::clog.rdbuf()) {
+  if (!pipe_) return;
+  struct stat status {};
+  check("fstat of the output pipe", fstat(pipe, &status));
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  __fpurge(stdout);  // what the supervisor had not written yet is its own to write
+  check("dup2", dup2(pipe, STDOUT_FILENO));
+  check("dup2", dup2(pipe, STDERR_FILENO));
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe has whole blocks otherwise
+}
+
+void StandardOutput::flush() {
+  if (device_ == 0) return;
+  flush_stream(std::cout, cout_);
+  flush_stream(std::clog, clog_);
+  std::fflush(stdout);
+}
+
+void StandardOutput::end_job(SlotRecord& record) {
+  if (device_ == 0) return;
+  mend();
+  // What it printed is still in the pipe, or has been read by now: the supervisor says so before it reads.
+  int unread = 0;
+  ioctl(STDOUT_FILENO, FIONREAD, &unread);
+  if (record.output_read.exchange(0) == 0 && unread <= 0) return;
+  const SlotSnapshot job = snapshot(record);
+  write_all(STDOUT_FILENO, job_end_mark(token_, job.jid, job.job_class));
+}
+
+bool StandardOutput::is_the_pipe(int fd) const {
+  struct stat status {};
+  return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+void StandardOutput::mend() {
+  const bool out = is_the_pipe(STDOUT_FILENO), error = is_the_pipe(STDERR_FILENO);
+  if (!out || !error) {
+    // The job may have closed every descriptor: then any that is left will do.
+    if (!is_the_pipe(pipe_.get())) {
+      pipe_.release();
+      const int left = out ? STDOUT_FILENO : error ? STDERR_FILENO : -1;
+      if (left >= 0) pipe_.reset(fcntl(left, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    }
+    const UniqueFd nowhere(pipe_ ? -1 : ::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    if (!pipe_) log::warn("job_output_lost", {{"reason", "a job closed every descriptor of its worker's output"}});
+    const int source = pipe_ ? pipe_.get() : nowhere.get();
+    if (!out) dup2(source, STDOUT_FILENO);
+    if (!error) dup2(source, STDERR_FILENO);
+  }
+  // The flag belongs to the pipe's open file, and would make later jobs lose output.
+  const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+  if (flags >= 0 && (flags & O_NONBLOCK) != 0) fcntl(STDOUT_FILENO, F_SETFL, flags & ~O_NONBLOCK);
+}
+
+}  // namespace brood

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <ios>
+#include <streambuf>
+#include <string>
+
+#include "shared/base/unique_fd.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+
+namespace brood {
+
+// Descriptors 1 and 2 of a worker: the pipe that its supervisor reads and logs line by line.  std::cout and stdout are
+// flushed with each line, so that a crash loses none.
+class StandardOutput {
+ public:
+  // Puts `pipe`, which becomes ours, in place of 1 and 2; with -1 they stay as they are.
+  StandardOutput(int pipe, std::string token);
+
+  // Passes on what a job left in buffers; without a system call if that is nothing.
+  void flush();
+
+  // Then, for the job that is the last in the record: puts back what it closed or replaced, and marks where its output
+  // ends, if it printed anything.
+  void end_job(SlotRecord& record);
+
+ private:
+  bool is_the_pipe(int fd) const;
+  void mend();
+
+  UniqueFd pipe_;
+  std::string token_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::streambuf *cout_ = nullptr, *clog_ = nullptr;
+};
+
+}  // namespace brood

@@ -1,0 +1,35 @@
+#include "worker/guard/thread_count.hpp"
+
+#include <sys/stat.h>
+
+#include <ctime>
+
+namespace brood {
+namespace {
+
+constexpr int most_looks = 20;
+constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 1'000'000};
+
+// Two more, as every directory has; 0: not known.
+int links_of_threads() {
+  struct stat status {};
+  return stat("/proc/self/task", &status) == 0 ? static_cast<int>(status.st_nlink) : 0;
+}
+
+}  // namespace
+
+void ThreadCount::note_present() { present_ = links_of_threads(); }
+
+int ThreadCount::left_behind() {
+  int now = links_of_threads();
+  // pthread_join() returns before the kernel has taken the thread off its list.
+  for (int look = 0; now > present_ && look < most_looks; ++look) {
+    nanosleep(&between_looks, nullptr);
+    now = links_of_threads();
+  }
+  if (now > present_) return now - present_;
+  present_ = now;  // a library's own have ended: the next to come is not among them
+  return 0;
+}
+
+}  // namespace brood

@@ -1,0 +1,116 @@
+#include "worker/job/call_frame.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "shared/base/log.hpp"
+#include "worker/job/library_text.hpp"
+
+namespace brood {
+
+CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* host) : job_(job), host_(host) {
+  call_.size = sizeof call_;
+  call_.job_class = text_of(job.job_class());
+  call_.jid = text_of(job.jid());
+  call_.queue = text_of(queue);
+  call_.args = text_of(job.args());
+  call_.payload = text_of(job.text());
+  // retry_count is 0 after the first failure.
+  const auto retry_count = job.integer("retry_count");
+  call_.earlier_attempts = retry_count ? std::clamp<std::int64_t>(*retry_count, 0, 1'000'000'000) + 1 : 0;
+  call_.host = this;
+  call_.stopping = [](void* frame) { return static_cast<CallFrame*>(frame)->stopping() ? 1 : 0; };
+  call_.log = [](void* frame, std::uint32_t level, abi::Text message) {
+    static_cast<CallFrame*>(frame)->write(level, message);
+  };
+  call_.time_left_ms = [](void* frame) { return static_cast<CallFrame*>(frame)->time_left_ms(); };
+  call_.set_time_left = [](void* frame, std::int64_t ms) { static_cast<CallFrame*>(frame)->set_time_left(ms); };
+  call_.log_with = [](void* frame, abi::Text name, abi::Text value) {
+    static_cast<CallFrame*>(frame)->log_with(name, value);
+  };
+  if (host != nullptr) call_.capsule = text_of(host->capsule);
+  if (host_ != nullptr && host_->iterations) offer_iterations();
+}
+void CallFrame::offer_iterations() {
+  iterations_.size = sizeof iterations_;
+  iterations_.max_runtime_ms = host_->iterations->max_runtime.count();
+  iterations_.interrupt = [](void* frame) { return iterations_of(frame).interrupt() ? 1 : 0; };
+  iterations_.load = [](void* frame, abi::IterationState* state) {
+    return static_cast<CallFrame*>(frame)->load_iteration(*state);
+  };
+  iterations_.save = [](void* frame, const abi::IterationState* state) { return save_iteration(frame, *state); };
+  iterations_.end = [](void* frame) { iterations_of(frame).end(); };
+  call_.iterations = &iterations_;
+}
+bool CallFrame::stopping() const { return host_ != nullptr && host_->stopping && host_->stopping(); }
+
+std::int64_t CallFrame::time_left_ms() const {
+  const auto left = host_ != nullptr && host_->time_left ? host_->time_left() : std::nullopt;
+  return left ? std::max<std::int64_t>(left->count(), 0) : -1;
+}
+void CallFrame::set_time_left(std::int64_t ms) const {
+  if (host_ == nullptr || !host_->set_time_left) return;
+  host_->set_time_left(std::clamp(std::chrono::milliseconds(ms), std::chrono::milliseconds(0), longest_timeout));
+}
+
+void CallFrame::write(std::uint32_t level, const abi::Text& message) const {
+  if (host_ != nullptr && host_->say) return host_->say(read_text(message, ""));
+  const auto known = static_cast<log::Level>(std::min<std::uint32_t>(level, abi::log_error));
+  if (!log::enabled(known)) return;
+  log::write(known, "job_says", {{"job", job_class()}, {"jid", jid()}, {"message", read_text(message, "")}});
+}
+
+// What memory does not allow is left out.
+void CallFrame::log_with(const abi::Text& name, const abi::Text& value) const {
+  if (host_ == nullptr || !host_->log_with || name.data == nullptr) return;
+  try {
+    host_->log_with({name.data, name.size},
+                    value.data == nullptr ? std::string_view() : std::string_view(value.data, value.size));
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+const IterationHost& CallFrame::iterations_of(const void* frame) {
+  return *static_cast<const CallFrame*>(frame)->host_->iterations;
+}
+
+std::uint32_t CallFrame::load_iteration(abi::IterationState& state) const {
+  try {
+    const std::optional<IterationState> known = iterations_of(this).load();
+    if (!known) return abi::iteration_away;
+    text_ = known->cursor;
+    state.executions = known->executions;
+    state.run_seconds = known->run_seconds;
+    state.cursor = text_of(text_);
+    state.cancelled = known->cancelled ? 1 : 0;
+    return abi::iteration_loaded;
+  } catch (const std::exception& error) {
+    text_ = error.what();
+    state.cursor = text_of(text_);
+    return abi::iteration_none;
+  }
+}
+
+// What memory does not allow now is saved later.
+int CallFrame::save_iteration(void* frame, const abi::IterationState& state) {
+  try {
+    return iterations_of(frame).save(
+               {.executions = state.executions,
+                .cursor = state.cursor.size == 0 ? std::string() : std::string(state.cursor.data, state.cursor.size),
+                .run_seconds = state.run_seconds})
+               ? 1
+               : 0;
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+}
+
+FailureFrame::FailureFrame(const Failure& failure) {
+  failure_.size = sizeof failure_;
+  failure_.error_class = text_of(failure.error_class);
+  failure_.message = text_of(failure.message);
+  failure_.crashed = failure.crash || !failure.crash_json.empty() ? 1 : 0;  // a timeout ended its worker too
+}
+
+}  // namespace brood

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <brood/abi.hpp>
+
+#include "shared/job/failure.hpp"
+#include "shared/job/payload.hpp"
+#include "worker/job/job_host.hpp"
+
+namespace brood {
+
+// One job as a library sees it; lives no longer than the job, the name of the queue and the host.
+class CallFrame {
+ public:
+  // No host: for a hook or a handler, in which nothing can be asked of the worker.
+  CallFrame(const Payload& job, std::string_view queue, const JobHost* host);
+  CallFrame(const CallFrame&) = delete;
+  CallFrame& operator=(const CallFrame&) = delete;
+
+  const abi::Call* call() const { return &call_; }
+  const std::string& job_class() const { return job_.job_class(); }
+  const std::string& jid() const { return job_.jid(); }
+
+ private:
+  void offer_iterations();
+  bool stopping() const;
+  std::int64_t time_left_ms() const;
+  void set_time_left(std::int64_t ms) const;
+  void write(std::uint32_t level, const abi::Text& message) const;
+  void log_with(const abi::Text& name, const abi::Text& value) const;
+  static const IterationHost& iterations_of(const void* frame);
+  std::uint32_t load_iteration(abi::IterationState& state) const;
+  static int save_iteration(void* frame, const abi::IterationState& state);
+
+  const Payload& job_;
+  const JobHost* host_;
+  abi::Call call_{};
+  abi::Iterations iterations_{};
+  mutable std::string text_;  // what the library was handed last
+};
+
+// One failure likewise.
+class FailureFrame {
+ public:
+  explicit FailureFrame(const Failure& failure);
+  const abi::Failure* failure() const { return &failure_; }
+
+ private:
+  abi::Failure failure_{};
+};
+
+}  // namespace brood

@@ -1,0 +1,109 @@
+#include "worker/job/error_program.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+#include <optional>
+#include <system_error>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/log.hpp"
+#include "shared/base/signal_names.hpp"
+#include "shared/config/executable.hpp"
+#include "shared/json/json.hpp"
+#include "worker/guard/output_tail.hpp"
+#include "worker/job/program.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto look_without_pidfd = 10ms;  // also while it dies
+
+// nullopt: it was killed when its time was over.
+std::optional<ProgramEnd> wait_for_end(Program& program, OutputTail& printed, std::chrono::milliseconds longest) {
+  const SteadyTime deadline = steady_now() + longest;
+  bool closed = false, killed = false;
+  const auto read_some = [&] {
+    char bytes[4096];
+    const ssize_t got = ::read(program.errors(), bytes, sizeof bytes);
+    if (got > 0) printed.add({bytes, static_cast<std::size_t>(got)});
+    if (got == 0) closed = true;
+    return got > 0;
+  };
+  for (;;) {
+    pollfd fds[] = {{program.process(), POLLIN, 0}, {closed ? -1 : program.errors(), POLLIN, 0}};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
+    const bool looks = killed || program.process() < 0;
+    const auto wait =
+        looks ? std::chrono::milliseconds(look_without_pidfd) : std::max<std::chrono::milliseconds>(left, 0ms);
+    poll(fds, std::size(fds), static_cast<int>(wait.count()));
+    if (fds[1].revents != 0) read_some();
+    if (const auto end = program.end()) {
+      for (int pieces = 0; pieces < 16 && !closed && read_some(); ++pieces) {
+      }
+      return killed ? std::nullopt : end;
+    }
+    if (!killed && steady_now() >= deadline) {
+      killed = true;
+      program.signal(SIGKILL);
+    }
+  }
+}
+
+void warn(const CommandSettings& program, const Payload& job, const std::string& reason) {
+  log::warn("error_program_failed", {{"program", program.run.at(0)}, {"jid", job.jid()}, {"reason", reason}});
+}
+
+}  // namespace
+
+std::string error_report(const Payload& job, std::string_view queue, const Failure& failure) {
+  std::string report =
+      fmt::format(R"({{"class":{},"jid":{},"queue":{},"error_class":{},"error_message":{},"backtrace":[)",
+                  json_string(job.display_class()), json_string(job.jid()), json_string(queue),
+                  json_string(failure.error_class), json_string(failure.message));
+  for (const std::string& line : failure.backtrace) {
+    if (report.back() != '[') report += ',';
+    report += json_string(line);
+  }
+  report += fmt::format("],\"retry_count\":{}", failure_count(job));
+  if (!failure.crash_json.empty()) report += ",\"crash\":" + failure.crash_json;
+  return report + ",\"job\":" + job.text() + "}\n";
+}
+
+void tell_error_program(const CommandSettings& program, const Payload& job, std::string_view queue,
+                        const Failure& failure) {
+  const std::string report = error_report(job, queue, failure);
+  ProgramStart start;
+  start.words = program.run;
+  start.path = executable_path(program.run.at(0));
+  start.environment = program.env;
+  start.environment["BROOD_JID"] = job.jid();
+  start.environment["BROOD_CLASS"] = job.job_class();
+  start.environment["BROOD_QUEUE"] = queue;
+  start.directory = program.directory;
+  start.input = report;
+  try {
+    Program running(start);
+    OutputTail printed;
+    const auto end = wait_for_end(running, printed, program.timeout);
+    const std::vector<std::string> lines = printed.lines();
+    const std::string last = lines.empty() ? "" : ": " + lines.back();
+    if (!end) {
+      warn(program, job, fmt::format("it ran longer than its timeout of {}ms", program.timeout.count()) + last);
+    } else if (!end->exited) {
+      warn(program, job, signal_name(end->value) + last);
+    } else if (end->value != 0) {
+      warn(program, job, fmt::format("exit status {}", end->value) + last);
+    }
+  } catch (const std::system_error& error) {
+    warn(program, job, error.what());
+  }
+}
+
+}  // namespace brood

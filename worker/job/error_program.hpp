@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "shared/config/config.hpp"
+#include "shared/job/failure.hpp"
+#include "shared/job/payload.hpp"
+
+namespace brood {
+
+// What a program is told of a failure: one JSON object with class, jid, queue, error_class, error_message, backtrace,
+// retry_count as it will be, crash where the attempt ended its worker, and job, the payload as it was.
+std::string error_report(const Payload& job, std::string_view queue, const Failure& failure);
+
+// Executes it with that on its standard input, and waits until it has ended or its time is over; then it is killed.
+// Whatever happens is only logged: a failure that nobody could be told of is still a failure.
+void tell_error_program(const CommandSettings& program, const Payload& job, std::string_view queue,
+                        const Failure& failure);
+
+}  // namespace brood

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/store/iteration.hpp"
+
+namespace brood {
+
+// Keeps the states of iterable jobs in Redis, over the worker's own connection, which is idle while a job runs.  What
+// Redis did not take is kept here, the latest of each job alone, and delivered before the jobs are settled: whoever
+// gets such a job next finds how far it came.
+class IterationKeeper {
+ public:
+  explicit IterationKeeper(Channel& redis);
+
+  // While Redis is away it goes on asking after each pause, as long as `pause` returns true; else nullopt.  Throws
+  // UnexpectedReply for what is no state.
+  std::optional<IterationState> load(const std::string& jid,
+                                     const std::function<bool(std::chrono::milliseconds)>& pause);
+
+  // True when somebody has cancelled the job.  Holds it up for a second or so at most; a Redis that did not answer then
+  // is not asked again for a few seconds.  A state that Redis refuses for its size leaves the one that was saved
+  // before.
+  bool save(const std::string& jid, const IterationState& state);
+
+  // After the job is done, and the scoreboard says so: a crash in between must not run it from its beginning.
+  void drop(const std::string& jid);
+
+  // Before a settle.  `pause` throws to give up.
+  void deliver(const std::function<void(std::chrono::milliseconds)>& pause);
+
+ private:
+  struct Write {
+    std::string jid;
+    Command command;
+    const Script* script = nullptr;  // whose SHA the command names
+  };
+  enum class Sent { applied, cancelled, refused, too_large, not_now };
+
+  Reply ask(const Command& command, const Patience& patience);
+  Sent send(Write& write, const Patience& patience);
+  bool is_cancelled(const std::string& jid);
+  Sent write_or_keep(Write write);
+
+  Channel& redis_;
+  std::vector<Write> unsaved_;
+  SteadyTime ask_again_{};
+  std::size_t refused_bytes_;  // of the smallest cursor of this job that Redis has refused
+};
+
+}  // namespace brood

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <brood/abi.hpp>
+#include "shared/config/config.hpp"
+
+namespace brood {
+
+// A job library that cannot be used: missing, not a shared object, built for another ABI, a class twice.  what() is one
+// sentence with the library's path.  Also a command that takes the class of a library.
+class LibraryError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A library whose own code threw before any job: in a static constructor, in brood_setup or in a handler of startup.
+// It may be usable, and what it needs, a database say, may not be there yet.
+class StartupError : public LibraryError {
+ public:
+  using LibraryError::LibraryError;
+};
+
+// Class name -> code, or program.  Lives in workers and autopsies alone: the supervisor loads no job library.
+class JobRegistry {
+ public:
+  // What a library says is copied, as much of it as both sides know: what it has not is null.
+  struct Registered {
+    abi::JobClass job_class;
+    const abi::Library* library;  // where it lies in the library
+    std::string path;
+
+    bool has_hooks() const { return job_class.retry_in != nullptr || job_class.exhausted != nullptr; }
+  };
+
+  struct Library {
+    abi::Library abi;
+    const abi::Library* origin;  // where that lies in the library
+    std::string path;
+    std::uint64_t registered;  // abi::Registered
+
+    bool serves_all() const { return abi.job_count == 0; }
+    bool has(abi::EventKind event) const { return (registered & std::uint64_t{abi::registered_event} << event) != 0; }
+  };
+
+  // Loads the library, checks all that it says of itself, runs its brood_setup and adds its classes; a library that was
+  // loaded before is left alone.  Libraries are never unloaded.  Throws LibraryError, and then adds nothing.  A static
+  // constructor that throws ends the process (no exception passes the dynamic linker); its words are logged first.
+  void load(const std::filesystem::path& path);
+
+  // The same for a library that is a part of this program; `name` is what messages call it.
+  void add(const abi::Library* library, const std::string& name);
+
+  // Every library of `require`, then `commands` and `on_error`, which must live as long as this registry.  Throws
+  // LibraryError.
+  void load(const Config& config);
+  void tell_errors_to(const std::optional<CommandSettings>& program) { error_program_ = program ? &*program : nullptr; }
+
+  const Registered* find(std::string_view job_class) const;                // nullptr: unknown, or a program
+  const CommandSettings* find_program(std::string_view job_class) const;   // nullptr: unknown, or in a library
+  const CommandSettings* error_program() const { return error_program_; }  // told of every failure; nullptr: none is
+  std::vector<std::string> class_names() const;                            // sorted, programs too
+
+  const std::deque<Library>& libraries() const { return libraries_; }  // as they were loaded
+  // Whose middleware is around every job, the outermost first.
+  const std::vector<const abi::Library*>& middleware() const { return middleware_; }
+  // Those whose handlers hear of a job: its own library, or all where nobody knows its class, and those that serve all.
+  std::vector<const Library*> libraries_told(std::string_view job_class) const;
+  // Whether an attempt of this class that fails, or crashes, is to be told to a handler.
+  bool has_failure_handlers(std::string_view job_class) const;
+  bool has(abi::EventKind event) const;
+
+ private:
+  std::map<std::string, Registered, std::less<>> classes_;
+  std::deque<Library> libraries_;  // which stay where they are
+  std::vector<const abi::Library*> middleware_;
+  std::map<std::string, const CommandSettings*, std::less<>> programs_;
+  const CommandSettings* error_program_ = nullptr;
+};
+
+}  // namespace brood

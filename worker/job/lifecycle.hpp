@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <brood/abi.hpp>
+
+#include "shared/base/clock.hpp"
+#include "worker/job/job_registry.hpp"
+
+namespace brood {
+
+// Runs the handlers of one event in all libraries that have some, in their order or the other way round.  What they
+// throw is logged; a startup ends with the first that throws, by a StartupError.  `occasion` says what the event is.
+void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion);
+
+// The events of one worker, in order and as often as <brood/event.hpp> says.  Where nobody listens nothing is done.
+class Lifecycle {
+ public:
+  struct Setup {
+    int slot = 0;
+    std::string capsule;
+    std::chrono::milliseconds longest{};  // what happens at one event may take; then this process is killed
+    // Called around the handlers of one event.
+    std::function<void(std::string_view event)> begins = [](std::string_view) {};
+    std::function<void()> ended = [] {};
+  };
+
+  Lifecycle(const JobRegistry& registry, Setup setup) : registry_(registry), setup_(std::move(setup)) {}
+
+  // All libraries are loaded: fork, and startup.  Throws StartupError.
+  void start();
+
+  // Redis has answered over its so-manieth connection.
+  void beat(std::uint64_t connections);
+
+  void quiet();     // once, however often it is called
+  void shutdown();  // after quiet
+  void exit();
+
+ private:
+  void tell(abi::EventKind event) const;
+  void tell_within_limit(abi::EventKind event) const;
+
+  const JobRegistry& registry_;
+  const Setup setup_;
+  std::uint64_t connections_ = 0;  // at the last beat
+  SteadyTime last_beat_{};
+  bool quiet_ = false;
+};
+
+}  // namespace brood

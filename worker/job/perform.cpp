@@ -1,0 +1,194 @@
+#include "worker/job/perform.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include <brood/abi.hpp>
+#include "shared/json/json.hpp"
+#include "worker/job/call_frame.hpp"
+#include "worker/job/job_registry.hpp"
+#include "worker/job/library_text.hpp"
+#include "worker/job/middleware.hpp"
+
+namespace brood {
+namespace {
+
+// As of what a client schedules.
+constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(999'999'999);
+
+Performed failed(std::string error_class, std::string message) {
+  Performed performed;
+  performed.kind = Performed::Kind::failed;
+  performed.failure.error_class = std::move(error_class);
+  performed.failure.message = std::move(message);
+  return performed;
+}
+
+// A job that Rails has wrapped, under the names of 6, 7 and 8.
+bool is_active_job(std::string_view job_class) {
+  return job_class == "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper" ||
+         job_class == "Sidekiq::ActiveJob::Wrapper";
+}
+
+std::string active_job_hint(const Payload& job) {
+  const std::string wrapped = utf8_prefix(job.string("wrapped").value_or("a job"), longest_text);
+  return wrapped +
+         " is an Active Job, which Ruby alone unwraps: let a Ruby Sidekiq serve its queue, or, to perform it " +
+         "here, push its class by Sidekiq::Client.push(\"class\" => \"" + wrapped + "\", \"args\" => [...])";
+}
+
+Performed unknown_class(const JobRegistry& registry, const Payload& job, const std::string& job_class) {
+  if (is_active_job(job_class)) {
+    Performed performed = failed("NameError", active_job_hint(job));
+    performed.failure.from_job = false;
+    return performed;
+  }
+  std::string message = "no job class \"" + job_class + "\" is loaded; known: ";
+  const std::vector<std::string> names = registry.class_names();
+  for (std::size_t i = 0; i < names.size(); ++i) message += (i > 0 ? ", " : "") + names[i];
+  if (names.empty()) message += "none";
+  Performed performed = failed("NameError", std::move(message));
+  performed.failure.from_job = false;
+  return performed;
+}
+
+Performed read_result(const abi::Result& result) {
+  switch (result.kind) {
+    case abi::result_succeeded:
+      return {};
+    case abi::result_interrupted: {
+      Performed performed;
+      performed.kind = Performed::Kind::interrupted;
+      if (abi::has(result, &abi::Result::delay_ms))
+        performed.delay =
+            std::clamp(std::chrono::milliseconds(result.delay_ms), std::chrono::milliseconds(0), longest_delay);
+      return performed;
+    }
+    case abi::result_failed: {
+      Performed performed = failed(read_text(result.error_class, "UnknownError"), read_text(result.message, ""));
+      if (abi::has(result, &abi::Result::thrown)) performed.thrown = result.thrown;
+      return performed;
+    }
+    default:
+      return failed("LibraryError", "the job library returned an unknown result, " + std::to_string(result.kind));
+  }
+}
+
+// Asks a library for a result, whatever comes out of it.
+template <typename Ask>
+Performed read_result_of(Ask ask) {
+  abi::Result result{};
+  result.size = sizeof result;
+  result.kind = ~0u;  // a library that leaves it alone has not succeeded
+  try {
+    ask(result);
+  } catch (const std::exception& error) {
+    return failed("LibraryError",
+                  std::string("an exception left the job library: ") + utf8_prefix(error.what(), longest_text));
+  } catch (...) {
+    return failed("LibraryError", "an exception left the job library");
+  }
+  return read_result(result);
+}
+
+// For a library to read as long as `performed` stays as it is.
+void write_result(const Performed& performed, abi::Result& result) {
+  switch (performed.kind) {
+    case Performed::Kind::succeeded:
+      result.kind = abi::result_succeeded;
+      return;
+    case Performed::Kind::interrupted:
+      result.kind = abi::result_interrupted;
+      if (abi::has(result, &abi::Result::delay_ms)) result.delay_ms = performed.delay.count();
+      return;
+    case Performed::Kind::failed:
+      result.kind = abi::result_failed;
+      result.error_class = text_of(performed.failure.error_class);
+      result.message = text_of(performed.failure.message);
+      return;
+  }
+}
+
+bool is_same_failure(const Performed& one, const Performed& other) {
+  return one.kind == Performed::Kind::failed && other.kind == Performed::Kind::failed &&
+         one.failure.error_class == other.failure.error_class &&
+         one.failure.message == utf8_prefix(other.failure.message, longest_text);
+}
+
+// The middleware of another library throws anew what came out of the job; one with older headers knows of no delay.
+Performed with_origin(Performed whole, const Performed& inside) {
+  if (is_same_failure(whole, inside)) whole.thrown = inside.thrown;
+  if (whole.kind == inside.kind && whole.delay == std::chrono::milliseconds(0)) whole.delay = inside.delay;
+  return whole;
+}
+
+}  // namespace
+
+Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host) {
+  const CallFrame frame(job, queue, &host);
+  const auto* registered = registry.find(frame.job_class());
+  if (registered == nullptr) return unknown_class(registry, job, utf8_prefix(frame.job_class(), longest_text));
+
+  if (registry.middleware().empty())
+    return read_result_of([&](abi::Result& result) { registered->job_class.perform(frame.call(), &result); });
+  Performed unknown, inside;
+  const JobBody body = [&](const abi::Call& call, abi::Result& result) {
+    const std::string_view job_class(call.job_class.data, call.job_class.size);
+    if (const auto* wanted = registry.find(job_class)) {
+      wanted->job_class.perform(&call, &result);
+      inside = result.kind == abi::result_succeeded ? Performed{} : read_result(result);
+      return;
+    }
+    unknown = unknown_class(registry, job, utf8_prefix(job_class, longest_text));
+    write_result(unknown, result);
+  };
+  return with_origin(
+      read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), body, result); }), inside);
+}
+
+Performed perform_in_middleware(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                                const JobHost& host, const std::function<Performed(const Payload&)>& body) {
+  if (registry.middleware().empty()) return body(job);
+  const CallFrame frame(job, queue, &host);
+  Performed inside;
+  const JobBody run = [&](const abi::Call& call, abi::Result& result) {
+    const bool changed = call.payload.data != job.text().data();
+    inside = body(changed ? Payload::parse({call.payload.data, call.payload.size}) : job);
+    write_result(inside, result);
+  };
+  const Performed whole =
+      read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), run, result); });
+  return is_same_failure(whole, inside) ? inside : whole;  // which knows more of it than its words
+}
+
+std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,
+                                                    std::chrono::milliseconds otherwise) {
+  std::chrono::milliseconds timeout = otherwise;
+  const auto* registered = registry.find(job.job_class());
+  if (registered != nullptr && registered->job_class.timeout_ms > 0)
+    timeout = std::chrono::milliseconds(registered->job_class.timeout_ms);
+  const auto* program = registry.find_program(job.job_class());
+  if (program != nullptr && program->timeout > std::chrono::milliseconds(0)) timeout = program->timeout;
+  if (const auto seconds = job.number("timeout"); seconds && *seconds >= 0) {
+    constexpr double longest_s = std::chrono::duration<double>(longest_timeout).count();
+    timeout =
+        std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(std::min(*seconds, longest_s)));
+  }
+  if (timeout <= std::chrono::milliseconds(0)) return std::nullopt;
+  return std::min(timeout, longest_timeout);
+}
+
+std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job) {
+  const auto* registered = registry.find(job.job_class());
+  if (registered == nullptr) return std::nullopt;
+  switch (registered->job_class.retry_kind) {
+    case abi::retry_no:
+      return RetryOption{RetryOption::Kind::no, 0};
+    case abi::retry_count:
+      return RetryOption{RetryOption::Kind::count, registered->job_class.retry_count};
+    default:
+      return RetryOption{RetryOption::Kind::yes, 0};
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/job/failure.hpp"
+#include "shared/job/payload.hpp"
+#include "worker/job/job_host.hpp"
+#include "worker/job/job_registry.hpp"
+
+namespace brood {
+
+// How one attempt ended.
+struct Performed {
+  enum class Kind { succeeded, failed, interrupted } kind = Kind::succeeded;
+  Failure failure;                     // when failed
+  const void* thrown = nullptr;        // likewise: where the exception lay, for ThrowWatch; null: not known
+  std::chrono::milliseconds delay{0};  // when interrupted: what the job has asked for; 0: nothing
+};
+
+// Runs one job's code, whatever happens in it: every exception ends as a Performed.  An unknown class, or arguments
+// that do not fit, are failures (`NameError`, `ArgumentError`) whose messages name class, argument and type.
+Performed perform(const JobRegistry& registry, const Payload& job, std::string_view queue, const JobHost& host);
+
+// Runs a job whose code is in no library: `body`, within the middleware of the libraries that serve all, with the
+// payload that they have made of it.
+Performed perform_in_middleware(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                                const JobHost& host, const std::function<Performed(const Payload&)>& body);
+
+// How long the job may run: its payload's `timeout` (seconds), else its class's, else `otherwise`; nullopt: for ever.
+std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,
+                                                    std::chrono::milliseconds otherwise);
+
+// The class's own `retry`; nullopt when the class is unknown.
+std::optional<RetryOption> class_retry(const JobRegistry& registry, const Payload& job);
+
+}  // namespace brood

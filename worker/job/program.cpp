@@ -1,0 +1,189 @@
+#include "worker/job/program.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <utility>
+
+#include "shared/base/check.hpp"
+
+namespace brood {
+namespace {
+
+constexpr const char* cannot_execute = "cannot execute";
+constexpr const char* cannot_go_there = "cannot change to the directory";
+
+// Where a job has closed one of the first three descriptors, ours must not take its place.
+UniqueFd off_standard(UniqueFd fd) {
+  if (fd.get() > STDERR_FILENO) return fd;
+  return UniqueFd(check("fcntl", fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)));
+}
+
+// In memory, not through a pipe: a program that does not read it keeps nobody waiting.
+UniqueFd make_input(std::string_view text) {
+  UniqueFd file = off_standard(UniqueFd(check("memfd_create", memfd_create("payload", MFD_CLOEXEC))));
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    text.remove_prefix(static_cast<std::size_t>(check("write of the payload", written)));
+  }
+  check("lseek", lseek(file.get(), 0, SEEK_SET));
+  return file;
+}
+
+struct Pipe {
+  UniqueFd ours, program_s;
+};
+Pipe make_pipe() {
+  int ends[2];
+  check("pipe2", pipe2(ends, O_CLOEXEC));
+  Pipe pipe{off_standard(UniqueFd(ends[0])), off_standard(UniqueFd(ends[1]))};
+  check("fcntl", fcntl(pipe.ours.get(), F_SETFL, O_NONBLOCK));
+  return pipe;
+}
+
+// Ours, with what `more` says of a variable in place of what we have.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
+  std::vector<std::string> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    if (!more.contains(std::string(variable.substr(0, variable.find('='))))) all.emplace_back(variable);
+  }
+  for (const auto& [name, value] : more) all.push_back(name + "=" + value);
+  return all;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// All that the child needs.  It runs in our memory while we stand still, so that everything is made beforehand, and its
+// answer is just here.
+struct Birth {
+  const char* path;
+  char* const* words;
+  char* const* environment;
+  const char* directory;  // nullptr: ours
+  int input, errors;
+  pid_t parent;
+  volatile int error = 0;
+  const char* volatile failed = nullptr;  // what could not be done
+};
+
+void child_step(Birth& birth, const char* what, int result) {
+  if (result >= 0) return;
+  birth.error = errno;
+  birth.failed = what;
+  _exit(EXIT_FAILURE);
+}
+
+[[noreturn]] void become_the_program(Birth& birth) {
+  setpgid(0, 0);
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &by_default, nullptr);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != birth.parent) _exit(EXIT_FAILURE);  // it died before we could ask to be told
+  child_step(birth, "dup2", dup2(birth.input, STDIN_FILENO));
+  child_step(birth, "dup2", dup2(birth.errors, STDERR_FILENO));
+  if (birth.directory != nullptr) child_step(birth, cannot_go_there, chdir(birth.directory));
+  syscall(SYS_close_range, STDERR_FILENO + 1U, UINT_MAX, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  child_step(birth, cannot_execute, execve(birth.path, birth.words, birth.environment));
+  _exit(EXIT_FAILURE);
+}
+
+// A fork would copy the page tables of whatever the job libraries have loaded.  No signal may reach a handler of ours
+// in the child, whose memory is ours.
+pid_t give_birth(Birth& birth) {
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = vfork();
+  if (pid == 0) become_the_program(birth);
+  const int error = errno;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return pid;
+}
+
+// A job library may have asked the kernel to forget how children end.
+void heed_ends_of_children() {
+  struct sigaction action {};
+  sigaction(SIGCHLD, nullptr, &action);
+  if (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) != 0) ::signal(SIGCHLD, SIG_DFL);
+}
+
+[[noreturn]] void say_why(int error, const std::string& path) {
+  std::string what = std::string(cannot_execute) + " " + path;
+  if (error == ENOENT && access(path.c_str(), F_OK) == 0) what += ", or the interpreter that its first line names";
+  throw std::system_error(error, std::generic_category(), what);
+}
+
+}  // namespace
+
+Program::Program(const ProgramStart& start) {
+  if (start.path.find('/') == std::string::npos) say_why(ENOENT, start.path);  // execve would look in the directory
+  heed_ends_of_children();
+  const UniqueFd input = make_input(start.input);
+  Pipe errors = make_pipe();
+  std::vector<std::string> words = start.words, environment = environment_with(start.environment);
+  const std::vector<char*> word_pointers = pointers_to(words), environment_pointers = pointers_to(environment);
+  Birth birth{.path = start.path.c_str(),
+              .words = word_pointers.data(),
+              .environment = environment_pointers.data(),
+              .directory = start.directory.empty() ? nullptr : start.directory.c_str(),
+              .input = input.get(),
+              .errors = errors.program_s.get(),
+              .parent = getpid()};
+  const pid_t pid = check("vfork", give_birth(birth));
+  if (birth.error != 0) {
+    waitpid(pid, nullptr, 0);
+    if (birth.failed == cannot_execute) say_why(birth.error, start.path);
+    const std::string which = birth.failed == cannot_go_there ? " " + start.directory : "";
+    throw std::system_error(birth.error, std::generic_category(), birth.failed + which);
+  }
+  pid_ = pid;
+  errors_ = std::move(errors.ours);
+  process_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+Program::~Program() {
+  if (pid_ == 0) return;
+  signal(SIGKILL);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void Program::signal(int number) const {
+  if (pid_ != 0) kill(-pid_, number);
+}
+
+std::optional<ProgramEnd> Program::end() {
+  siginfo_t info{};
+  check("waitid", waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT));
+  if (info.si_pid == 0) return std::nullopt;
+  signal(SIGKILL);  // while its pid, which names the group, cannot be another's
+  int status = 0;
+  rusage used{};
+  check("wait4", wait4(std::exchange(pid_, 0), &status, 0, &used));
+  return ProgramEnd{.exited = WIFEXITED(status),
+                    .value = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
+                    .peak_kb = static_cast<std::uint64_t>(std::max(used.ru_maxrss, 0L))};
+}
+
+}  // namespace brood

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/unique_fd.hpp"
+
+namespace brood {
+
+// What is to be executed.
+struct ProgramStart {
+  std::string path;
+  std::vector<std::string> words;                  // of its command line, its own name first
+  std::map<std::string, std::string> environment;  // beside ours
+  std::string directory;                           // empty: ours
+  std::string_view input;                          // its standard input
+};
+
+// How a program ended.
+struct ProgramEnd {
+  bool exited = false;  // else a signal ended it
+  int value = 0;        // exit status, or the signal's number
+  std::uint64_t peak_kb = 0;
+};
+
+// A program that runs as our child, in a process group of its own, with default signal dispositions, no descriptor but
+// 0, 1 (ours) and 2 (a pipe to us), and never longer than we do.
+class Program {
+ public:
+  // Returns once the program is executed.  Throws std::system_error that says what could not be done.
+  explicit Program(const ProgramStart& start);
+  ~Program();  // kills it and its group, and waits, unless it has ended
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  int process() const { return process_.get(); }  // readable once it has ended; -1 where the kernel has no such thing
+  int errors() const { return errors_.get(); }    // what it prints on its standard error; does not block
+
+  void signal(int number) const;  // to its whole group
+
+  // nullopt while it runs.  Then whatever it has left in its group is killed.  Not to be asked again after an end.
+  std::optional<ProgramEnd> end();
+
+ private:
+  pid_t pid_ = 0;  // 0: it has ended
+  UniqueFd process_, errors_;
+};
+
+}  // namespace brood

@@ -1,0 +1,198 @@
+#include "worker/job/program_job.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/signal_names.hpp"
+#include "shared/config/executable.hpp"
+#include "worker/guard/output_tail.hpp"
+#include "worker/job/program.hpp"
+#include "worker/job/program_arguments.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr auto longest_wait = 60'000ms;
+constexpr auto wait_without_pidfd = 10ms;
+// Before the supervisor ends us for a program that even SIGKILL does not end.
+constexpr auto time_to_die = 5'000ms;
+
+ProgramStart start_of(const CommandSettings& command, const Payload& job, std::string_view queue) {
+  ProgramStart start;
+  start.words = program_words(command.run, job.args());
+  start.path = executable_path(command.run.at(0));
+  start.environment = command.env;
+  start.environment["BROOD_JID"] = job.jid();
+  start.environment["BROOD_CLASS"] = job.job_class();
+  start.environment["BROOD_QUEUE"] = queue;
+  // retry_count is 0 after the first failure.
+  const auto retry_count = job.integer("retry_count");
+  start.environment["BROOD_ATTEMPT"] =
+      std::to_string(retry_count ? std::clamp<std::int64_t>(*retry_count, 0, 1'000'000'000) + 2 : 1);
+  start.directory = command.directory;
+  start.input = job.text();
+  return start;
+}
+
+// From the program's start to its end.
+class Watch {
+ public:
+  Watch(const ProgramStart& start, const JobHost& host, milliseconds grace)
+      : host_(host), grace_(grace), time_given_(host.time_left ? host.time_left() : std::nullopt), program_(start) {}
+
+  ProgramEnd wait_for_end() {
+    for (;;) {
+      pollfd fds[] = {{program_.process(), POLLIN, 0},
+                      {waiting_.empty() && !closed_ ? program_.errors() : -1, POLLIN, 0},
+                      {waiting_.empty() ? -1 : STDERR_FILENO, POLLOUT, 0}};
+      const int ready = poll(fds, std::size(fds), static_cast<int>(next_look().count()));
+      if (ready > 0 && fds[1].revents != 0) read_some();
+      if (ready > 0 && fds[2].revents != 0) pass_on();
+      if (program_.process() < 0 || (ready > 0 && fds[0].revents != 0)) {
+        if (const auto end = program_.end()) {
+          take_the_rest();
+          return *end;
+        }
+      }
+      heed_deadline();
+    }
+  }
+
+  // When it was asked to end, for what its time was.
+  bool timed_out() const { return kill_at_.has_value(); }
+  milliseconds time_given() const { return time_given_.value_or(0ms); }
+  std::vector<std::string> last_lines() const { return tail_.lines(); }
+
+ private:
+  milliseconds next_look() const {
+    milliseconds longest = program_.process() < 0 ? wait_without_pidfd : longest_wait;
+    if (killed_) return longest;
+    const auto left = kill_at_ ? std::chrono::ceil<milliseconds>(*kill_at_ - steady_now())
+                               : (host_.time_left ? host_.time_left() : std::nullopt);
+    return left ? std::clamp(*left, 0ms, longest) : longest;
+  }
+
+  void heed_deadline() {
+    if (!kill_at_) {
+      const auto left = host_.time_left ? host_.time_left() : std::nullopt;
+      if (!left || *left > 0ms) return;
+      kill_at_ = steady_now() + grace_;
+      if (host_.set_time_left) host_.set_time_left(grace_ + time_to_die);
+      program_.signal(SIGTERM);
+    } else if (!killed_ && steady_now() >= *kill_at_) {
+      killed_ = true;
+      program_.signal(SIGKILL);
+    }
+  }
+
+  // No more than our own pipe takes at once, so that to pass it on does not block us.
+  bool read_some() {
+    char bytes[PIPE_BUF];
+    const ssize_t got = ::read(program_.errors(), bytes, sizeof bytes);
+    if (got > 0) {
+      waiting_.assign(bytes, static_cast<std::size_t>(got));
+      tail_.add(waiting_);
+      return true;
+    }
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) closed_ = true;
+    return false;
+  }
+
+  void pass_on() {
+    const ssize_t written = ::write(STDERR_FILENO, waiting_.data(), waiting_.size());
+    if (written >= 0)
+      waiting_.erase(0, static_cast<std::size_t>(written));
+    else if (errno != EAGAIN && errno != EINTR)
+      waiting_.clear();  // the supervisor is gone
+  }
+
+  // What lay in the pipe at the end, and no more: others may hold it, and print for ever.
+  void take_the_rest() {
+    std::size_t left = 1 << 20;  // the largest pipe that a program may ask for
+    do {
+      while (!waiting_.empty()) {
+        pollfd ours{STDERR_FILENO, POLLOUT, 0};
+        poll(&ours, 1, -1);
+        pass_on();
+      }
+      left -= std::min<std::size_t>(left, PIPE_BUF);
+    } while (left > 0 && !closed_ && read_some());
+    waiting_.clear();
+  }
+
+  const JobHost& host_;
+  const milliseconds grace_;
+  const std::optional<milliseconds> time_given_;
+  Program program_;
+  OutputTail tail_;
+  std::string waiting_;  // read, and not passed on yet
+  bool closed_ = false;  // nobody prints there any more
+  std::optional<SteadyTime> kill_at_;
+  bool killed_ = false;
+};
+
+Performed failed(std::string error_class, std::string message, std::vector<std::string> lines = {}) {
+  Performed performed;
+  performed.kind = Performed::Kind::failed;
+  performed.failure.error_class = std::move(error_class);
+  performed.failure.message = std::move(message);
+  performed.failure.backtrace = std::move(lines);
+  performed.failure.always_backtrace = !performed.failure.backtrace.empty();
+  return performed;
+}
+
+std::string describe(const ProgramEnd& end) {
+  return end.exited ? fmt::format("exit status {}", end.value) : signal_name(end.value);
+}
+
+Performed judge(const ProgramEnd& end, const Watch& watch, const std::string& path) {
+  if (!watch.timed_out() && end.exited && end.value == 0) return {};
+  std::vector<std::string> lines = watch.last_lines();
+  const std::string last = lines.empty() ? "" : ": " + lines.back();
+  // Even one that exits with 0 then: most do so having been told to end, not having done their work.
+  if (watch.timed_out())
+    return failed("JobTimeout",
+                  fmt::format("ran longer than its timeout of {:.1f}s, {} ended with {}{}",
+                              std::chrono::duration<double>(watch.time_given()).count(), path, describe(end), last),
+                  std::move(lines));
+  if (end.exited) return failed("CommandFailed", describe(end) + last, std::move(lines));
+  return failed(signal_name(end.value), signal_name(end.value) + " in " + path + last, std::move(lines));
+}
+
+// As Ruby names what a system call answers.
+std::string class_of(const std::error_code& code) {
+  const char* const name = strerrorname_np(code.value());
+  return name == nullptr ? "SystemCallError" : std::string("Errno::") + name;
+}
+
+}  // namespace
+
+ProgramRun perform_program(const CommandSettings& command, const Payload& job, std::string_view queue,
+                           const JobHost& host, milliseconds grace) {
+  try {
+    const ProgramStart start = start_of(command, job, queue);
+    Watch watch(start, host, grace);
+    const ProgramEnd end = watch.wait_for_end();
+    return {judge(end, watch, start.path), end.peak_kb};
+  } catch (const BadArgument& bad) {
+    return {failed("ArgumentError", job.display_class() + ": " + bad.what())};
+  } catch (const std::system_error& error) {
+    return {failed(class_of(error.code()), error.what())};
+  }
+}
+
+}  // namespace brood

@@ -44,7 +44,7 @@ std::string queues_json(const std::vector<CapsuleSettings>& capsules) {
 ControlVerbs::ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& upgrade, Supervisor supervisor)
     : pool_(pool), restart_(restart), upgrade_(upgrade), supervisor_(std::move(supervisor)) {}
 
-void ControlVerbs::heed(const std::string& verb, const Arguments& arguments, const Reply& reply) {
+void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "status") return reply.ok(status());
   // Jobs run as our user, but they are not our operator.
   switch (supervisor_.descent_of(reply.from_pid())) {
@@ -76,10 +76,10 @@ void ControlVerbs::heed(const std::string& verb, const Arguments& arguments, con
   reply.error("this version of brood knows no \"" + verb + "\"");
 }
 
-void ControlVerbs::heed(const std::string& word) {
+void ControlVerbs::handle(const std::string& word) {
   const auto order = parse_fleet_word(word);
   if (!order) return log::warn("signal_has_no_meaning_here", {{"signal", std::string_view(word).substr(0, 80)}});
-  heed(order->verb, order->arguments, Reply());
+  handle(order->verb, order->arguments, Reply());
 }
 
 void ControlVerbs::quiet(const Reply& reply) {
@@ -139,11 +139,11 @@ void ControlVerbs::scale(const Arguments& arguments, const Reply& reply) {
 }
 
 void ControlVerbs::kill(const Arguments& arguments, const Reply& reply) {
-  static const std::map<std::string, Casualty::Fate> fates{
-      {"retry", Casualty::Fate::retry}, {"dead", Casualty::Fate::dead}, {"discard", Casualty::Fate::discard}};
+  static const std::map<std::string, WorkerDeath::Fate> fates{
+      {"retry", WorkerDeath::Fate::retry}, {"dead", WorkerDeath::Fate::dead}, {"discard", WorkerDeath::Fate::discard}};
   if (arguments.size() != 2 || !fates.contains(arguments[1]))
     return reply.error("kill takes the id of a job, and retry, dead or discard");
-  const auto ended = pool_.endings().end_job(arguments[0], fates.at(arguments[1]));
+  const auto ended = pool_.job_ender().end_job(arguments[0], fates.at(arguments[1]));
   if (!ended) return reply.ok("null");  // no worker runs it now
   const std::string answer =
       fmt::format(R"({{"jid":{},"class":{},"queue":{},"slot":{},"pid":{},"age":{:.3f},"outcome":{}}})",

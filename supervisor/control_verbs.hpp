@@ -11,7 +11,7 @@
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/control/descent.hpp"
 #include "supervisor/phase.hpp"
-#include "supervisor/report/heartbeat_info.hpp"
+#include "supervisor/report/heartbeat_info_json.hpp"
 #include "supervisor/restart/rolling_restart.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
 #include "supervisor/workers/worker_pool.hpp"
@@ -43,10 +43,10 @@ class ControlVerbs {
   };
   ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& upgrade, Supervisor supervisor);
 
-  void heed(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
+  void handle(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
 
   // A word that came through Redis, where anybody may have written it.
-  void heed(const std::string& word);
+  void handle(const std::string& word);
 
   // A worker is gone.
   void reaped(pid_t worker);

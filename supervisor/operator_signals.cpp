@@ -19,15 +19,15 @@ constexpr auto one_wish = 100ms;
 OperatorSignals::OperatorSignals(EventLoop& loop, Hooks hooks)
     : hooks_(std::move(hooks)), source_(loop, [this](const signalfd_siginfo& signal) { waiting_.push_back(signal); }) {}
 
-void OperatorSignals::heed() {
+void OperatorSignals::handle() {
   while (!waiting_.empty()) {
     const signalfd_siginfo signal = waiting_.front();
     waiting_.pop_front();
-    heed(signal);
+    handle(signal);
   }
 }
 
-void OperatorSignals::heed(const signalfd_siginfo& signal) {
+void OperatorSignals::handle(const signalfd_siginfo& signal) {
   if (signal.ssi_signo == SIGCHLD) return hooks_.child_changed();
   const auto sender = static_cast<pid_t>(signal.ssi_pid);
   const std::string name = signal_name(static_cast<int>(signal.ssi_signo));

@@ -24,10 +24,10 @@ class OperatorSignals {
   OperatorSignals(EventLoop& loop, Hooks hooks);
 
   // Those that have come.
-  void heed();
+  void handle();
 
  private:
-  void heed(const signalfd_siginfo& signal);
+  void handle(const signalfd_siginfo& signal);
   bool repeats_the_stop(pid_t sender);
 
   Hooks hooks_;

@@ -75,21 +75,21 @@ Supervisor::Supervisor(Setup setup)
                        .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); },
                        .child_changed = [this] { note_stopped_children(); }}),  // reap_children asks who has ended
       pool_(loop_, {.generation = std::make_shared<Generation>(Generation{1, config_, bodies_}),
-                    .estate = WorkerPool::Estate::of(setup.handover, *config_, setup.bodies),
+                    .adopted_workers = WorkerPool::AdoptedWorkers::of(setup.handover, *config_, setup.bodies),
                     .identity = identity_.name,
                     .runtime_directory = setup.runtime_directory,
                     .instance = setup.instance,
                     .all_ready = [this] { readiness_.look(); },
                     .batching = [this] { batch_watch_.look_for_a_while(); },
                     .left_wait = [this] { doorbell_.look(); },
-                    .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
+                    .unblock = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
       stack_log_(bodies_),
       recovery_(bodies_,
-                [this](const Casualty& casualty) {
-                  if (casualty.worker.identity == identity_.name)
-                    pool_.recovered(casualty.worker.slot, casualty.worker.incarnation);
+                [this](const WorkerDeath& worker_death) {
+                  if (worker_death.worker.identity == identity_.name)
+                    pool_.recovered(worker_death.worker.slot, worker_death.worker.incarnation);
                 }),
-      inheritance_(recovery_, setup.runtime_directory, [this](const std::string& dead) { pruning_.unlist(dead); }),
+      dead_supervisors_(recovery_, setup.runtime_directory, [this](const std::string& dead) { pruning_.unlist(dead); }),
       redis_(loop_, std::move(setup.redis), std::move(setup.embedded_redis),
              setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after,  // it was usable once
              {.usable = [this] { redis_is_usable(); }, .unusable = [this](int exit_status) { fail(exit_status); }}),
@@ -98,16 +98,16 @@ Supervisor::Supervisor(Setup setup)
       doorbell_(loop_, redis_.connection(),
                 {.capsules = config_->capsules,
                  .slots = [this] { return pool_.fetching_slots(); },
-                 .let_go = [this](const SlotRecord& record) { unblocking_.unblock(record); },
+                 .unblock = [this](const SlotRecord& record) { unblocking_.unblock(record); },
                  .wake = [this](int slot) { pool_.wake(slot); },
-                 .may_let_go = [this] { return unblocking_.allowed(); }}),
-      queue_watch_(loop_, redis_.connection(),
-                   {.somebody_is_idle = [this] { return pool_.busy() < pool_.ready(); },
-                    .changed =
-                        [this](const KnownQueues& known, bool others_are_paused) {
-                          pool_.note_queues_changed(others_are_paused);
-                          doorbell_.know(known);
-                        }}),
+                 .may_unblock = [this] { return unblocking_.allowed(); }}),
+      known_queues_watch_(loop_, redis_.connection(),
+                          {.somebody_is_idle = [this] { return pool_.busy() < pool_.ready(); },
+                           .changed =
+                               [this](const KnownQueues& known, bool others_are_paused) {
+                                 pool_.note_queues_changed(others_are_paused);
+                                 doorbell_.know(known);
+                               }}),
       batch_watch_(loop_, redis_.connection(), identity_.name, [this] { return pool_.occupied_slots(); }),
       scheduler_(loop_, redis_.connection(), scheduler_settings()),
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(),
@@ -125,34 +125,35 @@ Supervisor::Supervisor(Setup setup)
                         orphan_watch_.look();
                       },
                   .was_unlisted = [this] { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); },
-                  .word = [this](const std::string& word) { verbs_.heed(word); },
+                  .word = [this](const std::string& word) { verbs_.handle(word); },
                   .token = [this](std::uint64_t token) { pool_.note_beat_token(token); },
                   .name_is_taken = [this] { name_is_taken_ = true; }}),
       key_watch_(loop_, redis_.connection(),
                  {{std::string(keys::schedule), [this] { scheduler_.glance(); }},
-                  {std::string(keys::paused), [this] { queue_watch_.look(); }},
-                  {std::string(keys::queues), [this] { queue_watch_.look(); }},
+                  {std::string(keys::paused), [this] { known_queues_watch_.look(); }},
+                  {std::string(keys::queues), [this] { known_queues_watch_.look(); }},
                   {keys::signals(identity_.name), [this] { heartbeat_.look_for_signals(); }}},
                  [this](bool hears) {
                    scheduler_.rely_on_being_told(hears);
-                   queue_watch_.rely_on_being_told(hears);
+                   known_queues_watch_.rely_on_being_told(hears);
                    heartbeat_.rely_on_being_told(hears);
                  }),
       pruning_(loop_, redis_.connection()),
       queue_rivals_(redis_.connection()),
-      orphan_watch_(loop_, redis_.connection(), identity_, [this] { return living_fields(); },
-                    {.dead_supervisor = [this](const DeadSupervisor& dead) { inheritance_.heed(dead, steady_now()); },
-                     .orphan_field =
-                         [this](const std::string& field) {
-                           const auto parsed = keys::parse_worker_field(field);
-                           if (!parsed) return;
-                           log::warn("orphan_incarnation", {{"field", field}});
-                           Casualty orphan;
-                           orphan.worker = {identity_.name, parsed->slot, parsed->incarnation, std::nullopt, false};
-                           orphan.cause_unknown = true;
-                           recovery_.add(std::move(orphan));
-                         },
-                     .looked = [this](const std::set<std::string>& listed) { inheritance_.end_look(listed); }}),
+      orphan_watch_(
+          loop_, redis_.connection(), identity_, [this] { return living_fields(); },
+          {.dead_supervisor = [this](const DeadSupervisor& dead) { dead_supervisors_.handle(dead, steady_now()); },
+           .orphan_field =
+               [this](const std::string& field) {
+                 const auto parsed = keys::parse_worker_field(field);
+                 if (!parsed) return;
+                 log::warn("orphan_incarnation", {{"field", field}});
+                 WorkerDeath orphan;
+                 orphan.worker = {identity_.name, parsed->slot, parsed->incarnation, std::nullopt, false};
+                 orphan.cause_unknown = true;
+                 recovery_.add(std::move(orphan));
+               },
+           .looked = [this](const std::set<std::string>& listed) { dead_supervisors_.end_look(listed); }}),
       strays_([this](pid_t pid) { return belongs_to_us(pid); }),
       restart_(loop_, pool_,
                {.read_config = std::move(setup.read_config),
@@ -162,7 +163,7 @@ Supervisor::Supervisor(Setup setup)
                       if (pool_.was_ready()) service_.reloading();
                     },
                 .capsules_changed = [this] { note_capsules(); },
-                .adopted = [this](const Generation& generation) { adopt(generation); },
+                .changed_generation = [this](const Generation& generation) { go_by(generation); },
                 .ended =
                     [this] {
                       if (readiness_.said()) service_.ready();
@@ -182,7 +183,7 @@ Supervisor::Supervisor(Setup setup)
               .order = [this](Order wish) { order(wish); },
               .log_stacks = [this] { stack_log_.write(pool_.ask_for_stacks()); },
               .facts = [this] { return process_facts(); }}),
-      farewell_(identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
+      shutdown_(identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
       alarm_(loop_, [] {}) {
@@ -198,7 +199,7 @@ Supervisor::Supervisor(Setup setup)
     control_socket_ = std::make_unique<ControlSocket>(
         loop_, control_socket_path(setup.runtime_directory, identity_.name),
         [this](const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply) {
-          verbs_.heed(verb, arguments, reply);
+          verbs_.handle(verb, arguments, reply);
         },
         std::move(listener));
   } catch (const std::runtime_error& error) {
@@ -219,7 +220,7 @@ int Supervisor::run() {
   if (rolls && phase_ == Phase::running) restart_.restart(std::nullopt);
   roll_is_owed_ = rolls && phase_ == Phase::quiet;
   pool_.fill_vacant_places();
-  while (!farewell_.done()) {
+  while (!shutdown_.done()) {
     keep_time();
     loop_.run_once();
     if (name_is_taken_) {
@@ -227,7 +228,7 @@ int Supervisor::run() {
       if (phase_ == Phase::running || phase_ == Phase::quiet) exit_code_ = EX_TEMPFAIL;
       return give_way();
     }
-    signals_.heed();
+    signals_.handle();
     reap_children();
     strays_.look(steady_now());
     kill_overdue_children();
@@ -237,12 +238,12 @@ int Supervisor::run() {
     upgrade_.advance(steady_now());
     if (phase_ == Phase::running || phase_ == Phase::quiet) pool_.fill_vacant_places();
     if (redis_.connected()) recovery_.spawn_due(steady_now());
-    begin_farewell();
-    farewell_.advance(steady_now());
+    begin_shutdown();
+    shutdown_.advance(steady_now());
     log::flush();
   }
   // What is left in flight is recovered by what this file says of it.
-  if (farewell_.recovered_our_own()) pool_.remove_scoreboard();
+  if (shutdown_.recovered_our_own()) pool_.remove_scoreboard();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
   verbs_.stopped();
   return exit_code_;
@@ -266,7 +267,7 @@ void Supervisor::wind_down() {
   if (phase_ != Phase::quiet) upgrade_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   scheduler_.stop();
   doorbell_.stop();
-  queue_watch_.stop();
+  known_queues_watch_.stop();
   key_watch_.stop();
   if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
   if (phase_ != Phase::quiet) service_.stopping();
@@ -289,7 +290,7 @@ void Supervisor::resume() {
 void Supervisor::look_for_work() {
   scheduler_.look();
   doorbell_.listen();
-  queue_watch_.look();
+  known_queues_watch_.look();
   key_watch_.listen();
 }
 
@@ -303,7 +304,7 @@ void Supervisor::upgrade() {
   log::warn("upgrade_refused", {{"reason", fmt::format("the supervisor is {}", name_of(phase_))}});
 }
 
-void Supervisor::adopt(const Generation& generation) {
+void Supervisor::go_by(const Generation& generation) {
   config_ = generation.config;
   bodies_ = generation.bodies;
   follow_(*config_);
@@ -330,7 +331,7 @@ void Supervisor::reap_children() {
       more_to_reap_ = false;
       break;
     }
-    if (let_go_of_traced(info)) continue;
+    if (detach_traced(info)) continue;
     const pid_t pid = info.si_pid;
     if (pool_.is_worker(pid)) kill(-pid, SIGKILL);  // whatever the job left running in its group
     Ended& one = ended.emplace_back(Ended{pid, exit_status(info), {}});
@@ -360,8 +361,8 @@ void Supervisor::note_end(WorkerPool::Reaped reaped) {
   if (refused_to_start(reaped)) note_failed_start(readiness_.is_hopeless_after_refusal(reaped.place));
   if (crashed_while_starting(reaped)) note_failed_start(readiness_.is_hopeless_after_crash(reaped.place));
   if (reaped.end.cut_short) heartbeat_.statistics().count_failure();
-  if (!reaped.casualty) return;
-  recovery_.add(std::move(*reaped.casualty));
+  if (!reaped.worker_death) return;
+  recovery_.add(std::move(*reaped.worker_death));
 }
 
 void Supervisor::note_failed_start(bool is_hopeless) {
@@ -373,8 +374,8 @@ void Supervisor::note_failed_start(bool is_hopeless) {
 
 void Supervisor::note_capsules() {
   const std::vector<CapsuleSettings> capsules = pool_.capsules();
-  queue_watch_.follow_names(std::any_of(capsules.begin(), capsules.end(),
-                                        [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
+  known_queues_watch_.follow_names(std::any_of(
+      capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
   doorbell_.set_capsules(capsules);
 }
 
@@ -386,7 +387,7 @@ void Supervisor::fail(int exit_code) {
 void Supervisor::kill_overdue_children() {
   const SteadyTime now = steady_now();
   if (phase_ == Phase::stopping && now >= stop_deadline_ && pool_.occupied() > 0) order(Order::deadline_passed);
-  pool_.endings().end_overdue(now);
+  pool_.job_ender().end_overdue(now);
   recovery_.kill_overdue(now);
 }
 
@@ -411,10 +412,10 @@ void Supervisor::do_what_is_due() {
 }
 
 // A stray of the last workers still has its moment to die.
-void Supervisor::begin_farewell() {
+void Supervisor::begin_shutdown() {
   if ((phase_ != Phase::stopping && phase_ != Phase::killing) || pool_.occupied() > 0) return;
   const SteadyTime now = steady_now();
-  if (!strays_.next_look() || now >= stray_deadline_) farewell_.begin(now);
+  if (!strays_.next_look() || now >= stray_deadline_) shutdown_.begin(now);
 }
 
 // Sleeps no longer than until the next thing that is due.
@@ -427,12 +428,12 @@ void Supervisor::keep_time() {
   // Only what can be done when its time comes: anything else would keep the loop awake.
   if (phase_ == Phase::stopping && pool_.occupied() > 0) sooner(stop_deadline_);
   if (phase_ == Phase::running || phase_ == Phase::quiet) sooner(pool_.next_refill());
-  sooner(pool_.endings().next_end());
+  sooner(pool_.job_ender().next_end());
   sooner(strays_.next_look());
   sooner(restart_.next_look());
   sooner(recovery_.next_kill());
   if (redis_.connected()) sooner(recovery_.next_start());
-  sooner(farewell_.next_look(now));
+  sooner(shutdown_.next_look(now));
   if (service_.watchdog_interval()) sooner(next_watchdog_);
   sooner(redis_.next_deadline());
   if (more_to_reap_) sooner(now);

@@ -15,7 +15,6 @@
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/control/descent.hpp"
 #include "supervisor/control_verbs.hpp"
-#include "supervisor/farewell.hpp"
 #include "supervisor/operator_signals.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -24,11 +23,11 @@
 #include "supervisor/queues/batch_watch.hpp"
 #include "supervisor/queues/doorbell.hpp"
 #include "supervisor/queues/key_watch.hpp"
+#include "supervisor/queues/known_queues_watch.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
-#include "supervisor/queues/queue_watch.hpp"
 #include "supervisor/queues/unblocking.hpp"
 #include "supervisor/readiness.hpp"
-#include "supervisor/recovery/inheritance.hpp"
+#include "supervisor/recovery/dead_supervisors.hpp"
 #include "supervisor/recovery/orphan_watch.hpp"
 #include "supervisor/recovery/recovery.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
@@ -37,6 +36,7 @@
 #include "supervisor/report/process_pruning.hpp"
 #include "supervisor/restart/rolling_restart.hpp"
 #include "supervisor/schedule/scheduler.hpp"
+#include "supervisor/shutdown.hpp"
 #include "supervisor/upgrade/handover.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
 #include "supervisor/workers/generation.hpp"
@@ -81,7 +81,7 @@ class Supervisor {
   void note_stopped_children();
   void restart_workers();
   void upgrade();
-  void adopt(const Generation& generation);
+  void go_by(const Generation& generation);
 
   // What is to be done, each turn.
   void reap_children();
@@ -93,7 +93,7 @@ class Supervisor {
   void note_end(const Ended& one);
   void kill_overdue_children();
   void do_what_is_due();
-  void begin_farewell();
+  void begin_shutdown();
   void keep_time();
 
   void order(Order order);
@@ -133,12 +133,12 @@ class Supervisor {
   StackLog stack_log_;
   ServiceNotify service_;
   Recovery recovery_;
-  Inheritance inheritance_;
+  DeadSupervisors dead_supervisors_;
   RedisLink redis_;
   Readiness readiness_;
   Unblocking unblocking_;
   Doorbell doorbell_;
-  QueueWatch queue_watch_;
+  KnownQueuesWatch known_queues_watch_;
   BatchWatch batch_watch_;
   Scheduler scheduler_;
   Heartbeat heartbeat_;
@@ -150,7 +150,7 @@ class Supervisor {
   RollingRestart restart_;
   Upgrade upgrade_;
   ControlVerbs verbs_;
-  Farewell farewell_;
+  Shutdown shutdown_;
   std::unique_ptr<ControlSocket> control_socket_;  // none where it could not be made
 
   Phase phase_ = Phase::running;

@@ -41,7 +41,7 @@ std::string Supervisor::half_done() {
   if (!recovery_.is_idle())
     return redis_.connected() ? "jobs of workers that died are being recovered"
                               : "jobs of workers that died are to be recovered, and Redis is away";
-  if (pool_.endings().under_way()) return "a job is being ended";
+  if (pool_.job_ender().under_way()) return "a job is being ended";
   if (heartbeat_.beating()) return "a heartbeat is under way";
   return "";
 }

@@ -82,35 +82,36 @@ void log_failure(const Payload& job, const std::string& queue, SteadyTime starte
 
 }  // namespace
 
-Performer::Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control, Channel& redis)
+Performer::Performer(const Config& config, const WorkerSetup& worker_setup, WorkerSlot& slot, SupervisorOrders& control,
+                     Channel& redis)
     : config_(config),
-      seat_(seat),
-      settings_(config.worker_of(seat.capsule)),
+      worker_setup_(worker_setup),
+      settings_(config.worker_of(worker_setup.capsule)),
       slot_(slot),
-      control_(control),
+      orders_(control),
       redis_(redis),
-      output_(seat.output, seat.output_token),
+      output_(worker_setup.output, worker_setup.output_token),
       iterations_(redis),
       ask_redis_([&redis](const std::vector<Command>& commands) {
         return redis.call_patiently(commands, {longest_look_at_fleet, longest_look_at_fleet});
       }),
-      host_{.stopping = [this] { return control_.told_to_stop() || out_of_time(); },
+      host_{.stopping = [this] { return orders_.told_to_stop() || out_of_time(); },
             .time_left = [this] { return time_left(); },
             .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); },
-            .capsule = config.capsules.at(static_cast<std::size_t>(seat.capsule)).name,
+            .capsule = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).name,
             .iterations = iteration_host(),
             .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }} {}
 
 // A copy of this worker, forked by a job, must not touch the connection.
 IterationHost Performer::iteration_host() {
-  const auto interrupt = [this] { return control_.told_to_quiet() || out_of_time(); };
+  const auto interrupt = [this] { return orders_.told_to_quiet() || out_of_time(); };
   return {.max_runtime = config_.max_iteration_runtime,
           .interrupt = interrupt,
           .load =
               [this, interrupt] {
                 end_if_a_copy(job_.jid(), job_.display_class());
                 return iterations_.load(job_.jid(), [&](std::chrono::milliseconds length) {
-                  control_.wait(length);
+                  orders_.wait(length);
                   return !interrupt();
                 });
               },
@@ -127,10 +128,10 @@ void Performer::load_libraries() {
   end_if_a_copy("", "");
 }
 
-void Performer::note_surroundings() {
+void Performer::note_process_state() {
   note_libraries();
-  surroundings_.emplace();
-  memory_limit_.emplace(seat_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
+  process_state_.emplace();
+  memory_limit_.emplace(worker_setup_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
   threads_.note_present();
 }
 
@@ -140,7 +141,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   } catch (const BadPayload& bad) {
     if (!slot_.begin(entry, "", "", wall_now(), steady_now(), 0)) return std::nullopt;
     ++age_.jobs;
-    return bury(entry, text, queue, bad.what());
+    return move_to_dead(entry, text, queue, bad.what());
   }
   const SteadyTime started = steady_now();
   note(entry, RunNote::State::begun, {});
@@ -236,16 +237,16 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
   Outcome outcome = settle_failure(registry_, job, queue, failure, policy);
   end_if_a_copy(job.jid(), job.display_class());
-  if (!slot_.let_go(entry)) wait_for_the_end();
+  if (!slot_.finish_entry(entry)) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
   return outcome;
 }
 
-Outcome Performer::bury(int entry, const std::string& text, const std::string& queue, const std::string& why) {
+Outcome Performer::move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why) {
   end_entry(entry, EntryState::failed);
-  slot_.let_go(entry);
+  slot_.finish_entry(entry);
   ask_redis_time(redis_);
-  return bury_unreadable(text, queue, why);
+  return move_unreadable_to_dead(text, queue, why);
 }
 
 Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {
@@ -270,7 +271,8 @@ void Performer::look_for_left_threads() {
   if (age_.left_threads == 0) return;
   slot_.record().class_flags.fetch_or(job_left_threads);
   // Said once of a class: each of its jobs may do so.
-  const bool known = seat_.usage && counted_.index && seat_.usage->at(*counted_.index).left_threads.fetch_add(1) > 0;
+  const bool known =
+      worker_setup_.usage && counted_.index && worker_setup_.usage->at(*counted_.index).left_threads.fetch_add(1) > 0;
   log::write(known ? log::Level::debug : log::Level::warn, "job_left_threads",
              {{"jid", job_.jid()},
               {"class", job_.display_class()},
@@ -283,13 +285,13 @@ void Performer::look_for_left_threads() {
 // What the worker does not live to add to its class's usage, the supervisor finds noted.  A class without code has
 // none.
 void Performer::note(int entry, RunNote::State state, std::chrono::milliseconds took) {
-  if (!seat_.usage || entry < 0 || entry >= max_run_notes) return;
+  if (!worker_setup_.usage || entry < 0 || entry >= max_run_notes) return;
   if (job_.counted_class() != counted_.name || job_.job_class() != counted_.job_class) {
     counted_ = {job_.job_class(), job_.counted_class(), std::nullopt};
     if (registry_.find(job_.job_class()) || registry_.find_program(job_.job_class())) {
       // What a payload wraps may have any name; what is registered has a plain one.
       const bool plain = is_countable(counted_.name);
-      counted_.index = usage_index(*seat_.usage, plain ? counted_.name : counted_.job_class);
+      counted_.index = usage_index(*worker_setup_.usage, plain ? counted_.name : counted_.job_class);
     }
   }
   if (!counted_.index) return;
@@ -304,7 +306,7 @@ void Performer::forget_note(int entry) {
 // Jobs of one batch are too short to tell apart what each of them used.
 void Performer::end_batch() {
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
-  if (seat_.usage) add_noted_runs(*seat_.usage, slot_.record().run_notes, together);
+  if (worker_setup_.usage) add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together);
 }
 
 void Performer::begin_handlers(std::string_view event) {
@@ -314,7 +316,7 @@ void Performer::begin_handlers(std::string_view event) {
 
 void Performer::end_handlers() {
   end_if_a_copy("", event_);
-  if (surroundings_) {
+  if (process_state_) {
     clean_up(true);
     threads_.note_present();
   } else {
@@ -326,10 +328,10 @@ void Performer::end_handlers() {
 
 // So that nobody pays for what an earlier job has left behind.
 void Performer::clean_up(bool made_calls) {
-  surroundings_->restore_own();
+  process_state_->restore_own();
   if (!made_calls) return;
   output_.flush();
-  surroundings_->restore_kernels();
+  process_state_->restore_kernels();
   output_.end_job(slot_.record());
   adopt_orphans();
   reap_orphans();
@@ -356,7 +358,7 @@ void Performer::end_entry(int entry, EntryState state) {
 // The supervisor has decided what becomes of this job, and ends this worker.
 void Performer::wait_for_the_end() {
   log::flush();
-  while (!control_.supervisor_gone()) control_.wait(look_for_the_end);
+  while (!orders_.supervisor_gone()) orders_.wait(look_for_the_end);
   _exit(EX_SOFTWARE);
 }
 

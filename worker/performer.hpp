@@ -15,14 +15,13 @@
 #include "shared/config/config.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/scoreboard/seat.hpp"
+#include "shared/scoreboard/worker_setup.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/ruby_processes.hpp"
-#include "worker/control.hpp"
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"
+#include "worker/guard/process_state.hpp"
 #include "worker/guard/standard_output.hpp"
-#include "worker/guard/surroundings.hpp"
 #include "worker/guard/syscall_watch.hpp"
 #include "worker/guard/thread_count.hpp"
 #include "worker/job/iteration_keeper.hpp"
@@ -30,6 +29,7 @@
 #include "worker/job/perform.hpp"
 #include "worker/job_title.hpp"
 #include "worker/recycling.hpp"
+#include "worker/supervisor_orders.hpp"
 
 namespace brood {
 
@@ -37,13 +37,14 @@ namespace brood {
 // says meanwhile, the limits that hold, what is measured and logged, and what is put right afterwards.
 class Performer {
  public:
-  Performer(const Config& config, const Seat& seat, WorkerSlot& slot, Control& control, Channel& redis);
+  Performer(const Config& config, const WorkerSetup& worker_setup, WorkerSlot& slot, SupervisorOrders& control,
+            Channel& redis);
 
   // Throws LibraryError.
   void load_libraries();
   const JobRegistry& registry() const { return registry_; }
   // The first job may begin: every other is to find what is there now.
-  void note_surroundings();
+  void note_process_state();
 
   // Around other code of the libraries than jobs; what it leaves behind is put right like a job's.
   void begin_handlers(std::string_view event);
@@ -75,7 +76,7 @@ class Performer {
   Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
-  Outcome bury(int entry, const std::string& text, const std::string& queue, const std::string& why);
+  Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
   Outcome requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
   std::optional<std::chrono::milliseconds> time_left() const;
@@ -86,10 +87,10 @@ class Performer {
 
   const pid_t worker_ = getpid();
   const Config& config_;
-  const Seat& seat_;
+  const WorkerSetup& worker_setup_;
   const WorkerSettings& settings_;
   WorkerSlot& slot_;
-  Control& control_;
+  SupervisorOrders& orders_;
   Channel& redis_;
   StandardOutput output_;
   SyscallWatch syscall_watch_;
@@ -102,8 +103,8 @@ class Performer {
   const JobHost host_;
   Payload job_;  // the one under way; its memory serves them all
   JobRegistry registry_;
-  std::optional<Surroundings> surroundings_;  // once the libraries are loaded
-  std::optional<MemoryLimit> memory_limit_;   // likewise
+  std::optional<ProcessState> process_state_;  // once the libraries are loaded
+  std::optional<MemoryLimit> memory_limit_;    // likewise
   ThreadCount threads_;
   JobMeter meter_;
   struct Counted {

@@ -11,18 +11,18 @@
 #include "shared/config/redis_location.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "worker/batch_size.hpp"
-#include "worker/control.hpp"
 #include "worker/crash/crash_handler.hpp"
+#include "worker/fetch_and_settle.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
 #include "worker/guard/pidfd_signal.hpp"
 #include "worker/guard/signal_shield.hpp"
-#include "worker/in_flight.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
 #include "worker/performer.hpp"
-#include "worker/queue_draw.hpp"
+#include "worker/queue_choice.hpp"
 #include "worker/recycling.hpp"
+#include "worker/supervisor_orders.hpp"
 
 namespace brood {
 namespace {
@@ -42,28 +42,28 @@ constexpr auto say_left_wait_again = 5s;  // the doorbell looks often for longer
 
 class Worker {
  public:
-  Worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& address)
+  Worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity, const RedisAddress& address)
       : config_(config),
-        seat_(seat),
-        control_(seat, config.shutdown_timeout),
-        slot_(*seat.record),
-        redis_(address, {}, "brood-worker-" + std::to_string(seat.slot)),
-        performer_(config, seat, slot_, control_, redis_),
+        worker_setup_(worker_setup),
+        orders_(worker_setup, config.shutdown_timeout),
+        slot_(*worker_setup.record),
+        redis_(address, {}, "brood-worker-" + std::to_string(worker_setup.slot)),
+        performer_(config, worker_setup, slot_, orders_, redis_),
         lifecycle_(performer_.registry(),
-                   {.slot = seat.slot,
-                    .capsule = config.capsules.at(static_cast<std::size_t>(seat.capsule)).name,
+                   {.slot = worker_setup.slot,
+                    .capsule = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).name,
                     .longest = config.shutdown_timeout,
                     .begins = [this](std::string_view event) { performer_.begin_handlers(event); },
                     .ended = [this] { performer_.end_handlers(); }}),
-        draw_(config.capsules.at(static_cast<std::size_t>(seat.capsule)), redis_, seat.queue_changes),
+        draw_(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)), redis_, worker_setup.queue_changes),
         in_flight_(redis_, slot_,
                    {.identity = identity.name,
                     .identity_record = identity.record(),
-                    .slot = seat.slot,
+                    .slot = worker_setup.slot,
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
-                    .new_incarnation = [this] { return control_.ask_for_incarnation(); },
+                    .new_incarnation = [this] { return orders_.ask_for_incarnation(); },
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
-                    .wake_fd = control_.descriptor(),
+                    .wake_fd = orders_.descriptor(),
                     .woken = [this] { return woken(); },
                     .draw_is_out_of_date = [this] { return draw_.is_stale(); },
                     .waits_again =
@@ -71,30 +71,30 @@ class Worker {
                           lifecycle_.beat(redis_.connections());
                           return !draw_.is_old();
                         }}),
-        batch_size_(config.worker_of(seat.capsule).max_batch) {}
+        batch_size_(config.worker_of(worker_setup.capsule).max_batch) {}
 
   void load_libraries() {
-    if (config_.worker_of(seat_.capsule).seccomp) {
+    if (config_.worker_of(worker_setup_.capsule).seccomp) {
       shield_parent();
       trap_pidfd_signals();
     }
     performer_.load_libraries();
     lifecycle_.start();
-    performer_.note_surroundings();
+    performer_.note_process_state();
     slot_.record().ready.store(1);
-    control_.say(ControlByte::ready);
+    orders_.say(ControlByte::ready);
   }
 
   void run() {
     try {
-      while (!control_.supervisor_gone() && !control_.told_to_stop() && !recycling_) {
-        const bool quiet = control_.told_to_quiet();
+      while (!orders_.supervisor_gone() && !orders_.told_to_stop() && !recycling_) {
+        const bool quiet = orders_.told_to_quiet();
         const bool begins = !quiet && !waits_for_beat();
         if (!begins) give_back_unbegun();
         if (!begins && outcomes_.empty()) {
           if (quiet) lifecycle_.quiet();
           lifecycle_.beat(redis_.connections());
-          control_.wait(quiet ? quiet_wait : look_for_beat_again);
+          orders_.wait(quiet ? quiet_wait : look_for_beat_again);
           continue;
         }
         fetch(begins ? batch_size_.want() : 0);
@@ -129,8 +129,8 @@ class Worker {
     const std::vector<Outcome> outcomes = take_outcomes_to_settle();  // which may take long, with Redis away
     draw_.begin();
     const std::vector<std::string> first = draw_.take(max_queues_asked);
-    const std::string wait_queue = may_wait() && want > 0 ? draw_.wait_queue(seat_.number) : "";
-    lapses_ = control_.lapses();
+    const std::string wait_queue = may_wait() && want > 0 ? draw_.wait_queue(worker_setup_.number) : "";
+    lapses_ = orders_.lapses();
     in_flight_.settle_and_fetch(outcomes, first, want, draw_.is_over() ? wait_queue : "");
     unsettled_ = false;
     if (want > 0 && !draw_.is_over() && !draw_.is_stale() && in_flight_.batch().entries.empty())
@@ -146,7 +146,7 @@ class Worker {
   void say_now_and_then(ControlByte byte, SteadyTime& said, std::chrono::nanoseconds again) {
     const SteadyTime now = steady_now();
     if (now - said <= again) return;
-    control_.say(byte);
+    orders_.say(byte);
     said = now;
   }
 
@@ -155,15 +155,15 @@ class Worker {
     log::flush();
     if (draw_.is_stale()) return;
     if (!may_wait() || in_flight_.batch().queue.empty()) {
-      control_.wait(draw_.has_looked() ? idle_poll : look_again);
+      orders_.wait(draw_.has_looked() ? idle_poll : look_again);
       return;
     }
     const std::vector<std::string> draw = other_queues();
-    const InFlight::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want(), draw_.may_grow());
-    if (waited == InFlight::Waited::refused) refused_at_ = steady_now();
+    const FetchAndSettle::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want(), draw_.may_grow());
+    if (waited == FetchAndSettle::Waited::refused) refused_at_ = steady_now();
     say_whether_batching();
     // Otherwise everybody waits on the same queue.
-    if (waited == InFlight::Waited::job && !draw.empty())
+    if (waited == FetchAndSettle::Waited::job && !draw.empty())
       say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   }
 
@@ -183,21 +183,21 @@ class Worker {
 
   // Somebody wants us while we wait in Redis: whoever it is has Redis let us go as well.
   std::optional<std::chrono::milliseconds> woken() {
-    if (!control_.wait(0ms) && !control_.told_to_quiet() && !beat_is_missed() && !draw_.is_stale()) return std::nullopt;
+    if (!orders_.wait(0ms) && !orders_.told_to_quiet() && !beat_is_missed() && !draw_.is_stale()) return std::nullopt;
     return time_to_unblock;
   }
 
   // Another host that sees no beat of our supervisor is about to take over what we hold, or has done so before we
   // looked.
-  bool beat_is_missed() const { return control_.beat_is_old() || control_.lapses() != lapses_; }
+  bool beat_is_missed() const { return orders_.beat_is_old() || orders_.lapses() != lapses_; }
 
   bool waits_for_beat() {
     const bool waits = beat_is_missed();
     if (waits != said_waiting_for_beat_) {
       if (waits)
-        log::warn("worker_waits_for_heartbeat", {{"slot", seat_.slot}});
+        log::warn("worker_waits_for_heartbeat", {{"slot", worker_setup_.slot}});
       else
-        log::info("worker_goes_on", {{"slot", seat_.slot}});
+        log::info("worker_goes_on", {{"slot", worker_setup_.slot}});
       said_waiting_for_beat_ = waits;
     }
     return waits;
@@ -207,28 +207,28 @@ class Worker {
   // supervisor's patience ends, and what it could not say then stands in the scoreboard.
   void pause(std::chrono::milliseconds length) {
     log::flush();
-    if (!control_.told_to_stop()) return control_.pause(length);
+    if (!orders_.told_to_stop()) return orders_.pause(length);
     if (!unsettled_) throw ToldToStop{};
-    control_.wait(length);
+    orders_.wait(length);
   }
 
   // What arrived while the quiet was ordered; quiet may last for hours.  A stop gives it back by retiring.
   // To the head of its queue, newest first: so the oldest is again the next to run.
   void give_back_unbegun() {
     if (!outcomes_.empty()) return;  // settled first: what is left over then comes again
-    lapses_ = control_.lapses();
+    lapses_ = orders_.lapses();
     in_flight_.give_back_unbegun();
   }
 
   // In order, up to the first whose outcome is to be settled at once.
-  void perform_batch(const InFlight::Batch& batch) {
+  void perform_batch(const FetchAndSettle::Batch& batch) {
     const SteadyTime begun = steady_now();
     SteadyTime last = begun;
     std::chrono::nanoseconds longest{};
     int performed = 0;
     performer_.begin_batch(batch.entries.size());
     // The beat may have grown old while the fetch was under way.
-    const auto may_begin = [this] { return !control_.told_to_quiet() && !beat_is_missed(); };
+    const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
       std::optional<Outcome> outcome =
           performer_.perform_entry(performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue);
@@ -247,21 +247,21 @@ class Worker {
   }
 
   void say_why_recycled() const {
-    log::info("worker_recycled", {{"slot", seat_.slot},
+    log::info("worker_recycled", {{"slot", worker_setup_.slot},
                                   {"reason", name_of(*recycling_)},
                                   {"jobs", performer_.age().jobs},
                                   {"rss", read_own_memory().resident_bytes}});
   }
 
   const Config& config_;
-  const Seat seat_;
-  Control control_;
+  const WorkerSetup worker_setup_;
+  SupervisorOrders orders_;
   WorkerSlot slot_;
   Connection redis_;
   Performer performer_;
   Lifecycle lifecycle_;
-  QueueDraw draw_;
-  InFlight in_flight_;
+  QueueChoice draw_;
+  FetchAndSettle in_flight_;
   BatchSize batch_size_;
   SteadyTime said_batching_{}, said_left_wait_{};
   std::optional<SteadyTime> refused_at_;  // when Redis last did not let us wait
@@ -269,26 +269,27 @@ class Worker {
   std::optional<RecycleReason> recycling_;
   bool unsettled_ = false;
   bool said_waiting_for_beat_ = false;
-  std::uint32_t lapses_ = control_.lapses();  // when what is in hand was asked for
+  std::uint32_t lapses_ = orders_.lapses();  // when what is in hand was asked for
 };
 
 }  // namespace
 
-int run_worker(const Seat& seat, const Config& config, const Identity& identity, const RedisAddress& redis) {
+int run_worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
+               const RedisAddress& redis) {
   try {
     tell_jobs_of_redis(config.redis);
     tell_times(config.compatibility.time_unit());
-    install_crash_handler(*seat.record);
+    install_crash_handler(*worker_setup.record);
     adopt_orphans();
-    Worker worker(seat, config, identity, redis);
+    Worker worker(worker_setup, config, identity, redis);
     worker.load_libraries();
     worker.run();
     return EX_OK;
   } catch (const StartupError& error) {
-    log::error("startup_failed", {{"slot", seat.slot}, {"reason", error.what()}});
+    log::error("startup_failed", {{"slot", worker_setup.slot}, {"reason", error.what()}});
     return EX_TEMPFAIL;
   } catch (const LibraryError& error) {
-    log::error("library_refused", {{"slot", seat.slot}, {"reason", error.what()}});
+    log::error("library_refused", {{"slot", worker_setup.slot}, {"reason", error.what()}});
     return EX_CONFIG;
   }
 }

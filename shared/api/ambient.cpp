@@ -14,16 +14,16 @@ struct Attribute {
   std::string value;
 };
 
-struct Surroundings {
+struct State {
   std::vector<Attribute> attributes;
   bool as_pairs = false;                                      // Sidekiq 8's form, not 7's
   std::vector<std::pair<std::string, std::string>> unread{};  // members that are carried on as they are
   std::string locale, traceparent;
 };
 
-Surroundings& here() {
-  static thread_local Surroundings surroundings;
-  return surroundings;
+State& here() {
+  static thread_local State state;
+  return state;
 }
 
 // The last of a name, as Ruby reads it; null: there is none.
@@ -70,14 +70,14 @@ std::vector<Attribute> read_pairs(std::string_view json) {
   return attributes;
 }
 
-std::string written(const Surroundings& surroundings) {
+std::string written(const State& state) {
   std::string json;
-  for (const Attribute& attribute : surroundings.attributes) {
+  for (const Attribute& attribute : state.attributes) {
     json += json.empty() ? "" : ",";
-    json += surroundings.as_pairs ? "[" + attribute.key + "," + attribute.value + "]"
-                                  : detail::quoted(attribute.name) + ":" + attribute.value;
+    json += state.as_pairs ? "[" + attribute.key + "," + attribute.value + "]"
+                           : detail::quoted(attribute.name) + ":" + attribute.value;
   }
-  return surroundings.as_pairs ? "[" + json + "]" : "{" + json + "}";
+  return state.as_pairs ? "[" + json + "]" : "{" + json + "}";
 }
 
 bool names_attributes(std::string_view member) {
@@ -91,7 +91,7 @@ bool names_attributes(std::string_view member) {
 
 std::string text_of(std::string_view json) { return json.starts_with('"') ? detail::unquoted(json) : std::string(); }
 
-void read_member(Surroundings& into, const std::string& name, const std::string& json) {
+void read_member(State& into, const std::string& name, const std::string& json) {
   if (name == "locale") into.locale = text_of(json);
   if (name == "traceparent") into.traceparent = text_of(json);
   if (!names_attributes(name)) return;
@@ -150,7 +150,7 @@ void clear() { here() = {}; }
 void restore(std::string_view payload) {
   clear();
   try {
-    Surroundings read;
+    State read;
     for (const auto& [name, json] : detail::Members(payload)) read_member(read, name, json);
     here() = std::move(read);
   } catch (const std::invalid_argument&) {  // it has a string that is no UTF-8, say: nothing is known of it
@@ -158,19 +158,19 @@ void restore(std::string_view payload) {
 }
 
 void carry(Push& push) {
-  const Surroundings& surroundings = here();
+  const State& state = here();
   // Attributes of a form that is not known are as good as set: ours must not take their place.
-  for (const auto& [name, json] : surroundings.unread) carry_member(push, name, json);
-  if (!surroundings.attributes.empty()) carry_member(push, "cattr", written(surroundings));
-  if (!surroundings.locale.empty()) carry_member(push, "locale", detail::quoted(surroundings.locale));
-  if (!surroundings.traceparent.empty()) carry_member(push, "traceparent", detail::quoted(surroundings.traceparent));
+  for (const auto& [name, json] : state.unread) carry_member(push, name, json);
+  if (!state.attributes.empty()) carry_member(push, "cattr", written(state));
+  if (!state.locale.empty()) carry_member(push, "locale", detail::quoted(state.locale));
+  if (!state.traceparent.empty()) carry_member(push, "traceparent", detail::quoted(state.traceparent));
 }
 
 struct Scope::Before {
-  Surroundings surroundings;
+  State state;
 };
 
 Scope::Scope() : before_(std::make_unique<Before>(Before{here()})) {}
-Scope::~Scope() { here() = std::move(before_->surroundings); }
+Scope::~Scope() { here() = std::move(before_->state); }
 
 }  // namespace brood::ambient

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "shared/api/cancel.hpp"
+#include "shared/api/client_push.hpp"
 #include "shared/api/known_redis.hpp"
 #include "shared/api/per_process.hpp"
-#include "shared/api/prepared_push.hpp"
 #include "shared/api/push_receiver.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/api/sender.hpp"
@@ -107,7 +107,7 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   if (options.spread) spread_out(jobs, *options.spread, now);
 
   PushWriter writer(now, jobs.empty() ? usual_time_unit : state_->time_unit());
-  std::vector<PreparedPush> prepared;
+  std::vector<ClientPush> prepared;
   std::vector<std::string> jids;
   prepared.reserve(jobs.size());
   jids.reserve(jobs.size());

@@ -4,7 +4,7 @@
 #include "shared/api/entries.hpp"
 #include "shared/api/entry_cursor.hpp"
 #include "shared/base/redis_clock.hpp"
-#include "shared/job/prepared_job.hpp"
+#include "shared/job/due_job.hpp"
 #include "shared/store/due_jobs.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/set_entries.hpp"
@@ -43,7 +43,7 @@ BulkResult EntryMoves::run(ClientConnection& redis, const std::vector<SetEntry>&
   const WallTime now = redis_now();
   std::vector<DueJob> jobs;
   for (const SetEntry& entry : entries) {
-    PreparedJob job = prepare_due_job(entry.payload, now, random_, count);
+    RewrittenJob job = prepare_due_job(entry.payload, now, random_, count);
     if (job.queue.empty()) {
       ++result.stuck;
     } else {

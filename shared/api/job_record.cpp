@@ -3,9 +3,9 @@
 #include "shared/api/api_state.hpp"
 #include "shared/api/entries.hpp"
 #include "shared/api/readings.hpp"
-#include "shared/job/failure.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 
 namespace brood {
 namespace {

@@ -19,7 +19,7 @@ class PerProcess {
   explicit PerProcess(std::function<std::unique_ptr<T>()> make) : make_(std::move(make)), own_(new Own{make_()}) {}
   ~PerProcess() {
     Own* const own = own_;
-    if (own->pid == getpid() || own->let_go()) delete own;
+    if (own->pid == getpid() || own->release()) delete own;
   }
   PerProcess(const PerProcess&) = delete;
   PerProcess& operator=(const PerProcess&) = delete;
@@ -39,7 +39,7 @@ class PerProcess {
     std::unique_ptr<Own> inherited = {};  // another thread may just be looking at it
 
     // False: a thread that the child does not have was changing it.  Then it must not even be destroyed.
-    bool let_go() {
+    bool release() {
       if (!mutex.try_lock()) return false;
       value->leave_to_parent();
       mutex.unlock();
@@ -52,7 +52,7 @@ class PerProcess {
     while (own->pid != getpid()) {
       auto fresh = std::unique_ptr<Own>(new Own{make_()});
       if (!own_.compare_exchange_strong(own, fresh.get())) continue;
-      if (own->let_go()) fresh->inherited.reset(own);
+      if (own->release()) fresh->inherited.reset(own);
       own = fresh.release();
     }
     return *own;

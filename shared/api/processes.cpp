@@ -32,7 +32,7 @@ std::optional<Process> find_process(ClientConnection& redis, std::string_view id
   return read_process(std::string(identity), replies[1].view());
 }
 
-enum class Embedded { refuses, heeds };
+enum class Embedded { refuses, obeys };
 
 bool signal(detail::ApiState& state, std::string_view identity, std::string_view name, Embedded embedded) {
   return state.converse([&](ClientConnection& redis) {
@@ -75,7 +75,7 @@ bool Api::quiet(std::string_view identity) { return signal(*state_, identity, "T
 
 bool Api::stop(std::string_view identity) { return signal(*state_, identity, "TERM", Embedded::refuses); }
 
-bool Api::dump(std::string_view identity) { return signal(*state_, identity, "TTIN", Embedded::heeds); }
+bool Api::dump(std::string_view identity) { return signal(*state_, identity, "TTIN", Embedded::obeys); }
 
 std::vector<Work> Api::work() {
   return state_->converse([](ClientConnection& redis) {

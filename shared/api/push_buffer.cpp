@@ -19,7 +19,7 @@ constexpr std::size_t most_bytes_at_once = bytes_always_taken - 20'000;  // with
 PushBuffer::PushBuffer(const BufferOptions& options) : options_(options), client_(new_jid()) {}
 
 std::size_t PushBuffer::first_batch() const {
-  const PreparedPush& first = waiting_.front();
+  const ClientPush& first = waiting_.front();
   // A script that pushes to the schedule takes ten times as long.
   const std::size_t most =
       std::min(std::max<std::size_t>(1, options_.max_jobs), first.score ? 100 : max_jobs_pushed_once);
@@ -114,7 +114,7 @@ bool PushBuffer::drain(ClientConnection& redis) {
   return true;
 }
 
-void PushBuffer::keep(std::vector<PreparedPush>& jobs, std::size_t from, std::size_t done) {
+void PushBuffer::keep(std::vector<ClientPush>& jobs, std::size_t from, std::size_t done) {
   if (from < jobs.size() && size() + jobs.size() - from > options_.max_jobs) {
     throw BufferFull(refusal_ + "; the buffer keeps " + std::to_string(size()) + " of at most " +
                      std::to_string(options_.max_jobs) + " jobs" +
@@ -134,7 +134,7 @@ void PushBuffer::refuse_waiting(std::size_t all, std::size_t pushed) {
                                   " were pushed");
 }
 
-void PushBuffer::push(ClientConnection& redis, std::vector<PreparedPush> jobs) {
+void PushBuffer::push(ClientConnection& redis, std::vector<ClientPush> jobs) {
   if (jobs.empty()) return;
   if (steady_now() < rests_until_ || !push_waiting(redis)) return keep(jobs, 0, 0);
   const auto at = [&](std::size_t i) { return jobs.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -152,7 +152,7 @@ void PushBuffer::push(ClientConnection& redis, std::vector<PreparedPush> jobs) {
 }
 
 bool PushBuffer::take_back(std::string_view jid) {
-  const auto is_it = [&](const PreparedPush& job) { return job.jid == jid; };
+  const auto is_it = [&](const ClientPush& job) { return job.jid == jid; };
   const auto unsent = waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_);
   if (const auto found = std::find_if(unsent, waiting_.end(), is_it); found != waiting_.end()) {
     waiting_.erase(found);

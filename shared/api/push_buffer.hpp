@@ -9,7 +9,7 @@
 #include <brood/client.hpp>
 
 #include "shared/api/client_connection.hpp"
-#include "shared/api/prepared_push.hpp"
+#include "shared/api/client_push.hpp"
 #include "shared/base/clock.hpp"
 
 namespace brood {
@@ -25,7 +25,7 @@ class PushBuffer {
 
   // Pushes what waits, then these, or keeps them while Redis is away.  Throws BufferFull when there is no room for all
   // of them, and RedisError when Redis refuses them for good: then they are not kept.
-  void push(ClientConnection& redis, std::vector<PreparedPush> jobs);
+  void push(ClientConnection& redis, std::vector<ClientPush> jobs);
 
   // Tries now to push all that is kept; false: Redis is away.  Throws RedisError when some was refused for good: it is
   // kept, and everything else pushed.
@@ -48,13 +48,13 @@ class PushBuffer {
   void set_first_batch_aside();
   bool push_waiting(ClientConnection& redis);
   [[noreturn]] void refuse_waiting(std::size_t all, std::size_t pushed);
-  void keep(std::vector<PreparedPush>& jobs, std::size_t from, std::size_t done);
+  void keep(std::vector<ClientPush>& jobs, std::size_t from, std::size_t done);
 
   BufferOptions options_;
   std::string client_;
   std::uint64_t number_ = 1;  // of the next batch
   std::size_t in_doubt_ = 0;  // so many of the first are the batch of this number, which was sent
-  std::deque<PreparedPush> waiting_, refused_;
+  std::deque<ClientPush> waiting_, refused_;
   std::string refusal_;  // what Redis said last when it refused some
   SteadyTime rests_until_{};
 };

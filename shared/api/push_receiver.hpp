@@ -8,7 +8,7 @@
 
 #include <brood/push.hpp>
 
-#include "shared/api/prepared_push.hpp"
+#include "shared/api/client_push.hpp"
 
 namespace brood {
 
@@ -19,7 +19,7 @@ class BROOD_API PushReceiver {
   virtual ~PushReceiver();
 
   // What it throws comes out of the push.
-  virtual void push(std::vector<PreparedPush> jobs) = 0;
+  virtual void push(std::vector<ClientPush> jobs) = 0;
   // A scheduled job; with its time in epoch seconds, only one of that time.
   virtual bool cancel(std::string_view jid, std::optional<double> time) = 0;
   // Returns when the job was first cancelled.

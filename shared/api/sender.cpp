@@ -28,7 +28,7 @@ class Pushes {
   Pushes(std::string_view verb, std::string key, std::size_t batch)
       : verb_(verb), key_(std::move(key)), batch_(batch) {}
 
-  void add(PreparedPush& job) {
+  void add(ClientPush& job) {
     // Only a job that is too large by itself makes a command that Redis refuses.
     if (commands_.empty() || in_last_ == batch_ || bytes_in_last_ + job.payload.size() > most_bytes) {
       commands_.push_back({verb_, key_});
@@ -52,12 +52,12 @@ class Pushes {
 };
 
 // Takes the payloads out of `jobs`.
-std::vector<Command> commands_for(std::span<PreparedPush> jobs, std::size_t batch_size) {
+std::vector<Command> commands_for(std::span<ClientPush> jobs, std::size_t batch_size) {
   Command register_queues{"SADD", keys::queues};
   std::map<std::string, Pushes> queues;
   Pushes schedule("ZADD", std::string(keys::schedule), batch_size == 0 ? usual_scheduled_batch : batch_size);
   auto queue = queues.end();
-  for (PreparedPush& job : jobs) {
+  for (ClientPush& job : jobs) {
     if (job.score) {
       schedule.add(job);
       continue;
@@ -108,7 +108,7 @@ void Sender::keep_while_away(const BufferOptions& options) {
   }
 }
 
-void Sender::push(std::vector<PreparedPush> jobs, std::size_t batch_size) {
+void Sender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   if (buffer_) return buffer_->push(redis_, std::move(jobs));
   const std::size_t slice_size = batch_size == 0 ? usual_batch : batch_size;
   for (std::size_t sent = 0; sent < jobs.size(); sent += slice_size) {

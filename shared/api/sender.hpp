@@ -9,7 +9,7 @@
 #include <brood/client.hpp>
 
 #include "shared/api/client_connection.hpp"
-#include "shared/api/prepared_push.hpp"
+#include "shared/api/client_push.hpp"
 #include "shared/api/push_buffer.hpp"
 #include "shared/store/ruby_processes.hpp"
 
@@ -27,7 +27,7 @@ class Sender {
   void keep_while_away(const BufferOptions& options);
 
   // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
-  void push(std::vector<PreparedPush> jobs, std::size_t batch_size);
+  void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
   // In which unit the fleet's oldest release of Sidekiq reads times; the usual one where none runs.  Costs two round
   // trips a minute.

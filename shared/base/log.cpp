@@ -100,7 +100,7 @@ class RingSink : public spdlog::sinks::sink {
     options_ = options;
   }
 
-  void adopt(const Options& options, int descriptor) {
+  void inherit(const Options& options, int descriptor) {
     destination_ = std::make_unique<Destination>(Destination::of(descriptor));
     options_ = options;
   }
@@ -225,8 +225,8 @@ void open(const Options& options) {
   set_level(options.level);
 }
 
-void adopt(const Options& options, int descriptor) {
-  the_log().sink->adopt(options, descriptor);
+void inherit(const Options& options, int descriptor) {
+  the_log().sink->inherit(options, descriptor);
   set_level(options.level);
 }
 

@@ -43,7 +43,7 @@ void open(const Options& options);
 
 // Writes on where another program in this process did, with its descriptor, when open() has failed; -1: to standard
 // error.  What reopens the log tries the file again.
-void adopt(const Options& options, int descriptor);
+void inherit(const Options& options, int descriptor);
 
 // Opens the file anew under its name, after log rotation has moved the old one away.  Without a file it does nothing.
 // Throws std::system_error; the old file then stays in use.

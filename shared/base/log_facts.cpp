@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::size_t most_facts = 16, longest_name = 64, longest_value = 1'000;
 
-struct Standing {
+struct StandingFact {
   std::string name, value;
 };
 
-std::vector<Standing>& all() {
-  static std::vector<Standing> standing;
+std::vector<StandingFact>& all() {
+  static std::vector<StandingFact> standing;
   return standing;
 }
 
@@ -36,7 +36,8 @@ bool is_name(std::string_view name) {
 bool set_standing_fact(std::string_view name, std::string_view value) {
   if (!is_name(name)) return false;
   const std::string kept(value.substr(0, longest_value));
-  const auto known = std::find_if(all().begin(), all().end(), [&](const Standing& one) { return one.name == name; });
+  const auto known =
+      std::find_if(all().begin(), all().end(), [&](const StandingFact& one) { return one.name == name; });
   if (known != all().end()) {
     known->value = kept;
   } else if (all().size() < most_facts) {
@@ -45,7 +46,7 @@ bool set_standing_fact(std::string_view name, std::string_view value) {
     return false;
   }
   as_facts().clear();
-  for (const Standing& one : all()) as_facts().emplace_back(one.name, one.value);
+  for (const StandingFact& one : all()) as_facts().emplace_back(one.name, one.value);
   return true;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "shared/job/failure.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "shared/json/json.hpp"
 
 namespace brood {

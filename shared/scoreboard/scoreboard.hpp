@@ -23,14 +23,14 @@ inline constexpr int max_batch_entries = 32;
 
 // What became of one entry of a worker's batch.
 enum class EntryState : std::uint8_t {
-  none,         // no such entry
-  fetched,      // in the in-flight list, not begun
-  running,      // its code runs, or ran when the worker died
-  succeeded,    // ended well, not yet settled
-  failed,       // ended badly, not yet settled
-  interrupted,  // asked to be requeued, not yet settled
-  taken_back,   // the supervisor returned it to its queue
-  condemned,    // the supervisor ends the worker for it; it is no longer the worker's to settle
+  none,          // no such entry
+  fetched,       // in the in-flight list, not begun
+  running,       // its code runs, or ran when the worker died
+  succeeded,     // ended well, not yet settled
+  failed,        // ended badly, not yet settled
+  interrupted,   // asked to be requeued, not yet settled
+  taken_back,    // the supervisor returned it to its queue
+  being_killed,  // the supervisor ends the worker for it; it is no longer the worker's to settle
 };
 
 // Another host may take over the jobs of a supervisor whose last heartbeat is 60 s old.  Its workers begin none on one
@@ -133,11 +133,11 @@ class WorkerSlot {
   // Of the running entry; nullopt: none.
   void set_deadline(std::optional<SteadyTime> deadline);
   std::optional<SteadyTime> deadline() const;
-  // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor has condemned the entry:
+  // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor is killing it:
   // then it is not this worker's to settle, which has only its own end to wait for.
   bool end(int entry, EntryState state);
   // A failed entry's hooks have run too: the worker is done with it.  False as above.
-  bool let_go(int entry);
+  bool finish_entry(int entry);
 
   // It waits in Redis for a job of the queue that set_queue() named; 0: no longer.
   void set_waiting_client(std::uint64_t client_id);
@@ -177,7 +177,7 @@ void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsu
 int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
 
 // Takes an entry whose code (or whose hooks' code) runs from its worker, so that it can be ended without hitting
-// another job: running or failed -> condemned by compare-and-swap.  False when nothing of that entry runs any more.
+// another job: running or failed -> being_killed by compare-and-swap.  False when nothing of that entry runs any more.
 bool condemn(SlotRecord& record, std::uint64_t number, int entry);
 
 // The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.  Before

@@ -14,7 +14,7 @@ constexpr std::uint32_t entry_word(EntryState state, std::uint64_t number) {
 
 EntryState state_of(std::uint32_t word, std::uint64_t number) {
   const auto state = static_cast<EntryState>(word & 0xff);
-  if (state > EntryState::condemned || entry_word(state, number) != word) return EntryState::none;
+  if (state > EntryState::being_killed || entry_word(state, number) != word) return EntryState::none;
   return state;
 }
 
@@ -165,7 +165,7 @@ bool WorkerSlot::end(int entry, EntryState state) {
   const std::uint64_t number = record_->number.load();
   std::uint32_t expected = entry_word(EntryState::running, number);
   const bool ours = record_->entries[entry].compare_exchange_strong(expected, entry_word(state, number));
-  if (!ours && expected == entry_word(EntryState::condemned, number)) return false;
+  if (!ours && expected == entry_word(EntryState::being_killed, number)) return false;
   if (!ours) record_->entries[entry].store(entry_word(state, number));  // a job scribbled over it
   wrote();
   if (state == EntryState::failed)
@@ -176,11 +176,11 @@ bool WorkerSlot::end(int entry, EntryState state) {
   return true;
 }
 
-bool WorkerSlot::let_go(int entry) {
-  if (this->entry(entry) == EntryState::condemned) return false;
+bool WorkerSlot::finish_entry(int entry) {
+  if (this->entry(entry) == EntryState::being_killed) return false;
   record_->current.store(-1);
   wrote();
-  return this->entry(entry) != EntryState::condemned;
+  return this->entry(entry) != EntryState::being_killed;
 }
 
 void WorkerSlot::set_waiting_client(std::uint64_t client_id) {
@@ -260,7 +260,8 @@ bool condemn(SlotRecord& record, std::uint64_t number, int entry) {
   if (record.current.load() != entry) return false;
   for (const EntryState state : {EntryState::running, EntryState::failed}) {
     std::uint32_t expected = entry_word(state, number);
-    if (record.entries[entry].compare_exchange_strong(expected, entry_word(EntryState::condemned, number))) return true;
+    if (record.entries[entry].compare_exchange_strong(expected, entry_word(EntryState::being_killed, number)))
+      return true;
   }
   return false;
 }

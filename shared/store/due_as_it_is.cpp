@@ -23,8 +23,8 @@ ScriptCall move_due_as_it_is(std::string_view set_key, std::string_view member, 
   return moving(set_key, member, score_text, {keys::queue(queue), std::string(keys::queues)});
 }
 
-ScriptCall bury_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
-                             WallTime now, const DeadLimits& limits) {
+ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
+                                     WallTime now, const DeadLimits& limits) {
   ScriptCall call = moving(set_key, member, score_text, {std::string(keys::dead)});
   call.args.push_back(brood::score_text(epoch_seconds(now)));
   for (std::string& limit : limits.script_arguments(now)) call.args.push_back(std::move(limit));

@@ -13,8 +13,8 @@ namespace brood {
 // enqueued_at, or without why it is buried.  Guarded by its score as read; each answers as move_due does for one job.
 ScriptCall move_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
                              std::string_view queue);
-ScriptCall bury_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
-                             WallTime now, const DeadLimits& limits);
+ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
+                                     WallTime now, const DeadLimits& limits);
 
 namespace scripts {
 extern const Script move_due_as_it_is;

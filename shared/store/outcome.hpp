@@ -18,7 +18,7 @@ struct Outcome {
     schedule,      // ZADD schedule score payload (a job that interrupted itself within its first second)
     requeue_back,  // LPUSH: behind what waits
     requeue_head,  // RPUSH: next to run
-    give_back,     // as that, and counted: see returns.hpp; for recoveries alone
+    give_back,     // as that, and counted: see orphan_return_count.hpp; for recoveries alone
   } kind = Kind::acknowledge;
   std::string payload;  // empty for acknowledge; for the others empty means the entry as it lies in flight
   double score = 0;     // seconds; for retry, move_to_dead, schedule

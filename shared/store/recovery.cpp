@@ -8,7 +8,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/outcome_size.hpp"
-#include "shared/store/settlement.hpp"
+#include "shared/store/settle_and_fetch.hpp"
 
 namespace brood {
 namespace {
@@ -26,7 +26,8 @@ std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWor
   std::vector<RecoveryAttempt::VerdictOnEntry> verdicts;
   const std::string list = keys::in_flight_list(dead.identity, keys::worker_field(dead.slot, dead.incarnation), queue);
   for (const EntryState state : dead.record->entries) {
-    const bool guilty = state == EntryState::running || state == EntryState::failed || state == EntryState::condemned;
+    const bool guilty =
+        state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
     if (state == EntryState::succeeded) {
       verdicts.push_back({std::nullopt, Outcome{}});
     } else if (guilty && !dead.ended_by_brood) {

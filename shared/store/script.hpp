@@ -35,8 +35,8 @@ Reply send(Channel& redis, const ScriptCall& call);
 
 namespace scripts {
 extern const Script settle_and_fetch, settle_without_field, fetch_after_wait, register_incarnation, recover, give_back,
-    move_due, work, recover_orphans, bury_due, heartbeat, count, count_runs, set_page, remove_entries, kill_entries,
-    reschedule_entry, queue_page, remove_jobs, push_once, list_process, forget_process;
+    move_due, work, recover_orphans, move_due_to_dead, heartbeat, count, count_runs, set_page, remove_entries,
+    kill_entries, reschedule_entry, queue_page, remove_jobs, push_once, list_process, forget_process;
 }
 
 }  // namespace brood

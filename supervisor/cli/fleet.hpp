@@ -15,7 +15,7 @@ namespace brood {
 // The identities of brood's supervisors that beat, sorted.
 std::vector<std::string> supervisors_that_beat(Connection& redis);
 
-// Whether it was sent: to a supervisor of brood that beats.  It heeds it within some two seconds, or forgets it.
+// Whether it was sent: to a supervisor of brood that beats.  It follows it within some two seconds, or forgets it.
 bool send_word(Connection& redis, const std::string& identity, const FleetWord& word);
 
 // Who says that it runs a job; a beginning of the id, of four characters or more, will do for those of the usual

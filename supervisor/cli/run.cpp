@@ -33,8 +33,8 @@
 #include "supervisor/supervisor.hpp"
 #include "supervisor/upgrade/way_back.hpp"
 #include "supervisor/version.hpp"
-#include "worker/crash/autopsy.hpp"
 #include "worker/crash/dump_report.hpp"
+#include "worker/crash/recovery_child.hpp"
 #include "worker/guard/signal_shield.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
@@ -229,7 +229,7 @@ void open_log(const log::Options& options, const std::optional<Handover>& handov
     log::open(options);
   } catch (const std::system_error& error) {
     if (!handover) throw;
-    log::adopt(options, own_descriptor(handover->log).release());
+    log::inherit(options, own_descriptor(handover->log).release());
     log::warn("log_not_opened", {{"reason", error.what()}, {"hint", "the one before it is written on"}});
   }
 }
@@ -302,16 +302,19 @@ int run_command(const RunOptions& options) {
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
     return ChildBodies{
         .worker =
-            [=, &identity, &redis](const Seat& seat) {
+            [=, &identity, &redis](const WorkerSetup& worker_setup) {
               follow_log(*config);
-              return run_worker(seat, *config, identity, redis);
+              return run_worker(worker_setup, *config, identity, redis);
             },
-        .autopsy = [=, &redis](
-                       const std::vector<Casualty>& casualties, RecoveryMode mode,
-                       ChildBodies::ByteCount& bytes) { return run_autopsy(casualties, mode, *config, redis, &bytes); },
-        .estate = [=, &redis](
-                      const Estate& estate, RecoveryMode mode,
-                      ChildBodies::ByteCount& bytes) { return settle_estate(estate, mode, *config, redis, &bytes); },
+        .recover_worker_deaths =
+            [=, &redis](const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
+                        ChildBodies::ByteCount& bytes) {
+              return run_recovery_child(worker_deaths, mode, *config, redis, &bytes);
+            },
+        .orphaned_jobs =
+            [=, &redis](const OrphanedJobs& orphaned_jobs, RecoveryMode mode, ChildBodies::ByteCount& bytes) {
+              return settle_orphaned_jobs(orphaned_jobs, mode, *config, redis, &bytes);
+            },
         .sweep = [&redis](const OwnIncarnations& own) { return sweep_stray_lists(own, redis); },
         .log_stacks = log_stacks,
         .check =

@@ -90,11 +90,11 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     if (size <= 0) return close();
     request_.append(bytes.data(), static_cast<std::size_t>(size));
     const std::size_t end = request_.find('\n');
-    if (end != request_.npos) return heed(end);
+    if (end != request_.npos) return handle(end);
     if (request_.size() >= longest_request) refuse("a request has at most 64 KB");
   }
 
-  void heed(std::size_t end) {
+  void handle(std::size_t end) {
     patience_.stop();
     std::optional<ControlRequest> request;
     try {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "shared/scoreboard/dump_request.hpp"
-#include "shared/scoreboard/seat.hpp"
-#include "shared/store/casualty.hpp"
+#include "shared/scoreboard/worker_setup.hpp"
+#include "shared/store/worker_death.hpp"
 
 namespace brood {
 
@@ -18,9 +18,9 @@ struct ChildBodies {
   // How many bytes have gone to Redis and come from it: a child in which they move is not hanging.
   using ByteCount = std::atomic<std::uint64_t>;
 
-  std::function<int(const Seat&)> worker = {};
-  std::function<int(const std::vector<Casualty>&, RecoveryMode, ByteCount&)> autopsy = {};
-  std::function<int(const Estate&, RecoveryMode, ByteCount&)> estate = {};
+  std::function<int(const WorkerSetup&)> worker = {};
+  std::function<int(const std::vector<WorkerDeath>&, RecoveryMode, ByteCount&)> recover_worker_deaths = {};
+  std::function<int(const OrphanedJobs&, RecoveryMode, ByteCount&)> orphaned_jobs = {};
   std::function<int(const OwnIncarnations&)> sweep = {};
   std::function<int(const std::vector<DumpRequest>&)> log_stacks = {};
   // Tries what a worker would load; why it cannot be used, in a sentence, or nothing.

@@ -65,7 +65,7 @@ class FdWatch {
   Handle* handle_;
 };
 
-// Every signal that the supervisor heeds, blocked from its construction on and read from a signalfd: nothing is lost
+// Every signal that the supervisor handles, blocked from its construction on and read from a signalfd: nothing is lost
 // across an exec, and the sender's pid is known.  SIGPIPE is ignored.
 class SignalSource {
  public:

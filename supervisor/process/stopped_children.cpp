@@ -12,7 +12,7 @@ constexpr int most_a_call = 16;
 
 }  // namespace
 
-bool let_go_of_traced(const siginfo_t& change) {
+bool detach_traced(const siginfo_t& change) {
   if (change.si_code != CLD_TRAPPED) return false;
   // Whatever signal it stopped at comes through; after an exec that is one that it would not have had.
   const long signal = change.si_status == SIGTRAP ? 0 : change.si_status;
@@ -26,7 +26,7 @@ std::vector<pid_t> newly_stopped_children() {
     // Without WNOWAIT: it takes this stop's report, and leaves exits to whoever reaps.
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid == 0) break;
-    if (let_go_of_traced(info)) continue;
+    if (detach_traced(info)) continue;
     stopped.push_back(info.si_pid);
   }
   return stopped;

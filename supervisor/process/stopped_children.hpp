@@ -14,6 +14,6 @@ std::vector<pid_t> newly_stopped_children();
 
 // A job that asks to be traced (PTRACE_TRACEME) makes its supervisor its tracer, which is told of each signal that the
 // worker gets and must let it through.  True when `change` is such a stop: it is let go of, and goes on untraced.
-bool let_go_of_traced(const siginfo_t& change);
+bool detach_traced(const siginfo_t& change);
 
 }  // namespace brood

@@ -13,8 +13,8 @@
 #include "shared/store/keys.hpp"
 #include "shared/store/queue_sizes.hpp"
 #include "supervisor/queues/idle_watch.hpp"
+#include "supervisor/queues/queue_backoff.hpp"
 #include "supervisor/queues/queue_peek.hpp"
-#include "supervisor/queues/queue_rests.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 
 namespace brood {
@@ -76,7 +76,7 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
   SteadyTime changed_at{};
 
   std::vector<std::unique_ptr<QueuePeek>> peeks;
-  QueueRests rests;
+  QueueBackoff backoff;
   std::set<std::string> no_lists;
   SteadyTime no_lists_until{}, no_lists_reported{};
   SteadyTime peeks_refused_until{}, refusal_reported{};
@@ -135,7 +135,7 @@ void Doorbell::State::tick() {
 void Doorbell::State::replan() {
   if (!listening || !redis.connected()) return;
   const SteadyTime now = steady_now();
-  if (setup.may_let_go()) {
+  if (setup.may_unblock()) {
     for (const OccupiedSlot& slot : setup.slots()) slot.record->waits_outside.store(0);
   }
   const std::vector<IdleWorker> idle = watch.look();
@@ -150,7 +150,7 @@ void Doorbell::State::carry_out(const std::vector<IdleWorker>& idle, SteadyTime 
   std::vector<std::string> to_look_at;
   bool all_peek = true;
   for (const std::string& queue : plan.doorbells) {
-    if (now < rests.until(queue))
+    if (now < backoff.until(queue))
       all_peek = false;
     else if (!keep_peeking(queue, idle, now))
       to_look_at.push_back(queue);
@@ -169,7 +169,7 @@ std::chrono::milliseconds Doorbell::State::interval(SteadyTime now) const {
 void Doorbell::State::set_timer(SteadyTime now) {
   SteadyTime at = now + interval(now);
   for (const std::string& queue : plan.doorbells) {
-    if (const SteadyTime rested = rests.until(queue); rested > now) at = std::min(at, rested);
+    if (const SteadyTime rested = backoff.until(queue); rested > now) at = std::min(at, rested);
   }
   if (looks && next_look > now) at = std::min(at, next_look);
   next.start_in(at - now);
@@ -185,8 +185,8 @@ bool Doorbell::State::wake_one(const std::string& queue) {
   for (const OccupiedSlot& occupied : setup.slots()) {
     if (occupied.slot != *slot) continue;
     const bool waits_in_redis = occupied.record->waiting_client.load() != 0;
-    if (waits_in_redis && setup.may_let_go()) {
-      setup.let_go(*occupied.record);
+    if (waits_in_redis && setup.may_unblock()) {
+      setup.unblock(*occupied.record);
     } else {
       // It gives its wait up, which costs it a quarter of a second and an incarnation: once.
       if (waits_in_redis) occupied.record->waits_outside.store(1);
@@ -227,7 +227,7 @@ bool Doorbell::State::keep_peeking(const std::string& queue, const std::vector<I
 // Rather somebody whom no other peek is to free.
 QueuePeek::Candidate Doorbell::State::candidate_for(const std::string& queue,
                                                     const std::vector<IdleWorker>& idle) const {
-  if (!setup.may_let_go()) return {};
+  if (!setup.may_unblock()) return {};
   std::vector<IdleWorker> others = idle;
   std::erase_if(others, [&](const IdleWorker& worker) {
     return std::any_of(peeks.begin(), peeks.end(),
@@ -245,14 +245,14 @@ void Doorbell::State::answered(QueuePeek& peek, const QueuePeek::Answer& answer)
   if (!listening) return;
   const SteadyTime now = steady_now();
   if (!answer.job.empty()) {
-    rests.rang(peek.queue(), answer.job, now);
+    backoff.rang(peek.queue(), answer.job, now);
     if (answer.freed)
       watch.freed(peek.candidate().slot);
     else
       wake_one(peek.queue());
     plan_is_carried_out = false;
   } else {
-    rests.found_empty(peek.queue());
+    backoff.found_empty(peek.queue());
     // A lost connection is opened anew by itself.
     if (!answer.refusal.empty()) refused(peek.queue(), answer.refusal, now);
   }

@@ -22,11 +22,11 @@ class Doorbell {
     std::vector<CapsuleSettings> capsules;
     OccupiedSlots slots;
     // Has Redis let go of a worker that waits there (Unblocking): its fetch lies behind its wait already.
-    std::function<void(const SlotRecord& record)> let_go;
+    std::function<void(const SlotRecord& record)> unblock;
     // Sends the slot's worker a byte: it then fetches from all its queues.
     std::function<void(int slot)> wake;
     // False: Redis refuses to let go of anybody.  Workers are told to wait outside then, before they are woken.
-    std::function<bool()> may_let_go;
+    std::function<bool()> may_unblock;
   };
   // Peeks on connections of its own, to the address that `redis` is connected to.
   Doorbell(EventLoop& loop, AsyncConnection& redis, Setup setup);

@@ -72,7 +72,7 @@ void Unblocking::State::report(const std::string& why) {
   const SteadyTime now = steady_now();
   if (last_report != SteadyTime{} && now - last_report < between_reports) return;
   last_report = now;
-  log::warn("workers_not_unblocked", {{"reason", why}, {"hint", "an idle worker heeds its supervisor 250 ms late"}});
+  log::warn("workers_not_unblocked", {{"reason", why}, {"hint", "an idle worker follows its supervisor 250 ms late"}});
 }
 
 Unblocking::Unblocking(EventLoop& loop, AsyncConnection& redis) : state_(std::make_shared<State>(loop, redis)) {}

@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// Has Redis let go of workers that wait there, so that each heeds what it was just told, or has what it fetched.
+// Has Redis let go of workers that wait there, so that each follows what it was just told, or has what it fetched.
 class Unblocking {
  public:
   Unblocking(EventLoop& loop, AsyncConnection& redis);
@@ -16,10 +16,10 @@ class Unblocking {
   Unblocking(const Unblocking&) = delete;
   Unblocking& operator=(const Unblocking&) = delete;
 
-  // Of one who is to heed something, after the byte that says so and never before it: a worker says that it waits, then
-  // empties its control pipe and reads its flags, then waits, so that either it sees the byte or we see that it waits.
-  // Of one who is to fetch only, without a byte: the answer tells whether Redis knew of its wait.
-  // `record` must outlive this object.
+  // Of one who is to follow something, after the byte that says so and never before it: a worker says that it waits,
+  // then empties its control pipe and reads its flags, then waits, so that either it sees the byte or we see that it
+  // waits. Of one who is to fetch only, without a byte: the answer tells whether Redis knew of its wait. `record` must
+  // outlive this object.
   void unblock(const SlotRecord& record);
 
   // False for some minutes after Redis has refused it, for what its rules say.

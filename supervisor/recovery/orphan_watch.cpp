@@ -42,7 +42,7 @@ struct OrphanWatch::State : std::enable_shared_from_this<OrphanWatch::State> {
 
   AsyncConnection& redis;
   const Identity own;
-  DeathJudge judge;
+  SupervisorDeathJudge judge;
   const LivingFields living_fields;
   const Events events;
   Timer again;
@@ -52,10 +52,10 @@ struct OrphanWatch::State : std::enable_shared_from_this<OrphanWatch::State> {
 
   void look();
   void read_processes(const std::vector<AsyncConnection::Result>& results);
-  void read_heartbeats(std::vector<DeathJudge::Sighting> sightings,
+  void read_heartbeats(std::vector<SupervisorDeathJudge::Sighting> sightings,
                        const std::vector<AsyncConnection::Result>& results);
   void report_orphan_fields(ReplyView fields) const;
-  std::vector<DeathJudge::Sighting> identities(ReplyView processes);
+  std::vector<SupervisorDeathJudge::Sighting> identities(ReplyView processes);
   void forget_what_was_seen() { judge.judge({}, "", steady_now()); }
 
   template <typename Read>
@@ -89,14 +89,14 @@ void OrphanWatch::State::read_processes(const std::vector<AsyncConnection::Resul
   if (results[1].ok()) report_orphan_fields(results[1].reply.view());
   if (stopped) return;
 
-  std::vector<DeathJudge::Sighting> sightings = identities(results[0].reply.view());
+  std::vector<SupervisorDeathJudge::Sighting> sightings = identities(results[0].reply.view());
   if (sightings.empty()) {
     forget_what_was_seen();
     return events.looked({});
   }
   // The client id changes with every connection and the run id with every start of Redis.
   std::vector<Command> commands{{"INFO", "server"}, {"CLIENT", "ID"}};
-  for (const DeathJudge::Sighting& sighting : sightings) {
+  for (const SupervisorDeathJudge::Sighting& sighting : sightings) {
     commands.push_back({"EXISTS", sighting.identity.name});
     commands.push_back({"HGET", sighting.identity.name, keys::beat_token_field});
   }
@@ -106,7 +106,7 @@ void OrphanWatch::State::read_processes(const std::vector<AsyncConnection::Resul
   });
 }
 
-void OrphanWatch::State::read_heartbeats(std::vector<DeathJudge::Sighting> sightings,
+void OrphanWatch::State::read_heartbeats(std::vector<SupervisorDeathJudge::Sighting> sightings,
                                          const std::vector<AsyncConnection::Result>& results) {
   std::string conversation;
   if (results[0].ok() && results[1].ok()) {
@@ -122,7 +122,7 @@ void OrphanWatch::State::read_heartbeats(std::vector<DeathJudge::Sighting> sight
   }
 
   std::set<std::string> listed;
-  for (const DeathJudge::Sighting& sighting : sightings) listed.insert(sighting.identity.name);
+  for (const SupervisorDeathJudge::Sighting& sighting : sightings) listed.insert(sighting.identity.name);
   bool one_of_this_host = false;
   for (const DeadSupervisor& dead : judge.judge(sightings, conversation, steady_now())) {
     one_of_this_host |= dead.same_host;
@@ -144,10 +144,10 @@ void OrphanWatch::State::report_orphan_fields(ReplyView fields) const {
   }
 }
 
-std::vector<DeathJudge::Sighting> OrphanWatch::State::identities(ReplyView processes) {
-  std::vector<DeathJudge::Sighting> sightings;
+std::vector<SupervisorDeathJudge::Sighting> OrphanWatch::State::identities(ReplyView processes) {
+  std::vector<SupervisorDeathJudge::Sighting> sightings;
   for (std::size_t i = 0; i + 1 < processes.size(); i += 2) {
-    DeathJudge::Sighting sighting;
+    SupervisorDeathJudge::Sighting sighting;
     const std::string name(processes[i].text());
     if (name == own.name) continue;
     if (Identity::parse(name, std::string(processes[i + 1].text()), sighting.identity)) {

@@ -8,7 +8,7 @@
 #include "shared/base/identity.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
-#include "supervisor/recovery/death_judge.hpp"
+#include "supervisor/recovery/judge_supervisor_deaths.hpp"
 
 namespace brood {
 

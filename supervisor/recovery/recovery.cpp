@@ -24,33 +24,33 @@ constexpr int most_children = 4;
 constexpr int crowd = 8;  // so many waiting: reports without symbols, a tenth of the work, catch up
 
 RecoveryMode less_daring(RecoveryMode mode) {
-  return mode == RecoveryMode::full ? RecoveryMode::no_library : RecoveryMode::bury;
+  return mode == RecoveryMode::full ? RecoveryMode::no_library : RecoveryMode::move_to_dead;
 }
 
 }  // namespace
 
-Recovery::Recovery(const ChildBodies& bodies, std::function<void(const Casualty&)> recovered)
+Recovery::Recovery(const ChildBodies& bodies, std::function<void(const WorkerDeath&)> recovered)
     : bodies_(bodies), recovered_(std::move(recovered)) {}
 
-void Recovery::add(Casualty casualty) {
-  if (!casualty.cause) {
+void Recovery::add(WorkerDeath worker_death) {
+  if (!worker_death.cause) {
     const auto shared = std::find_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
-      const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work);
-      return task.pid == 0 && casualties != nullptr && !casualties->front().cause;
+      const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work);
+      return task.pid == 0 && worker_deaths != nullptr && !worker_deaths->front().cause;
     });
     if (shared != tasks_.end()) {
-      std::get<std::vector<Casualty>>(shared->work).push_back(std::move(casualty));
+      std::get<std::vector<WorkerDeath>>(shared->work).push_back(std::move(worker_death));
       return;
     }
   }
   Task task;
-  task.work = std::vector<Casualty>{std::move(casualty)};
+  task.work = std::vector<WorkerDeath>{std::move(worker_death)};
   tasks_.push_back(std::move(task));
 }
 
-void Recovery::add(Estate estate, std::function<void()> done) {
+void Recovery::add(OrphanedJobs orphaned_jobs, std::function<void()> done) {
   Task task;
-  task.work = EstateTask{std::move(estate), std::move(done)};
+  task.work = OrphanedJobsTask{std::move(orphaned_jobs), std::move(done)};
   tasks_.push_back(std::move(task));
 }
 
@@ -69,21 +69,21 @@ void Recovery::spawn_due(SteadyTime now) {
 }
 
 void Recovery::start(Task& task, SteadyTime now) {
-  if (auto* casualties = std::get_if<std::vector<Casualty>>(&task.work)) {
+  if (auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work)) {
     const bool crowded = static_cast<int>(tasks_.size()) - running() > crowd;
-    for (Casualty& casualty : *casualties) casualty.leave_out_symbols = crowded;
+    for (WorkerDeath& worker_death : *worker_deaths) worker_death.leave_out_symbols = crowded;
   }
   const auto body = [&]() -> int {
-    if (const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work))
-      return bodies_.autopsy(*casualties, task.mode, task.bytes->value());
-    if (const auto* estate = std::get_if<EstateTask>(&task.work))
-      return bodies_.estate(estate->estate, task.mode, task.bytes->value());
+    if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work))
+      return bodies_.recover_worker_deaths(*worker_deaths, task.mode, task.bytes->value());
+    if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&task.work))
+      return bodies_.orphaned_jobs(orphaned_jobs->orphaned_jobs, task.mode, task.bytes->value());
     return bodies_.sweep(own_incarnations_());
   };
   try {
     task.bytes = std::make_unique<SharedCount>();
     task.pid = spawn(
-        {.title = "brood: autopsy", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, body);
+        {.title = "brood: recovery", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, body);
     const auto longest = std::holds_alternative<Sweep>(task.work) ? std::chrono::seconds(longest_sweep) : longest_run;
     task.pace = Pace(now + longest, longest_run);
     task.overdue = false;
@@ -111,9 +111,12 @@ bool Recovery::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
   if (status.exited && status.value == EX_OK) {
     const auto work = std::move(task->work);
     tasks_.erase(task);
-    if (const auto* estate = std::get_if<EstateTask>(&work); estate != nullptr && estate->done) estate->done();
-    if (const auto* casualties = std::get_if<std::vector<Casualty>>(&work); casualties != nullptr && recovered_)
-      std::for_each(casualties->begin(), casualties->end(), recovered_);
+    if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&work);
+        orphaned_jobs != nullptr && orphaned_jobs->done)
+      orphaned_jobs->done();
+    if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&work);
+        worker_deaths != nullptr && recovered_)
+      std::for_each(worker_deaths->begin(), worker_deaths->end(), recovered_);
     return true;
   }
   const bool lost_redis = status.exited && status.value == EX_TEMPFAIL;
@@ -122,7 +125,7 @@ bool Recovery::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
     task->mode = less_daring(task->mode);
   }
   task->pause = std::clamp<std::chrono::milliseconds>(task->pause * 2, first_pause, longest_pause);
-  task->not_before = now + (lost_redis || task->mode == RecoveryMode::bury ? task->pause : 0ms);
+  task->not_before = now + (lost_redis || task->mode == RecoveryMode::move_to_dead ? task->pause : 0ms);
   return true;
 }
 
@@ -150,11 +153,11 @@ bool Recovery::is_child(pid_t pid) const {
 std::set<std::string> Recovery::fields_of(const std::string& identity) const {
   std::set<std::string> fields;
   for (const Task& task : tasks_) {
-    const auto* casualties = std::get_if<std::vector<Casualty>>(&task.work);
-    if (casualties == nullptr) continue;
-    for (const Casualty& casualty : *casualties) {
-      if (casualty.worker.identity == identity)
-        fields.insert(keys::worker_field(casualty.worker.slot, casualty.worker.incarnation));
+    const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work);
+    if (worker_deaths == nullptr) continue;
+    for (const WorkerDeath& worker_death : *worker_deaths) {
+      if (worker_death.worker.identity == identity)
+        fields.insert(keys::worker_field(worker_death.worker.slot, worker_death.worker.incarnation));
     }
   }
   return fields;

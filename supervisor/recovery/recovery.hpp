@@ -24,12 +24,12 @@ namespace brood {
 // one that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
 class Recovery {
  public:
-  // `recovered` is told of each casualty, once Redis has said that nothing of it is left.
-  explicit Recovery(const ChildBodies& bodies, std::function<void(const Casualty&)> recovered = {});
+  // `recovered` is told of each dead worker, once Redis has said that nothing of it is left.
+  explicit Recovery(const ChildBodies& bodies, std::function<void(const WorkerDeath&)> recovered = {});
 
-  void add(Casualty casualty);
+  void add(WorkerDeath worker_death);
   // `done` is called when all that the dead supervisor had in flight has been seen to.
-  void add(Estate estate, std::function<void()> done);
+  void add(OrphanedJobs orphaned_jobs, std::function<void()> done);
   // `own` is asked when its child is forked: which lists are no strays.
   void sweep(std::function<OwnIncarnations()> own);
 
@@ -44,18 +44,18 @@ class Recovery {
   std::optional<SteadyTime> next_start() const;
   std::optional<SteadyTime> next_kill() const;
   bool is_child(pid_t pid) const;
-  // "<slot>.<incarnation>" of every casualty of `identity` that is still to be answered.
+  // "<slot>.<incarnation>" of every dead worker of `identity` that is still to be answered.
   std::set<std::string> fields_of(const std::string& identity) const;
   bool is_idle() const { return tasks_.empty(); }
 
  private:
-  struct EstateTask {
-    Estate estate;
+  struct OrphanedJobsTask {
+    OrphanedJobs orphaned_jobs;
     std::function<void()> done;
   };
   struct Sweep {};
   struct Task {
-    std::variant<std::vector<Casualty>, EstateTask, Sweep> work;
+    std::variant<std::vector<WorkerDeath>, OrphanedJobsTask, Sweep> work;
     RecoveryMode mode = RecoveryMode::full;
     SteadyTime not_before{};
     std::chrono::milliseconds pause{0};
@@ -69,7 +69,7 @@ class Recovery {
   int running() const;
 
   const ChildBodies& bodies_;
-  const std::function<void(const Casualty&)> recovered_;
+  const std::function<void(const WorkerDeath&)> recovered_;
   std::list<Task> tasks_;
   std::function<OwnIncarnations()> own_incarnations_ = {};  // of the last sweep that was asked for
 };

@@ -34,15 +34,15 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
       continue;
     }
     if (seen.incarnation == 0 || seen.retired) continue;
-    Casualty casualty;
-    casualty.worker = {.identity = identity,
-                       .slot = i,
-                       .incarnation = seen.incarnation,
-                       .record = DeadWorker::Record{seen.number, seen.entries, seen.queue, seen.jid},
-                       .ended_by_brood = false};
-    casualty.cause_unknown = true;
-    casualty.class_flags = seen.class_flags;
-    left.dead.push_back(std::move(casualty));
+    WorkerDeath worker_death;
+    worker_death.worker = {.identity = identity,
+                           .slot = i,
+                           .incarnation = seen.incarnation,
+                           .record = DeadWorker::Record{seen.number, seen.entries, seen.queue, seen.jid},
+                           .ended_by_brood = false};
+    worker_death.cause_unknown = true;
+    worker_death.class_flags = seen.class_flags;
+    left.dead.push_back(std::move(worker_death));
   }
   return left;
 }

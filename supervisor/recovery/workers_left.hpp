@@ -5,14 +5,14 @@
 
 #include "shared/base/identity.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/store/casualty.hpp"
+#include "shared/store/worker_death.hpp"
 
 namespace brood {
 
 // What the scoreboard of a dead supervisor of this host says of its workers.
 struct WorkersLeft {
   std::vector<SlotSnapshot> living;  // they finish their jobs, settle and leave by themselves
-  std::vector<Casualty> dead;        // those that left something to recover
+  std::vector<WorkerDeath> dead;     // those that left something to recover
 };
 
 // Whether a dead supervisor of the same boot ran here: its scoreboard is here, and the heartbeat that Redis holds, if

@@ -4,7 +4,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
-#include "shared/store/beat.hpp"
+#include "shared/store/heartbeat_hash.hpp"
 #include "supervisor/process/memory_use.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 #include "supervisor/report/metrics_flush.hpp"
@@ -89,7 +89,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
   void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
   void tell_metrics(std::chrono::milliseconds within, void (State::*then)());
   void end_beat();
-  void heed(const std::vector<std::string>& signals);
+  void handle(const std::vector<std::string>& signals);
   void note_rtt(std::int64_t us);
   void say_failing(const std::string& error);
   void finish(std::function<void()> when_done);
@@ -141,7 +141,7 @@ void Heartbeat::State::tick() {
 void Heartbeat::State::look_for_signals() {
   if (finishing || taken || !redis.connected()) return;
   redis.send(take_signals(identity.name), deadline, when_answered([](State& self, AsyncConnection::Result& answer) {
-               if (answer.ok() && !self.finishing) self.heed(read_signals(answer.reply.view()));
+               if (answer.ok() && !self.finishing) self.handle(read_signals(answer.reply.view()));
              }));
 }
 
@@ -222,7 +222,7 @@ void Heartbeat::State::settle(Sent sent, const BeatAnswer& answer, Rest& rest, R
     events.was_unlisted();
   }
   if (events.beaten) events.beaten(sent.boot);
-  if (!finishing) heed(answer.signals);
+  if (!finishing) handle(answer.signals);
   tell_metrics(deadline, &State::end_beat);
 }
 
@@ -248,7 +248,7 @@ void Heartbeat::State::end_beat() {
   if (finishing) leave_processes();
 }
 
-void Heartbeat::State::heed(const std::vector<std::string>& signals) {
+void Heartbeat::State::handle(const std::vector<std::string>& signals) {
   for (const std::string& signal : signals) {
     log::info("signal_from_redis", {{"signal", std::string_view(signal).substr(0, longest_shown)}});
     const bool is_word = signal != "TSTP" && signal != "TERM" && signal != "TTIN";

@@ -12,7 +12,7 @@
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/report/beat_tokens.hpp"
-#include "supervisor/report/heartbeat_info.hpp"
+#include "supervisor/report/heartbeat_info_json.hpp"
 #include "supervisor/report/metrics.hpp"
 #include "supervisor/report/running_jobs.hpp"
 #include "supervisor/report/statistics.hpp"
@@ -20,8 +20,8 @@
 namespace brood {
 
 // Tells Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done, and
-// heeds the signals that the Web UI's buttons leave.  It looks for such signals when it is told that there are some, or
-// every two seconds where nobody tells it, and beats early if what runs has changed, so that buttons and busy page
+// follows the signals that the Web UI's buttons leave.  It looks for such signals when it is told that there are some,
+// or every two seconds where nobody tells it, and beats early if what runs has changed, so that buttons and busy page
 // answer like those of one machine.
 class Heartbeat {
  public:

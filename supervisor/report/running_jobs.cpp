@@ -5,7 +5,7 @@
 #include "shared/job/page_text.hpp"
 #include "shared/json/json.hpp"
 #include "shared/store/keys.hpp"
-#include "supervisor/report/heartbeat_info.hpp"
+#include "supervisor/report/heartbeat_info_json.hpp"
 
 namespace brood {
 

@@ -165,7 +165,7 @@ void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) 
 void RollingRestart::succeed() {
   pool_.adopt_fresh();
   present_ = std::exchange(next_, nullptr);
-  events_.adopted(*present_);
+  events_.changed_generation(*present_);
   events_.capsules_changed();
   end(Outcome::done, "");
 }

@@ -11,7 +11,7 @@
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/workers/generation.hpp"
-#include "supervisor/workers/roll.hpp"
+#include "supervisor/workers/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
@@ -38,9 +38,9 @@ class RollingRestart {
     std::function<std::shared_ptr<const Config>()> read_config;  // throws ConfigError
     BodiesFor bodies;
     std::function<void()> begun;
-    std::function<void()> capsules_changed;          // what workers fetch from: see WorkerPool::capsules()
-    std::function<void(const Generation&)> adopted;  // it is the present one now
-    std::function<void()> ended;                     // and no other begins at once
+    std::function<void()> capsules_changed;                     // what workers fetch from: see WorkerPool::capsules()
+    std::function<void(const Generation&)> changed_generation;  // it is the present one now
+    std::function<void()> ended;                                // and no other begins at once
   };
   RollingRestart(EventLoop& loop, WorkerPool& pool, Events events);
 
@@ -89,7 +89,7 @@ class RollingRestart {
   std::uint32_t last_number_;  // of a generation
   Step step_ = Step::none;
   bool is_scale_ = false;
-  std::optional<Roll> roll_;
+  std::optional<RollPlan> roll_;
   SteadyTime began_{}, told_at_{};
   std::string told_;
   std::vector<ControlSocket::Reply> clients_;

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include "shared/job/prepared_job.hpp"
+#include "shared/job/due_job.hpp"
 #include "shared/redis/size_refusals.hpp"
-#include "shared/store/bury_due.hpp"
 #include "shared/store/due_as_it_is.hpp"
+#include "shared/store/move_due_to_dead.hpp"
 
 namespace brood {
 
@@ -59,13 +59,13 @@ void DueBatch::prepare(std::string_view set_key, const DeadLimits& dead_limits, 
 
 void DueBatch::prepare_one(std::string_view member, std::string_view score, std::string_view set_key,
                            const DeadLimits& limits, std::mt19937_64& random) {
-  PreparedJob job = prepare_due_job(member, now_, random);
+  RewrittenJob job = prepare_due_job(member, now_, random);
   const bool is_refused = member.size() >= refused_bytes_;
   if (job.queue.empty()) {
-    if (reason_to_bury_.empty()) reason_to_bury_ = job.reason;
+    if (reason_for_dead_.empty()) reason_for_dead_ = job.reason;
     if (is_refused) return move_one_as_it_is(member, score, set_key, "", limits);
     moves_.largest_member = std::max(moves_.largest_member, member.size());
-    return moves_.add(bury_due(set_key, std::string(member), std::string(score), job.payload, now_, limits));
+    return moves_.add(move_due_to_dead(set_key, std::string(member), std::string(score), job.payload, now_, limits));
   }
   if (leaves_ && leaves_(job.queue, time_of(score))) {
     ++left_;
@@ -83,7 +83,7 @@ void DueBatch::prepare_one(std::string_view member, std::string_view score, std:
 
 void DueBatch::move_one_as_it_is(std::string_view member, std::string_view score, std::string_view set_key,
                                  const std::string& queue, const DeadLimits& limits) {
-  moves_.add(queue.empty() ? bury_due_as_it_is(set_key, member, score, now_, limits)
+  moves_.add(queue.empty() ? move_due_to_dead_as_it_is(set_key, member, score, now_, limits)
                            : move_due_as_it_is(set_key, member, score, queue));
 }
 

@@ -45,7 +45,7 @@ class DueBatch {
   std::size_t bytes() const { return bytes_; }
   std::size_t too_large() const { return too_large_; }  // members that no script moves
   std::size_t left() const { return left_; }            // to others
-  const std::string& reason_to_bury() const { return reason_to_bury_; }
+  const std::string& reason_for_dead() const { return reason_for_dead_; }
 
  private:
   void prepare_one(std::string_view member, std::string_view score, std::string_view set_key, const DeadLimits& limits,
@@ -63,7 +63,7 @@ class DueBatch {
   std::size_t job_bytes_ = 0;
   Moves moves_;
   std::size_t bytes_ = 0, too_large_ = 0, left_ = 0;
-  std::string reason_to_bury_;  // the first
+  std::string reason_for_dead_;  // the first
 };
 
 }  // namespace brood

@@ -75,7 +75,7 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
 
   // What is being moved.
   DueBatch::Moves moves;
-  std::string reason_to_bury;
+  std::string reason_for_dead;
   std::size_t batch_stuck = 0, batch_left = 0;
   bool batch_exact = false, progress = false, raced = false;
 
@@ -180,7 +180,7 @@ void DueMover::State::adapt_limit() {
 void DueMover::State::move_batch() {
   const std::size_t size = batch->size();
   moves = batch->take_moves();
-  reason_to_bury = batch->reason_to_bury();
+  reason_for_dead = batch->reason_for_dead();
   batch_stuck = batch->too_large();
   batch_left = batch->left();
   batch_exact = exact;
@@ -232,7 +232,7 @@ void DueMover::State::settle_moves(const Results& results) {
 }
 
 void DueMover::State::count(const Script& script, const MoveCounts& counts) {
-  (&script == &scripts::bury_due ? result.buried : result.moved) += counts.moved;
+  (&script == &scripts::move_due_to_dead ? result.moved_to_dead : result.moved) += counts.moved;
   batch_stuck += counts.stuck;
   progress |= counts.moved > 0;
 }
@@ -241,8 +241,8 @@ void DueMover::State::end_moves() {
   stuck += batch_stuck + batch_left;
   raced = !progress && batch_stuck + batch_left == 0;
   if (batch_stuck > 0) report_stuck();
-  if (result.buried > 0 && !reason_to_bury.empty()) {
-    log::warn("due_jobs_buried", {{"set", set_key}, {"so_far", result.buried}, {"reason", reason_to_bury}});
+  if (result.moved_to_dead > 0 && !reason_for_dead.empty()) {
+    log::warn("due_jobs_buried", {{"set", set_key}, {"so_far", result.moved_to_dead}, {"reason", reason_for_dead}});
   }
 }
 

@@ -19,7 +19,7 @@ namespace brood {
 class DueMover {
  public:
   struct Done {
-    std::uint64_t moved = 0, buried = 0;
+    std::uint64_t moved = 0, moved_to_dead = 0;
     std::uint64_t left = 0;        // that are due and stay
     std::string error;             // why it ended early; empty when nothing is due any more
     bool connection_lost = false;  // else `error` is an error reply

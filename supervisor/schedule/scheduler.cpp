@@ -71,7 +71,7 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
   Timer next_look, next_glance;
   std::mt19937_64 random{std::random_device{}()};
   bool looking = false, stopped = false;
-  std::uint64_t moved = 0, buried = 0;
+  std::uint64_t moved = 0, moved_to_dead = 0;
 
   // One look.
   enum class Lock { ours, of_another, none } lock = Lock::none;
@@ -201,9 +201,9 @@ void Scheduler::State::move_set(std::size_t moved_before) {
   mover.move_all(std::string(sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
     if (set == schedule) stays = static_cast<std::int64_t>(done.left);
     moved += done.moved;
-    buried += done.buried;
-    if (done.moved + done.buried > 0) {
-      log::debug("due_jobs_moved", {{"set", sets[set]}, {"moved", done.moved}, {"buried", done.buried}});
+    moved_to_dead += done.moved_to_dead;
+    if (done.moved + done.moved_to_dead > 0) {
+      log::debug("due_jobs_moved", {{"set", sets[set]}, {"moved", done.moved}, {"buried", done.moved_to_dead}});
     }
     if (done.connection_lost) return back_off(done.error);
     if (!done.error.empty()) {
@@ -345,7 +345,7 @@ void Scheduler::resume(Settings settings) {
   stop();
   state_ = std::make_shared<State>(old->loop, old->redis, std::move(settings));
   state_->moved = old->moved;
-  state_->buried = old->buried;
+  state_->moved_to_dead = old->moved_to_dead;
   state_->is_told = old->is_told;
   if (state_->redis.connected()) look();
 }
@@ -358,6 +358,6 @@ void Scheduler::stop() {
 }
 
 std::uint64_t Scheduler::moved() const { return state_->moved; }
-std::uint64_t Scheduler::buried() const { return state_->buried; }
+std::uint64_t Scheduler::moved_to_dead() const { return state_->moved_to_dead; }
 
 }  // namespace brood

@@ -56,7 +56,7 @@ class Scheduler {
 
   // Since the start.
   std::uint64_t moved() const;
-  std::uint64_t buried() const;
+  std::uint64_t moved_to_dead() const;
 
  private:
   struct State;

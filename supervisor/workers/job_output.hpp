@@ -14,8 +14,8 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/process/event_loop.hpp"
-#include "supervisor/workers/line_allowance.hpp"
 #include "supervisor/workers/output_lines.hpp"
+#include "supervisor/workers/token_bucket.hpp"
 
 namespace brood {
 
@@ -36,7 +36,7 @@ struct PrintingJob {
 // The supervisor's end of one worker's output: logs each line as event=job_output with the job that printed it.
 //
 // It never holds up the loop: a turn reads 64 KB and logs 64 lines at most, and a job that prints faster waits at its
-// full pipe.  While the log itself is behind, output waits a second for it; then, and beyond what LineAllowance admits,
+// full pipe.  While the log itself is behind, output waits a second for it; then, and beyond what TokenBucket admits,
 // lines are left out, counted, and reported as event=job_output_dropped with the job that printed them.
 class JobOutput {
  public:
@@ -91,7 +91,7 @@ class JobOutput {
   std::string token_;
   Source source_;
   OutputLines lines_;
-  LineAllowance allowance_;
+  TokenBucket allowance_;
   std::deque<Line> waiting_;       // to be logged
   std::size_t waiting_bytes_ = 0;  // their text
   std::size_t attributed_ = 0;     // so many of them have their job

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "supervisor/workers/cgroup_places.hpp"
-#include "supervisor/workers/worker_end.hpp"
+#include "supervisor/workers/judge_worker_end.hpp"
 
 namespace brood {
 

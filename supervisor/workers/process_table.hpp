@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "supervisor/workers/judge_worker_end.hpp"
 #include "supervisor/workers/restart_policy.hpp"
-#include "supervisor/workers/worker_end.hpp"
 
 namespace brood {
 
@@ -46,15 +46,15 @@ class ProcessTable {
     int capsule = 0, number = 0;    // as its place's
     std::uint64_t incarnation = 0;  // the last one assigned; never reused
     SteadyTime occupied_since{};
-    EndedBy ended_by = EndedBy::itself;  // whom the supervisor will hold to have ended this worker
-    std::optional<Casualty::Fate> fate;  // of the running job, when that is `by_hand`
-    std::optional<SteadyTime> kill_at;   // it has been aborted; when SIGKILL follows
-    std::uint32_t flags = 0;             // SlotFlag bits for this worker alone
-    std::optional<SteadyTime> ready_at;  // when it said so
-    bool waits_its_turn = false;         // in a capsule of one worker: see serial_turns.hpp
-    bool never_fetched = false;          // it has done so since it was forked
-    SteadyTime ended_at{};               // when vacant and held: when its last worker was reaped
-    std::uint64_t processed_before = 0;  // the record's counter when it was forked
+    EndedBy ended_by = EndedBy::itself;     // whom the supervisor will hold to have ended this worker
+    std::optional<WorkerDeath::Fate> fate;  // of the running job, when that is `by_hand`
+    std::optional<SteadyTime> kill_at;      // it has been aborted; when SIGKILL follows
+    std::uint32_t flags = 0;                // SlotFlag bits for this worker alone
+    std::optional<SteadyTime> ready_at;     // when it said so
+    bool waits_its_turn = false;            // in a capsule of one worker: see serial_turns.hpp
+    bool never_fetched = false;             // it has done so since it was forked
+    SteadyTime ended_at{};                  // when vacant and held: when its last worker was reaped
+    std::uint64_t processed_before = 0;     // the record's counter when it was forked
   };
 
   explicit ProcessTable(int slots);

@@ -15,18 +15,20 @@ using State = ProcessTable::Place::State;
 
 }  // namespace
 
-std::optional<WorkerPool::Estate> WorkerPool::Estate::of(const std::optional<Handover>& left, const Config& present,
-                                                         const BodiesFor& bodies) {
+std::optional<WorkerPool::AdoptedWorkers> WorkerPool::AdoptedWorkers::of(const std::optional<Handover>& left,
+                                                                         const Config& present,
+                                                                         const BodiesFor& bodies) {
   if (!left) return std::nullopt;
-  Estate estate{*left, {}};
+  AdoptedWorkers adopted_workers{*left, {}};
   for (const Handover::Generation& known : left->generations) {
     Config config = present;
     config.capsules = known.capsules;
     config.worker = known.worker;
     const auto shared = std::make_shared<const Config>(std::move(config));
-    estate.generations[known.number] = std::make_shared<Generation>(Generation{known.number, shared, bodies(shared)});
+    adopted_workers.generations[known.number] =
+        std::make_shared<Generation>(Generation{known.number, shared, bodies(shared)});
   }
-  return estate;
+  return adopted_workers;
 }
 
 void WorkerPool::hand_over(Handover& handover) const {
@@ -61,7 +63,7 @@ void WorkerPool::hand_over(Handover& handover) const {
 // The one that was left, if it can be read.
 Scoreboard WorkerPool::take_scoreboard() {
   const Config& config = *setup_.generation->config;
-  if (setup_.estate) {
+  if (setup_.adopted_workers) {
     const std::string path = scoreboard_path(setup_.runtime_directory, setup_.identity);
     try {
       Scoreboard board = Scoreboard::open(path, true);
@@ -79,7 +81,7 @@ Scoreboard WorkerPool::take_scoreboard() {
 }
 
 void WorkerPool::adopt(const Handover& handover) {
-  generations_ = setup_.estate->generations;
+  generations_ = setup_.adopted_workers->generations;
   generation_ = handover.present;
   table_.resume(handover.last_incarnation, handover.used_slots);
   for (const Handover::Worker& worker : handover.workers) adopt(worker);

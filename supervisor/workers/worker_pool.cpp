@@ -41,17 +41,17 @@ WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
       scoreboard_(take_scoreboard()),
       table_(scoreboard_.slots()),
       lines_(static_cast<std::size_t>(scoreboard_.slots())),
-      endings_(table_, scoreboard_, [this](int slot) { return settings_of(slot).timeout_grace; }),
-      post_mortem_(setup_.identity),
+      job_ender_(table_, scoreboard_, [this](int slot) { return settings_of(slot).timeout_grace; }),
+      exit_evidence_(setup_.identity),
       memory_cgroup_(MemoryCgroup::create(*setup_.generation->config)) {
-  const bool has_beaten = setup_.estate && board_is_readable_;
+  const bool has_beaten = setup_.adopted_workers && board_is_readable_;
   // A start counts as a beat, since nobody can have missed us yet.
   if (!has_beaten) scoreboard_.last_beat().store(boot_now().time_since_epoch().count());
-  if (setup_.estate) {
+  if (setup_.adopted_workers) {
     if (board_is_readable_)
-      adopt(setup_.estate->handover);
+      adopt(setup_.adopted_workers->handover);
     else
-      let_finish(setup_.estate->handover);
+      let_finish(setup_.adopted_workers->handover);
   }
   fill_capsules();
 }
@@ -88,27 +88,27 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
     record.spawned_at.store(now.time_since_epoch().count());
     const bool waits_its_turn = would_wait(place, slot, now);
     record.flags.store(flags_ | (waits_its_turn ? slot_quiet : 0U));
-    const Seat seat{.slot = slot,
-                    .capsule = place.capsule,
-                    .number = place.number,
-                    .control = pipe.worker_end.get(),
-                    .output = output.worker_end.get(),
-                    .output_token = output.token,
-                    .record = &record,
-                    .last_beat = &scoreboard_.last_beat(),
-                    .lapses = &scoreboard_.lapses(),
-                    .queue_changes = &scoreboard_.queue_changes(),
-                    .supervisor = getpid(),
-                    .usage = &scoreboard_.usage(),
-                    .in_memory_cgroup = memory_cgroup_.has_value()};
+    const WorkerSetup worker_setup{.slot = slot,
+                                   .capsule = place.capsule,
+                                   .number = place.number,
+                                   .control = pipe.worker_end.get(),
+                                   .output = output.worker_end.get(),
+                                   .output_token = output.token,
+                                   .record = &record,
+                                   .last_beat = &scoreboard_.last_beat(),
+                                   .lapses = &scoreboard_.lapses(),
+                                   .queue_changes = &scoreboard_.queue_changes(),
+                                   .supervisor = getpid(),
+                                   .usage = &scoreboard_.usage(),
+                                   .in_memory_cgroup = memory_cgroup_.has_value()};
     if (memory_cgroup_) memory_cgroup_->set_limit(generation.config->worker_of(place.capsule).memory_limit_bytes);
     const std::string title = "brood: worker " + std::to_string(slot) + " " + capsule.name;
     table_[slot].processed_before = record.processed.load();
     const pid_t pid = spawn({.title = title,
-                             .keep = {seat.control, seat.output},
+                             .keep = {worker_setup.control, worker_setup.output},
                              .parent_death_signal = SIGTERM,
                              .oom_score_adjustment = oom_score_of_workers},
-                            [&] { return run_worker(seat, generation); });
+                            [&] { return run_worker(worker_setup, generation); });
     say_who_runs(record, pid);
     table_.occupy(slot, key, pid, now);
     table_[slot].waits_its_turn = table_[slot].never_fetched = waits_its_turn;
@@ -137,14 +137,14 @@ void WorkerPool::connect(int slot, UniqueFd control, UniqueFd output, std::strin
 }
 
 // In the child.
-int WorkerPool::run_worker(const Seat& seat, const Generation& generation) const {
-  say_who_runs(*seat.record, getpid());
-  if (!memory_cgroup_) return generation.bodies.worker(seat);
-  Seat own = seat;
+int WorkerPool::run_worker(const WorkerSetup& worker_setup, const Generation& generation) const {
+  say_who_runs(*worker_setup.record, getpid());
+  if (!memory_cgroup_) return generation.bodies.worker(worker_setup);
+  WorkerSetup own = worker_setup;
   try {
-    memory_cgroup_->enter(seat.slot);
+    memory_cgroup_->enter(worker_setup.slot);
   } catch (const std::system_error& error) {
-    log::warn("worker_limits_itself", {{"slot", seat.slot}, {"reason", error.what()}});
+    log::warn("worker_limits_itself", {{"slot", worker_setup.slot}, {"reason", error.what()}});
     own.in_memory_cgroup = false;
   }
   return generation.bodies.worker(own);
@@ -210,7 +210,7 @@ void WorkerPool::tell(int slot, std::uint32_t flags) {
   scoreboard_.slot(slot).flags.fetch_or(flags);
   const char byte = static_cast<char>(ControlByte::look_at_flags);
   ::send(lines(slot).control.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-  setup_.let_go(scoreboard_.slot(slot));
+  setup_.unblock(scoreboard_.slot(slot));
 }
 
 // The count first: whoever looked before it sees that, or we see that it waits.  One whose ready byte we have not read
@@ -323,10 +323,10 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
     leaf = memory_cgroup_->take_events(*slot);
     memory_cgroup_->clear(*slot);
   }
-  PostMortem::Finding found =
-      post_mortem_.examine(*slot, taken, record, status, used, leaf,
-                           {settings_of(*slot).memory_limit_bytes, std::max(1, table_.kept())}, now);
-  if (found.casualty) found.casualty->max_crashes = settings_of(*slot).max_crashes;
+  ExitEvidence::Finding found =
+      exit_evidence_.examine(*slot, taken, record, status, used, leaf,
+                             {settings_of(*slot).memory_limit_bytes, std::max(1, table_.kept())}, now);
+  if (found.worker_death) found.worker_death->max_crashes = settings_of(*slot).max_crashes;
   add_left_runs(
       scoreboard_.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
       found.end.cause.has_value(), usage_of_last_job(found.exit, record, used));
@@ -336,7 +336,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   if (lines(*slot).output) lines(*slot).output->drain_and_close();
   lines(*slot) = {};
   record.pid.store(0);
-  if (!found.casualty) recovered(*slot, taken.incarnation);
+  if (!found.worker_death) recovered(*slot, taken.incarnation);
 
   ProcessTable::Place* const place = table_.place_of(*slot);
   if (place != nullptr) {
@@ -359,7 +359,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
                 .status = status,
                 .fresh = place != nullptr && place->fresh,
                 .ready_at = taken.ready_at,
-                .casualty = std::move(found.casualty)};
+                .worker_death = std::move(found.worker_death)};
 }
 
 // So its successor, should we be killed, has nothing to do for it either.

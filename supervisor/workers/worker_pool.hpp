@@ -13,20 +13,20 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/occupied_slot.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/scoreboard/seat.hpp"
+#include "shared/scoreboard/worker_setup.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/report/running_jobs.hpp"
 #include "supervisor/upgrade/handover.hpp"
+#include "supervisor/workers/end_overdue_jobs.hpp"
+#include "supervisor/workers/exit_evidence.hpp"
 #include "supervisor/workers/generation.hpp"
-#include "supervisor/workers/job_endings.hpp"
 #include "supervisor/workers/job_output.hpp"
+#include "supervisor/workers/judge_worker_end.hpp"
 #include "supervisor/workers/memory_cgroup.hpp"
-#include "supervisor/workers/post_mortem.hpp"
 #include "supervisor/workers/predecessors.hpp"
 #include "supervisor/workers/process_table.hpp"
-#include "supervisor/workers/roll.hpp"
+#include "supervisor/workers/roll_plan.hpp"
 #include "supervisor/workers/serial_turns.hpp"
-#include "supervisor/workers/worker_end.hpp"
 
 namespace brood {
 
@@ -38,24 +38,24 @@ inline int slots_for(const Config& config) { return 2 * config.concurrency() + 1
 class WorkerPool {
  public:
   // What another program has left in this process, and the generations that its workers go by.
-  struct Estate {
+  struct AdoptedWorkers {
     Handover handover;
     std::map<std::uint32_t, std::shared_ptr<const Generation>> generations;
 
-    // What is not told of their configuration is as in the `present` one.  Nothing left, no estate.
-    static std::optional<Estate> of(const std::optional<Handover>& left, const Config& present,
-                                    const BodiesFor& bodies);
+    // What is not told of their configuration is as in the `present` one.  Nothing left, nothing adopted.
+    static std::optional<AdoptedWorkers> of(const std::optional<Handover>& left, const Config& present,
+                                            const BodiesFor& bodies);
   };
   struct Setup {
-    std::shared_ptr<const Generation> generation;  // without an estate, or where that cannot be read
-    std::optional<Estate> estate = {};
+    std::shared_ptr<const Generation> generation;  // without workers to adopt, or where their scoreboard cannot be read
+    std::optional<AdoptedWorkers> adopted_workers = {};
     std::string identity;
     std::string runtime_directory;
-    std::string instance = {};                      // what the operator calls this supervisor
-    std::function<void()> all_ready;                // called once, when every worker has been ready at the same time
-    std::function<void()> batching;                 // a worker holds more than one job
-    std::function<void()> left_wait;                // a worker waits on its queue no more
-    std::function<void(const SlotRecord&)> let_go;  // has Redis let go of a worker that waits there
+    std::string instance = {};                       // what the operator calls this supervisor
+    std::function<void()> all_ready;                 // called once, when every worker has been ready at the same time
+    std::function<void()> batching;                  // a worker holds more than one job
+    std::function<void()> left_wait;                 // a worker waits on its queue no more
+    std::function<void(const SlotRecord&)> unblock;  // has Redis let go of a worker that waits there
   };
   WorkerPool(EventLoop& loop, Setup setup);
   ~WorkerPool();
@@ -75,12 +75,12 @@ class WorkerPool {
   // Asks every worker where it is: each answers in its record's `dump`.  Returns whom it asked.
   std::vector<DumpRequest> ask_for_stacks();
   // Ends jobs that run on after their deadline, or that somebody wants ended.
-  JobEndings& endings() { return endings_; }
+  JobEnder& job_ender() { return job_ender_; }
   // Puts right what jobs may have scribbled over, says which workers are slow to start, and ends those that do not.
   // Now and then.
   void look_after(SteadyTime now);
   // With each heartbeat: what is to be known of the host when a worker ends.
-  void note_host() { post_mortem_.note_host_memory(); }
+  void note_host() { exit_evidence_.note_host_memory(); }
   // Says that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
   void note_stopped(pid_t pid) const;
 
@@ -92,9 +92,9 @@ class WorkerPool {
     pid_t pid;
     WorkerEnd end;
     ExitStatus status;
-    bool fresh;                          // see bring()
-    std::optional<SteadyTime> ready_at;  // nullopt: it never was
-    std::optional<Casualty> casualty;    // what is to be recovered; nullopt: nothing
+    bool fresh;                               // see bring()
+    std::optional<SteadyTime> ready_at;       // nullopt: it never was
+    std::optional<WorkerDeath> worker_death;  // what is to be recovered; nullopt: nothing
   };
   std::optional<Reaped> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
   void recovered(int slot, std::uint64_t incarnation);
@@ -164,7 +164,7 @@ class WorkerPool {
   };
 
   void spawn_worker(int place, int slot, SteadyTime now);
-  int run_worker(const Seat& seat, const Generation& generation) const;
+  int run_worker(const WorkerSetup& worker_setup, const Generation& generation) const;
   void heard(int slot);
   void tell(int slot, std::uint32_t flags);
   void mend_records();
@@ -206,8 +206,8 @@ class WorkerPool {
   Scoreboard scoreboard_;
   ProcessTable table_;
   std::vector<Lines> lines_;
-  JobEndings endings_;
-  PostMortem post_mortem_;
+  JobEnder job_ender_;
+  ExitEvidence exit_evidence_;
   std::optional<MemoryCgroup> memory_cgroup_;
   std::uint32_t flags_ = 0;  // what every worker is told
   std::uint32_t dump_requests_ = 0;

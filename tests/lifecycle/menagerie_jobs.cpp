@@ -286,7 +286,7 @@ struct KillOwnGroup {
   }
 };
 
-// With a signal that nobody heeds: the shield looks at no signal.
+// With a signal that nobody follows: the shield looks at no signal.
 struct KillEverybody {
   void perform() {
     require_shield(getppid());

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/census.hpp"
 #include "tests/support/enqueue.hpp"

@@ -8,7 +8,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
-#include "worker/crash/autopsy.hpp"
+#include "worker/crash/recovery_child.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE(what_a_worker_had_fetched_before_it_was_taken_over_it_does_
   const auto begun = fleet.ledger.begun();
   fleet.stop_beating_for(130s);
   fleet.redis.command({"DEL", scoreboard.identity()});
-  BOOST_TEST(settle_estate({scoreboard.identity(), {}, true}, RecoveryMode::no_library, {}, fleet.redis.address()) ==
-             0);
+  BOOST_TEST(settle_orphaned_jobs({scoreboard.identity(), {}, true}, RecoveryMode::no_library, {},
+                                  fleet.redis.address()) == 0);
   BOOST_TEST(jobs_in_flight(fleet.redis) == 0U);
 
   fleet.brood.signal(SIGCONT);

@@ -9,8 +9,8 @@
 #include <memory>
 #include <sstream>
 
-#include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

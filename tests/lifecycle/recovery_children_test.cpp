@@ -12,7 +12,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "supervisor/recovery/inheritance.hpp"
+#include "supervisor/recovery/dead_supervisors.hpp"
 #include "supervisor/recovery/recovery.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -53,17 +53,18 @@ struct Recovering {
   ChildBodies::ByteCount* bytes = nullptr;  // the child's own
   ChildBodies bodies{
       .worker = {},
-      .autopsy =
-          [this](const std::vector<Casualty>& casualties, RecoveryMode mode, ChildBodies::ByteCount& moved) {
+      .recover_worker_deaths =
+          [this](const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode, ChildBodies::ByteCount& moved) {
             bytes = &moved;
             std::string line = name_of(mode);
-            for (const Casualty& casualty : casualties) line += " " + std::to_string(casualty.worker.incarnation);
+            for (const WorkerDeath& worker_death : worker_deaths)
+              line += " " + std::to_string(worker_death.worker.incarnation);
             diary.note(line);
             return end();
           },
-      .estate =
-          [this](const Estate& estate, RecoveryMode, ChildBodies::ByteCount&) {
-            diary.note("estate of " + estate.identity);
+      .orphaned_jobs =
+          [this](const OrphanedJobs& orphaned_jobs, RecoveryMode, ChildBodies::ByteCount&) {
+            diary.note("jobs of " + orphaned_jobs.identity);
             return end();
           },
       .sweep =
@@ -102,18 +103,18 @@ struct Recovering {
   }
 };
 
-Casualty uncharged(std::uint64_t incarnation) {
-  Casualty casualty;
-  casualty.worker.identity = "here:1:aa";
-  casualty.worker.slot = 3;
-  casualty.worker.incarnation = incarnation;
-  return casualty;
+WorkerDeath uncharged(std::uint64_t incarnation) {
+  WorkerDeath worker_death;
+  worker_death.worker.identity = "here:1:aa";
+  worker_death.worker.slot = 3;
+  worker_death.worker.incarnation = incarnation;
+  return worker_death;
 }
 
-Casualty charged(std::uint64_t incarnation) {
-  Casualty casualty = uncharged(incarnation);
-  casualty.cause = Casualty::Cause{"SIGSEGV", "SIGSEGV in Segfault"};
-  return casualty;
+WorkerDeath charged(std::uint64_t incarnation) {
+  WorkerDeath worker_death = uncharged(incarnation);
+  worker_death.cause = WorkerDeath::Cause{"SIGSEGV", "SIGSEGV in Segfault"};
+  return worker_death;
 }
 
 int wait_for_ever() {
@@ -326,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_is_one_child_that_has_the_time_which_reading_every_
   BOOST_TEST(test.recovery.is_idle());
 }
 
-// ---- Inheritance
+// ---- DeadSupervisors
 
 namespace {
 
@@ -340,7 +341,7 @@ long pid_max() {
 struct Inheriting : Recovering {
   TemporaryDirectory runtime;
   DeadSupervisor dead;
-  Inheritance inheritance{recovery, runtime.path()};
+  DeadSupervisors dead_supervisors{recovery, runtime.path()};
 
   Inheriting() {
     dead.identity.name = "here:99:dead";
@@ -348,7 +349,7 @@ struct Inheriting : Recovering {
   }
 
   std::string file() const { return scoreboard_path(runtime.path(), dead.identity.name); }
-  void heed() { inheritance.heed(dead, now); }
+  void handle() { dead_supervisors.handle(dead, now); }
   // Lets every child that is due end well.
   void answer(int children) {
     recovery.spawn_due(now);
@@ -397,27 +398,27 @@ BOOST_AUTO_TEST_CASE(inheritance_waits_for_living_workers_and_hands_over_each_de
   retired.end();
 
   for (int look = 0; look < 3; ++look) {
-    test.heed();
+    test.handle();
     test.now += 2s;
   }
   test.answer(1);
-  test.heed();
+  test.handle();
   BOOST_TEST(test.recovery.is_idle());
   BOOST_TEST((test.diary.lines() == Lines{"full 10"}));
   BOOST_TEST(std::filesystem::exists(test.file()));
 
   living.end();
-  test.heed();
+  test.handle();
   BOOST_TEST((test.recovery.fields_of(test.dead.identity.name) == std::set<std::string>{"1.11"}));
-  test.heed();  // the estate waits for the answer about what is known
+  test.handle();  // the jobs wait for the answer about what is known
   test.answer(1);
   BOOST_TEST((test.diary.lines() == Lines{"full 10", "full 11"}));
   BOOST_TEST(std::filesystem::exists(test.file()));
 
-  test.heed();
-  test.heed();
+  test.handle();
+  test.handle();
   test.answer(1);
-  BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead", "full 10", "full 11"}));
+  BOOST_TEST((test.diary.lines() == Lines{"full 10", "full 11", "jobs of here:99:dead"}));
   BOOST_TEST(!std::filesystem::exists(test.file()));
   BOOST_TEST(test.recovery.is_idle());
 }
@@ -428,7 +429,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_a_dead_workers_pid_is_not_taken_for_it) 
   const SomeProcess stranger;
   stranger.sits_in(board.slot(0), 10);
   board.slot(0).start_time -= 1;
-  test.heed();
+  test.handle();
   test.answer(1);
   BOOST_TEST((test.diary.lines() == Lines{"full 10"}));
 }
@@ -437,12 +438,12 @@ BOOST_AUTO_TEST_CASE(the_scoreboard_stays_while_the_estate_fails) {
   Inheriting test;
   Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
   test.end = [] { return EX_TEMPFAIL; };
-  test.heed();
+  test.handle();
   test.answer(1);
   BOOST_TEST(std::filesystem::exists(test.file()));
   test.end = [] { return EX_OK; };
   test.now += 100ms;
-  test.heed();
+  test.handle();
   test.answer(1);
   BOOST_TEST(!std::filesystem::exists(test.file()));
   BOOST_TEST(test.recovery.is_idle());
@@ -450,25 +451,25 @@ BOOST_AUTO_TEST_CASE(the_scoreboard_stays_while_the_estate_fails) {
 
 BOOST_AUTO_TEST_CASE(without_a_scoreboard_the_workers_of_this_host_get_a_minute_to_end) {
   Inheriting test;
-  test.heed();
+  test.handle();
   test.now += 59s;
-  test.heed();
+  test.handle();
   BOOST_TEST(test.recovery.is_idle());
   test.now += 1s;
-  test.heed();
+  test.handle();
   test.answer(1);
-  BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead"}));
+  BOOST_TEST((test.diary.lines() == Lines{"jobs of here:99:dead"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_is_no_scoreboard_is_as_good_as_none) {
   Inheriting test;
   std::ofstream(test.file()) << "rubbish";
-  test.heed();
+  test.handle();
   BOOST_TEST(test.recovery.is_idle());
   test.now += 60s;
-  test.heed();
+  test.handle();
   test.answer(1);
-  BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead"}));
+  BOOST_TEST((test.diary.lines() == Lines{"jobs of here:99:dead"}));
 }
 
 // A clone of this machine may go by the same name, and live.
@@ -476,16 +477,16 @@ BOOST_AUTO_TEST_CASE(forgotten_files_of_one_that_is_listed_stay_until_it_is_list
   Inheriting test;
   const auto name = "here:" + std::to_string(pid_max() + 1) + ":dead";
   const std::string file = Scoreboard::create(test.runtime.path(), name, 1).path();
-  test.inheritance.end_look({name});
+  test.dead_supervisors.end_look({name});
   BOOST_TEST(std::filesystem::exists(file));
-  test.inheritance.end_look({});
+  test.dead_supervisors.end_look({});
   BOOST_TEST(!std::filesystem::exists(file));
 }
 
 BOOST_AUTO_TEST_CASE(the_estate_of_another_host_is_taken_over_at_once) {
   Inheriting test;
   test.dead.same_host = false;
-  test.heed();
+  test.handle();
   test.answer(1);
-  BOOST_TEST((test.diary.lines() == Lines{"estate of here:99:dead"}));
+  BOOST_TEST((test.diary.lines() == Lines{"jobs of here:99:dead"}));
 }

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "shared/job/failure.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

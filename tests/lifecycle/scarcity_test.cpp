@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(too_few_processes_for_all_workers_leave_those_at_work_that_
 }
 
 // The crash of a job costs it its place among the processes, and its report needs one.
-BOOST_AUTO_TEST_CASE(a_crash_among_too_few_processes_is_charged_once_there_is_room_for_its_autopsy) {
+BOOST_AUTO_TEST_CASE(a_crash_among_too_few_processes_is_charged_once_there_is_room_for_its_recovery) {
   if (!can_be_tried()) return;
   World world;
   BroodProcess brood(world.redis, world.as_somebody({"/usr/bin/prlimit", "--nproc=4:200"}));

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "shared/base/clock.hpp"
-#include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"

@@ -2,8 +2,8 @@
 #include <brood/api.hpp>
 #include <cmath>
 
-#include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/vectors.hpp"
 

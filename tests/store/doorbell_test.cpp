@@ -37,7 +37,7 @@ struct Listening : LoopWithRedis {
   Scoreboard board = Scoreboard::in_memory(most_workers);
   int workers = 0;
   std::vector<int> woken;
-  bool may_let_go = true;
+  bool may_unblock = true;
   bool search_in_vain = false;  // who is woken finds nothing and waits again
   std::optional<Doorbell> doorbell;
 
@@ -60,13 +60,13 @@ struct Listening : LoopWithRedis {
     doorbell.emplace(loop, connection,
                      Doorbell::Setup{.capsules = {std::move(capsule)},
                                      .slots = [this] { return slots(); },
-                                     .let_go = [this](const SlotRecord& record) { ring(slot_of(record)); },
+                                     .unblock = [this](const SlotRecord& record) { ring(slot_of(record)); },
                                      .wake =
                                          [this](int slot) {
-                                           BOOST_TEST((board.slot(slot).waiting_client == 0U || !may_let_go));
+                                           BOOST_TEST((board.slot(slot).waiting_client == 0U || !may_unblock));
                                            ring(slot);
                                          },
-                                     .may_let_go = [this] { return may_let_go; }});
+                                     .may_unblock = [this] { return may_unblock; }});
     doorbell->listen();
   }
   void ring(int slot) {
@@ -122,9 +122,9 @@ BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listen
   add_idle_worker("a");
   Connection waiter(redis.address());
   board.slot(0).waiting_client = static_cast<std::uint64_t>(waiter.call({"CLIENT", "ID"}).view().integer());
-  std::atomic<bool> let_go = false;
+  std::atomic<bool> unblock = false;
   std::thread worker([&] {
-    let_go = waiter.call({"BLMOVE", "queue:a", "brood:inflight:me:0.1:a", "RIGHT", "LEFT", "8"}).view().is_nil();
+    unblock = waiter.call({"BLMOVE", "queue:a", "brood:inflight:me:0.1:a", "RIGHT", "LEFT", "8"}).view().is_nil();
   });
   const auto blocked = [&] {
     return redis.command({"INFO", "clients"}).view().text().find("blocked_clients:2") != std::string_view::npos;
@@ -132,7 +132,7 @@ BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listen
   listen(capsule_of({"a", "b"}));
   BOOST_CHECK(run_until(blocked));
   push("b", "job");
-  BOOST_TEST(run_until([&] { return let_go.load(); }, 2s));
+  BOOST_TEST(run_until([&] { return unblock.load(); }, 2s));
   worker.join();
   run_for(50ms);
   BOOST_TEST(woken.empty());
@@ -140,12 +140,12 @@ BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listen
 
 BOOST_FIXTURE_TEST_CASE(where_redis_lets_nobody_go_workers_are_told_to_wait_outside, Listening) {
   add_idle_worker("a");
-  may_let_go = false;
+  may_unblock = false;
   listen(capsule_of({"a", "b"}));
   push("b", "job");
   BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
   BOOST_TEST(board.slot(0).waits_outside == 1U);
-  may_let_go = true;
+  may_unblock = true;
   BOOST_TEST(run_until([&] { return board.slot(0).waits_outside == 0U; }));
 }
 

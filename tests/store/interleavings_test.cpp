@@ -21,8 +21,8 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-struct Surroundings {
-  Surroundings() {
+struct ProcessState {
+  ProcessState() {
     log::set_level(log::Level::error);
     // Only one thread ever runs, and Redis while all wait: on one processor a hand-over costs half as much.
     cpu_set_t one;
@@ -31,7 +31,7 @@ struct Surroundings {
     sched_setaffinity(0, sizeof one, &one);
   }
 };
-BOOST_TEST_GLOBAL_FIXTURE(Surroundings);
+BOOST_TEST_GLOBAL_FIXTURE(ProcessState);
 
 void print_trace(Channel& redis, std::uint64_t seed) {
   Coverage ignored;

@@ -6,7 +6,7 @@
 #include "shared/base/sha1.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/settlement.hpp"
+#include "shared/store/settle_and_fetch.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -35,9 +35,9 @@ struct Grave {
 
   explicit Grave(const Strings& payloads, std::optional<DeadWorker::Record> record = std::nullopt) {
     dead.record = std::move(record);
-    bury(payloads);
+    move_to_dead(payloads);
   }
-  void bury(const Strings& payloads) {
+  void move_to_dead(const Strings& payloads) {
     send(redis, register_incarnation(identity, "{}", field));
     redis.call({"HSET", hash, field, "1 a"});
     redis.call({"DEL", list});
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_job_recovered_three_times_without_a_scoreboard_is_orphane
   for (int i = 0; i < 2; ++i) {
     BOOST_TEST(grave.recover().given_back == 2);
     grave.redis.call({"DEL", "queue:a"});
-    grave.bury({"poison", i == 0 ? "good" : "better"});
+    grave.move_to_dead({"poison", i == 0 ? "good" : "better"});
   }
 
   const RecoveryResult result = grave.recover();

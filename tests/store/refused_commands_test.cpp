@@ -3,16 +3,16 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/store/bury_due.hpp"
 #include "shared/store/due_as_it_is.hpp"
 #include "shared/store/due_jobs.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/move_due_to_dead.hpp"
 #include "shared/store/push_once.hpp"
 #include "shared/store/queue_jobs.hpp"
 #include "shared/store/recovery.hpp"
 #include "shared/store/set_entries.hpp"
-#include "shared/store/settlement.hpp"
+#include "shared/store/settle_and_fetch.hpp"
 #include "tests/support/redis_server.hpp"
 
 // A user's rights may change in the midst of anything, and Redis rolls nothing back: whatever command a script is
@@ -179,9 +179,9 @@ std::vector<Operation> operations() {
        move_due("schedule", {{due[0], "5", "a", "D1#1"}, {due[1], "5", "b", "D2#1"}, {due[2], "5", "a", "D3#1"}})});
   add({"bury a due job",
        waiting_for_time,
-       {&scripts::bury_due, {"schedule", "dead"}, {"D1", "5", "D1#1", "9", "1", "10000"}}});
+       {&scripts::move_due_to_dead, {"schedule", "dead"}, {"D1", "5", "D1#1", "9", "1", "10000"}}});
   add({"move a due job as it is", waiting_for_time, move_due_as_it_is("schedule", due[1], "5", "a")});
-  add({"bury a due job as it is", waiting_for_time, bury_due_as_it_is("schedule", due[1], "5", now, {})});
+  add({"bury a due job as it is", waiting_for_time, move_due_to_dead_as_it_is("schedule", due[1], "5", now, {})});
   add({"kill entries",
        waiting_for_time,
        {&scripts::kill_entries, {"schedule", "dead"}, {"9", "1", "10000", "D1", "D2", "5", "5"}}});

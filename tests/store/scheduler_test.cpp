@@ -166,7 +166,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_job_goes_to_the_dead_set_with_the_reason, Sch
   }
   BOOST_TEST(dead.contains("not json"));
   BOOST_TEST(dead.rbegin()->find(R"("error_message":")") != std::string::npos);
-  BOOST_TEST(run_until([&] { return scheduler->buried() == 2; }));
+  BOOST_TEST(run_until([&] { return scheduler->moved_to_dead() == 2; }));
 }
 
 BOOST_FIXTURE_TEST_CASE(jobs_whose_queue_is_of_the_wrong_type_hold_up_nobody, Scheduling) {

@@ -4,7 +4,7 @@
 
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/settlement.hpp"
+#include "shared/store/settle_and_fetch.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;

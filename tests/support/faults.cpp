@@ -15,11 +15,11 @@ unsigned chosen_seed() {
   return wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10)) : std::random_device()();
 }
 
-template <typename Heed>
-void for_each_line(const BroodProcess& brood, const std::string& event, Heed heed) {
+template <typename Handle>
+void for_each_line(const BroodProcess& brood, const std::string& event, Handle handle) {
   std::istringstream log(brood.log());
   for (std::string line; std::getline(log, line);) {
-    if ((line + " ").find("event=" + event + " ") != std::string::npos) heed(line);
+    if ((line + " ").find("event=" + event + " ") != std::string::npos) handle(line);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/job/failure.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "tests/support/eventually.hpp"
-#include "worker/guard/surroundings.hpp"
+#include "worker/guard/process_state.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/perform.hpp"
 
@@ -703,14 +703,14 @@ BOOST_AUTO_TEST_CASE(a_dump_keeps_errno) {
 BOOST_AUTO_TEST_CASE(what_a_job_did_to_the_handlers_is_undone_after_it) {
   for (const Call how : {+[] { write_null(); }, +[] { static_cast<void>(dig(0)); }, +[] { throw_foreign(); }}) {
     Child child([how](SlotRecord&) {
-      const Surroundings surroundings;
+      const ProcessState process_state;
       for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP, SIGTTIN})
         ::signal(signal, SIG_IGN);
       const stack_t none{nullptr, SS_DISABLE, 0};
       sigaltstack(&none, nullptr);
       std::set_terminate([] { _exit(1); });
-      surroundings.restore_own();
-      surroundings.restore_kernels();
+      process_state.restore_own();
+      process_state.restore_kernels();
       how();
     });
     BOOST_TEST(child.ended_by() != 0);

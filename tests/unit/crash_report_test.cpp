@@ -53,8 +53,8 @@ CapturedStack stack_of(const std::vector<std::uint64_t>& frames, std::uint64_t m
   return stack;
 }
 
-Casualty::Cause segfault(CapturedStack stack = stack_of({0x1a2b, 0x1b00})) {
-  Casualty::Cause cause{"SIGSEGV", "SIGSEGV (SEGV_MAPERR) at 0x10 in Segfault, worker 2, up 12s"};
+WorkerDeath::Cause segfault(CapturedStack stack = stack_of({0x1a2b, 0x1b00})) {
+  WorkerDeath::Cause cause{"SIGSEGV", "SIGSEGV (SEGV_MAPERR) at 0x10 in Segfault, worker 2, up 12s"};
   CrashFacts facts;
   facts.pid = 4711;
   facts.slot = 2;
@@ -68,7 +68,7 @@ Casualty::Cause segfault(CapturedStack stack = stack_of({0x1a2b, 0x1b00})) {
   return cause;
 }
 
-CrashReport report(const Casualty::Cause& cause, const std::vector<Frame>& frames = {}) {
+CrashReport report(const WorkerDeath::Cause& cause, const std::vector<Frame>& frames = {}) {
   return report_crash(cause, frames, "Segfault", std::nullopt, now);
 }
 
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_crash_is_told_with_all_that_is_known) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_known_is_left_out) {
-  Casualty::Cause exited{"UnexpectedExit", "exit status 99 in Exit"};
+  WorkerDeath::Cause exited{"UnexpectedExit", "exit status 99 in Exit"};
   exited.facts = CrashFacts{};
   exited.facts->exit_status = 99;
   const JsonObject crash = JsonObject::parse(report(exited).failure.crash_json);
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_left_out) {
     BOOST_TEST_CONTEXT(absent) BOOST_TEST(!crash.raw(absent));
   BOOST_TEST(report(exited).stack.empty());
 
-  Casualty::Cause killed{"SIGKILL", "SIGKILL in Sleep"};
+  WorkerDeath::Cause killed{"SIGKILL", "SIGKILL in Sleep"};
   killed.facts = CrashFacts{};
   killed.facts->signal = SIGKILL;
   const CrashReport told = report(killed);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_top_of_a_stack_is_the_jobs_own) {
 }
 
 BOOST_AUTO_TEST_CASE(an_uncaught_exception_is_named_with_its_words) {
-  Casualty::Cause cause = segfault();
+  WorkerDeath::Cause cause = segfault();
   cause.message = "SIGABRT in Throw";
   cause.facts->stack.thrown_type = "St13runtime_error";
   BOOST_TEST(report(cause).failure.message == "SIGABRT in Throw: uncaught std::runtime_error");
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(an_uncaught_exception_is_named_with_its_words) {
 }
 
 BOOST_AUTO_TEST_CASE(an_address_is_told_only_where_the_signal_has_one) {
-  Casualty::Cause cause = segfault();
+  WorkerDeath::Cause cause = segfault();
   cause.facts->stack.signal = cause.facts->signal = SIGABRT;
   cause.facts->stack.code = SI_TKILL;
   const CrashReport told = report(cause);
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(what_the_record_holds_is_no_markup) {
 }
 
 BOOST_AUTO_TEST_CASE(a_report_is_of_bounded_size_and_json_whatever_a_job_wrote_there) {
-  Casualty::Cause cause = segfault();
+  WorkerDeath::Cause cause = segfault();
   const std::string rubbish = "\xff\n\x1b[31m\"\\<" + std::string(5'000, '\xfe');
   cause.message = rubbish;
   cause.facts->stack.thrown_type = cause.facts->stack.what = rubbish;
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(its_numbers_and_names_are_spelled_as_ruby_spells_them) {
                                                                                       {7s, "7.0"},
                                                                                       {1'234'567us, "1.235"},
                                                                                       {100h, "360000.0"}}) {
-    Casualty::Cause cause = segfault();
+    WorkerDeath::Cause cause = segfault();
     cause.facts->user_time = time;
     // Two names that are one once they are shown: of a key given twice Ruby leaves one.
     const CrashReport told = report_crash(cause, {frame_in("<b>.so"), frame_in("‹b›.so"), frame_in("c\"\n.so")}, "A",

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <set>
 
-#include "shared/job/failure.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;

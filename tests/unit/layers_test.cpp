@@ -34,8 +34,8 @@ class Tree {
     int status = -1;
     std::string text;
   };
-  Verdict check() const {
-    const std::string command = BROOD_SOURCE_DIR "/tests/support/check_layers " + root_.string() + " 2>&1";
+  Verdict check(const std::string& option = "--includes-only ") const {
+    const std::string command = BROOD_SOURCE_DIR "/tests/support/check_layers " + option + root_.string() + " 2>&1";
     FILE* pipe = popen(command.c_str(), "r");
     BOOST_REQUIRE(pipe);
     Verdict verdict;
@@ -72,6 +72,25 @@ BOOST_AUTO_TEST_CASE(a_tree_whose_includes_point_one_way_passes) {
 BOOST_AUTO_TEST_CASE(an_upward_include_is_found) {
   Tree().expect_refused("shared/base/clock.hpp", "#include \"worker/worker.hpp\"\n");
   Tree().expect_refused("shared/job/verdict.cpp", "#include \"shared/redis/connection.hpp\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_include_along_no_edge_is_found) {
+  Tree tree;
+  tree.add("supervisor/queues/doorbell.hpp", "");
+  tree.expect_refused("supervisor/redis/redis_link.cpp", "#include \"supervisor/queues/doorbell.hpp\"\n");
+  Tree().expect_refused("supervisor/attic/box.cpp", "#include \"shared/base/log.hpp\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_map_that_is_not_true_is_found) {
+  Tree tree;
+  tree.add("CONTRIBUTING.md", "| `worker/` | x |\n| `worker/attic/` | x |\n");
+  const auto verdict = tree.check("");
+  BOOST_TEST(verdict.status == 1);
+  for (const char* sentence :
+       {"CONTRIBUTING.md has no line of worker/job/", "CONTRIBUTING.md tells of worker/attic/, which is no room",
+        "nothing in worker/ includes worker/job/ any more: the edge can go"})
+    BOOST_TEST(verdict.text.find(sentence) != std::string::npos, verdict.text);
+  BOOST_TEST(verdict.text.find("no line of worker/\n") == std::string::npos, verdict.text);
 }
 
 BOOST_AUTO_TEST_CASE(only_the_front_door_reaches_from_supervisor_to_worker) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shared/scoreboard/job_end_mark.hpp"
-#include "supervisor/workers/line_allowance.hpp"
+#include "supervisor/workers/token_bucket.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(tokens_differ) { BOOST_TEST(random_token() != random_token(
 
 BOOST_AUTO_TEST_CASE(a_burst_of_lines_is_admitted_and_then_a_thousand_a_second) {
   SteadyTime now{};
-  LineAllowance allowance(now);
+  TokenBucket allowance(now);
   const auto admitted = [&](std::size_t bytes) {
     int lines = 0;
     while (allowance.admit(bytes, now)) ++lines;
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_burst_of_lines_is_admitted_and_then_a_thousand_a_second) 
 
 BOOST_AUTO_TEST_CASE(long_lines_are_admitted_by_their_bytes) {
   SteadyTime now{};
-  LineAllowance allowance(now);
+  TokenBucket allowance(now);
   int lines = 0;
   while (allowance.admit(8192, now)) ++lines;
   BOOST_TEST(lines == 128);

@@ -2,8 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/api/prepared_push.hpp"
-#include "shared/job/failure.hpp"
+#include "shared/api/client_push.hpp"
+#include "shared/job/retry_decision.hpp"
 
 using namespace brood;
 using namespace std::string_literals;

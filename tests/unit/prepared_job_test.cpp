@@ -1,4 +1,4 @@
-#include "shared/job/prepared_job.hpp"
+#include "shared/job/due_job.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,13 +11,13 @@ namespace {
 
 const WallTime now(1795237403123456000ns);
 
-PreparedJob prepare(const std::string& member) {
+RewrittenJob prepare(const std::string& member) {
   std::mt19937_64 random(1);
   return prepare_due_job(member, now, random);
 }
 
 void check_buried(const std::string& member) {
-  const PreparedJob due = prepare(member);
+  const RewrittenJob due = prepare(member);
   BOOST_TEST(due.queue == "");
   BOOST_TEST(due.reason != "");
 }
@@ -25,7 +25,7 @@ void check_buried(const std::string& member) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_job_of_sidekiq_8_gets_its_enqueued_at_in_milliseconds) {
-  const PreparedJob due =
+  const RewrittenJob due =
       prepare(R"({"class":"A","args":[1,"two"],"queue":"low","jid":"b1","created_at":1795237318514,"retry":true})");
   BOOST_TEST(due.queue == "low");
   BOOST_TEST(due.payload == R"({"class":"A","args":[1,"two"],"queue":"low","jid":"b1","created_at":1795237318514,)"
@@ -33,14 +33,14 @@ BOOST_AUTO_TEST_CASE(a_job_of_sidekiq_8_gets_its_enqueued_at_in_milliseconds) {
 }
 
 BOOST_AUTO_TEST_CASE(a_job_of_sidekiq_7_gets_its_enqueued_at_in_seconds) {
-  const PreparedJob due = prepare(
+  const RewrittenJob due = prepare(
       R"({"class":"A","args":[],"queue":"low","jid":"b1","created_at":1795237365.94,"enqueued_at":1795237365.95})");
   BOOST_TEST(due.payload == R"({"class":"A","args":[],"queue":"low","jid":"b1","created_at":1795237365.94,)"
                             R"("enqueued_at":1795237403.123456})");
 }
 
 BOOST_AUTO_TEST_CASE(every_other_byte_is_kept) {
-  const PreparedJob due =
+  const RewrittenJob due =
       prepare(R"({ "class" : "A", "args":[1.0, 1e-05,1180591620717411303424,"\u00e9/\/"], "x":{}, "y":[],)"
               R"( "queue":"d","jid":"b", "created_at": 1795237318514, "enqueued_at" : 5 ,"retry_count":3})");
   BOOST_TEST(due.payload ==
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(the_new_enqueued_at_stands_where_an_edit_of_the_payload_put
 }
 
 BOOST_AUTO_TEST_CASE(what_a_push_fills_in_is_filled_in) {
-  const PreparedJob due = prepare(R"({"class":"A","args":[]})");
+  const RewrittenJob due = prepare(R"({"class":"A","args":[]})");
   BOOST_TEST(due.queue == "default");
   const Payload job = Payload::parse(due.payload);
   BOOST_TEST(job.string("queue").value() == "default");
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(an_object_that_is_no_job_is_buried_with_the_reason) {
         R"({"class":"A","args":[],"queue":null})", R"({"class":"A","args":[],"queue":""})",
         R"({"class":"A","args":[],"queue":["a"]})"}) {
     check_buried(member);
-    const PreparedJob due = prepare(member);
+    const RewrittenJob due = prepare(member);
     const JsonObject object = JsonObject::parse(due.payload);
     BOOST_TEST(object.string("error_class").value() == "BadPayload");
     BOOST_TEST(object.string("error_message").value() == due.reason);

@@ -10,7 +10,7 @@ using namespace brood;
 
 namespace {
 
-// Control groups as the kernel shows them, in plain files.
+// SupervisorOrders groups as the kernel shows them, in plain files.
 struct Groups {
   TemporaryDirectory directory;
 

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/api/prepared_push.hpp"
+#include "shared/api/client_push.hpp"
 #include "shared/json/json.hpp"
 #include "tests/support/vectors.hpp"
 
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_was_typed_is_written_so) {
              .jid = "j",
              .members = {{"tags", "[ \"old\" ]"}, {"timeout", "2.50"}, {"tags", "[\"\\u00e9\" ]"}}};
   spell_as_ruby(typed);
-  const PreparedPush push =
+  const ClientPush push =
       prepare_push(typed, WallTime(std::chrono::milliseconds(1795237318500)), TimeUnit::float_seconds);
   BOOST_TEST(push.payload == R"({"retry":true,"queue":"default","timeout":2.5,"tags":["é"],"class":"A",)"
                              R"("args":[1.5,{"a":1}],"jid":"j","created_at":1795237318.5,"enqueued_at":1795237318.5})");
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_was_typed_is_written_so) {
 
 // What a program pushes is its own to spell: it may take it out of Redis again by its bytes.
 BOOST_AUTO_TEST_CASE(a_push_of_a_program_keeps_its_arguments) {
-  const PreparedPush push = prepare_push({.job_class = "A", .args = R"(["any", 1.50])"}, WallTime{});
+  const ClientPush push = prepare_push({.job_class = "A", .args = R"(["any", 1.50])"}, WallTime{});
   BOOST_TEST(push.payload.find(R"("args":["any", 1.50])") != std::string::npos);
 }
 

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_batch_goes_through_its_states) {
   seen = snapshot(slot.record);
   BOOST_TEST((seen.entries == std::vector{succeeded, failed, fetched}));
   BOOST_TEST(seen.current == 1);  // its hooks run now
-  BOOST_TEST(slot.worker.let_go(1));
+  BOOST_TEST(slot.worker.finish_entry(1));
   BOOST_TEST(snapshot(slot.record).current == -1);
   BOOST_TEST(seen.processed == 2u);
   BOOST_TEST(seen.failed == 1u);
@@ -404,7 +404,7 @@ BOOST_AUTO_TEST_CASE(a_condemned_entry_is_no_longer_its_worker_s) {
   BOOST_TEST(condemn(slot.record, 5, 0));
 
   BOOST_TEST(!slot.worker.end(0, succeeded));
-  BOOST_TEST((snapshot(slot.record).entries.front() == EntryState::condemned));
+  BOOST_TEST((snapshot(slot.record).entries.front() == EntryState::being_killed));
   BOOST_TEST(snapshot(slot.record).current == 0);
 }
 
@@ -422,5 +422,5 @@ BOOST_AUTO_TEST_CASE(the_hooks_of_a_failed_entry_can_be_condemned) {
   slot.begin(0);
   BOOST_TEST(slot.worker.end(0, failed));
   BOOST_TEST(condemn(slot.record, 5, 0));
-  BOOST_TEST(!slot.worker.let_go(0));
+  BOOST_TEST(!slot.worker.finish_entry(0));
 }

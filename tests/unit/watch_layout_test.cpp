@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/watch/heed.hpp"
+#include "supervisor/cli/watch/apply_action.hpp"
 #include "supervisor/cli/watch/keys.hpp"
 #include "supervisor/cli/watch/layout.hpp"
 #include "supervisor/cli/watch/panes.hpp"
@@ -70,7 +70,7 @@ struct Watched {
   Effect press(const KeyPress& press) {
     screen();
     const Listing rows = listing();
-    return heed(view, action_for(view, press), {model, rows, body_rows(size), body_lines(view, glyphs, size), now});
+    return apply(view, action_for(view, press), {model, rows, body_rows(size), body_lines(view, glyphs, size), now});
   }
   Effect press(const std::string& character) { return press({Key::character, character}); }
   Effect press(Key key) { return press({key, ""}); }

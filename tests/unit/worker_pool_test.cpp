@@ -15,10 +15,10 @@ namespace {
 constexpr int was_told = 7, was_not_told = 8;
 
 // A worker that says that it is ready, waits for one word of its supervisor, and ends.
-int listen_once(const Seat& seat) {
+int listen_once(const WorkerSetup& worker_setup) {
   const char ready = static_cast<char>(ControlByte::ready);
-  if (write(seat.control, &ready, 1) != 1) return was_not_told;
-  pollfd pipe{seat.control, POLLIN, 0};
+  if (write(worker_setup.control, &ready, 1) != 1) return was_not_told;
+  pollfd pipe{worker_setup.control, POLLIN, 0};
   return poll(&pipe, 1, 5'000) == 1 ? was_told : was_not_told;
 }
 
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
                          .all_ready = [] {},
                          .batching = [] {},
                          .left_wait = [] {},
-                         .let_go = [](const SlotRecord&) {}});
+                         .unblock = [](const SlotRecord&) {}});
   pool.fill_vacant_places();
 
   // The loop has not run since, so nobody has read anything.

@@ -97,7 +97,7 @@ class Hash {
 
 }  // namespace
 
-CrashReport report_crash(const Casualty::Cause& cause, const std::vector<Frame>& frames, std::string_view job_class,
+CrashReport report_crash(const WorkerDeath::Cause& cause, const std::vector<Frame>& frames, std::string_view job_class,
                          const std::optional<std::string>& core, WallTime now) {
   CrashReport report;
   report.failure.error_class = cause.error_class;

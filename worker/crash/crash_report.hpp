@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "shared/job/failure.hpp"
-#include "shared/store/casualty.hpp"
+#include "shared/job/retry_decision.hpp"
+#include "shared/store/worker_death.hpp"
 #include "worker/crash/frame.hpp"
 
 namespace brood {
@@ -24,7 +24,7 @@ struct CrashReport {
 };
 
 // Pure.  `frames` are those of the job, with or without names; `core` is where its core file lies.
-CrashReport report_crash(const Casualty::Cause& cause, const std::vector<Frame>& frames, std::string_view job_class,
+CrashReport report_crash(const WorkerDeath::Cause& cause, const std::vector<Frame>& frames, std::string_view job_class,
                          const std::optional<std::string>& core, WallTime now);
 
 // Twelve hex digits, the same for crashes of one class in one way at one place of one build: with names or without.

@@ -97,8 +97,8 @@ std::chrono::microseconds duration_of(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-Casualty::Cause cause_of(const CrashRecord& record, const SlotSnapshot& seen, const CapturedStack& stack) {
-  Casualty::Cause cause;
+WorkerDeath::Cause cause_of(const CrashRecord& record, const SlotSnapshot& seen, const CapturedStack& stack) {
+  WorkerDeath::Cause cause;
   const SteadyTime end{std::chrono::nanoseconds(record.crashed_steady)};
   if (timed_out(record.slot.crash)) {
     cause = {"JobTimeout",
@@ -154,7 +154,7 @@ int tell_of_crash(int record_number) {
   const SlotSnapshot seen = snapshot(record.slot);
   const CapturedStack stack = read_stack(record.slot.crash);
   // First what is certain: the symboliser may end this process.
-  const Casualty::Cause cause = cause_of(record, seen, stack);
+  const WorkerDeath::Cause cause = cause_of(record, seen, stack);
   const CrashReport known = report_crash(cause, {}, seen.job_class, std::nullopt, wall_now());
   const bool says_itself = known.failure.message.starts_with(known.failure.error_class);
   const bool colour = log::standard_error_takes_colour();

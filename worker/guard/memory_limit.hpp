@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "shared/job/failure.hpp"
+#include "shared/job/retry_decision.hpp"
 
 namespace brood {
 

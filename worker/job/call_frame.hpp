@@ -6,8 +6,8 @@
 
 #include <brood/abi.hpp>
 
-#include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "worker/job/job_host.hpp"
 
 namespace brood {

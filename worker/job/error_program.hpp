@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "shared/config/config.hpp"
-#include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 
 namespace brood {
 

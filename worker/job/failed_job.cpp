@@ -32,21 +32,21 @@ Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::str
   if (verdict.kind == Verdict::Kind::retry) {
     return {Outcome::Kind::retry, verdict.payload.text(), epoch_seconds(verdict.at)};
   }
-  bool buried = false;
+  bool moved_to_dead = false;
   if (verdict.kind == Verdict::Kind::exhausted) {
     const bool discard = ask_hooks && ask_exhausted(registry, verdict.payload, queue, failure);
-    buried = goes_to_dead(verdict.payload, discard);
+    moved_to_dead = goes_to_dead(verdict.payload, discard);
   }
   if (ask_hooks) {
-    const bool discards = verdict.kind == Verdict::Kind::exhausted && !buried;
+    const bool discards = verdict.kind == Verdict::Kind::exhausted && !moved_to_dead;
     run_death_handlers(registry, discards ? discarded(verdict.payload, now) : verdict.payload, queue, failure);
   }
-  log::warn(buried ? "job_died" : "job_discarded", {{"jid", job.jid()},
-                                                    {"class", job.display_class()},
-                                                    {"queue", queue},
-                                                    {"error", failure.error_class},
-                                                    {"message", failure.message}});
-  if (!buried) return {};
+  log::warn(moved_to_dead ? "job_died" : "job_discarded", {{"jid", job.jid()},
+                                                           {"class", job.display_class()},
+                                                           {"queue", queue},
+                                                           {"error", failure.error_class},
+                                                           {"message", failure.message}});
+  if (!moved_to_dead) return {};
   return {Outcome::Kind::move_to_dead, verdict.payload.text(), epoch_seconds(now)};
 }
 
@@ -57,22 +57,22 @@ RetryFor rule_of_retry_for(const Payload& job, std::optional<SidekiqRelease> con
   return configured ? configured->retry_for() : RetryFor::alone;
 }
 
-Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, Casualty::Fate fate) {
+Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, WorkerDeath::Fate fate) {
   const WallTime now = redis_now();
   const auto say = [&](std::string_view now_in) {
     log::warn("job_ended_by_hand",
               {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}, {"now_in", now_in}});
   };
   switch (fate) {
-    case Casualty::Fate::retry: {
+    case WorkerDeath::Fate::retry: {
       say("retry");
       const Verdict verdict = retry_uncharged(job, failure, queue, now, random_fraction());
       return {Outcome::Kind::retry, verdict.payload.text(), epoch_seconds(verdict.at)};
     }
-    case Casualty::Fate::dead:
+    case WorkerDeath::Fate::dead:
       say("dead");
       return {Outcome::Kind::move_to_dead, with_failure(job, failure, now).text(), epoch_seconds(now)};
-    case Casualty::Fate::discard:
+    case WorkerDeath::Fate::discard:
       break;
   }
   say("nothing");
@@ -84,16 +84,17 @@ Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::stri
   const WallTime now = redis_now();
   const Payload record = with_failure(job, failure, now);
   const bool discard = ask_hooks && ask_exhausted(registry, record, queue, failure);
-  const bool buried = goes_to_dead(record, discard);
-  if (ask_hooks) run_death_handlers(registry, buried ? record : discarded(record, now), queue, failure);
-  log::error(
-      "job_orphaned",
-      {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}, {"now_in", buried ? "dead" : "nothing"}});
-  if (!buried) return {};
+  const bool moved_to_dead = goes_to_dead(record, discard);
+  if (ask_hooks) run_death_handlers(registry, moved_to_dead ? record : discarded(record, now), queue, failure);
+  log::error("job_orphaned", {{"jid", job.jid()},
+                              {"class", job.display_class()},
+                              {"queue", queue},
+                              {"now_in", moved_to_dead ? "dead" : "nothing"}});
+  if (!moved_to_dead) return {};
   return {Outcome::Kind::move_to_dead, record.text(), epoch_seconds(now)};
 }
 
-Outcome bury_unreadable(const std::string& payload, std::string_view queue, const std::string& reason) {
+Outcome move_unreadable_to_dead(const std::string& payload, std::string_view queue, const std::string& reason) {
   log::error("job_unreadable", {{"queue", queue}, {"reason", reason}, {"bytes", payload.size()}, {"now_in", "dead"}});
   return {Outcome::Kind::move_to_dead, payload, epoch_seconds(redis_now())};
 }

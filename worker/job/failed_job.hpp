@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "shared/job/failure.hpp"
-#include "shared/store/casualty.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/ruby_processes.hpp"
+#include "shared/store/worker_death.hpp"
 #include "worker/job/job_registry.hpp"
 
 namespace brood {
@@ -21,7 +21,7 @@ RetryFor rule_of_retry_for(const Payload& job, std::optional<SidekiqRelease> con
                            const AskRedis& ask);
 
 // How a job is settled that somebody ended by hand: no attempt is charged, and no code of a library runs.
-Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, Casualty::Fate fate);
+Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, WorkerDeath::Fate fate);
 
 // How a job is settled that was recovered too often from workers whose end nobody saw: it is dead, unless its option
 // `dead` or its exhausted hook says otherwise, and its death handlers run.
@@ -29,6 +29,6 @@ Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::stri
                       bool ask_hooks);
 
 // A text that is no job goes to `dead` as it is: nothing may be added to it.  The log says why.
-Outcome bury_unreadable(const std::string& payload, std::string_view queue, const std::string& reason);
+Outcome move_unreadable_to_dead(const std::string& payload, std::string_view queue, const std::string& reason);
 
 }  // namespace brood

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "shared/job/failure.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "worker/job/job_host.hpp"
 #include "worker/job/job_registry.hpp"
 

@@ -20,7 +20,7 @@ Clock::time_point time_of(double epoch_seconds) {
   return Clock::time_point(std::chrono::round<Clock::duration>(std::chrono::duration<double>(epoch_seconds)));
 }
 
-FakeJob fake_job(const PreparedPush& push) {
+FakeJob fake_job(const ClientPush& push) {
   FakeJob job{JobRecord::read(push.payload)};
   if (push.score) job.at = time_of(*push.score);
   return job;
@@ -31,9 +31,9 @@ FakeJob fake_job(const PreparedPush& push) {
 struct Fake::State : PushReceiver {
   explicit State(Jobs jobs) : runner(std::move(jobs)) {}
 
-  void push(std::vector<PreparedPush> pushed) override {
+  void push(std::vector<ClientPush> pushed) override {
     const std::lock_guard lock(mutex);
-    for (const PreparedPush& one : pushed) waiting.push_back(fake_job(one));
+    for (const ClientPush& one : pushed) waiting.push_back(fake_job(one));
   }
 
   bool cancel(std::string_view jid, std::optional<double> time) override {

@@ -10,8 +10,8 @@ namespace brood::testing {
 struct Inline::State : PushReceiver {
   explicit State(Jobs jobs) : runner(std::move(jobs)) {}
 
-  void push(std::vector<PreparedPush> pushed) override {
-    for (const PreparedPush& job : pushed) runner.run(job.payload, job.queue);
+  void push(std::vector<ClientPush> pushed) override {
+    for (const ClientPush& job : pushed) runner.run(job.payload, job.queue);
   }
   bool cancel(std::string_view, std::optional<double>) override { return false; }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {

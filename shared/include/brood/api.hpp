@@ -110,7 +110,7 @@ class BROOD_API Queue {
   BulkResult remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress = {});
   void clear();  // all jobs, and the name
 
-  // The set `paused`, which brood's workers heed within two seconds, as Sidekiq Pro's do.  Running jobs go on.
+  // The set `paused`, which brood's workers follow within two seconds, as Sidekiq Pro's do.  Running jobs go on.
   bool paused() const;
   void pause();
   void unpause();
@@ -191,7 +191,7 @@ struct BROOD_API Process {
   std::int64_t rss_kb = 0;          // resident memory in KB, of brood with its workers'
   std::int64_t rtt_us = 0;          // how long Redis took to answer it, in microseconds
   bool quiet = false;               // it fetches no more
-  bool embedded = false;            // it is a part of another program, and heeds neither quiet() nor stop()
+  bool embedded = false;            // it is a part of another program, and follows neither quiet() nor stop()
   Time started_at{};                // when it began
   Time beat{};                      // its last heartbeat
 };
@@ -291,7 +291,7 @@ class BROOD_API Api {
   std::vector<Process> processes();  // by identity; forgets those without a heartbeat, as Sidekiq does
   std::optional<Process> process(std::string_view identity);  // nullopt: there is none
   std::string leader();                                       // of Sidekiq Enterprise; empty: none
-  // Asks a process to fetch no more, or to end; it heeds that with its next heartbeat, within 10 s.  False: no such
+  // Asks a process to fetch no more, or to end; it follows that with its next heartbeat, within 10 s.  False: no such
   // process, or it is embedded in a program.
   bool quiet(std::string_view identity);
   bool stop(std::string_view identity);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "shared/api/prepared_push.hpp"
+#include "shared/api/client_push.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/cli/bench/bench_interrupt.hpp"

@@ -41,7 +41,7 @@ is never hit: when this one has ended meanwhile, nothing happens.  A beginning o
 do when no other running job's begins so.
 
 A job that no worker of this machine and user runs is looked for in Redis: the supervisor that says it runs it is asked
-through Redis, and heeds that within some seconds.
+through Redis, and follows that within some seconds.
 
 Exit status: 0 the job was ended, or has left the supervisor that was asked; 69 a supervisor does not answer, or none runs
 here and Redis is not available; 75 nobody runs the job now, or it still runs.)";

@@ -105,7 +105,7 @@ int ask_processes(const ProcessesOrder& order, Api& api, const Ask& ask, const c
     if (order.json)
       array.add(fmt::format(R"({{"identity":{},"asked":{}}})", json_string(name), asked));
     else if (asked)
-      print(fmt::format("{}: asked to {}; it heeds that with its next heartbeat\n", log::printable(name), what));
+      print(fmt::format("{}: asked to {}; it follows that with its next heartbeat\n", log::printable(name), what));
   }
   if (order.json) array.end();
   return status;
@@ -144,7 +144,7 @@ const std::vector<VerbFor<ProcessesOrder>>& verbs() {
 }
 
 constexpr const char* footer =
-    R"(They are asked through Redis, on whatever machine they are, and heed it with their next heartbeat.  The supervisor of
+    R"(They are asked through Redis, on whatever machine they are, and follow it with their next heartbeat.  The supervisor of
 this machine is reached at once by "brood quiet", "brood resume", "brood stop" and "brood dump".
 A beginning of IDENTITY, such as HOST:PID, will do when no other begins so.
 

@@ -18,9 +18,9 @@
 #include "supervisor/cli/confirmation.hpp"
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/terminal.hpp"
-#include "supervisor/recovery/standing.hpp"
+#include "supervisor/recovery/liveness.hpp"
 #include "supervisor/recovery/workers_left.hpp"
-#include "worker/crash/autopsy.hpp"
+#include "worker/crash/recovery_child.hpp"
 
 namespace brood {
 namespace {
@@ -52,14 +52,14 @@ struct RecoverOptions {
 // One identity, and what becomes of it.
 struct Candidate {
   InFlightHolder holder;
-  Standing standing = Standing::lives;
+  Liveness liveness = Liveness::lives;
   std::string scoreboard = {};  // of a dead one of this host, where it can be read
-  std::vector<Casualty> known = {};
+  std::vector<WorkerDeath> known = {};
   bool recovered = false;
   RecoveryResult result = {};
   std::string trouble = {};
 
-  bool can_be_recovered() const { return standing == Standing::dead || standing == Standing::silent; }
+  bool can_be_recovered() const { return liveness == Liveness::dead || liveness == Liveness::silent; }
 };
 
 RecoverOptions parse(const std::vector<std::string>& args) {
@@ -100,7 +100,7 @@ Candidate judge(InFlightHolder holder) {
       return std::nullopt;
     }
   };
-  candidate.standing = standing_of(candidate.holder, own, workers_live);
+  candidate.liveness = liveness_of(candidate.holder, own, workers_live);
   return candidate;
 }
 
@@ -148,7 +148,7 @@ bool beats(Connection& redis, const std::string& identity) {
 void watch(Connection& redis, std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
   const auto silent = [&] {
     return std::count_if(candidates.begin(), candidates.end(),
-                         [](const Candidate& one) { return one.standing == Standing::silent; });
+                         [](const Candidate& one) { return one.liveness == Liveness::silent; });
   };
   if (silent() == 0 || patience <= 0ms) return;
   fmt::print(stderr, "Watching {} of other machines for {}, for a sign of life ...\n", silent(),
@@ -156,20 +156,21 @@ void watch(Connection& redis, std::vector<Candidate>& candidates, std::chrono::m
   for (const SteadyTime end = steady_now() + patience; steady_now() < end && silent() > 0;) {
     std::this_thread::sleep_for(std::min<SteadyTime::duration>(500ms, end - steady_now()));
     for (Candidate& one : candidates) {
-      if (one.standing == Standing::silent && beats(redis, one.holder.name)) one.standing = Standing::lives;
+      if (one.liveness == Liveness::silent && beats(redis, one.holder.name)) one.liveness = Liveness::lives;
     }
   }
 }
 
 void recover(Connection& redis, const RedisAddress& address, const Config& config, Candidate& candidate) try {
   const std::string& name = candidate.holder.name;
-  if (candidate.standing == Standing::silent && beats(redis, name)) {
-    candidate.standing = Standing::lives;
+  if (candidate.liveness == Liveness::silent && beats(redis, name)) {
+    candidate.liveness = Liveness::lives;
     return;
   }
-  candidate.result = recover_estate({name, candidate.known, candidate.standing == Standing::silent}, config, address);
+  candidate.result =
+      recover_orphaned_jobs({name, candidate.known, candidate.liveness == Liveness::silent}, config, address);
   if (candidate.result.owner_lives) {
-    candidate.standing = Standing::lives;
+    candidate.liveness = Liveness::lives;
     return;
   }
   for (const InFlightHolder::List& list : candidate.holder.lists) {
@@ -183,15 +184,15 @@ void recover(Connection& redis, const RedisAddress& address, const Config& confi
 
 std::string jobs_text(std::int64_t jobs) { return fmt::format("{} {}", jobs, jobs == 1 ? "job" : "jobs"); }
 
-const char* standing_text(Standing standing) {
-  switch (standing) {
-    case Standing::lives:
+const char* liveness_text(Liveness liveness) {
+  switch (liveness) {
+    case Liveness::lives:
       return "lives";
-    case Standing::finishing:
+    case Liveness::finishing:
       return "dead, its workers may be finishing";
-    case Standing::dead:
+    case Liveness::dead:
       return "dead";
-    case Standing::silent:
+    case Liveness::silent:
       break;
   }
   return "another machine's, without a heartbeat";
@@ -200,14 +201,14 @@ const char* standing_text(Standing standing) {
 void show(const std::vector<Candidate>& candidates) {
   Table table({{"IDENTITY"}, {"IN FLIGHT", Table::Align::right}, {"STANDING"}});
   for (const Candidate& one : candidates)
-    table.add({one.holder.name, jobs_text(one.holder.jobs()), standing_text(one.standing)});
+    table.add({one.holder.name, jobs_text(one.holder.jobs()), liveness_text(one.liveness)});
   print(table.empty() ? "Nobody holds jobs in flight.\n" : table.text(Style::of_standard_output()));
 }
 
 std::string outcome_text(const Candidate& one) {
   const std::string name = log::printable(one.holder.name);
-  if (one.standing == Standing::lives) return name + ": lives, and keeps what it has\n";
-  if (one.standing == Standing::finishing)
+  if (one.liveness == Liveness::lives) return name + ": lives, and keeps what it has\n";
+  if (one.liveness == Liveness::finishing)
     return name + ": workers of it may still finish their jobs; try again in a minute\n";
   if (!one.trouble.empty()) return fmt::format("{}: refused: {}\n", name, log::printable(one.trouble));
   std::string text = fmt::format("{}: {} given back", name, jobs_text(one.result.given_back));
@@ -223,7 +224,7 @@ std::string json_of(const Candidate& one) {
       R"({{"identity":{},"hostname":{},"pid":{},"standing":"{}","in_flight":{},"recovered":{},"given_back":{},)"
       R"("acknowledged":{},"moved_to_dead":{},"error":{}}})",
       json_string(one.holder.name), identity ? json_string(identity->hostname) : "null",
-      identity ? std::to_string(identity->pid) : "null", text_of(one.standing), one.holder.jobs(), one.recovered,
+      identity ? std::to_string(identity->pid) : "null", text_of(one.liveness), one.holder.jobs(), one.recovered,
       one.result.given_back, one.result.acknowledged, one.result.orphaned + one.result.charged,
       one.trouble.empty() ? "null" : json_string(one.trouble));
 }
@@ -235,7 +236,7 @@ void report(const std::vector<Candidate>& candidates, const RecoverOptions& opti
     print_json(fmt::format("{{\"dry_run\":{},\"identities\":[{}]}}\n", options.dry_run, fmt::join(all, ",")));
   } else if (!options.dry_run) {
     for (const Candidate& one : candidates) {
-      if (!options.all || one.standing != Standing::lives) print(outcome_text(one));
+      if (!options.all || one.liveness != Liveness::lives) print(outcome_text(one));
     }
   }
 }
@@ -248,7 +249,7 @@ std::string intention(const std::vector<Candidate>& candidates) {
     if (!one.can_be_recovered()) continue;
     jobs += one.holder.jobs();
     ++dead;
-    silent += one.standing == Standing::silent;
+    silent += one.liveness == Liveness::silent;
   }
   std::string sentence =
       fmt::format("gives back {} of {} dead {}", jobs_text(jobs), dead, dead == 1 ? "supervisor" : "supervisors");
@@ -283,7 +284,7 @@ int recover_command(const std::vector<std::string>& args) {
   }
   report(candidates, options);
   const bool all_done = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& one) {
-    return one.recovered || (options.all && one.standing == Standing::lives);
+    return one.recovered || (options.all && one.liveness == Liveness::lives);
   });
   return all_done || options.dry_run ? exit_status::ok : exit_status::try_again;
 }

@@ -18,8 +18,8 @@
 #include "shared/base/units.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/watch/apply_action.hpp"
 #include "supervisor/cli/watch/child.hpp"
-#include "supervisor/cli/watch/heed.hpp"
 #include "supervisor/cli/watch/layout.hpp"
 #include "supervisor/cli/watch/machine_eye.hpp"
 #include "supervisor/cli/watch/panes.hpp"
@@ -179,8 +179,8 @@ class Watch {
       const Size size = screen_.size();
       const bool was_paused = view_.paused;
       const Effect effect =
-          heed(view_, action_for(view_, press),
-               {shown_, listing_, body_rows(size), body_lines(view_, screen_.glyphs(), size), shown_at_});
+          apply(view_, action_for(view_, press),
+                {shown_, listing_, body_rows(size), body_lines(view_, screen_.glyphs(), size), shown_at_});
       if (effect.quit) ended_ = true;
       if (effect.redraw) screen_.redraw();
       if (!effect.command.empty()) begin(effect.command);

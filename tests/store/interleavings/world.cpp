@@ -9,7 +9,7 @@
 #include "shared/store/due_jobs.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/settlement.hpp"
+#include "shared/store/settle_and_fetch.hpp"
 
 namespace brood::interleavings {
 namespace {
@@ -199,7 +199,7 @@ void World::kill(Worker& worker, bool with_its_host) {
   ++coverage_.kills;
   std::vector<std::string> held;
   if (worker.in_flight) {
-    for (const InFlight::Entry& entry : worker.in_flight->batch().entries) held.push_back(entry.payload);
+    for (const FetchAndSettle::Entry& entry : worker.in_flight->batch().entries) held.push_back(entry.payload);
   }
   if (chance(0.4)) worker.channel->lose(true);
   worker.actor->kill();
@@ -448,7 +448,7 @@ void World::work(Worker& worker, Actor& actor) {
     world.wrote(its_worker);
   };
 
-  InFlight::Setup setup;
+  FetchAndSettle::Setup setup;
   setup.identity = identity;
   setup.identity_record = "{}";
   setup.slot = worker.slot;
@@ -459,7 +459,7 @@ void World::work(Worker& worker, Actor& actor) {
     return worker.incarnation;
   };
   setup.pause = [&actor](std::chrono::milliseconds) { actor.yield(); };
-  InFlight in_flight(*worker.channel, slot, std::move(setup));
+  FetchAndSettle in_flight(*worker.channel, slot, std::move(setup));
   worker.in_flight = &in_flight;
 
   std::vector<Outcome> outcomes;
@@ -478,7 +478,8 @@ void World::work(Worker& worker, Actor& actor) {
     constexpr int wants[] = {0, 1, 1, 1, 3, 3, 4, 4};
     const int want = !begins ? 0 : calm_ ? 4 : wants[random_() % 8];
     const std::string wait_queue = want > 0 && chance(0.6) ? queues[random_() % queues.size()] : "";
-    const InFlight::Batch& batch = in_flight.settle_and_fetch(std::exchange(outcomes, {}), draw, want, wait_queue);
+    const FetchAndSettle::Batch& batch =
+        in_flight.settle_and_fetch(std::exchange(outcomes, {}), draw, want, wait_queue);
     if (!wait_queue.empty() && batch.entries.empty()) {
       wait(worker, in_flight, chance(0.5) ? std::vector<std::string>() : draw, want);
       if (!calm_ && !batch.entries.empty() && chance(0.1)) {  // it arrived while the worker quieted
@@ -500,18 +501,18 @@ void World::work(Worker& worker, Actor& actor) {
   worker.in_flight = nullptr;
 }
 
-void World::wait(Worker& worker, InFlight& in_flight, const std::vector<std::string>& draw, int want) {
+void World::wait(Worker& worker, FetchAndSettle& in_flight, const std::vector<std::string>& draw, int want) {
   ++coverage_.waits;
   const int losses = worker.channel->losses();
   const std::string waited_on = in_flight.batch().queue;
   switch (in_flight.wait_for_job(draw, want)) {
-    case InFlight::Waited::job:
+    case FetchAndSettle::Waited::job:
       ++(in_flight.batch().queue == waited_on ? coverage_.arrived : coverage_.fetched_behind);
       break;
-    case InFlight::Waited::refused:
+    case FetchAndSettle::Waited::refused:
       ++coverage_.waits_refused;
       break;
-    case InFlight::Waited::nothing:
+    case FetchAndSettle::Waited::nothing:
       break;
   }
   if (worker.channel->losses() > losses) ++coverage_.waits_lost;
@@ -535,7 +536,7 @@ Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::s
   if (fortune < 0.9) {
     ++deserved_[job];
     slot.end(entry, EntryState::failed);
-    slot.let_go(entry);
+    slot.finish_entry(entry);
     return retried(payload);
   }
   slot.end(entry, EntryState::interrupted);

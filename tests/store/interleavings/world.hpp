@@ -12,7 +12,7 @@
 #include "shared/store/recovery.hpp"
 #include "tests/store/interleavings/actor.hpp"
 #include "tests/store/interleavings/network.hpp"
-#include "worker/in_flight.hpp"
+#include "worker/fetch_and_settle.hpp"
 
 namespace brood::interleavings {
 
@@ -66,7 +66,7 @@ class World {
     std::uint64_t incarnation = 0;
     bool told_to_retire = false;
     int lapses = 0;  // of the heartbeat, when it asked for what it holds
-    InFlight* in_flight = nullptr;
+    FetchAndSettle* in_flight = nullptr;
     std::array<std::uint32_t, max_batch_entries> cleared{};  // for Broken::number_before_clearing
     std::uint64_t last_number = 0;
     std::unique_ptr<UnreliableChannel> channel;
@@ -111,7 +111,7 @@ class World {
 
   // A worker's life, on its own thread.
   void work(Worker& worker, Actor& actor);
-  void wait(Worker& worker, InFlight& in_flight, const std::vector<std::string>& draw, int want);
+  void wait(Worker& worker, FetchAndSettle& in_flight, const std::vector<std::string>& draw, int want);
   Outcome perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload);
   void wrote(Worker& worker);
   void rewrite(Command& command, bool last_was_lost) const;

@@ -114,7 +114,7 @@ void World::finish() {
       strays > 0) {
     fault(fmt::format("{} jobs were in lists without a field", strays));
   }
-  // With the last field the reason to remove the identity was lost: that is left to whoever settles its estate.
+  // With the last field the reason to remove the identity was lost: that is left to whoever settles its jobs.
   if (!lost_fields_ && redis_.call({"HEXISTS", std::string(keys::brood_processes), identity}).view().integer() != 0) {
     fault("the identity is still registered, though it owns nothing");
   }

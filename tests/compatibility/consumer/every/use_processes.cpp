@@ -74,6 +74,6 @@ void use_processes(const std::string& redis_url, const std::string& ledger) {
   const std::string identity = api.processes()[0].identity;
   client.enqueue(Lingers{});
   show_statistics(api, identity, ledger);
-  EXPECT(api.stop(identity));  // which it heeds with its next heartbeat
+  EXPECT(api.stop(identity));  // which it follows with its next heartbeat
   EVENTUALLY(api.processes().empty());
 }

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <brood/push.hpp>
+
+#include "shared/api/random_bytes.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/time_unit.hpp"
+
+namespace brood {
+
+// A push that was checked and only needs to be sent.
+struct ClientPush {
+  std::string jid, queue, payload;
+  std::optional<double> score;  // into the schedule; else into the queue
+};
+
+// Writes arguments and members as ruby_spelling() has them: those that somebody has typed, and that no program has to
+// find again.  Throws std::invalid_argument for what is no JSON; what JSON has no place there is for prepare_push() to
+// say.
+void spell_as_ruby(Push& job);
+
+// Checks the parts by Sidekiq's rules and writes the payload.  Throws std::invalid_argument with a sentence.
+ClientPush prepare_push(const Push& job, WallTime now, TimeUnit times = usual_time_unit);
+
+// Prepares the jobs of one call: they share its time.
+class PushWriter {
+ public:
+  explicit PushWriter(WallTime now, TimeUnit times = usual_time_unit);
+
+  ClientPush prepare(const Push& job);
+  std::string new_jid() { return random_.jid(); }
+
+ private:
+  void check_names(const Push& job);
+
+  std::string time_;  // as JSON
+  RandomBytes random_;
+  std::string checked_class_, checked_queue_;  // the last ones, since most jobs of a bulk have the same
+};
+
+// Sidekiq's rule for the one number of perform_in and perform_at: below 1,000,000,000 it is an interval, else a point
+// in epoch seconds.  Returns when to run; nullopt: at once.
+std::optional<double> scheduled_time(double number, double now);
+
+// 24 random hex digits.
+std::string new_jid();
+
+}  // namespace brood

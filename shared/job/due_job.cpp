@@ -1,0 +1,81 @@
+#include "shared/job/due_job.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "shared/job/payload.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
+
+namespace brood {
+
+namespace {
+
+// A job id as Sidekiq's client makes them: 12 random bytes in hex.
+std::string new_jid(std::mt19937_64& random) { return fmt::format("{:016x}{:08x}", random(), random() & 0xffffffff); }
+
+RewrittenJob move_to_dead(std::string_view member, const std::string& reason, WallTime now) {
+  RewrittenJob moved_to_dead{"", std::string(member), reason};
+  try {
+    const JsonObject object = JsonObject::parse(moved_to_dead.payload);
+    moved_to_dead.payload = object
+                                .with({{"error_class", json_string("BadPayload")},
+                                       {"error_message", json_string(reason)},
+                                       {"failed_at", json_time(now, TimeUnit::integer_milliseconds)}})
+                                .text();
+  } catch (const BadJson&) {
+    // Nothing can be added to what is no object; Sidekiq too keeps the raw bytes.
+  }
+  return moved_to_dead;
+}
+
+// As Payload::with does it, but nothing is read again: nearly every due job needs this one change, and its new value is
+// a number of our own spelling.
+std::string with_enqueued_at(const Payload& job, const std::string& time) {
+  constexpr std::string_view name = R"(,"enqueued_at":)";
+  const std::string& text = job.text();
+  std::string changed;
+  changed.reserve(text.size() + name.size() + time.size());
+  if (const auto old = job.raw("enqueued_at")) {
+    const auto begin = static_cast<std::size_t>(old->data() - text.data());
+    changed.append(text, 0, begin).append(time).append(text, begin + old->size());
+  } else {
+    // A job has members, so behind the last one.
+    const std::size_t end = text.find_last_not_of(" \t\n\r", text.rfind('}') - 1) + 1;
+    changed.append(text, 0, end).append(name).append(time).append(text, end);
+  }
+  return changed;
+}
+
+}  // namespace
+
+RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, RetryCount retry_count) {
+  try {
+    const Payload job = Payload::parse(std::string(member));
+    std::string queue = job.raw("queue") ? job.string("queue").value_or("") : "default";
+    // Any name that Redis takes is a queue to some Ruby process of the fleet: it is not for us to refuse it.
+    if (queue.empty()) return move_to_dead(member, "its queue is not a name", now);
+
+    const TimeUnit unit = job.time_unit();
+    const std::string time = json_time(now, unit);
+    // Ruby's integers have no end, ours do: a count beyond them stays.
+    std::optional<std::int64_t> count = retry_count == RetryCount::one_less ? job.integer("retry_count") : std::nullopt;
+    if (count == std::numeric_limits<std::int64_t>::min()) count.reset();
+    if (!count && job.raw("queue") && job.truthy("jid") && job.truthy("created_at"))
+      return {std::move(queue), with_enqueued_at(job, time), ""};
+    std::vector<Payload::Edit> edits{{"enqueued_at", time}};
+    if (count) edits.push_back({"retry_count", std::to_string(*count - 1)});
+    if (!job.raw("queue")) edits.push_back({"queue", json_string(queue)});
+    if (!job.truthy("jid")) edits.push_back({"jid", json_string(new_jid(random))});
+    if (!job.truthy("created_at")) edits.push_back({"created_at", time});
+    return {std::move(queue), job.with(edits).text(), ""};
+  } catch (const BadPayload& error) {
+    return move_to_dead(member, error.what(), now);
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "shared/base/clock.hpp"
+
+namespace brood {
+
+// What becomes of a member of `retry` or `schedule` whose time has come.
+struct RewrittenJob {
+  std::string queue;    // bare name; empty: no queue can take it, it goes to the dead set
+  std::string payload;  // with what Sidekiq's client fills in at a push, or, for the dead set, with why
+  std::string reason;   // why it goes to the dead set, a sentence
+};
+
+// What becomes of `retry_count`: a run that somebody asked for is not to count as an attempt, so Sidekiq takes one off.
+enum class RetryCount { as_it_is, one_less };
+
+// Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit; queue, jid and created_at
+// where they are missing.  Never throws for what the member holds: one that is no job keeps its bytes or, if it is a
+// JSON object, is given error members that the Web UI shows.
+RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random,
+                             RetryCount retry_count = RetryCount::as_it_is);
+
+}  // namespace brood

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "shared/scoreboard/scoreboard.hpp"
+
+namespace brood {
+
+// What a supervisor gives a worker that it forks.
+struct WorkerSetup {
+  int slot = 0;      // its record's number, by which Redis knows it
+  int capsule = 0;   // index into Config::capsules
+  int number = 0;    // among the capsule's workers
+  int control = -1;  // the worker's end of its control pipe
+  int output = -1;   // the worker's end of the pipe that takes its standard output and error; -1: they stay as they are
+  std::string output_token = {};  // of the job end marks that it writes there
+  SlotRecord* record = nullptr;
+  const std::atomic<std::int64_t>* last_beat = nullptr;       // BootTime of the supervisor's last heartbeat
+  const std::atomic<std::uint32_t>* lapses = nullptr;         // of its heartbeat: see Scoreboard::Header
+  const std::atomic<std::uint32_t>* queue_changes = nullptr;  // as well
+  pid_t supervisor = 0;
+  UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
+  bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself
+};
+
+// What the two ends of a control pipe say to each other, a byte each.
+enum class ControlByte : char {
+  look_at_flags = '!',     // supervisor: your slot's flags, or its incarnation, have changed
+  ready = 'R',             // worker: my libraries are loaded
+  batching = 'B',          // worker: I begin to fetch more than one job at a time
+  left_wait = 'L',         // worker: a job came out of the queue that I waited on, where now perhaps nobody waits
+  need_incarnation = 'I',  // worker: mine was recovered by somebody else
+};
+
+}  // namespace brood

@@ -1,0 +1,136 @@
+#include "supervisor/cli/machine/supervisor_order.hpp"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/base/paths.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/introduction.hpp"
+#include "supervisor/cli/terminal.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_silence = 60s;  // it says every ten seconds what it waits for
+constexpr auto longest_exit = 10s;     // after its last word
+constexpr auto longest_introduction = 1s;
+
+// Its option, and what is known of it; one that does not answer at once has only a pid or a name.
+std::string choice(const LocalSupervisor& one) {
+  const std::string option =
+      one.instance.empty() ? fmt::format("--pid {}", one.pid) : "--instance " + log::printable(one.instance);
+  try {
+    const ControlAnswer answer = ask(one, "status", {}, longest_introduction);
+    const std::string more = answer.ok ? introduction(JsonObject::parse(answer.text), wall_now()) : "";
+    return more.empty() ? option : fmt::format("{} ({})", option, more);
+  } catch (const NoAnswer&) {
+    return option;
+  } catch (const BadJson&) {
+    return option;
+  }
+}
+
+int status_of(const JsonObject& answer) {
+  const std::string outcome = answer.string("outcome").value_or("");
+  if (outcome == "done") return exit_status::ok;
+  if (outcome == "refused") return exit_status::configuration;
+  return outcome == "rolled_back" ? exit_status::internal : exit_status::try_again;
+}
+
+std::string failure_text(const JsonObject& answer) {
+  const std::string outcome = answer.string("outcome").value_or(""), reason = answer.string("reason").value_or("");
+  if (outcome == "refused") return "refused, and nothing has changed: " + reason;
+  if (outcome == "rolled_back") return "rolled back, and the old workers go on: " + reason;
+  return "not now: " + reason;
+}
+
+void wait_until_gone(pid_t pid, std::uint64_t start_time) {
+  const SteadyTime deadline = steady_now() + longest_exit;
+  while (process_lives(pid, start_time) && steady_now() < deadline) std::this_thread::sleep_for(5ms);
+}
+
+}  // namespace
+
+const char* const order_footer =
+    R"(Exit status: 0 it is done; 69 no supervisor of this user runs here, or it does not answer; 75 not now: it is being
+stopped, or another restart is under way.)";
+const char* const restart_footer =
+    R"(Exit status: 0 all workers are new; 69 no supervisor of this user runs here, or it does not answer; 70 the new workers
+failed and the old ones go on; 75 not now: it is quiet or being stopped; 78 the configuration or a job library was
+refused and nothing has changed.)";
+
+void SupervisorOrder::add_options(CommandLine& line) {
+  line.option("--pid", pid, "PID", "The supervisor that is meant, where several run");
+  line.option("--instance", instance, "NAME", "The same, by the name that it was given");
+  line.flag("--json", json, "Answer in JSON, for programs");
+}
+
+std::optional<LocalSupervisor> find_supervisor(const SupervisorOrder& order) {
+  std::vector<LocalSupervisor> found = local_supervisors(runtime_directory());
+  if (order.pid != 0) std::erase_if(found, [&](const LocalSupervisor& one) { return one.pid != order.pid; });
+  if (!order.instance.empty())
+    std::erase_if(found, [&](const LocalSupervisor& one) { return one.instance != order.instance; });
+  if (found.empty()) return std::nullopt;
+  if (found.size() == 1) return found.front();
+  std::vector<std::string> choices;
+  for (const LocalSupervisor& one : found) choices.push_back(choice(one));
+  throw UsageError(fmt::format("several supervisors run here: say which one, {}", fmt::join(choices, " or ")));
+}
+
+ControlAnswer ask_once(const LocalSupervisor& supervisor, const SupervisorOrder& order,
+                       const std::function<void(const std::string&)>& progress) {
+  return ask(supervisor, order.verb, order.arguments, longest_silence, progress);
+}
+
+int give(const SupervisorOrder& order, const std::function<std::string(const JsonObject&)>& done, const Ask& ask) {
+  const auto complain = [&](const std::string& sentence, int status) {
+    fmt::print(stderr, "brood {}: {}\n", order.verb, log::printable(sentence));
+    return status;
+  };
+  const auto supervisor = find_supervisor(order);
+  if (!supervisor) {
+    if (order.json) print("null\n");
+    return complain("no supervisor of this user runs on this machine", exit_status::unavailable);
+  }
+  const std::uint64_t start_time = process_start_time(supervisor->pid);
+  const auto progress = [&](const std::string& sentence) {
+    if (!order.json) fmt::print(stderr, "{}\n", log::printable(sentence));
+  };
+  try {
+    const ControlAnswer answer = ask(*supervisor, order, progress);
+    if (!answer.ok) return complain(answer.text, exit_status::unavailable);
+    const JsonObject result = JsonObject::parse(answer.text);
+    const int status = status_of(result);
+    if (order.verb == "stop" && status == exit_status::ok) wait_until_gone(supervisor->pid, start_time);
+    if (order.json) print_json(result.text() + "\n");
+    if (status != exit_status::ok) return complain(failure_text(result), status);
+    if (!order.json) print(log::printable(done(result)) + "\n");
+    return status;
+  } catch (const NoAnswer& none) {
+    return complain(fmt::format("supervisor {}: {}", supervisor->pid, none.what()), exit_status::unavailable);
+  } catch (const BadJson& bad) {
+    return complain(fmt::format("supervisor {}: {}", supervisor->pid, bad.what()), exit_status::unavailable);
+  }
+}
+
+std::string took(const JsonObject& answer) { return fmt::format("{:.1f}s", answer.number("took").value_or(0)); }
+
+std::string still_finishing(const JsonObject& answer) {
+  const std::int64_t finishing = answer.integer("finishing").value_or(0);
+  if (finishing == 0) return "";
+  return finishing == 1 ? "; 1 that was there before finishes its job"
+                        : fmt::format("; {} that were there before finish their jobs", finishing);
+}
+
+std::string workers_text(const JsonObject& answer) {
+  const std::int64_t workers = answer.integer("workers").value_or(0);
+  return fmt::format("{} {}", workers, workers == 1 ? "worker" : "workers");
+}
+
+}  // namespace brood

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "shared/base/clock.hpp"
+
+namespace brood {
+
+// How long to leave a queue alone whose doorbell has rung: somebody is on the way to its job, and asking again at once
+// would hear of the same one.  Each time that it still lies there the rest is longer, from 1 ms up to 100 ms.
+class QueueBackoff {
+ public:
+  // `job` lay at the tail.
+  void rang(const std::string& queue, std::string_view job, SteadyTime now);
+  void found_empty(const std::string& queue) { backoffs_.erase(queue); }
+
+  // When the queue may be asked again; `now` or earlier: at once.
+  SteadyTime until(const std::string& queue) const;
+
+ private:
+  struct Backoff {
+    std::size_t job = 0;  // a hash of it
+    std::chrono::milliseconds pause{0};
+    SteadyTime until{};
+  };
+  std::map<std::string, Backoff> backoffs_;
+};
+
+}  // namespace brood

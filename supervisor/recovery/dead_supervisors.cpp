@@ -1,0 +1,159 @@
+#include "supervisor/recovery/dead_supervisors.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "shared/base/log.hpp"
+#include "shared/base/unique_fd.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/recovery/workers_left.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Without its scoreboard a dead supervisor's workers have no names; by then their own alarm has ended them.
+constexpr auto workers_are_gone_after = 60s;
+constexpr auto forgotten_files_are_kept = 24h;
+
+// One that a job has stopped, with SIGSTOP say, neither finishes nor ever sees its alarm set: its job would be in
+// flight for ever.  The descriptor keeps its pid from becoming another's between the look and the kill.
+void kill_orphan(const SlotSnapshot& worker) {
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));
+  if (!process || !process_lives(worker.pid, worker.start_time)) return;
+  log::warn("orphan_killed", {{"worker_pid", worker.pid}, {"reason", "it outlived its supervisor by a minute"}});
+  syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+}
+
+// "<host>:<pid>:<nonce>": whoever has that pid now may be the file's supervisor.
+bool supervisor_may_live(const Scoreboard& board) {
+  const std::string name = board.identity();
+  const std::size_t nonce = name.rfind(':');
+  const std::size_t pid = nonce == name.npos || nonce == 0 ? name.npos : name.rfind(':', nonce - 1);
+  return pid == name.npos || pid_is_taken(std::atoi(name.c_str() + pid + 1));
+}
+
+bool workers_live(const Scoreboard& board) {
+  for (int i = 0; i < board.slots(); ++i) {
+    const SlotSnapshot seen = snapshot(board.slot(i));
+    if (seen.pid > 0 && process_lives(seen.pid, seen.start_time)) return true;
+  }
+  return false;
+}
+
+// Its record was lost, and found by its keys: it may have been of this host or of any other.
+bool is_known_by_name_alone(const Identity& identity) { return identity.boot_id.empty(); }
+
+// Somebody whose record was lost may be found by its keys, and then this file says what its workers had done.
+bool may_be_needed(const std::filesystem::path& file, const std::string& identity) {
+  std::error_code gone;
+  const auto written = std::filesystem::last_write_time(file, gone);
+  if (gone || std::filesystem::file_time_type::clock::now() - written > forgotten_files_are_kept) return false;
+  return !read_workers_left(file, identity).dead.empty();
+}
+
+}  // namespace
+
+DeadSupervisors::DeadSupervisors(Recovery& recovery, std::string runtime_directory, Unlist unlist)
+    : recovery_(recovery), runtime_directory_(std::move(runtime_directory)), unlist_(std::move(unlist)) {}
+
+void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
+  const std::string& name = dead.identity.name;
+  const auto [entry, is_new] = progress_.try_emplace(name);
+  Progress& progress = entry->second;
+  progress.still_listed = true;
+  if (is_new) {
+    progress.first_seen = now;
+    if (dead.same_host || is_known_by_name_alone(dead.identity))
+      progress.scoreboard = scoreboard_of(dead.identity, runtime_directory_);
+    log::warn("supervisor_dead", {{"identity", name}, {"same_host", dead.same_host}});
+  }
+  if (progress.estate_handed_over) return;
+
+  if (!progress.scoreboard.empty()) {
+    switch (hand_over_dead_workers(name, progress, now, dead.same_host)) {
+      case Workers::alive:
+        return;  // they finish, settle and leave by themselves
+      case Workers::unknown:
+        if (dead.same_host && now - progress.first_seen < workers_are_gone_after) return;
+        break;
+      case Workers::gone:
+        break;
+    }
+  }
+  // What its records name must be answered first: afterwards all that is left is taken as unknown.
+  if (!recovery_.fields_of(name).empty()) return;
+  progress.estate_handed_over = true;
+  recovery_.add(OrphanedJobs{name, {}, !dead.same_host}, [this, name] { close(name); });
+}
+
+void DeadSupervisors::end_look(const std::set<std::string>& listed) {
+  std::vector<std::string> settled;
+  for (auto& [name, progress] : progress_) {
+    const bool listed = std::exchange(progress.still_listed, false);
+    if (!listed && !progress.estate_handed_over && recovery_.fields_of(name).empty()) settled.push_back(name);
+  }
+  for (const std::string& name : settled) close(name);
+  if (!has_removed_forgotten_files_) has_removed_forgotten_files_ = remove_forgotten_files(listed);
+}
+
+DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const std::string& name, Progress& progress,
+                                                                 SteadyTime now, bool is_proven_dead) {
+  try {
+    WorkersLeft left = read_workers_left(progress.scoreboard, name);
+    for (const SlotSnapshot& worker : left.living) {
+      if (is_proven_dead && now - progress.first_seen >= workers_are_gone_after) kill_orphan(worker);
+    }
+    for (WorkerDeath& worker_death : left.dead) {
+      if (progress.handed_over.insert(worker_death.worker.incarnation).second) recovery_.add(std::move(worker_death));
+    }
+    return left.living.empty() ? Workers::gone : Workers::alive;
+  } catch (const std::exception& error) {
+    log::debug("no_scoreboard", {{"identity", name}, {"reason", error.what()}});
+    return Workers::unknown;
+  }
+}
+
+void DeadSupervisors::close(const std::string& name) {
+  const auto closed = progress_.find(name);
+  if (closed == progress_.end()) return;
+  const bool same_host = !closed->second.scoreboard.empty();
+  if (same_host) remove_runtime_files(closed->second.scoreboard);
+  // Another host's may only have been cut off for a while, and beat again.
+  if (same_host || closed->second.estate_handed_over) unlist_(name);
+  progress_.erase(closed);
+  log::info("supervisor_inherited", {{"identity", name}});
+}
+
+bool DeadSupervisors::remove_forgotten_files(const std::set<std::string>& listed) const {
+  bool done = true;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(runtime_directory_, ignored)) {
+    if (entry.path().extension() != ".scoreboard") continue;
+    try {
+      const Scoreboard board = Scoreboard::open(entry.path(), false);
+      if (progress_.contains(board.identity()) || supervisor_may_live(board)) continue;
+      if (workers_live(board) || listed.contains(board.identity())) {
+        done = false;
+        continue;
+      }
+      if (may_be_needed(entry.path(), board.identity())) continue;
+      remove_runtime_files(entry.path());
+      unlist_(board.identity());
+      log::info("forgotten_scoreboard_removed", {{"identity", board.identity()}});
+    } catch (const std::exception&) {
+      // No scoreboard, or of another version: not ours to remove.
+    }
+  }
+  return done;
+}
+
+}  // namespace brood

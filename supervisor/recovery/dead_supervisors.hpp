@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "supervisor/recovery/judge_supervisor_deaths.hpp"
+#include "supervisor/recovery/recovery.hpp"
+
+namespace brood {
+
+// Takes over what dead supervisors left: each of their workers once it too is gone, by the record in the scoreboard
+// file that outlived them; then the rest of their in-flight hash, and the file.
+class DeadSupervisors {
+ public:
+  // Called with the identity of each that is gone with all its workers.
+  using Unlist = std::function<void(const std::string& identity)>;
+
+  DeadSupervisors(
+      Recovery& recovery, std::string runtime_directory, Unlist unlist = [](const std::string&) {});
+
+  // Called for as long as the dead one is listed in Redis.
+  void handle(const DeadSupervisor& dead, SteadyTime now);
+
+  // Called after each look at that list.  The last of a dead one's workers takes its supervisor off the list, whether
+  // it left by itself or was recovered: then only the file is left to remove.  From the first look on, until the last
+  // of their workers has left, the same is done for files that nobody is listed for: those had nothing in flight, or
+  // their heir died before it could.
+  // Who is `listed` may live, even if its file is here: a clone of this machine has the same.
+  void end_look(const std::set<std::string>& listed);
+
+ private:
+  struct Progress {
+    SteadyTime first_seen{};
+    std::string scoreboard;               // path; empty: another host's, or not found
+    bool still_listed = true;             // at the look under way
+    std::set<std::uint64_t> handed_over;  // incarnations
+    bool estate_handed_over = false;
+  };
+
+  enum class Workers {
+    alive,    // some are
+    gone,     // all are, and handed over
+    unknown,  // the file is not there or not readable
+  };
+  Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now, bool is_proven_dead);
+  void close(const std::string& name);
+  // False: some are to be looked at again.
+  bool remove_forgotten_files(const std::set<std::string>& listed) const;
+
+  Recovery& recovery_;
+  std::string runtime_directory_;
+  Unlist unlist_;
+  bool has_removed_forgotten_files_ = false;
+  std::map<std::string, Progress> progress_;
+};
+
+}  // namespace brood

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+
+namespace brood {
+
+// One place of a capsule, as a roll sees it.
+struct RollPlace {
+  enum class State {
+    waiting,   // fresh, and not to be filled yet
+    vacant,    // to be filled, and nobody is there
+    starting,  // somebody is, and not ready yet
+    ready,
+    given_up,  // its worker has been told to finish, or is gone
+  };
+  int key = 0;
+  bool fresh = false;  // of those that are to be; else one of those that they replace
+  std::string capsule = {};
+  State state = State::waiting;
+  SteadyTime since{};        // starting or ready: when that began
+  bool began_a_job = false;  // its worker did
+  bool busy = false;         // its worker runs a job now
+};
+
+// What is to be done now.
+struct RollStep {
+  enum class Verdict { goes_on, done, failed };
+  Verdict verdict = Verdict::goes_on;
+  std::vector<int> start;    // fresh places to fill
+  std::vector<int> give_up;  // places whose workers are to finish
+};
+
+// Brings fresh workers in and the old ones out: at most `max_unavailable` fresh ones start at a time, and an old one is
+// told to finish only when a fresh one of its capsule is ready.  The first fresh ones are on trial: until one of them
+// has begun a job or lived for a while nobody is told anything, and it is done when all of them have.  Pure.
+class RollPlan {
+ public:
+  static constexpr std::chrono::seconds trial{1};
+  static constexpr int most_deaths = 3;  // young and without a job, one after the other
+
+  // `longest_start`: a worker may take until it is ready.
+  explicit RollPlan(int max_unavailable, std::chrono::milliseconds longest_start);
+
+  // The worker of a fresh place ended.
+  struct Death {
+    bool in_order = false;  // it left as told
+    bool refused = false;   // it exited with EX_CONFIG or EX_TEMPFAIL before it was ready: the old ones do better
+    bool began_a_job = false;
+    bool was_ready = false;
+    std::chrono::nanoseconds ready_for{};
+    std::string how;  // "killed by SIGSEGV"
+  };
+  void note_death(const Death& death);
+
+  // With `failed` reason() says why; ask no more after `done` or `failed`.
+  RollStep next(const std::vector<RollPlace>& places, SteadyTime now);
+
+  const std::string& reason() const { return reason_; }
+
+  // When next() may say something new though nothing else happens; nullopt: never.
+  std::optional<SteadyTime> next_look() const { return next_look_; }
+
+ private:
+  bool overstayed(const std::vector<RollPlace>& places, SteadyTime now);
+  void judge_trial(const std::vector<RollPlace>& places, SteadyTime now);
+  void start_some(const std::vector<RollPlace>& places, RollStep& step) const;
+
+  const int max_unavailable_;
+  const std::chrono::milliseconds longest_start_;
+  bool proven_ = false;
+  int deaths_ = 0;
+  std::string reason_;
+  std::optional<SteadyTime> next_look_;
+};
+
+}  // namespace brood

@@ -1,0 +1,447 @@
+#include "worker/fetch_and_settle.hpp"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
+#include "shared/store/incarnation.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/outcome_size.hpp"
+#include "shared/store/queue_sizes.hpp"
+#include "shared/store/recovery.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto first_pause = 50ms;
+constexpr auto longest_pause = 2s;
+constexpr auto not_worth_a_line = 1s;  // the supervisor says at once that Redis is away
+constexpr auto report_interval = 60s;
+
+// How long one BLMOVE waits, and how much longer its reply may take.
+constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see redis/socket.cpp
+constexpr auto reply_slack = 5s;
+constexpr auto longest_look = 10s;
+
+constexpr std::size_t few_queues = 2 * max_queues_asked;
+
+std::string eviction_policy(std::string_view info) {
+  constexpr std::string_view name = "maxmemory_policy:";
+  const std::size_t at = info.find(name);
+  if (at == info.npos) return "unknown";
+  const std::string_view rest = info.substr(at + name.size());
+  return std::string(rest.substr(0, rest.find_first_of("\r\n")));
+}
+
+}  // namespace
+
+class FetchAndSettle::Retries {
+ public:
+  explicit Retries(const FetchAndSettle& owner) : owner_(owner) {}
+
+  void wait(std::string_view why) {
+    const SteadyTime now = steady_now();
+    if (!waited_) {
+      since_ = now;
+      next_report_ = now + not_worth_a_line;
+    }
+    if (now >= next_report_) {
+      log::warn("worker_waits_for_redis", {{"slot", owner_.setup_.slot}, {"reason", why}});
+      next_report_ = now + report_interval;
+      reported_ = true;
+    }
+    waited_ = true;
+    owner_.setup_.pause(pause_);
+    pause_ = std::min<std::chrono::milliseconds>(2 * pause_, longest_pause);
+  }
+
+  void end() {
+    if (!reported_) return;
+    const std::chrono::duration<double> took = steady_now() - since_;
+    log::info("redis_answers_again", {{"slot", owner_.setup_.slot}, {"after", fmt::format("{:.1f}s", took.count())}});
+  }
+
+ private:
+  const FetchAndSettle& owner_;
+  std::chrono::milliseconds pause_ = first_pause;
+  bool waited_ = false, reported_ = false;
+  SteadyTime since_{}, next_report_{};
+};
+
+FetchAndSettle::FetchAndSettle(Channel& redis, WorkerSlot& slot, Setup setup)
+    : redis_(redis), slot_(slot), setup_(std::move(setup)) {
+  const std::uint64_t assigned = slot_.record().incarnation.load();
+  take_incarnation(assigned != 0 ? assigned : setup_.new_incarnation());
+}
+
+void FetchAndSettle::take_incarnation(std::uint64_t incarnation) {
+  incarnation_ = incarnation;
+  field_ = keys::worker_field(setup_.slot, incarnation);
+  number_ = 0;
+  registered_ = spent_ = false;
+  batch_ = {};
+  slot_.adopt_incarnation(incarnation);
+}
+
+void FetchAndSettle::register_incarnation() {
+  deliver(brood::register_incarnation(setup_.identity, setup_.identity_record, field_));
+  registered_ = true;
+}
+
+const FetchAndSettle::Batch& FetchAndSettle::settle_and_fetch(const std::vector<Outcome>& outcomes,
+                                                              const std::vector<std::string>& draw, int want,
+                                                              const std::string& wait_queue) {
+  const std::vector<Outcome> none;
+  const std::vector<Outcome>* unsettled = &outcomes;
+  std::size_t asked = 0;  // of the draw
+  do {
+    if (spent_) {
+      take_incarnation(setup_.new_incarnation());
+      if (setup_.draw_is_out_of_date && setup_.draw_is_out_of_date()) return batch_;
+    }
+    if (!registered_) register_incarnation();
+    const std::size_t until = std::min(draw.size(), asked + max_queues_asked);
+    const bool asks_the_last = until == draw.size();
+    const Settled settled =
+        settle(*unsettled, {draw.begin() + asked, draw.begin() + until}, want, asks_the_last ? wait_queue : "");
+    if (settled.fenced) {
+      leave_fenced(*unsettled);
+      spent_ = true;
+      bear_being_fenced();
+      asked = 0;
+    } else {
+      hold(settled);
+      asked = until;
+    }
+    unsettled = &none;
+  } while (spent_ || (batch_.entries.empty() && want > 0 && asked < draw.size()));
+  return batch_;
+}
+
+std::vector<std::string> FetchAndSettle::which_hold_jobs(std::vector<std::string> queues) {
+  if (queues.size() <= few_queues) return queues;
+  const std::vector<std::vector<std::string>> asked = slices_to_size(queues);
+  std::vector<Command> commands;
+  for (const std::vector<std::string>& slice : asked) {
+    const ScriptCall call = queue_sizes(slice);
+    commands.push_back(sizes_are_known_ ? call.evalsha() : call.eval());
+  }
+  try {
+    const std::vector<Reply> replies = redis_.call_patiently(commands, {.longest = longest_look});
+    std::vector<std::string> filled;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      sizes_are_known_ = replies[i].view().error().empty();
+      if (!sizes_are_known_) return queues;
+      for (const QueueSizes::Filled& one : read_queue_sizes(asked[i], replies[i].view()).filled)
+        filled.push_back(one.queue);
+    }
+    return filled;
+  } catch (const ConnectionLost&) {  // the settle that follows finds it away too
+    return {};
+  }
+}
+
+Settled FetchAndSettle::settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
+                               const std::string& wait_queue) {
+  Settlement settlement;
+  settlement.identity = setup_.identity;
+  settlement.field = field_;
+  settlement.number = number_;
+  settlement.held_queue = batch_.queue;
+  settlement.draw = draw;
+  settlement.want = std::clamp(want, 0, max_batch_entries);
+  settlement.wait_queue = wait_queue;
+  settlement.dead_limits = setup_.dead_limits;
+  // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
+  const WallTime now = redis_now();
+  const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
+    settlement.outcomes = sized;
+    return brood::settle_and_fetch(settlement, now);
+  });
+  return read_settled(reply.view());
+}
+
+// What Redis refuses for its size it would refuse for ever, and none of it was applied: less is sent instead, under the
+// same number.
+Reply FetchAndSettle::deliver_in_size(const std::vector<Outcome>& outcomes,
+                                      const std::function<ScriptCall(const std::vector<Outcome>&)>& settling) {
+  std::vector<Outcome> less;
+  for (OutcomeSize size = OutcomeSize::whole;;) {
+    try {
+      return deliver(settling(size == OutcomeSize::whole ? outcomes : less), size != OutcomeSize::as_it_is);
+    } catch (const TooLargeForRedis& refused) {
+      size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
+      const std::string_view kept = size == OutcomeSize::in_short ? "without its stack" : "as it was fetched";
+      log::error("outcome_too_large", {{"slot", setup_.slot}, {"reason", refused.what()}, {"stored", kept}});
+      if (less.empty()) less = outcomes;
+      for (Outcome& outcome : less) outcome = resized(outcome, size);
+    }
+  }
+}
+
+// Sends one call until it is answered by something other than a refusal.  A refusal has applied nothing; a lost
+// connection leaves open whether it was applied, now or later, and the number makes the repetition harmless.
+Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less) {
+  Retries retries(*this);
+  in_doubt_ = false;
+  for (;;) {
+    std::string why;
+    try {
+      Reply reply = send(redis_, call);
+      const ErrorKind kind = classify_error(reply.view().error());
+      if (kind == ErrorKind::none) {
+        retries.end();
+        return reply;
+      }
+      why = reply.view().error();
+      // The other end is no master (any more): a new connection may find the one that is.
+      if (kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+    } catch (const TooLargeForRedis& refused) {
+      if (may_be_less) throw;
+      why = refused.what();
+    } catch (const ConnectionLost& lost) {
+      in_doubt_ = true;
+      why = lost.what();
+    }
+    retries.wait(why);
+  }
+}
+
+// The order of these writes matters, since a worker may be killed between any two.  With the old number and no entries
+// the recovery finds the settle applied and gives everything back.  With the new number and the old entries it would
+// take the old batch's successes for the new batch's and acknowledge jobs that never ran.
+void FetchAndSettle::hold(const Settled& settled) {
+  if (const std::optional<Fences::Over> over = fences_.settled(steady_now())) {
+    const std::chrono::duration<double> took = over->took;
+    log::info("redis_keeps_what_workers_write",
+              {{"slot", setup_.slot}, {"fenced", over->fences}, {"after", fmt::format("{:.1f}s", took.count())}});
+  }
+  batch_.queue = settled.queue;
+  batch_.entries.clear();
+  // More than a batch only if somebody else put it there; what is left over comes with the next settle.
+  for (const std::string& payload : settled.payloads) {
+    if (batch_.entries.size() < static_cast<std::size_t>(max_batch_entries)) batch_.entries.push_back({payload});
+  }
+  number_ = settled.number;
+
+  slot_.clear_entries();
+  slot_.set_number(number_);
+  slot_.set_queue(batch_.queue);
+  slot_.set_fetched(static_cast<int>(batch_.entries.size()));
+  report_skipped(settled.skipped);
+}
+
+// Either somebody has recovered this incarnation, and its jobs are elsewhere and will run again; or its field alone is
+// lost, and its list holds what it held.
+void FetchAndSettle::leave_fenced(const std::vector<Outcome>& outcomes) {
+  const std::size_t settled = settle_without_field(outcomes), dropped = outcomes.size() - settled;
+  slot_.record().fenced_outcomes.fetch_add(dropped);
+  fenced_ = fences_.fenced(steady_now());
+  if (fenced_.one_of_many && outcomes.empty()) return;  // said once, and counted
+  log::warn("worker_fenced", {{"slot", setup_.slot},
+                              {"incarnation", incarnation_},
+                              {"outcomes_settled", settled},
+                              {"outcomes_dropped", dropped}});
+}
+
+void FetchAndSettle::bear_being_fenced() {
+  if (fenced_.first_of_many) {
+    std::string policy = "unknown";
+    try {
+      const Reply memory = redis_.call({"INFO", "memory"});
+      policy = memory.view().error().empty() ? eviction_policy(memory.view().text()) : policy;
+    } catch (const ConnectionLost&) {  // the next settle finds it away too
+    }
+    log::warn("redis_loses_what_workers_write",
+              {{"slot", setup_.slot},
+               {"key", keys::in_flight_hash(setup_.identity)},
+               {"maxmemory_policy", policy},
+               {"hint", "it must be noeviction, and nobody may delete the keys of brood; the worker pauses"}});
+  }
+  if (fenced_.pause.count() > 0) setup_.pause(fenced_.pause);
+}
+
+// Returns how many of the outcomes were settled.  Nothing is left in any list of this incarnation unless a field names
+// it.
+std::size_t FetchAndSettle::settle_without_field(const std::vector<Outcome>& outcomes) {
+  const bool may_hold_another_list = in_doubt_;
+  std::size_t settled = 0;
+  if (!batch_.queue.empty()) {
+    LostSettlement settlement{setup_.identity, field_, batch_.queue, {}, setup_.dead_limits};
+    for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i)
+      settlement.performed.push_back({batch_.entries[i].payload, outcomes[i]});
+    const WallTime now = redis_now();
+    const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
+      for (std::size_t i = 0; i < settlement.performed.size(); ++i) settlement.performed[i].outcome = sized[i];
+      return brood::settle_without_field(settlement, now);
+    });
+    settled = read_settled_without_field(reply.view()).settled;
+  }
+  if (may_hold_another_list) give_back_other_lists();
+  return settled;
+}
+
+void FetchAndSettle::give_back_other_lists() {
+  Retries retries(*this);
+  for (bool done = false; !done;) {
+    try {
+      give_back_lists_of(redis_, setup_.identity, field_);
+      done = true;
+    } catch (const ConnectionLost& lost) {
+      retries.wait(lost.what());
+    } catch (const UnexpectedReply& refusal) {
+      retries.wait(refusal.what());
+    }
+  }
+  retries.end();
+}
+
+void FetchAndSettle::report_skipped(const std::vector<std::string>& queues) {
+  if (queues.empty()) return;
+  const SteadyTime now = steady_now();
+  if (skipped_reported_ != SteadyTime{} && now - skipped_reported_ < report_interval) return;
+  skipped_reported_ = now;
+  log::warn("queues_are_no_lists", {{"slot", setup_.slot}, {"queues", fmt::format("{}", fmt::join(queues, " "))}});
+}
+
+// The number stays as it is, and with it the order of writes: the list was empty under this number, so its first entry
+// is this one.
+void FetchAndSettle::hold_arrived(std::string payload) {
+  batch_.entries.assign(1, {std::move(payload)});
+  slot_.set_fetched(1);
+}
+
+FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::string>& draw, int want,
+                                                    bool may_be_more_queues) {
+  const std::string list = keys::in_flight_list(setup_.identity, field_, batch_.queue);
+  std::vector<Command> commands{
+      {"BLMOVE", keys::queue(batch_.queue), list, "RIGHT", "LEFT", std::to_string(longest_wait.count())}};
+  if (!draw.empty()) {
+    const ScriptCall fetch = fetch_after_wait({setup_.identity, field_, number_, batch_.queue, draw, want});
+    commands.push_back(fetch_is_known_ ? fetch.evalsha() : fetch.eval());
+  }
+  bool woken = false;
+  const Patience patience{.longest = longest_wait + reply_slack,
+                          .wake_fd = setup_.wake_fd,
+                          .woken = [&]() -> std::optional<std::chrono::milliseconds> {
+                            woken = true;
+                            return setup_.woken ? setup_.woken() : std::nullopt;
+                          }};
+  try {
+    const std::uint64_t client = client_id();
+    if (client == 0) return Waited::refused;
+    for (;;) {
+      slot_.set_waiting_client(client);
+      // Whoever wants us says so first and looks then whether we wait: one of the two of us sees the other.
+      if (setup_.woken && setup_.woken()) {
+        slot_.set_waiting_client(0);
+        return Waited::nothing;
+      }
+      const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
+      slot_.set_waiting_client(0);
+      const std::optional<Waited> waited =
+          hold_what_came(replies, !may_be_more_queues && draw.size() <= max_queues_asked_after_wait);
+      if (waited) return *waited;
+      if (woken) return Waited::nothing;
+      if (setup_.waits_again && !setup_.waits_again()) return Waited::nothing;
+    }
+  } catch (const ConnectionLost&) {
+    slot_.set_waiting_client(0);
+    leave_incarnation();
+    registered_ = false;
+    spent_ = true;
+    return Waited::nothing;
+  }
+}
+
+// The fetch was made even if the wait was refused.  nullopt: there is no job in any queue, as far as `all_were_asked`.
+std::optional<FetchAndSettle::Waited> FetchAndSettle::hold_what_came(const std::vector<Reply>& replies,
+                                                                     bool all_were_asked) {
+  const ReplyView wait = replies.front().view();
+  if (replies.size() > 1) {
+    const ReplyView fetch = replies.back().view();
+    const ErrorKind refusal = classify_error(fetch.error());
+    fetch_is_known_ = refusal != ErrorKind::no_script;
+    all_were_asked &= refusal == ErrorKind::none;
+    if (refusal == ErrorKind::none) {
+      const Settled fetched = read_settled(fetch);
+      // What the wait brought is no longer ours either.  The next settle hears of it, and registers anew.
+      if (fetched.fenced) return Waited::nothing;
+      if (!fetched.nothing) {
+        hold(fetched);
+        return Waited::job;
+      }
+    }
+  }
+  if (wait.is_string()) {
+    hold_arrived(std::string(wait.text()));
+    return Waited::job;
+  }
+  if (!wait.error().empty()) return Waited::refused;
+  return all_were_asked ? std::nullopt : std::optional(Waited::nothing);
+}
+
+void FetchAndSettle::give_back_unbegun() {
+  if (batch_.entries.empty() || slot_.entry(0) != EntryState::fetched) return;
+  const Reply returned = deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0));
+  if (returned.view().integer() == 0) settle_without_field({});
+  batch_.entries.clear();
+  slot_.clear_entries();
+}
+
+// 0: Redis does not tell, so nobody could unblock us.
+std::uint64_t FetchAndSettle::client_id() {
+  if (client_id_ == 0 || client_id_of_ != redis_.connections()) {
+    const Reply reply = redis_.call({"CLIENT", "ID"});
+    client_id_ = reply.view().is_integer() ? static_cast<std::uint64_t>(reply.view().integer()) : 0;
+    client_id_of_ = redis_.connections();
+  }
+  return client_id_;
+}
+
+// Nothing that is left has been begun: all of it goes back to the head of its queue.  Unlike a settle this is answered
+// "gone" when it was applied before, so it may simply be called again.
+void FetchAndSettle::leave_incarnation() {
+  const DeadWorker self{.identity = setup_.identity,
+                        .slot = setup_.slot,
+                        .incarnation = incarnation_,
+                        .record = DeadWorker::Record{.number = number_, .entries = {}, .queue = batch_.queue},
+                        .ended_by_brood = true};
+  const auto stays_as_it_is = [](const std::string& payload, const std::string&) {
+    return Outcome{.kind = Outcome::Kind::requeue_head, .payload = payload, .score = 0};
+  };
+  Retries retries(*this);
+  for (bool left = false; !left;) {
+    try {
+      recover(redis_, self, setup_.dead_limits, stays_as_it_is, stays_as_it_is);
+      left = true;
+    } catch (const ConnectionLost& lost) {
+      retries.wait(lost.what());
+    } catch (const UnexpectedReply& refusal) {
+      retries.wait(refusal.what());
+    }
+  }
+  retries.end();
+}
+
+void FetchAndSettle::retire(const std::vector<Outcome>& outcomes) {
+  if (registered_ && !outcomes.empty()) {
+    const Settled settled = settle(outcomes, {}, 0, "");
+    if (settled.fenced)
+      leave_fenced(outcomes);
+    else
+      hold(settled);
+    registered_ = !settled.fenced;
+  }
+  if (registered_) leave_incarnation();
+  registered_ = false;
+  batch_ = {};
+  slot_.clear_entries();
+  slot_.record().retired.store(1);
+}
+
+}  // namespace brood

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cfenv>
+#include <csignal>
+#include <exception>
+#include <string>
+
+namespace brood {
+
+// What a worker relies on and a job may change: signal mask, the dispositions that matter to it (those of crashes too),
+// the alternative stack, the terminate handler, pending alarms, working directory, umask, floating-point environment,
+// and who is told of the supervisor's death.  Noted once the libraries are loaded and put back after each job, so that
+// nobody pays for what an earlier job left behind.  What the process itself keeps is told apart from what the kernel
+// keeps: only a system call can have changed that.
+class ProcessState {
+ public:
+  ProcessState();
+
+  void restore_own() const;
+  void restore_kernels() const;
+
+ private:
+  struct Disposition {
+    int signal;
+    struct sigaction action;
+  };
+
+  sigset_t mask_{};
+  std::array<Disposition, 11> dispositions_;
+  stack_t alternative_stack_{};
+  std::terminate_handler terminate_;
+  int parent_death_signal_ = 0;
+  mode_t umask_ = 0;
+  std::string directory_;  // empty: it was gone already
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::fenv_t floating_point_{};
+};
+
+}  // namespace brood

@@ -1,0 +1,92 @@
+#include "worker/queue_choice.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "shared/store/keys.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto known_for = 30s;
+
+bool is_to_come(ReplyView reply) {
+  const ErrorKind kind = classify_error(reply.error());
+  return kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect;
+}
+
+}  // namespace
+
+QueueChoice::QueueChoice(const CapsuleSettings& capsule, Channel& redis, const std::atomic<std::uint32_t>* changes)
+    : capsule_(capsule), redis_(redis), changes_(changes), random_(std::random_device{}()) {}
+
+bool QueueChoice::is_old() const { return steady_now() - looked_at_ >= known_for; }
+
+void QueueChoice::begin() {
+  if (!looked_ || is_stale() || is_old()) look();
+  begin_again();
+}
+
+void QueueChoice::begin_again() {
+  order_ = capsule_.queues.draw(random_);
+  if (!known_.paused.empty())
+    std::erase_if(order_, [&](const std::string& name) { return known_.paused.contains(name); });
+  taken_ = others_taken_ = 0;
+}
+
+std::vector<std::string> QueueChoice::take(std::size_t most) {
+  std::vector<std::string> queues;
+  while (queues.size() < most && taken_ < order_.size()) {
+    if (order_[taken_] != "*") {
+      queues.push_back(order_[taken_++]);
+    } else if (others_taken_ == others_.size()) {
+      ++taken_;
+    } else {
+      std::uniform_int_distribution<std::size_t> any(others_taken_, others_.size() - 1);
+      std::swap(others_[others_taken_], others_[any(random_)]);
+      queues.push_back(others_[others_taken_++]);
+    }
+  }
+  return queues;
+}
+
+bool QueueChoice::is_over() const {
+  return taken_ == order_.size() ||
+         (taken_ + 1 == order_.size() && order_[taken_] == "*" && others_taken_ == others_.size());
+}
+
+std::string QueueChoice::wait_queue(int number) const {
+  if (waits_.empty()) return "";
+  return waits_[static_cast<std::size_t>(number) % waits_.size()];
+}
+
+// With Redis away all is as it was, and the fetch that follows finds it away too.  What it refuses is taken for empty;
+// the supervisor says so.
+void QueueChoice::look() {
+  const std::uint32_t seen = changes_ ? changes_->load() : 0;
+  try {
+    const Reply paused = redis_.call({"SMEMBERS", keys::paused});
+    if (is_to_come(paused.view())) return;
+    known_.paused = paused.view().is_array() ? read_paused_queues(paused.view()) : decltype(known_.paused)();
+    if (capsule_.follows_all_queues) {
+      const Reply names = redis_.call({"SMEMBERS", keys::queues});
+      if (is_to_come(names.view())) return;
+      known_.names = names.view().is_array() ? read_queue_names(names.view()) : std::vector<std::string>();
+    }
+    seen_ = seen;
+    looked_ = true;
+    looked_at_ = steady_now();
+  } catch (const ConnectionLost&) {
+    return;
+  }
+  const std::vector<std::string> listed = capsule_.queues.names();
+  waits_ = expand_queues(listed, known_);
+  others_ = waits_;
+  const std::unordered_set<std::string_view> named(listed.begin(), listed.end());
+  std::erase_if(others_, [&](const std::string& name) { return named.contains(name); });
+}
+
+}  // namespace brood

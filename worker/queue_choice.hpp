@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/config/config.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/store/known_queues.hpp"
+
+namespace brood {
+
+// The order in which each fetch of a worker asks its capsule's queues: as QueueOrder draws it, with all the other
+// queues that Redis knows, shuffled, in the place of "*", and without those that are paused.  What Redis knows is read
+// anew whenever the supervisor has seen it change, and now and then: a pause that comes and goes between two looks of
+// the supervisor is one that it does not see, and a worker may.
+class QueueChoice {
+ public:
+  // `changes` is a number that is another one then; nullptr: it never is.
+  QueueChoice(const CapsuleSettings& capsule, Channel& redis, const std::atomic<std::uint32_t>* changes);
+
+  // Draws for one fetch, and looks first where what is known is out of date.
+  void begin();
+  // Draws once more of what begin() knew, so that nothing that it has heard of since is forgotten: is_stale() and
+  // wait_queue() stay as they are.
+  void begin_again();
+  // The next `most` queues of the draw, none twice; fewer when it ends.  The price is that of those alone.
+  std::vector<std::string> take(std::size_t most);
+  bool is_over() const;
+
+  bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
+  bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
+  // Something has changed since begin(): whoever would wait begins anew.
+  bool is_stale() const { return changes_ && changes_->load() != seen_; }
+  // Nothing may have changed, but it is long since begin() looked.
+  bool is_old() const;
+
+  // The queue that the capsule's worker `number` (0: the first) waits on when it is idle: they spread over all of them,
+  // the first on the first.  Empty: no queue is known that is not paused.
+  std::string wait_queue(int number) const;
+
+ private:
+  void look();
+
+  const CapsuleSettings& capsule_;
+  Channel& redis_;
+  const std::atomic<std::uint32_t>* const changes_;
+  std::mt19937_64 random_;
+  std::uint32_t seen_ = 0;
+  bool looked_ = false;
+  SteadyTime looked_at_{};
+  KnownQueues known_;
+  std::vector<std::string> waits_;   // what idle workers spread over
+  std::vector<std::string> others_;  // those that "*" stands for, in no order
+
+  std::vector<std::string> order_;            // of this draw, with "*"
+  std::size_t taken_ = 0, others_taken_ = 0;  // of the two
+};
+
+}  // namespace brood

@@ -1,0 +1,134 @@
+#include "worker/supervisor_orders.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+
+#include "shared/base/boot_clock.hpp"
+#include "shared/base/check.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/base/log.hpp"
+#include "worker/fetch_and_settle.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto look_for_supervisor_again = 10ms;
+
+// What the handler of TERM may touch: it runs in the middle of a job.
+volatile std::sig_atomic_t term_came = 0;
+pid_t supervisor = 0;
+const std::atomic<std::int64_t>* last_beat = nullptr;
+std::chrono::nanoseconds longest_wait{};
+
+timer_t last_timer{};
+
+// Ends this worker when its last job outlasts what a supervisor would have waited for, or well before another host may
+// take it over.  A timer of our own, since a job may use alarm(2), and SIGKILL, since a job may block or ignore all
+// else. timer_settime(2) is async-signal-safe.
+void set_last_alarm() {
+  const BootTime beat{std::chrono::nanoseconds(last_beat->load())};
+  const auto until_adoption = beat + longest_life_after_beat - boot_now();
+  const auto left = std::min<std::chrono::nanoseconds>(longest_wait, until_adoption);
+  const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count());
+  const itimerspec once{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_nsec = 0}};
+  timer_settime(last_timer, 0, &once, nullptr);
+}
+
+void heed_term(int) {
+  term_came = 1;
+  if (getppid() != supervisor) set_last_alarm();  // not a wish but the kernel's word that the supervisor is dead
+}
+
+}  // namespace
+
+SupervisorOrders::SupervisorOrders(const WorkerSetup& worker_setup, std::chrono::milliseconds shutdown_timeout)
+    : worker_setup_(worker_setup) {
+  supervisor = worker_setup.supervisor;
+  last_beat = worker_setup.last_beat;
+  longest_wait = shutdown_timeout;
+  sigevent expiry{};
+  expiry.sigev_notify = SIGEV_SIGNAL;
+  expiry.sigev_signo = SIGKILL;
+  check("timer_create", timer_create(CLOCK_BOOTTIME, &expiry, &last_timer));
+  struct sigaction action {};
+  action.sa_handler = heed_term;
+  action.sa_flags = SA_RESTART;
+  check("sigaction", sigaction(SIGTERM, &action, nullptr));
+}
+
+bool SupervisorOrders::supervisor_gone() {
+  const SteadyTime now = steady_now();
+  if (now - looked_for_supervisor_ < look_for_supervisor_again) return orphaned_;
+  looked_for_supervisor_ = now;
+  if (getppid() != worker_setup_.supervisor) note_supervisor_gone();
+  return orphaned_;
+}
+
+bool SupervisorOrders::told_to_stop() {
+  return orphaned_ || term_came != 0 || (worker_setup_.record->flags.load() & slot_stop) != 0;
+}
+
+bool SupervisorOrders::told_to_quiet() {
+  return (worker_setup_.record->flags.load() & slot_quiet) != 0 || told_to_stop();
+}
+
+void SupervisorOrders::note_supervisor_gone() {
+  if (orphaned_) return;
+  orphaned_ = true;
+  set_last_alarm();
+  log::warn("supervisor_is_gone", {{"slot", worker_setup_.slot}});
+}
+
+bool SupervisorOrders::beat_is_old() const {
+  return worker_setup_.last_beat != nullptr && is_old(*worker_setup_.last_beat, boot_now());
+}
+
+std::uint32_t SupervisorOrders::lapses() const {
+  return worker_setup_.lapses == nullptr ? 0 : worker_setup_.lapses->load();
+}
+
+bool SupervisorOrders::wait(std::chrono::milliseconds longest) {
+  // The pipe of a supervisor that is gone is always ready: it would not let us wait.
+  pollfd pipe{orphaned_ ? -1 : worker_setup_.control, POLLIN, 0};
+  if (poll(&pipe, 1, static_cast<int>(longest.count())) <= 0) return false;
+  char bytes[64];
+  const ssize_t got = recv(worker_setup_.control, bytes, sizeof bytes, MSG_DONTWAIT);
+  // The bytes only wake us: what they announce stands in the slot.
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) note_supervisor_gone();
+  return true;
+}
+
+void SupervisorOrders::pause(std::chrono::milliseconds length) {
+  const SteadyTime until = steady_now() + length;
+  while (!told_to_stop()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_now());
+    if (left.count() <= 0) return;
+    wait(left);
+  }
+}
+
+void SupervisorOrders::say(ControlByte byte) {
+  const char c = static_cast<char>(byte);
+  ::send(worker_setup_.control, &c, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+std::uint64_t SupervisorOrders::ask_for_incarnation() {
+  const std::uint64_t old = worker_setup_.record->incarnation.load();
+  const SteadyTime asked = steady_now();
+  say(ControlByte::need_incarnation);
+  for (;;) {
+    const std::uint64_t assigned = worker_setup_.record->incarnation.load();
+    if (assigned != old) return assigned;
+    if (told_to_stop() && steady_now() - asked > 1s) throw ToldToStop{};
+    wait(100ms);
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/scoreboard/worker_setup.hpp"
+
+namespace brood {
+
+// A worker's ear for its supervisor: the flags in its slot, the bytes on its control pipe, TERM, and the supervisor's
+// own end.
+class SupervisorOrders {
+ public:
+  // Installs the handler of TERM: finish the job in hand and exit.
+  SupervisorOrders(const WorkerSetup& worker_setup, std::chrono::milliseconds shutdown_timeout);
+
+  // A stop was ordered, or TERM came: the kernel sends it when the supervisor dies.
+  bool told_to_stop();
+  // Asks the kernel: a job may have ignored that TERM.  Counts as a stop from then on.
+  bool supervisor_gone();
+  // Fetch no more; also true when told to stop.
+  bool told_to_quiet();
+
+  // The supervisor has not beaten for so long that another host may soon take it for dead, and its jobs over: begin
+  // none.
+  bool beat_is_old() const;
+  // How often that was so and is over: what was fetched before may be another host's by now.
+  std::uint32_t lapses() const;
+
+  // Waits until the supervisor says something, or until `longest` has passed.  True when it was said, or when there is
+  // no supervisor any more.
+  bool wait(std::chrono::milliseconds longest);
+  // Waits for so long whatever the supervisor says, or until it says to stop.
+  void pause(std::chrono::milliseconds length);
+  // Readable when it says something; -1 when there is none.
+  int descriptor() const { return orphaned_ ? -1 : worker_setup_.control; }
+
+  void say(ControlByte byte);
+
+  // Asks for an incarnation never used before.  Throws ToldToStop when it is told to stop meanwhile.
+  std::uint64_t ask_for_incarnation();
+
+ private:
+  void note_supervisor_gone();
+
+  WorkerSetup worker_setup_;
+  bool orphaned_ = false;
+  SteadyTime looked_for_supervisor_{};
+};
+
+}  // namespace brood

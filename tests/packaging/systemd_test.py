@@ -380,6 +380,7 @@ class Sandbox(Unit):
     def test_the_example_of_a_closed_network_leaves_redis(self):
         machine.run("ip address add 10.99.0.1/32 dev lo")
         machine.run("systemd-run --quiet --collect --unit=test-elsewhere redis-server --port 6391 --bind 0.0.0.0 --protected-mode no --save ''")
+        machine.run(f"timeout 30 sh -c 'until {self.SPEAKS_LOCALLY}; do sleep 0.05; done'")
         self.addCleanup(lambda: machine.run("systemctl stop test-elsewhere; ip address del 10.99.0.1/32 dev lo", check=False))
         self.start()
         self.assertEqual(self.brood.shell(f"{self.SPEAKS_LOCALLY} && {self.SPEAKS_ELSEWHERE}"), 0, self.brood.shell_output())

@@ -25,7 +25,7 @@ constexpr auto look_for_supervisor_again = 10ms;
 volatile std::sig_atomic_t term_came = 0;
 pid_t supervisor = 0;
 const std::atomic<std::int64_t>* last_beat = nullptr;
-std::chrono::nanoseconds longest_wait{};
+std::chrono::nanoseconds longest_wait_for_adoption{};
 
 timer_t last_timer{};
 
@@ -35,7 +35,7 @@ timer_t last_timer{};
 void set_last_alarm() {
   const BootTime beat{std::chrono::nanoseconds(last_beat->load())};
   const auto until_adoption = beat + longest_life_after_beat - boot_now();
-  const auto left = std::min<std::chrono::nanoseconds>(longest_wait, until_adoption);
+  const auto left = std::min<std::chrono::nanoseconds>(longest_wait_for_adoption, until_adoption);
   const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count());
   const itimerspec once{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_nsec = 0}};
   timer_settime(last_timer, 0, &once, nullptr);
@@ -52,7 +52,7 @@ SupervisorOrders::SupervisorOrders(const WorkerSetup& worker_setup, std::chrono:
     : worker_setup_(worker_setup) {
   supervisor = worker_setup.supervisor;
   last_beat = worker_setup.last_beat;
-  longest_wait = shutdown_timeout;
+  longest_wait_for_adoption = shutdown_timeout;
   sigevent expiry{};
   expiry.sigev_notify = SIGEV_SIGNAL;
   expiry.sigev_signo = SIGKILL;

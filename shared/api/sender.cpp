@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t usual_batch = 1000, usual_scheduled_batch = 100;  // those of Sidekiq 8
 constexpr std::size_t most_bytes = bytes_always_taken, framing_bytes = 50;
-constexpr auto between_attempts = 20ms;
+constexpr auto between_sends = 20ms;
 
 // One queue's or the schedule's jobs, a batch with each command.
 class Pushes {
@@ -88,7 +88,7 @@ Sender::~Sender() {
   try {
     for (SteadyTime now = steady_now(); buffered() > 0 && now < deadline; now = steady_now()) {
       if (drain(std::chrono::ceil<std::chrono::milliseconds>(deadline - now))) break;
-      std::this_thread::sleep_for(between_attempts);
+      std::this_thread::sleep_for(between_sends);
     }
   } catch (const std::exception&) {  // whoever wants to know calls drain()
   }

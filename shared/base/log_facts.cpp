@@ -7,7 +7,7 @@
 namespace brood::log {
 namespace {
 
-constexpr std::size_t most_facts = 16, longest_name = 64, longest_value = 1'000;
+constexpr std::size_t most_facts = 16, longest_name = 64, longest_standing_value = 1'000;
 
 struct StandingFact {
   std::string name, value;
@@ -35,7 +35,7 @@ bool is_name(std::string_view name) {
 
 bool set_standing_fact(std::string_view name, std::string_view value) {
   if (!is_name(name)) return false;
-  const std::string kept(value.substr(0, longest_value));
+  const std::string kept(value.substr(0, longest_standing_value));
   const auto known =
       std::find_if(all().begin(), all().end(), [&](const StandingFact& one) { return one.name == name; });
   if (known != all().end()) {

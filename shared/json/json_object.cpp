@@ -18,7 +18,7 @@ double rounded_to_range(const std::string& text) {
   return strtod_l(text.c_str(), nullptr, c_locale);
 }
 
-bool is_number(std::string_view raw) { return raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9'); }
+bool begins_a_number(std::string_view raw) { return raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9'); }
 
 }  // namespace
 
@@ -59,7 +59,7 @@ std::optional<std::int64_t> JsonObject::integer(std::string_view key) const {
 
 std::optional<double> JsonObject::number(std::string_view key) const {
   const auto text = raw(key);
-  if (!text || !is_number(*text)) return std::nullopt;
+  if (!text || !begins_a_number(*text)) return std::nullopt;
   double value = 0;
   const auto result = std::from_chars(text->data(), text->data() + text->size(), value);
   return result.ec == std::errc() ? value : rounded_to_range(std::string(*text));

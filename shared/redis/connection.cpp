@@ -20,7 +20,7 @@ namespace brood {
 namespace {
 
 // How often to look at what a large exchange has got done, and how soon one counts as such.
-constexpr std::chrono::seconds look_interval{1};
+constexpr std::chrono::seconds pace_look_interval{1};
 
 int milliseconds_until(SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
@@ -145,17 +145,17 @@ void Connection::State::connect(std::chrono::milliseconds longest) {
   } catch (const NotTheProtocol& rubbish) {
     throw LoginRefused(rubbish.what());
   }
-  stream->set_patience(std::min<std::chrono::milliseconds>(timeouts.command, look_interval));
+  stream->set_patience(std::min<std::chrono::milliseconds>(timeouts.command, pace_look_interval));
 }
 
 Pace Connection::State::begin_pace(SteadyTime now, std::chrono::milliseconds longest) {
-  next_look = now + look_interval;
+  next_look = now + pace_look_interval;
   return Pace(now + longest, timeouts.is_final ? std::chrono::milliseconds(0) : timeouts.command, stream->moved());
 }
 
 bool Connection::State::is_over(Pace& pace, SteadyTime now) {
   if (now >= next_look || pace.is_over(now)) {
-    next_look = now + look_interval;
+    next_look = now + pace_look_interval;
     pace.note(stream->through(), now);
     count_bytes();
   }
@@ -183,7 +183,7 @@ Reply Connection::State::next_reply(Pace& pace, Wait how) {
       continue;
     }
     const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
-    const SteadyTime until = std::min(pace.deadline(), now + look_interval);
+    const SteadyTime until = std::min(pace.deadline(), now + pace_look_interval);
     const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), until, nullptr);
     if (ready & POLLOUT) stream->write_some();
     if (ready & ~POLLOUT) stream->read_some();
@@ -333,7 +333,7 @@ bool Connection::connected() const { return state_->stream != nullptr; }
 void Connection::set_timeouts(Timeouts timeouts) {
   state_->timeouts = timeouts;
   if (state_->stream)
-    state_->stream->set_patience(std::min<std::chrono::milliseconds>(timeouts.command, look_interval));
+    state_->stream->set_patience(std::min<std::chrono::milliseconds>(timeouts.command, pace_look_interval));
 }
 
 void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }

@@ -15,8 +15,8 @@
 namespace brood {
 namespace {
 
-constexpr std::uint64_t magic = 0x64726f6365724242;  // "BBrecord"
-constexpr std::size_t most_workers = 16'384;         // a page is there only once somebody writes to it
+constexpr std::uint64_t record_magic = 0x64726f6365724242;  // "BBrecord"
+constexpr std::size_t most_workers = 16'384;                // a page is there only once somebody writes to it
 
 }  // namespace
 
@@ -33,7 +33,7 @@ BenchRecord BenchRecord::create(const std::string& path, std::size_t traces) {
   const std::size_t size = sizeof(Layout) + traces * sizeof(Trace);
   check("ftruncate", ftruncate(fd.get(), static_cast<off_t>(size)));
   BenchRecord record = map(fd.get(), size);
-  record.layout_->magic = magic;
+  record.layout_->magic = record_magic;
   record.layout_->trace_capacity = traces;
   return record;
 }
@@ -46,7 +46,7 @@ BenchRecord BenchRecord::open(const std::string& path) {
   if (size < sizeof(Layout)) throw std::runtime_error(path + " is no record of a benchmark");
   BenchRecord record = map(fd.get(), size);
   const Layout& layout = *record.layout_;
-  if (layout.magic != magic || layout.trace_capacity != (size - sizeof(Layout)) / sizeof(Trace))
+  if (layout.magic != record_magic || layout.trace_capacity != (size - sizeof(Layout)) / sizeof(Trace))
     throw std::runtime_error(path + " is no record of a benchmark");
   return record;
 }

@@ -13,7 +13,7 @@ namespace brood {
 namespace {
 
 template <std::size_t size>
-std::string read_text(const char (&from)[size]) {
+std::string text_in(const char (&from)[size]) {
   return {from, strnlen(from, size)};
 }
 
@@ -43,8 +43,8 @@ CapturedStack read_stack(const StackRecord& record) {
   stack.pc = record.pc;
   stack.sp = record.sp;
   stack.data_bytes = record.data_bytes;
-  stack.thrown_type = read_text(record.thrown_type);
-  stack.what = read_text(record.what);
+  stack.thrown_type = text_in(record.thrown_type);
+  stack.what = text_in(record.what);
   if (stack.state != StackState::complete) return stack;
 
   const auto frames = std::min<std::size_t>(record.frame_count, max_frames);
@@ -54,7 +54,7 @@ CapturedStack read_stack(const StackRecord& record) {
     const ModuleRecord& module = record.modules[i];
     const auto id_size = std::min<std::size_t>(module.build_id_size, std::size(module.build_id));
     stack.modules.push_back(
-        {module.begin, module.end, module.bias, hex(module.build_id, id_size), read_text(module.path)});
+        {module.begin, module.end, module.bias, hex(module.build_id, id_size), text_in(module.path)});
   }
   return stack;
 }

@@ -8,7 +8,7 @@ namespace brood {
 
 namespace {
 
-constexpr std::string_view seconds_to_live = "60";
+constexpr std::string_view beat_seconds_to_live = "60";
 constexpr std::string_view most_signals = "8";
 constexpr std::string_view seconds_of_a_days_counters = "157680000";  // 5 x 365 days, as Sidekiq keeps them
 
@@ -25,7 +25,7 @@ ScriptCall send_beat(std::string_view identity, std::string_view record, std::st
           {name, keys::signals(identity), std::string(keys::processes), keys::in_flight_hash(identity),
            std::string(keys::brood_processes)},
           {name,
-           std::string(seconds_to_live),
+           std::string(beat_seconds_to_live),
            std::string(most_signals),
            std::string(record),
            std::string(known_tokens),

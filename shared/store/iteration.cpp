@@ -13,7 +13,7 @@ extern const Script save_iteration;
 
 namespace {
 
-constexpr std::string_view seconds_to_live = "2592000";
+constexpr std::string_view state_seconds_to_live = "2592000";
 
 // So that the next run still has a number, whatever was written there.
 constexpr std::int64_t most_executions = 1'000'000'000'000;
@@ -51,7 +51,7 @@ ScriptCall save_iteration(std::string_view jid, const IterationState& state) {
   return {&scripts::save_iteration,
           {keys::iteration(jid)},
           {std::to_string(state.executions), state.cursor.empty() ? "null" : state.cursor,
-           shortest_text(state.run_seconds), std::string(seconds_to_live)}};
+           shortest_text(state.run_seconds), std::string(state_seconds_to_live)}};
 }
 
 bool read_saved_is_cancelled(ReplyView reply) { return !reply.is_nil(); }
@@ -65,7 +65,7 @@ std::vector<Command> cancel_iteration(std::string_view jid, std::int64_t epoch_s
   const std::string key = keys::iteration(jid);
   return {{"HSETNX", key, "cancelled", std::to_string(epoch_seconds)},
           {"HGET", key, "cancelled"},
-          {"EXPIRE", key, seconds_to_live}};
+          {"EXPIRE", key, state_seconds_to_live}};
 }
 
 std::int64_t read_cancelled(const std::vector<Reply>& replies) {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t longest_name = 50;
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* new_footer = R"(Examples:
   brood new image-jobs
 
 The last part of DIR is the name of the project: a letter, then letters, digits, "-" and "_".  DIR must not exist, or
@@ -116,7 +116,7 @@ README.md says how it becomes a service.
 
 int new_command(const std::vector<std::string>& args) {
   CommandLine line("Makes a project of its own for jobs: brood new DIR", "brood new");
-  line.footer(footer);
+  line.footer(new_footer);
   const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the directory of the project is missing");
   if (words.size() > 1) refuse_arguments({words[1]});

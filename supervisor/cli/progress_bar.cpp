@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t width = 30;
+constexpr std::size_t bar_width = 30;
 
 }  // namespace
 
@@ -27,9 +27,9 @@ void ProgressBar::show(std::size_t done) {
   if (!shown_ || steady_now() - last_ < 100ms) return;
   last_ = steady_now();
   drawn_ = true;
-  const std::size_t filled = std::min(done, total_) * width / total_;
-  fmt::print(stderr, "\r\x1b[K{:<12} [{}{}] {:>3}%", label_, std::string(filled, '#'), std::string(width - filled, '.'),
-             std::min(done, total_) * 100 / total_);
+  const std::size_t filled = std::min(done, total_) * bar_width / total_;
+  fmt::print(stderr, "\r\x1b[K{:<12} [{}{}] {:>3}%", label_, std::string(filled, '#'),
+             std::string(bar_width - filled, '.'), std::min(done, total_) * 100 / total_);
 }
 
 }  // namespace brood

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/incarnation.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/redis/send_scripts.hpp"
@@ -14,10 +15,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto look_interval = 10ms;
+constexpr auto batch_look_interval = 10ms;
 constexpr auto slow = 20ms;  // four times the work that a batch is meant to be
-constexpr auto a_while = 1s;
-constexpr auto deadline = 10s;
+constexpr auto looks_last = 1s;
 
 EntryState state_in(std::uint32_t word) { return static_cast<EntryState>(word & 0xff); }
 
@@ -62,7 +62,7 @@ void BatchWatch::State::look() {
     }
   }
   const SteadyTime last = std::max(asked_at, ages.last_seen().value_or(SteadyTime{}));
-  if (now - last < a_while) next_look.start_in(look_interval);
+  if (now - last < looks_last) next_look.start_in(batch_look_interval);
 }
 
 // What is sent may be lost, refused or too late, and is not repeated: the worker finds that it cannot begin the next
@@ -75,7 +75,7 @@ void BatchWatch::State::take_back(const OccupiedSlot& slot) {
   const int kept = take_back_unbegun(*slot.record, seen.number, count);
   if (kept == count) return;
   const std::string field = keys::worker_field(slot.slot, seen.incarnation);
-  send_scripts(redis, {give_back(identity, field, seen.queue, seen.number, kept)}, deadline,
+  send_scripts(redis, {give_back(identity, field, seen.queue, seen.number, kept)}, longest_answer_time,
                [slot = slot.slot, taken = count - kept](const std::vector<AsyncConnection::Result>& results) {
                  const AsyncConnection::Result& result = results.front();
                  if (!result.ok()) return log::debug("jobs_not_returned", {{"slot", slot}, {"reason", result.why()}});
@@ -90,7 +90,7 @@ BatchWatch::~BatchWatch() = default;
 
 void BatchWatch::look_for_a_while() {
   state_->asked_at = steady_now();
-  if (!state_->next_look.running()) state_->next_look.start_in(look_interval);
+  if (!state_->next_look.running()) state_->next_look.start_in(batch_look_interval);
 }
 
 bool BatchWatch::looks() const { return state_->next_look.running(); }

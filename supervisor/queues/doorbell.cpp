@@ -10,6 +10,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/queue_sizes.hpp"
 #include "supervisor/queues/idle_watch.hpp"
@@ -30,7 +31,6 @@ constexpr int share_of_looks = 10;  // the time from one to the next is at least
 constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
 constexpr auto a_while = 10s;
 constexpr auto rare_look_interval = 1s;  // where each worker waits on the only queue that it has
-constexpr auto deadline = 10s;
 
 constexpr auto connection_kept = 60s;  // when nobody needs it
 constexpr auto peek_again_after = 10s;
@@ -294,7 +294,7 @@ void Doorbell::State::look_at(const std::vector<std::string>& wanted) {
   for (const std::vector<std::string>& queues : asked) calls.push_back(queue_sizes(queues));
   looking = true;
   const SteadyTime begun = steady_now();
-  send_scripts(redis, std::move(calls), deadline,
+  send_scripts(redis, std::move(calls), longest_answer_time,
                [weak = weak_from_this(), asked, begun](const std::vector<Result>& results) {
                  const auto self = weak.lock();
                  if (!self) return;

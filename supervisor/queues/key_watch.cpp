@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 
 namespace brood {
 
@@ -13,7 +14,6 @@ using Result = AsyncConnection::Result;
 namespace {
 
 constexpr std::string_view invalidations = "__redis__:invalidate";
-constexpr auto deadline = 10s;
 constexpr auto between_reads = 10ms;  // of keys that change all the time
 
 Command exists(const std::set<std::string>& keys) {
@@ -66,11 +66,11 @@ void KeyWatch::stop() {
 // Of what is lost on the way the connections begin anew by themselves.
 void KeyWatch::subscribe() {
   // Its number must be known before: whoever is subscribed may ask nothing.
-  listener_->send({"CLIENT", "ID"}, deadline, [this](const Result& id) {
+  listener_->send({"CLIENT", "ID"}, longest_answer_time, [this](const Result& id) {
     if (!id.error.empty()) return;
     if (!id.ok()) return give_up_for_a_while(id.why());
     listener_->subscribe(
-        invalidations, deadline,
+        invalidations, longest_answer_time,
         [this, number = std::to_string(id.reply.view().integer())](const Result& subscribed) {
           if (!subscribed.error.empty()) return;
           if (!subscribed.ok()) return give_up_for_a_while(subscribed.why());
@@ -86,7 +86,7 @@ void KeyWatch::track() {
   reading_ = true;
   last_read_ = steady_now();
   changed_.clear();
-  reader_->send_all({{"CLIENT", "TRACKING", "ON", "REDIRECT", *listener_id_}, exists(all_keys())}, deadline,
+  reader_->send_all({{"CLIENT", "TRACKING", "ON", "REDIRECT", *listener_id_}, exists(all_keys())}, longest_answer_time,
                     [this, by = *listener_id_](const std::vector<Result>& results) {
                       reading_ = false;
                       for (const Result& result : results) {
@@ -125,7 +125,7 @@ void KeyWatch::read() {
   reading_ = true;
   last_read_ = steady_now();
   const std::set<std::string> keys = std::exchange(changed_, {});
-  reader_->send(exists(keys), deadline, [this, keys](const Result& result) {
+  reader_->send(exists(keys), longest_answer_time, [this, keys](const Result& result) {
     reading_ = false;
     if (!result.error.empty()) return;
     if (!hears_) return track();  // the listener was lost, and may be there again

@@ -9,6 +9,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -22,7 +23,6 @@ constexpr auto between_untold_looks = 1s;
 constexpr auto between_counts = 100ms;
 constexpr auto between_looks_when_told = 5s;
 constexpr auto names_last = 5s;  // one may have gone while another came
-constexpr auto deadline = 5s;
 
 }  // namespace
 
@@ -70,12 +70,13 @@ void KnownQueuesWatch::State::tick() {
   if (follows_names) commands.push_back({"SCARD", keys::queues});
   if (commands.empty()) return look_later();
   asking = true;
-  redis.send_all(commands, deadline, [weak = weak_from_this(), wants_paused](const std::vector<Result>& results) {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->asking = false;
-    if (self->watching) self->read(wants_paused, results);
-  });
+  redis.send_all(commands, short_answer_time,
+                 [weak = weak_from_this(), wants_paused](const std::vector<Result>& results) {
+                   const auto self = weak.lock();
+                   if (!self) return;
+                   self->asking = false;
+                   if (self->watching) self->read(wants_paused, results);
+                 });
 }
 
 void KnownQueuesWatch::State::read(bool asked_for_paused, const std::vector<Result>& results) {
@@ -90,7 +91,7 @@ void KnownQueuesWatch::State::read(bool asked_for_paused, const std::vector<Resu
 
 void KnownQueuesWatch::State::ask_for_names() {
   asking = true;
-  redis.send({"SMEMBERS", keys::queues}, deadline, [weak = weak_from_this()](const Result& result) {
+  redis.send({"SMEMBERS", keys::queues}, short_answer_time, [weak = weak_from_this()](const Result& result) {
     const auto self = weak.lock();
     if (!self) return;
     self->asking = false;

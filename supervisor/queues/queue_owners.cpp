@@ -5,6 +5,7 @@
 #include <brood/detail/read_arguments.hpp>
 
 #include "shared/json/json_object.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -15,7 +16,6 @@ using Results = std::vector<AsyncConnection::Result>;
 namespace {
 
 constexpr auto known_for = 5s;
-constexpr auto deadline = 10s;
 constexpr std::string_view every_queue = "*";
 
 std::vector<std::string> queues_in(std::string_view info) {
@@ -65,19 +65,20 @@ struct QueueOwnersLook::State : std::enable_shared_from_this<QueueOwnersLook::St
     if (processes.empty()) return answer({}, then);
     std::vector<Command> commands;
     for (const std::string& process : processes) commands.push_back({"HMGET", process, "info", "quiet"});
-    redis.send_all(commands, deadline, [weak = weak_from_this(), processes, broods, then](const Results& results) {
-      const std::shared_ptr<State> self = weak.lock();
-      if (!self) return;
-      QueueOwners owners;
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        // One that is quiet schedules nothing any more.
-        if (!results[i].ok() || !results[i].reply.view()[0].is_string()) continue;
-        const ReplyView quiet = results[i].reply.view()[1];
-        if (quiet.is_string() && quiet.text() == "true") continue;
-        owners.add(results[i].reply.view()[0].text(), broods.contains(processes[i]));
-      }
-      self->answer(std::move(owners), then);
-    });
+    redis.send_all(commands, longest_answer_time,
+                   [weak = weak_from_this(), processes, broods, then](const Results& results) {
+                     const std::shared_ptr<State> self = weak.lock();
+                     if (!self) return;
+                     QueueOwners owners;
+                     for (std::size_t i = 0; i < results.size(); ++i) {
+                       // One that is quiet schedules nothing any more.
+                       if (!results[i].ok() || !results[i].reply.view()[0].is_string()) continue;
+                       const ReplyView quiet = results[i].reply.view()[1];
+                       if (quiet.is_string() && quiet.text() == "true") continue;
+                       owners.add(results[i].reply.view()[0].text(), broods.contains(processes[i]));
+                     }
+                     self->answer(std::move(owners), then);
+                   });
   }
 
   void answer(QueueOwners owners, const Then& then) {
@@ -92,7 +93,7 @@ QueueOwnersLook::QueueOwnersLook(AsyncConnection& redis, std::string own)
 
 void QueueOwnersLook::look(std::function<void(const QueueOwners&)> then) {
   if (state_->known_at != SteadyTime{} && steady_now() - state_->known_at < known_for) return then(state_->known);
-  state_->redis.send_all({{"SMEMBERS", keys::processes}, {"HKEYS", keys::brood_processes}}, deadline,
+  state_->redis.send_all({{"SMEMBERS", keys::processes}, {"HKEYS", keys::brood_processes}}, longest_answer_time,
                          [weak = std::weak_ptr(state_), then](const Results& results) {
                            const std::shared_ptr<State> self = weak.lock();
                            if (!self) return;

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
 namespace {
 
-constexpr std::chrono::seconds deadline{10};
 constexpr const char* advice = "each takes jobs that are the other's; give brood queues of its own";
 
 }  // namespace
@@ -54,7 +54,7 @@ struct QueueRivals::State : std::enable_shared_from_this<QueueRivals::State> {
 void QueueRivals::State::ask_of(const std::vector<std::string>& identities) {
   std::vector<Command> commands;
   for (const std::string& identity : identities) commands.push_back({"HGET", identity, "info"});
-  redis.send_all(commands, deadline,
+  redis.send_all(commands, longest_answer_time,
                  [weak = weak_from_this(), identities](const std::vector<AsyncConnection::Result>& infos) {
                    const auto self = weak.lock();
                    if (!self) return;
@@ -80,7 +80,7 @@ QueueRivals::QueueRivals(AsyncConnection& redis) : state_(std::make_shared<State
 
 void QueueRivals::look(const std::vector<CapsuleSettings>& ours) {
   state_->ours = ours;
-  state_->redis.send({"SMEMBERS", keys::processes}, deadline,
+  state_->redis.send({"SMEMBERS", keys::processes}, longest_answer_time,
                      [weak = std::weak_ptr(state_)](const AsyncConnection::Result& listed) {
                        const auto state = weak.lock();
                        if (!state || !listed.ok() || !listed.reply.view().is_array()) return;

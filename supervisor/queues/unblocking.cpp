@@ -6,6 +6,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 
 namespace brood {
 
@@ -13,10 +14,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto deadline = 5s;
 constexpr auto between_attempts = 5ms;
 constexpr int most_attempts = 40;  // by then the worker has given its connection up
-constexpr auto between_reports = 60s;
+constexpr auto between_warnings = 60s;
 constexpr auto ask_again_after = 5min;
 
 }  // namespace
@@ -44,7 +44,7 @@ struct Unblocking::State : std::enable_shared_from_this<State> {
 void Unblocking::State::send(const Attempt& attempt) {
   // The client may be somebody else's, should a job have scribbled over its record: to whoever it is, its wait has
   // merely timed out.
-  redis.send({"CLIENT", "UNBLOCK", std::to_string(attempt.client)}, deadline,
+  redis.send({"CLIENT", "UNBLOCK", std::to_string(attempt.client)}, short_answer_time,
              [weak = weak_from_this(), attempt](AsyncConnection::Result result) {
                const auto self = weak.lock();
                if (!self || !result.error.empty()) return;  // with Redis away nobody waits there for long
@@ -70,7 +70,7 @@ void Unblocking::State::try_again() {
 
 void Unblocking::State::report(const std::string& why) {
   const SteadyTime now = steady_now();
-  if (last_report != SteadyTime{} && now - last_report < between_reports) return;
+  if (last_report != SteadyTime{} && now - last_report < between_warnings) return;
   last_report = now;
   log::warn("workers_not_unblocked", {{"reason", why}, {"hint", "an idle worker follows its supervisor 250 ms late"}});
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/recovery/workers_left.hpp"
 
@@ -13,7 +14,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto next_look_at_this_host = 2s;
-constexpr auto deadline = 10s;
 
 // The value of one "name:value" line of INFO.
 std::string info_line(std::string_view info, std::string_view name) {
@@ -60,7 +60,7 @@ struct OrphanWatch::State : std::enable_shared_from_this<OrphanWatch::State> {
 
   template <typename Read>
   void ask(const std::vector<Command>& commands, Read read) {
-    redis.send_all(commands, deadline,
+    redis.send_all(commands, longest_answer_time,
                    [weak = weak_from_this(), read = std::move(read)](std::vector<AsyncConnection::Result> results) {
                      const std::shared_ptr<State> self = weak.lock();
                      if (!self || self->stopped) return;

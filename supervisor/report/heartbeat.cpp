@@ -4,6 +4,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/heartbeat_hash.hpp"
 #include "supervisor/process/memory_use.hpp"
 #include "supervisor/redis/send_scripts.hpp"
@@ -16,9 +17,8 @@ using Results = std::vector<AsyncConnection::Result>;
 
 namespace {
 
-constexpr auto period = 10s;
+constexpr auto beat_interval = 10s;
 constexpr auto look_period = 2s;
-constexpr auto deadline = 5s;
 constexpr auto finish_deadline = 2s;
 constexpr std::int64_t slow_rtt_us = 50'000;
 constexpr int slow_rtts_that_count = 5;
@@ -134,13 +134,14 @@ Beat Heartbeat::State::describe(const std::vector<SeenSlot>& slots, std::size_t 
 void Heartbeat::State::tick() {
   tick_timer.start_in(look_period);
   if (beating || finishing || taken || !redis.connected()) return;
-  if (steady_now() - last_beat > period - look_period / 2 || what_runs(sources.slots()) != shown) return beat();
+  if (steady_now() - last_beat > beat_interval - look_period / 2 || what_runs(sources.slots()) != shown) return beat();
   if (!is_told) look_for_signals();
 }
 
 void Heartbeat::State::look_for_signals() {
   if (finishing || taken || !redis.connected()) return;
-  redis.send(take_signals(identity.name), deadline, when_answered([](State& self, AsyncConnection::Result& answer) {
+  redis.send(take_signals(identity.name), short_answer_time,
+             when_answered([](State& self, AsyncConnection::Result& answer) {
                if (answer.ok() && !self.finishing) self.handle(read_signals(answer.reply.view()));
              }));
 }
@@ -151,7 +152,7 @@ void Heartbeat::State::beat() {
   if (!redis.connected()) return;  // the counts wait where they are
   beating = true;
   const SteadyTime asked = steady_now();
-  redis.send({"PING"}, deadline, when_answered([asked](State& self, AsyncConnection::Result& answer) {
+  redis.send({"PING"}, short_answer_time, when_answered([asked](State& self, AsyncConnection::Result& answer) {
                const auto rtt = std::chrono::floor<std::chrono::microseconds>(steady_now() - asked).count();
                if (!answer.error.empty() || self.finishing) return self.end_beat();
                self.note_rtt(rtt);
@@ -174,7 +175,7 @@ void Heartbeat::State::send(std::int64_t rtt_us) {
     rest.calls.push_back(count_jobs(rest.counts.processed, rest.counts.failed, statistics_day(redis_now())));
 
   const Sent sent{steady_now(), boot_now()};
-  send_scripts(redis, {std::move(call)}, deadline,
+  send_scripts(redis, {std::move(call)}, short_answer_time,
                when_answered([sent, rest = std::move(rest)](State& self, Results& results) mutable {
                  self.settle_beat(sent, std::move(rest), results[0]);
                }));
@@ -199,7 +200,7 @@ void Heartbeat::State::settle_beat(Sent sent, Rest rest, const AsyncConnection::
     return settle(sent, answer, rest, none);
   }
   std::vector<ScriptCall> calls = std::move(rest.calls);
-  send_scripts(redis, std::move(calls), deadline,
+  send_scripts(redis, std::move(calls), short_answer_time,
                when_answered([sent, answer = std::move(answer), rest = std::move(rest)](
                                  State& self, Results& results) mutable { self.settle(sent, answer, rest, results); }));
 }
@@ -223,7 +224,7 @@ void Heartbeat::State::settle(Sent sent, const BeatAnswer& answer, Rest& rest, R
   }
   if (events.beaten) events.beaten(sent.boot);
   if (!finishing) handle(answer.signals);
-  tell_metrics(deadline, &State::end_beat);
+  tell_metrics(short_answer_time, &State::end_beat);
 }
 
 // After all else: whatever becomes of them, nothing waits for it.

@@ -10,7 +10,7 @@ namespace {
 // More than any worker can run: every batch of a few dozen jobs costs a round trip to Redis.
 constexpr double most_runs_per_second = 1e6;
 // Workers may have run for a whole beat before the class is seen for the first time.
-constexpr std::uint64_t always_plausible = 1'000'000;
+constexpr std::uint64_t always_plausible_runs = 1'000'000;
 constexpr std::uint64_t most_memory_kb = 1ULL << 40;
 // So that what waits for Redis is never more than its counters hold.
 constexpr std::uint64_t largest_count = (1ULL << 53) - 1;
@@ -29,7 +29,7 @@ ClassTotals gain(const ClassTotals& before, ClassTotals now) {
 // No run was longer than the machine has been up.
 bool plausible(const ClassTotals& gained, SteadyTime since, SteadyTime now) {
   const double seconds = std::max(0.0, std::chrono::duration<double>(now - since).count());
-  const std::uint64_t most_runs = always_plausible + static_cast<std::uint64_t>(seconds * most_runs_per_second);
+  const std::uint64_t most_runs = always_plausible_runs + static_cast<std::uint64_t>(seconds * most_runs_per_second);
   const double up_us = std::chrono::duration<double, std::micro>(now.time_since_epoch()).count();
   const double most_us = up_us * static_cast<double>(std::min(gained.runs, most_runs) + 1'000);
   bool fits = gained.runs <= most_runs && gained.failed <= most_runs && gained.crashed <= most_runs;

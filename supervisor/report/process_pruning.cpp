@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/schedule/poll_interval.hpp"
 
@@ -16,8 +17,7 @@ using Result = AsyncConnection::Result;
 
 namespace {
 
-constexpr auto period = 1h;
-constexpr auto deadline = 10s;
+constexpr auto pruning_interval = 1h;
 
 }  // namespace
 
@@ -53,15 +53,15 @@ struct ProcessPruning::State : std::enable_shared_from_this<ProcessPruning::Stat
 };
 
 void ProcessPruning::State::prune() {
-  next.start_in(period);
-  redis.send({"SET", keys::process_cleanup, "1", "NX", "EX", "60"}, deadline,
+  next.start_in(pruning_interval);
+  redis.send({"SET", keys::process_cleanup, "1", "NX", "EX", "60"}, longest_answer_time,
              when_answered([](State& self, Result& answer) {
                if (answer.ok() && !answer.reply.view().is_nil()) self.scan("0");
              }));
 }
 
 void ProcessPruning::State::scan(const std::string& cursor) {
-  redis.send({"SSCAN", keys::processes, cursor, "COUNT", "100"}, deadline,
+  redis.send({"SSCAN", keys::processes, cursor, "COUNT", "100"}, longest_answer_time,
              when_answered([](State& self, Result& answer) {
                if (!answer.ok()) return;
                const ReplyView page = answer.reply.view();
@@ -78,7 +78,8 @@ void ProcessPruning::State::ask_of(std::vector<std::string> identities, const st
   }
   std::vector<Command> commands;
   for (const std::string& identity : identities) commands.push_back({"HGET", identity, "info"});
-  redis.send_all(commands, deadline, when_answered([identities, cursor](State& self, std::vector<Result>& infos) {
+  redis.send_all(commands, longest_answer_time,
+                 when_answered([identities, cursor](State& self, std::vector<Result>& infos) {
                    self.remove(identities, infos);
                    if (cursor != "0" && infos.back().error.empty()) self.scan(cursor);
                  }));
@@ -91,7 +92,7 @@ void ProcessPruning::State::remove(const std::vector<std::string>& identities, c
   }
   const std::size_t count = remove.args.size() - 2;
   if (count == 0) return;
-  redis.send(remove, deadline, when_answered([count](State&, Result& answer) {
+  redis.send(remove, longest_answer_time, when_answered([count](State&, Result& answer) {
                if (answer.ok()) log::info("processes_pruned", {{"count", count}});
              }));
 }
@@ -109,7 +110,7 @@ void ProcessPruning::unlist(const std::string& identity) {
   const auto ignore = [](const std::vector<Result>&) {};
   state_->redis.send_all(
       {{"SREM", keys::processes, identity}, {"UNLINK", identity, keys::work(identity), keys::workers_of_6(identity)}},
-      deadline, ignore);
+      longest_answer_time, ignore);
 }
 
 }  // namespace brood

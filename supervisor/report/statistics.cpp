@@ -11,11 +11,11 @@ namespace {
 // More than any worker can begin: every batch of a few dozen jobs costs a round trip to Redis.
 constexpr double most_jobs_per_second = 1e6;
 // A slot may have worked for a whole beat before it is seen for the first time.
-constexpr double always_plausible = 1e6;
+constexpr double always_plausible_jobs = 1e6;
 
 bool plausible(std::uint64_t gain, SteadyTime since, SteadyTime now) {
   const double seconds = std::max(0.0, std::chrono::duration<double>(now - since).count());
-  return static_cast<double>(gain) <= always_plausible + seconds * most_jobs_per_second;
+  return static_cast<double>(gain) <= always_plausible_jobs + seconds * most_jobs_per_second;
 }
 
 }  // namespace

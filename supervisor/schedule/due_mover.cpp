@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/redis/stream.hpp"
 #include "shared/store/redis_time.hpp"
@@ -22,7 +23,6 @@ using Results = std::vector<AsyncConnection::Result>;
 
 namespace {
 
-constexpr auto deadline = 10s;
 constexpr std::size_t first_batch = 25, largest_batch = max_jobs_moved;
 constexpr auto between_reports = 1min;
 
@@ -106,7 +106,7 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
   template <typename Read>
   void ask(const std::vector<Command>& commands, Read read, bool is_move = false) {
     ++unanswered;
-    redis.send_all(commands, deadline, [weak = weak_from_this(), read, is_move](Results results) {
+    redis.send_all(commands, longest_answer_time, [weak = weak_from_this(), read, is_move](Results results) {
       const std::shared_ptr<State> self = weak.lock();
       if (!self || self->stopped) return;
       --self->unanswered;

@@ -10,6 +10,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/redis_time.hpp"
 #include "supervisor/queues/queue_owners.hpp"
@@ -25,7 +26,6 @@ namespace {
 
 constexpr std::array sets{keys::retry, keys::schedule};  // in Sidekiq's order
 constexpr std::size_t schedule = 1;
-constexpr auto deadline = 10s;
 constexpr auto lock_lifetime = 2s;
 constexpr auto count_lasts = 30s;  // of the processes: a fleet changes slowly, and has its beats ten seconds apart
 constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
@@ -118,7 +118,7 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
 
   template <typename Read>
   void ask(const std::vector<Command>& commands, Read read) {
-    redis.send_all(commands, deadline, [weak = weak_from_this(), read](Results results) {
+    redis.send_all(commands, longest_answer_time, [weak = weak_from_this(), read](Results results) {
       const std::shared_ptr<State> self = weak.lock();
       if (!self || self->stopped) return;
       for (const AsyncConnection::Result& result : results) {
@@ -288,7 +288,7 @@ void Scheduler::State::glance() {
     return;
   }
   glancing = true;
-  redis.send({"ZCOUNT", keys::schedule, "-inf", "(" + first_known}, deadline,
+  redis.send({"ZCOUNT", keys::schedule, "-inf", "(" + first_known}, longest_answer_time,
              [weak = weak_from_this()](const AsyncConnection::Result& result) {
                const std::shared_ptr<State> self = weak.lock();
                if (!self || self->stopped) return;

@@ -8,24 +8,22 @@
 namespace brood {
 namespace {
 
-using State = RollPlace::State;
-
 constexpr std::chrono::milliseconds between_looks{20};
 
 bool is_coming(const RollPlace& place) {
-  return place.fresh && (place.state == State::vacant || place.state == State::starting);
+  return place.fresh && (place.state == RollPlace::State::vacant || place.state == RollPlace::State::starting);
 }
 
-bool is_old(const RollPlace& place) { return !place.fresh && place.state != State::given_up; }
+bool is_old(const RollPlace& place) { return !place.fresh && place.state != RollPlace::State::given_up; }
 
 bool has_stood_its_trial(const RollPlace& place, SteadyTime now) {
-  return place.state == State::ready && (place.began_a_job || now - place.since >= RollPlan::trial);
+  return place.state == RollPlace::State::ready && (place.began_a_job || now - place.since >= RollPlan::trial);
 }
 
 // Whom to lose first: nobody, then one that is not ready, one without a job, and one that will finish its job.
 int loss(const RollPlace& place) {
-  if (place.state == State::vacant || place.state == State::waiting) return 0;
-  if (place.state == State::starting) return 1;
+  if (place.state == RollPlace::State::vacant || place.state == RollPlace::State::waiting) return 0;
+  if (place.state == RollPlace::State::starting) return 1;
   return place.busy ? 3 : 2;
 }
 
@@ -34,8 +32,8 @@ void give_up_some(const std::vector<RollPlace>& places, RollStep& step) {
   std::map<std::string, int> spare;
   std::vector<const RollPlace*> old;
   for (const RollPlace& place : places) {
-    if (place.fresh && place.state == State::ready) ++spare[place.capsule];
-    if (!place.fresh && place.state == State::given_up) --spare[place.capsule];
+    if (place.fresh && place.state == RollPlace::State::ready) ++spare[place.capsule];
+    if (!place.fresh && place.state == RollPlace::State::given_up) --spare[place.capsule];
     if (is_old(place)) old.push_back(&place);
   }
   std::stable_sort(old.begin(), old.end(), [](const RollPlace* a, const RollPlace* b) { return loss(*a) < loss(*b); });
@@ -87,7 +85,7 @@ RollStep RollPlan::next(const std::vector<RollPlace>& places, SteadyTime now) {
 
 bool RollPlan::overstayed(const std::vector<RollPlace>& places, SteadyTime now) {
   for (const RollPlace& place : places) {
-    if (!place.fresh || place.state != State::starting) continue;
+    if (!place.fresh || place.state != RollPlace::State::starting) continue;
     if (now - place.since >= longest_start_) {
       reason_ = fmt::format("a new worker was not ready after {:g} seconds",
                             std::chrono::duration<double>(longest_start_).count());
@@ -101,7 +99,7 @@ bool RollPlan::overstayed(const std::vector<RollPlace>& places, SteadyTime now) 
 void RollPlan::judge_trial(const std::vector<RollPlace>& places, SteadyTime now) {
   proven_ |= std::none_of(places.begin(), places.end(), [](const RollPlace& place) { return place.fresh; });
   for (const RollPlace& place : places) {
-    if (!place.fresh || place.state != State::ready) continue;
+    if (!place.fresh || place.state != RollPlace::State::ready) continue;
     if (has_stood_its_trial(place, now))
       proven_ = true;
     else
@@ -111,11 +109,11 @@ void RollPlan::judge_trial(const std::vector<RollPlace>& places, SteadyTime now)
 
 void RollPlan::start_some(const std::vector<RollPlace>& places, RollStep& step) const {
   auto under_way = std::count_if(places.begin(), places.end(), [&](const RollPlace& place) {
-    return is_coming(place) || (!proven_ && place.fresh && place.state == State::ready);
+    return is_coming(place) || (!proven_ && place.fresh && place.state == RollPlace::State::ready);
   });
   for (const RollPlace& place : places) {
     if (under_way >= max_unavailable_) return;
-    if (!place.fresh || place.state != State::waiting) continue;
+    if (!place.fresh || place.state != RollPlace::State::waiting) continue;
     step.start.push_back(place.key);
     ++under_way;
   }

@@ -9,11 +9,7 @@
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
-namespace {
-
-using State = ProcessTable::Place::State;
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<WorkerPool::AdoptedWorkers> WorkerPool::AdoptedWorkers::of(const std::optional<Handover>& left,
                                                                          const Config& present,

@@ -7,8 +7,6 @@
 
 namespace brood {
 
-using State = ProcessTable::Place::State;
-
 void WorkerPool::make_room(const Config& config) {
   const int slots = std::max(slots_for(config), table_.slots());
   scoreboard_.grow(slots);
@@ -21,7 +19,8 @@ void WorkerPool::bring(std::shared_ptr<const Generation> generation) {
   make_room(*generation->config);
   for (std::size_t capsule = 0; capsule < capsules.size(); ++capsule) {
     for (int number = 0; number < capsules[capsule].concurrency; ++number) {
-      const int key = table_.add_place(generation->number, static_cast<int>(capsule), number, State::waiting);
+      const int key =
+          table_.add_place(generation->number, static_cast<int>(capsule), number, ProcessTable::Place::State::waiting);
       table_.places().at(key).fresh = true;
     }
   }
@@ -35,7 +34,7 @@ void WorkerPool::resize(std::shared_ptr<const Generation> generation, int capsul
   int there = 0;
   for (const auto& [key, place] : table_.places()) there += place.capsule == capsule;
   for (int number = there; number < wanted; ++number) {
-    const int key = table_.add_place(generation_, capsule, number, State::waiting);
+    const int key = table_.add_place(generation_, capsule, number, ProcessTable::Place::State::waiting);
     table_.places().at(key).fresh = true;
   }
   generations_[generation_] = std::move(generation);
@@ -55,9 +54,9 @@ std::vector<RollPlace> WorkerPool::roll_places() const {
     RollPlace at{.key = key, .fresh = place.fresh};
     const auto& capsules = generations_.at(place.generation)->config->capsules;
     at.capsule = capsules.at(static_cast<std::size_t>(place.capsule)).name;
-    if (place.state == State::waiting) {
+    if (place.state == ProcessTable::Place::State::waiting) {
       at.state = RollPlace::State::waiting;
-    } else if (place.state == State::given_up) {
+    } else if (place.state == ProcessTable::Place::State::given_up) {
       at.state = RollPlace::State::given_up;
     } else if (!place.slot) {
       at.state = RollPlace::State::vacant;
@@ -76,7 +75,7 @@ std::vector<RollPlace> WorkerPool::roll_places() const {
 
 void WorkerPool::give_up(int key) {
   ProcessTable::Place& place = table_.places().at(key);
-  place.state = State::given_up;
+  place.state = ProcessTable::Place::State::given_up;
   if (place.slot) finish(*place.slot);
 }
 
@@ -89,7 +88,7 @@ void WorkerPool::finish(int slot) {
 void WorkerPool::adopt_fresh() {
   std::vector<int> gone;
   for (auto& [key, place] : table_.places()) {
-    if (place.state == State::given_up) gone.push_back(key);
+    if (place.state == ProcessTable::Place::State::given_up) gone.push_back(key);
     place.fresh = false;
   }
   for (const int key : gone) table_.remove_place(key);
@@ -112,8 +111,8 @@ void WorkerPool::drop_fresh() {
         if (taken.ended_by == EndedBy::itself) taken.ended_by = EndedBy::brood;
         kill_worker(taken.pid);
       }
-    } else if (place.state == State::given_up) {
-      place.state = State::kept;
+    } else if (place.state == ProcessTable::Place::State::given_up) {
+      place.state = ProcessTable::Place::State::kept;
       if (!place.slot) continue;
       // One that has heard it already leaves, and its place is filled again.
       table_[*place.slot].flags = 0;

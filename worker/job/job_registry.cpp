@@ -54,7 +54,7 @@ class LastWordsOfLoading {
   throw StartupError("job library " + path + ": " + why);
 }
 
-std::string text_of(const abi::Text& text) {
+std::string own_text(const abi::Text& text) {
   return text.data == nullptr ? std::string() : std::string(text.data, std::min<std::size_t>(text.size, 4096));
 }
 
@@ -137,7 +137,7 @@ abi::JobClass check_job_class(const std::string& path, std::size_t i, const abi:
   if (!readable || !is_class_name({job_class.name.data, job_class.name.size})) {
     refuse(path, which + " has no usable name: 1 to 255 characters of A-Z a-z 0-9 _ : are needed");
   }
-  const std::string name = text_of(job_class.name);
+  const std::string name = own_text(job_class.name);
   if (job_class.perform == nullptr) refuse(path, "job class " + name + " has no perform function");
   if (job_class.retry_kind > abi::retry_count || job_class.timeout_ms < 0) {
     refuse(path, "job class " + name + " has an impossible retry or timeout");
@@ -169,7 +169,7 @@ JobRegistry::Library set_up(const std::string& path, const abi::Library& library
   result.size = sizeof result;
   if (library.set_up != nullptr) library.set_up(&result);
   if (result.kind != abi::result_succeeded) {
-    give_up_for_now(path, "brood_setup threw " + text_of(result.error_class) + ": " + text_of(result.message));
+    give_up_for_now(path, "brood_setup threw " + own_text(result.error_class) + ": " + own_text(result.message));
   }
   const std::uint64_t registered = library.registered == nullptr ? 0 : library.registered();
   check_registered(path, library, registered);
@@ -194,7 +194,7 @@ void JobRegistry::add(const abi::Library* origin, const std::string& name) {
   std::map<std::string, Registered, std::less<>> added;
   for (std::size_t i = 0; i < library.job_count; ++i) {
     const abi::JobClass job = check_job_class(name, i, library.jobs[i]);
-    const std::string job_class = text_of(job.name);
+    const std::string job_class = own_text(job.name);
     if (const Registered* before = find(job_class)) {
       refuse(name, "job class " + job_class + " is already defined by " + before->path);
     }

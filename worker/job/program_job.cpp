@@ -145,7 +145,7 @@ class Watch {
   bool killed_ = false;
 };
 
-Performed failed(std::string error_class, std::string message, std::vector<std::string> lines = {}) {
+Performed failed_program(std::string error_class, std::string message, std::vector<std::string> lines = {}) {
   Performed performed;
   performed.kind = Performed::Kind::failed;
   performed.failure.error_class = std::move(error_class);
@@ -165,12 +165,13 @@ Performed judge(const ProgramEnd& end, const Watch& watch, const std::string& pa
   const std::string last = lines.empty() ? "" : ": " + lines.back();
   // Even one that exits with 0 then: most do so having been told to end, not having done their work.
   if (watch.timed_out())
-    return failed("JobTimeout",
-                  fmt::format("ran longer than its timeout of {:.1f}s, {} ended with {}{}",
-                              std::chrono::duration<double>(watch.time_given()).count(), path, describe(end), last),
-                  std::move(lines));
-  if (end.exited) return failed("CommandFailed", describe(end) + last, std::move(lines));
-  return failed(signal_name(end.value), signal_name(end.value) + " in " + path + last, std::move(lines));
+    return failed_program(
+        "JobTimeout",
+        fmt::format("ran longer than its timeout of {:.1f}s, {} ended with {}{}",
+                    std::chrono::duration<double>(watch.time_given()).count(), path, describe(end), last),
+        std::move(lines));
+  if (end.exited) return failed_program("CommandFailed", describe(end) + last, std::move(lines));
+  return failed_program(signal_name(end.value), signal_name(end.value) + " in " + path + last, std::move(lines));
 }
 
 // As Ruby names what a system call answers.
@@ -189,9 +190,9 @@ ProgramRun perform_program(const CommandSettings& command, const Payload& job, s
     const ProgramEnd end = watch.wait_for_end();
     return {judge(end, watch, start.path), end.peak_kb};
   } catch (const BadArgument& bad) {
-    return {failed("ArgumentError", job.display_class() + ": " + bad.what())};
+    return {failed_program("ArgumentError", job.display_class() + ": " + bad.what())};
   } catch (const std::system_error& error) {
-    return {failed(class_of(error.code()), error.what())};
+    return {failed_program(class_of(error.code()), error.what())};
   }
 }
 

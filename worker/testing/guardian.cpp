@@ -70,7 +70,7 @@ void kill_children() {
         pid = pid * 10 + (block[i] - '0');
         continue;
       }
-      if (pid > 0) kill(pid, SIGKILL);  // not reaped yet, so that it is nobody else's number
+      if (pid > 0) ::kill(pid, SIGKILL);  // not reaped yet, so that it is nobody else's number
       pid = 0;
     }
   }
@@ -80,7 +80,7 @@ void kill_children() {
 // Who is killed leaves its children to us: we are their reaper.
 void kill_all(pid_t program) {
   constexpr timespec look_again{.tv_sec = 0, .tv_nsec = 5'000'000};
-  if (program > 0) kill(program, SIGKILL);
+  if (program > 0) ::kill(program, SIGKILL);
   for (;;) {
     kill_children();
     pid_t ended = 0;
@@ -112,7 +112,7 @@ void keep_watch(pid_t& program, const sigset_t& but_children) {
     if (sources[0].revents == 0) continue;
     unsigned char order = 0;
     if (recv(orders_place, &order, 1, 0) != 1) return;
-    if (program > 0) kill(program, order);
+    if (program > 0) ::kill(program, order);
   }
 }
 

@@ -19,7 +19,7 @@
 namespace brood {
 namespace {
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* perform_examples = R"(Examples:
   brood perform ResizeImage cat.png 320 -r ./libjobs.so
   brood perform ResizeImage cat.png 320 -r ./libjobs.so --gdb
   brood perform --payload '{"class":"ResizeImage","args":["cat.png",320]}' -r ./libjobs.so
@@ -77,7 +77,7 @@ int perform_command(const std::vector<std::string>& args) {
   line.option("-C,--config", options.config, "FILE",
               "Configuration file (default: /etc/brood/brood.toml, if there is one)");
   line.hidden("--crash-record", options.crash_record);  // from a crashing one to itself, not for people
-  line.footer(std::string(examples) + foreground_footer);
+  line.footer(std::string(perform_examples) + foreground_footer);
 
   const std::vector<std::string> words = line.parse(args);
   if (options.crash_record) return Foreground::tell_of_crash(*options.crash_record);

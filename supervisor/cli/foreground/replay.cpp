@@ -18,7 +18,7 @@
 namespace brood {
 namespace {
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* replay_examples = R"(Examples:
   brood replay 3f1c -r ./libjobs.so                 a beginning of the id is enough
   brood replay 3f1c -r ./libjobs.so --gdb
   brood replay 3f1c -r ./libjobs.so --queue images  one that waits there
@@ -79,7 +79,7 @@ int replay_command(const std::vector<std::string>& args) {
   foreground.add_options(line);
   line.option("-q,--queue", queue, "NAME", "Look for it in this queue instead");
   redis.add_options(line);
-  line.footer(std::string(examples) + foreground_footer);
+  line.footer(std::string(replay_examples) + foreground_footer);
 
   const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the id of the job is missing");

@@ -26,10 +26,10 @@ constexpr std::size_t slice_jobs = 1'000;
 constexpr std::size_t slice_bytes = 4 << 20;  // so that long lines do not pile up in memory
 
 // One line on standard error, rewritten in place and gone at the end.
-class Progress {
+class BulkProgress {
  public:
-  explicit Progress(std::size_t total_bytes) : total_bytes_(total_bytes), shown_(isatty(STDERR_FILENO)) {}
-  ~Progress() {
+  explicit BulkProgress(std::size_t total_bytes) : total_bytes_(total_bytes), shown_(isatty(STDERR_FILENO)) {}
+  ~BulkProgress() {
     if (drawn_) fmt::print(stderr, "\r\x1b[K");
   }
 
@@ -92,7 +92,7 @@ std::size_t push_lines(Client& client, const std::string& path, std::optional<st
   if (path != "-") open_lines(file, path);
   std::istream& lines = path == "-" ? std::cin : file;
 
-  Progress progress(size_of(path));
+  BulkProgress progress(size_of(path));
   Slices slices(client, {.spread = spread});
   std::size_t number = 0, bytes = 0;
   for (std::string line; std::getline(lines, line);) {

@@ -17,7 +17,7 @@
 namespace brood {
 namespace {
 
-constexpr const char* footer =
+constexpr const char* cancel_footer =
     R"(A job that is not yet due leaves the schedule.  An iterable job that has begun, of brood or of a Ruby Sidekiq, ends at
 its next save, some 5 s later, or when it next begins; its on_cancel runs.  What it has saved is how it is known: one
 that waits for its first run, or has not saved yet, is cancelled by --iterable.
@@ -30,13 +30,13 @@ struct Cancel {
   RedisAccess redis;
 };
 
-Cancel parse(const std::vector<std::string>& args) {
+Cancel parse_cancel(const std::vector<std::string>& args) {
   Cancel cancel;
   CommandLine line("Cancels a scheduled or an iterable job: brood cancel JID [OPTIONS]", "brood cancel");
   line.flag("--iterable", cancel.iterable, "It is an iterable job, though nothing is known of it yet");
   line.flag("--json", cancel.json, "Answer in JSON, for programs");
   cancel.redis.add_options(line);
-  line.footer(footer);
+  line.footer(cancel_footer);
   const std::vector<std::string> words = line.parse(args);
   if (words.empty() || words[0].empty()) throw UsageError("the id of the job is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
@@ -87,7 +87,7 @@ bool runs_now(Api& api, const std::string& jid) {
 }  // namespace
 
 int cancel_command(const std::vector<std::string>& args) {
-  const Cancel cancel = parse(args);
+  const Cancel cancel = parse_cancel(args);
   Api api = open_api(cancel.redis);
   const std::optional<IterationRecord> iteration = api.iteration(cancel.jid);
   // One that has begun may wait in the schedule for its next run, and has an on_cancel to be called.

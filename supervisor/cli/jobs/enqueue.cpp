@@ -29,7 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* examples = R"(Examples:
+constexpr const char* enqueue_examples = R"(Examples:
   brood enqueue ResizeImage cat.png 320                   args: ["cat.png", 320]
   brood enqueue ResizeImage cat.png 320 -q images --in 10m --retry 3
   brood enqueue Zip --string 007 true                     args: ["007", "true"]
@@ -154,7 +154,7 @@ int enqueue_command(const std::vector<std::string>& args) {
               "Run those of --bulk at random times within so long, 5s at least");
   line.flag("--json", options.json, "Answer in JSON");
   options.redis.add_options(line);
-  line.footer(examples);
+  line.footer(enqueue_examples);
 
   const std::vector<std::string> words = line.parse(args);
   try {

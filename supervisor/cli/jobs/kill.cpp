@@ -35,7 +35,7 @@ constexpr std::array outcomes = {"retry", "dead", "discard"};
 
 constexpr auto longest_look = 15s;  // for a job of another machine: its supervisor looks every two seconds
 
-constexpr const char* footer =
+constexpr const char* kill_footer =
     R"(The worker that runs the job is ended, and that run is not charged to the job as a crash.  The job that comes next
 is never hit: when this one has ended meanwhile, nothing happens.  A beginning of the id, of four characters or more, will
 do when no other running job's begins so.
@@ -52,13 +52,13 @@ struct Kill {
   bool json = false;
 };
 
-Kill parse(const std::vector<std::string>& args) {
+Kill parse_kill(const std::vector<std::string>& args) {
   Kill kill;
   CommandLine line("Ends one running job: brood kill JID [OPTIONS]", "brood kill");
   line.option("--outcome", kill.outcome, "WHAT", "What becomes of the job: retry (the default), dead or discard");
   line.flag("--json", kill.json, "Answer in JSON");
   kill.redis.add_options(line);
-  line.footer(footer);
+  line.footer(kill_footer);
   const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the id of the job is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
@@ -166,7 +166,7 @@ std::optional<int> kill_elsewhere(const Kill& kill) {
 }  // namespace
 
 int kill_command(const std::vector<std::string>& args) {
-  Kill kill = parse(args);
+  Kill kill = parse_kill(args);
   kill.jid = id_meant(kill.jid);
   const auto supervisors = local_supervisors(runtime_directory());
   if (const auto status = kill_here(kill, supervisors)) return *status;

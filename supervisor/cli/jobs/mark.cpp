@@ -16,7 +16,7 @@
 namespace brood {
 namespace {
 
-constexpr const char* footer =
+constexpr const char* mark_footer =
     R"(Sidekiq's Web UI draws it into its metrics.  Without LABEL it is the last commit of the working directory, as for
 Sidekiq.  Of one label there is one mark a minute.)";
 
@@ -38,7 +38,7 @@ int mark_command(const std::vector<std::string>& args) {
   CommandLine line("Says that something was deployed: brood mark [LABEL] [OPTIONS]", "brood mark");
   line.flag("--json", json, "Answer in JSON, for programs");
   redis.add_options(line);
-  line.footer(footer);
+  line.footer(mark_footer);
   const std::vector<std::string> words = line.parse(args);
   if (words.size() > 1) refuse_arguments({words[1]});
   const std::string label = words.empty() ? last_commit() : words[0];

@@ -132,7 +132,7 @@ int resume_processes(const ProcessesOrder& order) {
       "fetch jobs again");
 }
 
-const std::vector<VerbFor<ProcessesOrder>>& verbs() {
+const std::vector<VerbFor<ProcessesOrder>>& process_verbs() {
   static const std::vector<VerbFor<ProcessesOrder>> all = {
       {{"list", "", "show them, those of Ruby's Sidekiq too", {}}, list_processes},
       {{"quiet", "IDENTITY...", "have them fetch no more jobs", {}}, quiet_processes},
@@ -143,7 +143,7 @@ const std::vector<VerbFor<ProcessesOrder>>& verbs() {
   return all;
 }
 
-constexpr const char* footer =
+constexpr const char* processes_footer =
     R"(They are asked through Redis, on whatever machine they are, and follow it with their next heartbeat.  The supervisor of
 this machine is reached at once by "brood quiet", "brood resume", "brood stop" and "brood dump".
 A beginning of IDENTITY, such as HOST:PID, will do when no other begins so.
@@ -155,13 +155,13 @@ Exit status: 0; 64 usage; 69 Redis is not available, or there is no such process
 int processes_command(const std::vector<std::string>& args) {
   ProcessesOrder order;
   CommandLine line("The processes of a Redis: brood processes [VERB] [IDENTITY...] [OPTIONS]", "brood processes");
-  const std::vector<Verb> says = only_verbs(verbs());
+  const std::vector<Verb> says = only_verbs(process_verbs());
   line.flag("--json", order.json, "Answer in JSON, for programs");
   order.redis.add_options(line);
-  line.footer(help_on("processes", says) + "\n" + footer);
+  line.footer(help_on("processes", says) + "\n" + processes_footer);
   order.words = line.parse(args);
   const std::size_t verb = take_verb(line, says, order.words);
-  return verbs()[verb].obey(order);
+  return process_verbs()[verb].obey(order);
 }
 
 }  // namespace brood

@@ -252,7 +252,7 @@ int clear_queues(const QueuesOrder& order) {
   return report(result, jobs, deleting, order.json);
 }
 
-const std::vector<VerbFor<QueuesOrder>>& verbs() {
+const std::vector<VerbFor<QueuesOrder>>& queue_verbs() {
   const auto with_filters = [](std::vector<std::string_view> names) {
     names.insert(names.end(), JobFilter::option_names().begin(), JobFilter::option_names().end());
     return names;
@@ -270,7 +270,7 @@ const std::vector<VerbFor<QueuesOrder>>& verbs() {
   return all;
 }
 
-constexpr const char* footer = R"(A beginning of JID will do when no other begins so.  Filters combine.
+constexpr const char* queues_footer = R"(A beginning of JID will do when no other begins so.  Filters combine.
 
 Exit status: 0; 64 usage; 69 Redis is not available; 75 no such job, not all is done, or you did not agree.
 
@@ -284,7 +284,7 @@ Examples:
 int queues_command(const std::vector<std::string>& args) {
   QueuesOrder order;
   CommandLine line("The queues and their jobs: brood queues [VERB] [NAME] [JID...] [OPTIONS]", "brood queues");
-  const std::vector<Verb> says = only_verbs(verbs());
+  const std::vector<Verb> says = only_verbs(queue_verbs());
   order.filter.add_options(line);
   line.option("--limit", order.limit, "N",
               "How many jobs to show (default: 25, or what the terminal holds; all in JSON)");
@@ -293,12 +293,12 @@ int queues_command(const std::vector<std::string>& args) {
   line.flag("--yes", order.yes, "Do not ask");
   line.flag("--json", order.json, "Answer in JSON, for programs");
   order.redis.add_options(line);
-  line.footer(help_on("queues", says) + "\n" + footer);
+  line.footer(help_on("queues", says) + "\n" + queues_footer);
   order.words = line.parse(args);
   const std::size_t verb = take_verb(line, says, order.words);
   if (order.limit == 0U || order.page == 0U) throw UsageError("--limit and --page begin at 1");
   order.filter.read();
-  return verbs()[verb].obey(order);
+  return queue_verbs()[verb].obey(order);
 }
 
 }  // namespace brood

@@ -33,7 +33,7 @@ const SetVerb forget = {{"delete", which, "forget them", with_filters({"--all", 
 const SetVerb clear = {{"clear", "", "forget all of them", {"--yes", "--dry-run"}}, clear_entries};
 const SetVerb reschedule = {{"reschedule", "JID...", "change when they run", {"--in", "--at"}}, reschedule_entries};
 
-constexpr const char* footer =
+constexpr const char* set_footer =
     R"(A beginning of JID will do when no other begins so.  Filters combine; each but the ages may be given several times.
 run, kill and delete of many, and clear, say what they will do and ask; where nobody can be asked they need --yes.
 Ctrl-C ends them after the batch under way.
@@ -58,7 +58,7 @@ int obey(const SetKind& kind, const std::string& about, const std::vector<SetVer
   line.flag("--yes", order.yes, "Do not ask");
   line.flag("--json", order.json, "Answer in JSON, for programs");
   order.redis.add_options(line);
-  line.footer(help_on(kind.command, says) + "\n" + footer + "\n\nExamples:\n" + examples);
+  line.footer(help_on(kind.command, says) + "\n" + set_footer + "\n\nExamples:\n" + examples);
   order.jids = line.parse(args);
   const std::size_t verb = take_verb(line, says, order.jids);
   if (order.limit == 0U || order.page == 0U) throw UsageError("--limit and --page begin at 1");

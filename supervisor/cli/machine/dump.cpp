@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr auto longest_wait = 2s;
 
-constexpr const char* footer =
+constexpr const char* dump_footer =
     R"(Without SLOT all workers of this machine and user are asked, and those without a job only named.  They answer within a
 signal handler and go on.
 
@@ -119,7 +119,7 @@ int dump_command(const std::vector<std::string>& args) {
   CommandLine line("Prints where the workers of this machine are, and disturbs none: brood dump [SLOT...] [OPTIONS]",
                    "brood dump");
   line.flag("--json", json, "Answer in JSON, for programs");
-  line.footer(footer);
+  line.footer(dump_footer);
   const std::set<int> slots = slots_of(line.parse(args));
 
   const std::vector<WorkerStack> workers = ask_for_stacks(runtime_directory(), slots, longest_wait);

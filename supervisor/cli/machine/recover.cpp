@@ -32,7 +32,7 @@ constexpr auto usual_wait = 15s;
 // After Redis has come back, the last of the living is connected again by then.
 constexpr auto youth_of_redis = 60s;
 
-constexpr const char* footer =
+constexpr const char* recover_footer =
     R"(A running supervisor does this by itself: at once for the dead of its own machine, after a minute for those of another.
 This is for when none runs.  IDENTITY is as "brood status --json" shows it; its beginning will do.
 
@@ -62,7 +62,7 @@ struct Candidate {
   bool can_be_recovered() const { return liveness == Liveness::dead || liveness == Liveness::silent; }
 };
 
-RecoverOptions parse(const std::vector<std::string>& args) {
+RecoverOptions parse_recover(const std::vector<std::string>& args) {
   RecoverOptions options;
   std::string wait;
   CommandLine line("Gives back what dead supervisors had in flight: brood recover IDENTITY...|--all [OPTIONS]",
@@ -73,7 +73,7 @@ RecoverOptions parse(const std::vector<std::string>& args) {
   line.option("--wait", wait, "DURATION", "How long --all watches other machines' for a sign of life (default: 15s)");
   line.flag("--json", options.json, "Answer in JSON, for programs");
   options.redis.add_options(line);
-  line.footer(footer);
+  line.footer(recover_footer);
   options.names = line.parse(args);
   if (!wait.empty()) {
     options.wait = parse_duration(wait);
@@ -262,7 +262,7 @@ std::string intention(const std::vector<Candidate>& candidates) {
 }  // namespace
 
 int recover_command(const std::vector<std::string>& args) {
-  const RecoverOptions options = parse(args);
+  const RecoverOptions options = parse_recover(args);
   const Config config = options.redis.configuration();
   const RedisAddress address = options.redis.locate();
   Connection redis(address, {.connect = 3s, .command = 60s}, "brood-recover");

@@ -17,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_silence = 60s;  // it says every ten seconds what it waits for
-constexpr auto longest_exit = 10s;     // after its last word
 constexpr auto longest_introduction = 1s;
 
 // Its option, and what is known of it; one that does not answer at once has only a pid or a name.

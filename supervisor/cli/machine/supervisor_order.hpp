@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,6 +31,11 @@ extern const char* const restart_footer;
 
 // The one that is meant; nullopt: none runs here.  Throws UsageError when several might be.
 std::optional<LocalSupervisor> find_supervisor(const SupervisorOrder& order);
+
+// It says every ten seconds what it waits for.
+constexpr std::chrono::seconds longest_silence{60};
+// After its last word.
+constexpr std::chrono::seconds longest_exit{10};
 
 // How it is asked; `progress` is told what it waits for.
 using Ask = std::function<ControlAnswer(const LocalSupervisor&, const SupervisorOrder&,

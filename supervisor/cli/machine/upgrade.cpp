@@ -13,11 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_silence = 60s;  // it says every ten seconds what it waits for
-constexpr auto longest_exit = 10s;     // after its last word
-
 // The supervisor's words when its successor is about to begin, and then its connections end.
-constexpr std::string_view last_words = "handing over";
+constexpr std::string_view words_before_its_successor = "handing over";
 
 ControlAnswer ask_the_successor(const SupervisorOrder& order, const std::function<void(const std::string&)>& progress) {
   const SteadyTime deadline = steady_now() + longest_exit;
@@ -49,7 +46,7 @@ int upgrade_command(const std::vector<std::string>& args) {
     bool handed_over = false;
     try {
       return ask(supervisor, wish.verb, wish.arguments, longest_silence, [&](const std::string& sentence) {
-        handed_over = sentence == last_words;
+        handed_over = sentence == words_before_its_successor;
         progress(sentence);
       });
     } catch (const NoAnswer&) {

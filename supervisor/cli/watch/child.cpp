@@ -15,7 +15,7 @@
 namespace brood::watch {
 namespace {
 
-constexpr std::size_t longest_text = 1024 * 1024;
+constexpr std::size_t longest_output = 1024 * 1024;
 
 void check_error(const char* call, int error) {
   if (error != 0) throw std::system_error(error, std::generic_category(), call);
@@ -65,7 +65,7 @@ std::optional<std::string> Child::read() {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return std::nullopt;
     if (size <= 0) break;
-    if (text_.size() < longest_text) text_.append(bytes.data(), static_cast<std::size_t>(size));
+    if (text_.size() < longest_output) text_.append(bytes.data(), static_cast<std::size_t>(size));
   }
   waitpid(pid_, nullptr, 0);
   pid_ = -1;

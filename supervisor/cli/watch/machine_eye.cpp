@@ -16,7 +16,7 @@ namespace brood::watch {
 namespace {
 
 std::string first_kilobyte(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return "";
   std::array<char, 1024> text{};
   const ssize_t size = read(file.get(), text.data(), text.size());

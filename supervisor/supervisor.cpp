@@ -83,14 +83,14 @@ Supervisor::Supervisor(Setup setup)
                     .batching = [this] { batch_watch_.look_for_a_while(); },
                     .left_wait = [this] { doorbell_.look(); },
                     .unblock = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
-      stack_log_(bodies_),
-      recovery_(bodies_,
+      stack_log_(children_, bodies_),
+      recovery_(children_, bodies_,
                 [this](const WorkerDeath& worker_death) {
                   if (worker_death.worker.identity == identity_.name)
                     pool_.recovered(worker_death.worker.slot, worker_death.worker.incarnation);
                 }),
       dead_supervisors_(recovery_, setup.runtime_directory, [this](const std::string& dead) { pruning_.unlist(dead); }),
-      redis_(loop_, std::move(setup.redis), std::move(setup.embedded_redis),
+      redis_(loop_, children_, std::move(setup.redis), std::move(setup.embedded_redis),
              setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after,  // it was usable once
              {.usable = [this] { redis_is_usable(); }, .unusable = [this](int exit_status) { fail(exit_status); }}),
       readiness_(pool_, redis_, service_, setup.handover && pool_.was_ready()),
@@ -155,7 +155,7 @@ Supervisor::Supervisor(Setup setup)
                },
            .looked = [this](const std::set<std::string>& listed) { dead_supervisors_.end_look(listed); }}),
       strays_([this](pid_t pid) { return belongs_to_us(pid); }),
-      restart_(loop_, pool_,
+      restart_(children_, pool_,
                {.read_config = std::move(setup.read_config),
                 .bodies = std::move(setup.bodies),
                 .begun =
@@ -169,7 +169,7 @@ Supervisor::Supervisor(Setup setup)
                       if (readiness_.said()) service_.ready();
                       report_status();
                     }}),
-      upgrade_(loop_, setup.successor,
+      upgrade_(children_, setup.successor,
                {.hand_over = [this] { return hand_over(); },
                 .read_file = std::move(setup.read_file),
                 .half_done = [this] { return half_done(); },
@@ -347,9 +347,8 @@ void Supervisor::note_end(const Ended& one) {
   const SteadyTime now = steady_now();
   if (auto reaped = pool_.reap(one.pid, one.status, one.used, now)) {
     note_end(std::move(*reaped));
-  } else if (!recovery_.reaped(one.pid, one.status, now) && !stack_log_.reaped(one.pid) &&
-             !restart_.reaped(one.pid, one.status) && !upgrade_.reaped(one.pid, one.status)) {
-    redis_.reaped(one.pid, one.status, now);  // or a job's orphan, of which nobody needs to know
+  } else {
+    children_.reaped(one.pid, one.status, now);  // or a job's orphan, of which nobody needs to know
   }
 }
 
@@ -388,7 +387,7 @@ void Supervisor::kill_overdue_children() {
   const SteadyTime now = steady_now();
   if (phase_ == Phase::stopping && now >= stop_deadline_ && pool_.occupied() > 0) order(Order::deadline_passed);
   pool_.job_ender().end_overdue(now);
-  recovery_.kill_overdue(now);
+  children_.kill_overdue(now);
 }
 
 void Supervisor::do_what_is_due() {
@@ -431,7 +430,7 @@ void Supervisor::keep_time() {
   sooner(pool_.job_ender().next_end());
   sooner(strays_.next_look());
   sooner(restart_.next_look());
-  sooner(recovery_.next_kill());
+  sooner(children_.next_deadline());
   if (redis_.connected()) sooner(recovery_.next_start());
   sooner(shutdown_.next_look(now));
   if (service_.watchdog_interval()) sooner(next_watchdog_);
@@ -489,10 +488,7 @@ Scheduler::Settings Supervisor::scheduler_settings() const {
           .leaves_to_ruby = config_->leaves_due_jobs_to_ruby};
 }
 
-bool Supervisor::belongs_to_us(pid_t pid) const {
-  return pid > 0 && (pool_.is_worker(pid) || recovery_.is_child(pid) || stack_log_.is_child(pid) ||
-                     restart_.is_child(pid) || upgrade_.is_child(pid) || redis_.is_child(pid));
-}
+bool Supervisor::belongs_to_us(pid_t pid) const { return pool_.is_worker(pid) || children_.is_one(pid); }
 
 Descent Supervisor::descent_of(pid_t pid) const {
   if (belongs_to_us(pid)) return Descent::descendant;

@@ -17,6 +17,7 @@
 #include "supervisor/control_verbs.hpp"
 #include "supervisor/operator_signals.hpp"
 #include "supervisor/phase.hpp"
+#include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/service_notify.hpp"
 #include "supervisor/process/strays.hpp"
@@ -53,7 +54,7 @@ class Supervisor {
     std::shared_ptr<const Config> config;
     Identity identity;
     RedisAddress redis;
-    std::optional<EmbeddedRedis> embedded_redis;
+    std::unique_ptr<EmbeddedRedis> embedded_redis;  // none: Redis is elsewhere
     std::string runtime_directory;
     std::string instance = {};  // what the operator calls it, where several run
     BodiesFor bodies;
@@ -128,6 +129,7 @@ class Supervisor {
   const WallTime started_at_;
 
   EventLoop loop_;
+  Children children_;
   OperatorSignals signals_;
   WorkerPool pool_;
   StackLog stack_log_;

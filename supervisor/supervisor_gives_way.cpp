@@ -52,7 +52,7 @@ int Supervisor::give_way() {
 void Supervisor::end_children() const {
   for (const SteadyTime end = steady_now() + time_to_die; steady_now() < end;) {
     std::vector<pid_t> children = own_children(most_children);
-    std::erase_if(children, [&](pid_t child) { return strays_.is_foreign(child) || redis_.is_child(child); });
+    std::erase_if(children, [&](pid_t child) { return strays_.is_foreign(child) || children_.outlives_us(child); });
     if (children.empty()) return;
     for (const pid_t child : children) {
       if (getpgid(child) == child) kill(-child, SIGKILL);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -295,9 +296,9 @@ int run_command(const RunOptions& options) {
   make_private_directory(runtime);
   Identity identity = handover ? handover->identity : Identity::of_this_process();
   identity.runtime_directory = std::filesystem::absolute(runtime);
-  std::optional<EmbeddedRedis> embedded;
+  std::unique_ptr<EmbeddedRedis> embedded;
   if (uses_embedded_redis(config.redis))
-    embedded.emplace(state_directory(), embedded_socket_path(), config.redis.appendfsync);
+    embedded = std::make_unique<EmbeddedRedis>(state_directory(), embedded_socket_path(), config.redis.appendfsync);
 
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
     return ChildBodies{

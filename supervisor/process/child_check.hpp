@@ -1,14 +1,11 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "shared/base/unique_fd.hpp"
-#include "supervisor/process/event_loop.hpp"
-#include "supervisor/process/exit_status.hpp"
+#include "supervisor/process/children.hpp"
 
 namespace brood {
 
@@ -24,7 +21,7 @@ class ChildCheck {
   // `refusal` is for people; empty: it went well.
   using Done = std::function<void(const std::string& refusal)>;
 
-  explicit ChildCheck(EventLoop& loop);
+  explicit ChildCheck(Children& children) : children_(children) {}
 
   // `body` writes its refusal, 4 KB at most, to the descriptor that it gets, and returns the exit status: 0 when it
   // went well.  Throws std::system_error when it cannot fork.  One at a time.
@@ -32,19 +29,14 @@ class ChildCheck {
   // Ends it; `done` is not called.
   void abandon();
 
-  bool is_child(pid_t pid) const { return pid != 0 && pid == pid_; }
-  // One of our children ended; false when `pid` was none of ours.
-  bool reaped(pid_t pid, const ExitStatus& status);
-
  private:
-  void kill_child() const;
+  void ended(const Children::End& end);
 
-  Timer deadline_;
-  pid_t pid_ = 0;
-  bool overdue_ = false;
+  Children& children_;
   std::string what_;
   UniqueFd answer_;
   Done done_;
+  Child child_;
 };
 
 }  // namespace brood

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "shared/base/log.hpp"
 #include "shared/store/keys.hpp"
-#include "supervisor/process/spawn.hpp"
+#include "supervisor/process/shared_count.hpp"
 
 namespace brood {
 namespace {
@@ -29,14 +30,14 @@ RecoveryMode less_daring(RecoveryMode mode) {
 
 }  // namespace
 
-Recovery::Recovery(const ChildBodies& bodies, std::function<void(const WorkerDeath&)> recovered)
-    : bodies_(bodies), recovered_(std::move(recovered)) {}
+Recovery::Recovery(Children& children, const ChildBodies& bodies, std::function<void(const WorkerDeath&)> recovered)
+    : children_(children), bodies_(bodies), recovered_(std::move(recovered)) {}
 
 void Recovery::add(WorkerDeath worker_death) {
   if (!worker_death.cause) {
     const auto shared = std::find_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
       const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work);
-      return task.pid == 0 && worker_deaths != nullptr && !worker_deaths->front().cause;
+      return !task.child.is_running() && worker_deaths != nullptr && !worker_deaths->front().cause;
     });
     if (shared != tasks_.end()) {
       std::get<std::vector<WorkerDeath>>(shared->work).push_back(std::move(worker_death));
@@ -64,7 +65,7 @@ void Recovery::sweep(std::function<OwnIncarnations()> own) {
 void Recovery::spawn_due(SteadyTime now) {
   for (Task& task : tasks_) {
     if (running() >= most_children) return;
-    if (task.pid == 0 && task.not_before <= now) start(task, now);
+    if (!task.child.is_running() && task.not_before <= now) start(task, now);
   }
 }
 
@@ -73,81 +74,54 @@ void Recovery::start(Task& task, SteadyTime now) {
     const bool crowded = static_cast<int>(tasks_.size()) - running() > crowd;
     for (WorkerDeath& worker_death : *worker_deaths) worker_death.leave_out_symbols = crowded;
   }
+  std::shared_ptr<SharedCount> bytes;
   const auto body = [&]() -> int {
     if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work))
-      return bodies_.recover_worker_deaths(*worker_deaths, task.mode, task.bytes->value());
+      return bodies_.recover_worker_deaths(*worker_deaths, task.mode, bytes->value());
     if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&task.work))
-      return bodies_.orphaned_jobs(orphaned_jobs->orphaned_jobs, task.mode, task.bytes->value());
+      return bodies_.orphaned_jobs(orphaned_jobs->orphaned_jobs, task.mode, bytes->value());
     return bodies_.sweep(own_incarnations_());
   };
   try {
-    task.bytes = std::make_unique<SharedCount>();
-    task.pid = spawn(
-        {.title = "brood: recovery", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, body);
+    bytes = std::make_shared<SharedCount>();
     const auto longest = std::holds_alternative<Sweep>(task.work) ? std::chrono::seconds(longest_sweep) : longest_run;
-    task.pace = Pace(now + longest, longest_run);
-    task.overdue = false;
+    task.child = children_.spawn(
+        {.title = "brood: recovery", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
+        Children::Deadline{now + longest, bytes, longest_run}, body,
+        [this, &task](const Children::End& end) { ended(task, end); });
   } catch (const std::system_error& error) {
     log::warn("recovery_waits", {{"reason", error.what()}});
     task.not_before = now + first_pause * 10;
   }
 }
 
-void Recovery::kill_overdue(SteadyTime now) {
-  for (Task& task : tasks_) {
-    if (task.pid == 0 || task.overdue) continue;
-    task.pace.note(task.bytes->value().load(), now);
-    if (!task.pace.is_over(now)) continue;
-    task.overdue = true;
-    kill(-task.pid, SIGKILL);
-    kill(task.pid, SIGKILL);
+void Recovery::ended(Task& task, const Children::End& end) {
+  if (end.status.exited && end.status.value == EX_OK) return finish(task);
+  const bool lost_redis = end.status.exited && end.status.value == EX_TEMPFAIL;
+  if (!lost_redis) {
+    log::warn("autopsy_failed", {{"child_pid", end.pid}, {"status", end.status.describe()}, {"overdue", end.overdue}});
+    task.mode = less_daring(task.mode);
   }
+  task.pause = std::clamp<std::chrono::milliseconds>(task.pause * 2, first_pause, longest_pause);
+  task.not_before = end.at + (lost_redis || task.mode == RecoveryMode::move_to_dead ? task.pause : 0ms);
 }
 
-bool Recovery::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
-  const auto task = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& t) { return t.pid == pid; });
-  if (task == tasks_.end()) return false;
-  task->pid = 0;
-  if (status.exited && status.value == EX_OK) {
-    const auto work = std::move(task->work);
-    tasks_.erase(task);
-    if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&work);
-        orphaned_jobs != nullptr && orphaned_jobs->done)
-      orphaned_jobs->done();
-    if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&work);
-        worker_deaths != nullptr && recovered_)
-      std::for_each(worker_deaths->begin(), worker_deaths->end(), recovered_);
-    return true;
-  }
-  const bool lost_redis = status.exited && status.value == EX_TEMPFAIL;
-  if (!lost_redis) {
-    log::warn("autopsy_failed", {{"child_pid", pid}, {"status", status.describe()}, {"overdue", task->overdue}});
-    task->mode = less_daring(task->mode);
-  }
-  task->pause = std::clamp<std::chrono::milliseconds>(task->pause * 2, first_pause, longest_pause);
-  task->not_before = now + (lost_redis || task->mode == RecoveryMode::move_to_dead ? task->pause : 0ms);
-  return true;
+void Recovery::finish(Task& task) {
+  const auto work = std::move(task.work);
+  tasks_.remove_if([&](const Task& one) { return &one == &task; });
+  if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&work); orphaned_jobs != nullptr && orphaned_jobs->done)
+    orphaned_jobs->done();
+  if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&work); worker_deaths != nullptr && recovered_)
+    std::for_each(worker_deaths->begin(), worker_deaths->end(), recovered_);
 }
 
 std::optional<SteadyTime> Recovery::next_start() const {
   std::optional<SteadyTime> next;
   if (running() >= most_children) return next;  // the end of one of them wakes us
   for (const Task& task : tasks_) {
-    if (task.pid == 0 && (!next || task.not_before < *next)) next = task.not_before;
+    if (!task.child.is_running() && (!next || task.not_before < *next)) next = task.not_before;
   }
   return next;
-}
-
-std::optional<SteadyTime> Recovery::next_kill() const {
-  std::optional<SteadyTime> next;
-  for (const Task& task : tasks_) {
-    if (task.pid != 0 && !task.overdue && (!next || task.pace.deadline() < *next)) next = task.pace.deadline();
-  }
-  return next;
-}
-
-bool Recovery::is_child(pid_t pid) const {
-  return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& task) { return task.pid == pid; });
 }
 
 std::set<std::string> Recovery::fields_of(const std::string& identity) const {
@@ -164,7 +138,8 @@ std::set<std::string> Recovery::fields_of(const std::string& identity) const {
 }
 
 int Recovery::running() const {
-  return static_cast<int>(std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.pid != 0; }));
+  return static_cast<int>(
+      std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.child.is_running(); }));
 }
 
 }  // namespace brood

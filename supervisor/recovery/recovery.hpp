@@ -1,10 +1,7 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <list>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,10 +9,8 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "shared/redis/pace.hpp"
 #include "supervisor/process/child_bodies.hpp"
-#include "supervisor/process/exit_status.hpp"
-#include "supervisor/process/shared_count.hpp"
+#include "supervisor/process/children.hpp"
 
 namespace brood {
 
@@ -25,7 +20,7 @@ namespace brood {
 class Recovery {
  public:
   // `recovered` is told of each dead worker, once Redis has said that nothing of it is left.
-  explicit Recovery(const ChildBodies& bodies, std::function<void(const WorkerDeath&)> recovered = {});
+  Recovery(Children& children, const ChildBodies& bodies, std::function<void(const WorkerDeath&)> recovered = {});
 
   void add(WorkerDeath worker_death);
   // `done` is called when all that the dead supervisor had in flight has been seen to.
@@ -33,17 +28,11 @@ class Recovery {
   // `own` is asked when its child is forked: which lists are no strays.
   void sweep(std::function<OwnIncarnations()> own);
 
-  // Forks the children that are due; called while Redis answers.
+  // Forks the children that are due; called while Redis answers.  Those that take too long, and in which no byte moves
+  // to or from Redis, are killed.
   void spawn_due(SteadyTime now);
-  // Ends children that take too long, and in which no byte moves to or from Redis.
-  void kill_overdue(SteadyTime now);
-  // One of our children ended; false when `pid` was none of ours.
-  bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
-
-  // When a child is to be started, and when one is to be ended; nullopt while there is nothing to do.
+  // When a child is to be started; nullopt while there is nothing to do.
   std::optional<SteadyTime> next_start() const;
-  std::optional<SteadyTime> next_kill() const;
-  bool is_child(pid_t pid) const;
   // "<slot>.<incarnation>" of every dead worker of `identity` that is still to be answered.
   std::set<std::string> fields_of(const std::string& identity) const;
   bool is_idle() const { return tasks_.empty(); }
@@ -59,15 +48,15 @@ class Recovery {
     RecoveryMode mode = RecoveryMode::full;
     SteadyTime not_before{};
     std::chrono::milliseconds pause{0};
-    pid_t pid = 0;  // 0: waits
-    std::unique_ptr<SharedCount> bytes = {};
-    Pace pace{SteadyTime{}, std::chrono::nanoseconds(0)};
-    bool overdue = false;
+    Child child = {};  // runs, or the task waits
   };
 
   void start(Task& task, SteadyTime now);
+  void ended(Task& task, const Children::End& end);
+  void finish(Task& task);
   int running() const;
 
+  Children& children_;
   const ChildBodies& bodies_;
   const std::function<void(const WorkerDeath&)> recovered_;
   std::list<Task> tasks_;

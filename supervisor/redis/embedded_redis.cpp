@@ -15,7 +15,6 @@
 #include "shared/base/check.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
-#include "supervisor/process/spawn.hpp"
 
 namespace brood {
 namespace {
@@ -68,7 +67,7 @@ EmbeddedRedis::EmbeddedRedis(std::string state_directory, std::string socket_pat
   try_lock(user_lock_, LOCK_SH);
 }
 
-void EmbeddedRedis::start() {
+void EmbeddedRedis::start(Children& children) {
   next_start_.reset();
   // The server inherits this descriptor and with it the lock, which therefore ends exactly when the server does: two
   // servers on one append-only file would destroy it.
@@ -80,43 +79,43 @@ void EmbeddedRedis::start() {
     return;
   }
   const std::string data = directory_ + "/redis";
-  pid_ = spawn_program({.title = "brood: redis", .keep = {server_lock.get()}, .oom_score_adjustment = 0},
-                       {"redis-server",
-                        "--port",
-                        "0",
-                        "--unixsocket",
-                        socket_path_,
-                        "--unixsocketperm",
-                        "600",
-                        "--dir",
-                        data,
-                        "--appendonly",
-                        "yes",
-                        "--appendfsync",
-                        name_of(fsync_),
-                        "--save",
-                        "",
-                        "--maxmemory-policy",
-                        "noeviction",
-                        "--daemonize",
-                        "no",
-                        "--logfile",
-                        data + "/redis.log",
-                        "--supervised",
-                        "no"});
+  child_ = children.spawn_program({.title = "brood: redis", .keep = {server_lock.get()}, .oom_score_adjustment = 0},
+                                  {"redis-server",
+                                   "--port",
+                                   "0",
+                                   "--unixsocket",
+                                   socket_path_,
+                                   "--unixsocketperm",
+                                   "600",
+                                   "--dir",
+                                   data,
+                                   "--appendonly",
+                                   "yes",
+                                   "--appendfsync",
+                                   name_of(fsync_),
+                                   "--save",
+                                   "",
+                                   "--maxmemory-policy",
+                                   "noeviction",
+                                   "--daemonize",
+                                   "no",
+                                   "--logfile",
+                                   data + "/redis.log",
+                                   "--supervised",
+                                   "no"},
+                                  [this](const Children::End& end) { ended(end); });
   started_ = steady_now();
-  log::info("embedded_redis_started", {{"child_pid", pid_}, {"socket", socket_path_}});
+  log::info("embedded_redis_started", {{"child_pid", child_.pid()}, {"socket", socket_path_}});
 }
 
-void EmbeddedRedis::reaped(const ExitStatus& status, SteadyTime now) {
+void EmbeddedRedis::ended(const Children::End& end) {
   log::write(stopping_ ? log::Level::info : log::Level::error, "embedded_redis_ended",
-             {{"child_pid", pid_}, {"status", status.describe()}});
-  if (status.exited && status.value == 127)
+             {{"child_pid", end.pid}, {"status", end.status.describe()}});
+  if (end.status.exited && end.status.value == 127)
     log::error("redis_server_missing", {{"hint", "install the package redis-server, or set redis.url"}});
-  pid_ = 0;
   if (stopping_) return;
-  failures_ = now - started_ < 5s ? std::min(failures_ + 1, 8) : 0;
-  next_start_ = now + (failures_ == 0 ? 0ms : 100ms * (1 << failures_));
+  failures_ = end.at - started_ < 5s ? std::min(failures_ + 1, 8) : 0;
+  next_start_ = end.at + (failures_ == 0 ? 0ms : 100ms * (1 << failures_));
 }
 
 void EmbeddedRedis::look(SteadyTime now) {
@@ -128,23 +127,23 @@ void EmbeddedRedis::look(SteadyTime now) {
 bool EmbeddedRedis::stop() {
   stopping_ = true;
   next_start_.reset();
-  if (pid_ == 0 && !running()) {  // it may not have listened yet when we found its lock taken
+  if (!running()) {  // it may not have listened yet when we found its lock taken
     adopted_ = listener_of(socket_path_);
     adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
   }
   if (!try_lock(user_lock_, LOCK_EX)) return false;  // another supervisor uses it
   if (!running()) return false;
   // TERM makes it write and sync its append-only file before it ends.
-  kill(pid_ != 0 ? pid_ : adopted_, SIGTERM);
+  kill(pid(), SIGTERM);
   return true;
 }
 
 bool EmbeddedRedis::running() const {
-  return pid_ != 0 || (adopted_ > 0 && process_lives(adopted_, adopted_start_time_));
+  return child_.is_running() || (adopted_ > 0 && process_lives(adopted_, adopted_start_time_));
 }
 
 void EmbeddedRedis::kill_now() {
-  if (running()) kill(pid_ != 0 ? pid_ : adopted_, SIGKILL);
+  if (running()) kill(pid(), SIGKILL);
 }
 
 }  // namespace brood

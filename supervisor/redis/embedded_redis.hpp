@@ -8,7 +8,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
-#include "supervisor/process/exit_status.hpp"
+#include "supervisor/process/children.hpp"
 
 namespace brood {
 
@@ -22,12 +22,12 @@ class EmbeddedRedis {
   // std::system_error.
   EmbeddedRedis(std::string state_directory, std::string socket_path, AppendFsync fsync);
 
-  // Starts the server unless one runs.  Throws std::system_error when it cannot fork.
-  void start();
+  EmbeddedRedis(const EmbeddedRedis&) = delete;
+  EmbeddedRedis& operator=(const EmbeddedRedis&) = delete;
 
-  bool is_child(pid_t pid) const { return pid != 0 && pid == pid_; }
-  // Our child ended.  It is started again when it is due.
-  void reaped(const ExitStatus& status, SteadyTime now);
+  // Starts the server unless one runs.  Throws std::system_error when it cannot fork.
+  void start(Children& children);
+  // When one of ours that has ended is to be started again.
   std::optional<SteadyTime> next_start() const { return next_start_; }
   // Called now and then while the server does not answer: one that is no child of ours may have ended, or we may never
   // have managed to fork.
@@ -39,16 +39,19 @@ class EmbeddedRedis {
   void kill_now();
 
  private:
+  void ended(const Children::End& end);
+  pid_t pid() const { return child_.is_running() ? child_.pid() : adopted_; }
+
   std::string directory_, socket_path_;
   AppendFsync fsync_;
   UniqueFd user_lock_;  // held shared by every supervisor that uses the server
-  pid_t pid_ = 0;       // our child; 0 when another supervisor started it
   pid_t adopted_ = 0;   // of the server that another supervisor started
   std::uint64_t adopted_start_time_ = 0;
   int failures_ = 0;
   SteadyTime started_{};
   std::optional<SteadyTime> next_start_;
   bool stopping_ = false;
+  Child child_;  // none when another supervisor started it
 };
 
 }  // namespace brood

@@ -24,13 +24,14 @@ constexpr auto probe_deadline = 10s;
 
 }  // namespace
 
-RedisLink::RedisLink(EventLoop& loop, RedisAddress address, std::optional<EmbeddedRedis> server, Patience give_up_after,
-                     Events events)
-    : address_(std::move(address)),
+RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
+                     Patience give_up_after, Events events)
+    : children_(children),
+      address_(std::move(address)),
       server_(std::move(server)),
       give_up_after_(give_up_after),
       events_(std::move(events)),
-      resolver_(loop),
+      resolver_(children),
       connection_(loop.raw(), "brood-supervisor",
                   {.connected = [this] { connected_now(); },
                    .disconnected = [this](const std::string& why) { disconnected(why); },
@@ -46,7 +47,7 @@ void RedisLink::open() {
 void RedisLink::start_server() {
   if (!server_) return;
   try {
-    server_->start();
+    server_->start(children_);
   } catch (const std::system_error& error) {
     log::error("embedded_redis_not_started", {{"reason", error.what()}});
   }
@@ -168,16 +169,6 @@ void RedisLink::look_at_refusal(SteadyTime now) {
   log::error("redis_given_up", {{"redis", address_.without_password()}, {"reason", why}});
   gave_up_ = true;
   events_.unusable(EX_TEMPFAIL);
-}
-
-bool RedisLink::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
-  if (resolver_.is_child(pid)) {
-    resolver_.reaped();
-    return true;
-  }
-  if (!server_ || !server_->is_child(pid)) return false;
-  server_->reaped(status, now);
-  return true;
 }
 
 void RedisLink::catch_up(SteadyTime now) {

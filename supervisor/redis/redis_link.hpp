@@ -1,14 +1,14 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
 #include "supervisor/redis/resolver.hpp"
@@ -29,14 +29,15 @@ class RedisLink {
   // How long one that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
   using Patience = std::chrono::milliseconds;
 
-  RedisLink(EventLoop& loop, RedisAddress address, std::optional<EmbeddedRedis> server, Patience give_up_after,
-            Events events);
+  // Without a `server` this Redis is somebody else's.
+  RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
+            Patience give_up_after, Events events);
 
   // Starts the embedded server, if any, and begins to connect.
   void open();
 
   AsyncConnection& connection() { return connection_; }
-  bool is_embedded() const { return server_.has_value(); }
+  bool is_embedded() const { return server_ != nullptr; }
   bool was_usable() const { return was_usable_; }
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
@@ -45,10 +46,6 @@ class RedisLink {
   std::string refusal() const;
   std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
-
-  bool is_child(pid_t pid) const { return resolver_.is_child(pid) || (server_ && server_->is_child(pid)); }
-  // A child ended; false when it was none of ours.
-  bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);
 
   // What is due: a name to resolve anew, a server to start again.
   void catch_up(SteadyTime now);
@@ -69,8 +66,9 @@ class RedisLink {
   void disconnected(const std::string& why);
   void look_at_refusal(SteadyTime now);
 
+  Children& children_;
   const RedisAddress address_;
-  std::optional<EmbeddedRedis> server_;
+  const std::unique_ptr<EmbeddedRedis> server_;
   const Patience give_up_after_;
   const Events events_;
   Resolver resolver_;

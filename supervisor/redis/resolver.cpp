@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "shared/base/check.hpp"
-#include "supervisor/process/spawn.hpp"
+#include "shared/base/clock.hpp"
 
 namespace brood {
 namespace {
@@ -39,26 +39,21 @@ int write_addresses(const std::string& host, int to) {
 
 }  // namespace
 
-Resolver::Resolver(EventLoop& loop)
-    : deadline_(loop, [this] {
-        if (pid_ != 0) kill(pid_, SIGKILL);
-      }) {}
-
 void Resolver::resolve(const std::string& host, Done done) {
-  if (pid_ != 0) return;
+  if (child_.is_running()) return;
   int ends[2];
   check("pipe2", pipe2(ends, O_CLOEXEC));
   answers_.reset(ends[0]);
   const UniqueFd to(ends[1]);
-  pid_ = spawn({.title = "brood: resolver", .keep = {to.get()}, .parent_death_signal = SIGKILL},
-               [&] { return write_addresses(host, to.get()); });
+  child_ = children_.spawn(
+      {.title = "brood: resolver", .keep = {to.get()}, .parent_death_signal = SIGKILL},
+      Children::Deadline{steady_now() + longest_wait}, [&] { return write_addresses(host, to.get()); },
+      [this](const Children::End&) { ended(); });
   done_ = std::move(done);
-  deadline_.start_in(longest_wait);
 }
 
-void Resolver::reaped() {
-  pid_ = 0;
-  deadline_.stop();
+// What it wrote is the answer.
+void Resolver::ended() {
   char buffer[longest_answer];
   fcntl(answers_.get(), F_SETFL, O_NONBLOCK);  // a grandchild may hold the other end open
   const ssize_t got = read(answers_.get(), buffer, sizeof buffer);

@@ -47,8 +47,12 @@ int write_refusal(const ChildBodies& bodies, int to) {
 
 }  // namespace
 
-RollingRestart::RollingRestart(EventLoop& loop, WorkerPool& pool, Events events)
-    : pool_(pool), events_(std::move(events)), check_(loop), present_(pool.present()), last_number_(present_->number) {}
+RollingRestart::RollingRestart(Children& children, WorkerPool& pool, Events events)
+    : pool_(pool),
+      events_(std::move(events)),
+      check_(children),
+      present_(pool.present()),
+      last_number_(present_->number) {}
 
 void RollingRestart::restart(std::optional<ControlSocket::Reply> asked_by) {
   if (under_way()) {

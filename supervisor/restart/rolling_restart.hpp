@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,6 +8,7 @@
 
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/process/child_check.hpp"
+#include "supervisor/process/children.hpp"
 #include "supervisor/workers/generation.hpp"
 #include "supervisor/workers/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
@@ -42,7 +41,7 @@ class RollingRestart {
     std::function<void(const Generation&)> changed_generation;  // it is the present one now
     std::function<void()> ended;                                // and no other begins at once
   };
-  RollingRestart(EventLoop& loop, WorkerPool& pool, Events events);
+  RollingRestart(Children& children, WorkerPool& pool, Events events);
 
   // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
   void restart(std::optional<ControlSocket::Reply> asked_by);
@@ -54,9 +53,6 @@ class RollingRestart {
   // Each turn.
   void advance(SteadyTime now);
   void note_end(const WorkerPool::Reaped& reaped, SteadyTime now);
-  // One of our children ended; false when `pid` was none of ours.
-  bool reaped(pid_t pid, const ExitStatus& status) { return check_.reaped(pid, status); }
-  bool is_child(pid_t pid) const { return check_.is_child(pid); }
   std::optional<SteadyTime> next_look() const;
 
   // Ends what is under way and what waits: the old workers go on, or what else the supervisor tells them.

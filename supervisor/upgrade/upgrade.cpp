@@ -27,8 +27,8 @@ std::string last_line(const std::string& text) {
 
 }  // namespace
 
-Upgrade::Upgrade(EventLoop& loop, const Successor& successor, Events events, std::string failed)
-    : successor_(successor), events_(std::move(events)), check_(loop), last_failure_(std::move(failed)) {}
+Upgrade::Upgrade(Children& children, const Successor& successor, Events events, std::string failed)
+    : successor_(successor), events_(std::move(events)), check_(children), last_failure_(std::move(failed)) {}
 
 void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   if (under_way()) {

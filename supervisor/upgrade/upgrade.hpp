@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,6 +8,7 @@
 #include "shared/config/config.hpp"
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/process/child_check.hpp"
+#include "supervisor/process/children.hpp"
 #include "supervisor/upgrade/handover.hpp"
 #include "supervisor/upgrade/successor.hpp"
 
@@ -27,7 +26,7 @@ class Upgrade {
     std::function<void()> begun, given_up;   // given_up: everything is as it was
   };
   // `failed`: why the program that took over from this one gave back; empty: none has.
-  Upgrade(EventLoop& loop, const Successor& successor, Events events, std::string failed);
+  Upgrade(Children& children, const Successor& successor, Events events, std::string failed);
 
   // Answered with a JSON object when it comes to nothing; a client whose connection ends otherwise asks the successor.
   void begin(std::optional<ControlSocket::Reply> asked_by);
@@ -35,8 +34,6 @@ class Upgrade {
   bool answer_failure(const ControlSocket::Reply& reply) const;
   // Each turn.
   void advance(SteadyTime now);
-  bool reaped(pid_t pid, const ExitStatus& status) { return check_.reaped(pid, status); }
-  bool is_child(pid_t pid) const { return check_.is_child(pid); }
   // Ends what is under way.
   void abandon(const std::string& why);
 

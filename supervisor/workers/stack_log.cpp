@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 #include <system_error>
 
 #include "shared/base/log.hpp"
-#include "supervisor/process/spawn.hpp"
 
 namespace brood {
 namespace {
@@ -16,22 +16,18 @@ constexpr unsigned longest_run_s = 10;
 }  // namespace
 
 void StackLog::write(const std::vector<DumpRequest>& asked) {
-  if (asked.empty() || pid_ != 0) return;
+  if (asked.empty() || child_.is_running()) return;
   try {
-    pid_ =
-        spawn({.title = "brood: dump", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, [&] {
+    child_ = children_.spawn(
+        {.title = "brood: dump", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, std::nullopt,
+        [&] {
           alarm(longest_run_s);
           return bodies_.log_stacks(asked);
-        });
+        },
+        nullptr);
   } catch (const std::system_error& error) {
     log::warn("stacks_not_logged", {{"reason", error.what()}});
   }
-}
-
-bool StackLog::reaped(pid_t pid) {
-  if (!is_child(pid)) return false;
-  pid_ = 0;
-  return true;
 }
 
 }  // namespace brood

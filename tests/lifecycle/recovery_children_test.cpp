@@ -72,25 +72,24 @@ struct Recovering {
             diary.note("sweep");
             return end();
           }};
-  Recovery recovery{bodies};
+  Children children;
+  Recovery recovery{children, bodies};
   SteadyTime now{24h};  // invented: nothing here waits for a clock
 
   ~Recovering() {
-    recovery.kill_overdue(now + 24h);
+    children.kill_overdue(now + 24h);
     while (waitpid(-1, nullptr, 0) > 0) {
     }
   }
 
   // Reaps so many children, as the supervisor does.
-  void reap(int children) {
-    for (; children > 0; --children) {
+  void reap(int how_many) {
+    for (; how_many > 0; --how_many) {
       int status = 0;
       const pid_t pid = check("waitpid", waitpid(-1, &status, 0));
       const ExitStatus end =
           WIFEXITED(status) ? ExitStatus{true, WEXITSTATUS(status)} : ExitStatus{false, WTERMSIG(status)};
-      BOOST_TEST(recovery.is_child(pid));
-      BOOST_TEST(recovery.reaped(pid, end, now));
-      BOOST_TEST(!recovery.is_child(pid));
+      BOOST_TEST(children.reaped(pid, end, now));
     }
   }
   bool a_child_runs() const {
@@ -203,18 +202,18 @@ BOOST_AUTO_TEST_CASE(a_child_that_takes_five_seconds_is_killed_with_all_it_start
   };
   test.recovery.add(charged(7));
   test.recovery.spawn_due(test.now);
-  BOOST_TEST((test.recovery.next_kill() == test.now + 5s));
+  BOOST_TEST((test.children.next_deadline() == test.now + 5s));
   BOOST_TEST(!test.recovery.next_start().has_value());
   const Lines lines = test.diary_after(2);
   BOOST_REQUIRE(lines.size() == 2U);
   const pid_t grandchild = std::stoi(lines[1].substr(11));
 
   test.now += 4999ms;
-  test.recovery.kill_overdue(test.now);
+  test.children.kill_overdue(test.now);
   BOOST_TEST(test.a_child_runs());
   test.now += 1ms;
-  test.recovery.kill_overdue(test.now);
-  BOOST_TEST(!test.recovery.next_kill().has_value());  // nothing to do until it is reaped
+  test.children.kill_overdue(test.now);
+  BOOST_TEST(!test.children.next_deadline().has_value());  // nothing to do until it is reaped
   test.reap(1);
   BOOST_TEST(eventually([&] { return process_start_time(grandchild) == 0; }));
 
@@ -248,13 +247,13 @@ BOOST_AUTO_TEST_CASE(a_child_in_which_bytes_move_to_and_from_redis_may_go_on_and
     pid_t child = 0;
     BOOST_REQUIRE(eventually([&] { return (child = child_stands_still()) != 0; }));
     test.now += 4s;
-    test.recovery.kill_overdue(test.now);
-    BOOST_TEST((test.recovery.next_kill() == test.now + 5s));
+    test.children.kill_overdue(test.now);
+    BOOST_TEST((test.children.next_deadline() == test.now + 5s));
     BOOST_TEST(test.a_child_runs());
     kill(child, SIGCONT);
   }
   test.now += 5s;
-  test.recovery.kill_overdue(test.now);
+  test.children.kill_overdue(test.now);
   test.reap(1);
   test.end = [] { return EX_OK; };
   test.recovery.spawn_due(test.now);
@@ -300,7 +299,7 @@ BOOST_AUTO_TEST_CASE(at_most_four_children_run_at_a_time) {
 
   test.end = [] { return EX_OK; };
   test.now += 5s;
-  test.recovery.kill_overdue(test.now);
+  test.children.kill_overdue(test.now);
   test.reap(4);
   for (int round = 0; round < 2 && !test.recovery.is_idle(); ++round) {
     test.recovery.spawn_due(test.now);
@@ -310,18 +309,11 @@ BOOST_AUTO_TEST_CASE(at_most_four_children_run_at_a_time) {
   BOOST_TEST(test.diary.lines().size() == 10U);
 }
 
-BOOST_AUTO_TEST_CASE(a_child_of_nobody_is_not_recoverys) {
-  Recovering test;
-  test.recovery.add(charged(7));
-  BOOST_TEST(!test.recovery.reaped(1, ExitStatus{true, 0}, test.now));
-  BOOST_TEST(!test.recovery.is_idle());
-}
-
 BOOST_AUTO_TEST_CASE(a_sweep_is_one_child_that_has_the_time_which_reading_every_key_takes) {
   Recovering test;
   test.recovery.sweep([] { return OwnIncarnations{}; });
   test.recovery.spawn_due(test.now);
-  BOOST_TEST((test.recovery.next_kill() >= test.now + 1min));
+  BOOST_TEST((test.children.next_deadline() >= test.now + 1min));
   test.reap(1);
   BOOST_TEST((test.diary.lines() == Lines{"sweep"}));
   BOOST_TEST(test.recovery.is_idle());

@@ -1,0 +1,100 @@
+#include "supervisor/process/children.hpp"
+
+#include <csignal>
+#include <utility>
+
+#include "shared/redis/pace.hpp"
+
+namespace brood {
+namespace {
+
+void kill_with_group(pid_t pid) {
+  ::kill(-pid, SIGKILL);
+  ::kill(pid, SIGKILL);  // it may lead no session yet
+}
+
+}  // namespace
+
+struct Child::Record {
+  pid_t pid;  // 0: reaped
+  bool outlives_us;
+  Children::Ended ended;  // nothing: nobody wants to know
+  std::optional<Pace> pace = {};
+  std::shared_ptr<const SharedCount> progress = {};
+  bool overdue = false;
+};
+
+Child::Child(std::shared_ptr<Record> record) : record_(std::move(record)) {}
+
+Child::~Child() {
+  if (record_) record_->ended = nullptr;
+}
+
+Child& Child::operator=(Child&& other) noexcept {
+  const Child before(std::exchange(record_, std::move(other.record_)));
+  return *this;
+}
+
+pid_t Child::pid() const { return record_ ? record_->pid : 0; }
+
+void Child::kill() const {
+  if (is_running()) kill_with_group(pid());
+}
+
+Child Children::spawn(const SpawnSettings& settings, std::optional<Deadline> deadline, const std::function<int()>& body,
+                      Ended ended) {
+  return keep(brood::spawn(settings, body), settings, std::move(deadline), std::move(ended));
+}
+
+Child Children::spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv, Ended ended) {
+  return keep(brood::spawn_program(settings, argv), settings, std::nullopt, std::move(ended));
+}
+
+Child Children::keep(pid_t pid, const SpawnSettings& settings, std::optional<Deadline> deadline, Ended ended) {
+  const auto record = std::make_shared<Child::Record>(
+      Child::Record{.pid = pid, .outlives_us = settings.parent_death_signal == 0, .ended = std::move(ended)});
+  if (deadline) {
+    record->pace.emplace(deadline->at, deadline->silence);
+    record->progress = std::move(deadline->progress);
+  }
+  running_[pid] = record;
+  return Child(record);
+}
+
+bool Children::outlives_us(pid_t pid) const {
+  const auto found = running_.find(pid);
+  return found != running_.end() && found->second->outlives_us;
+}
+
+bool Children::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
+  const auto found = running_.find(pid);
+  if (found == running_.end()) return false;
+  const std::shared_ptr<Child::Record> record = std::move(found->second);
+  running_.erase(found);
+  record->pid = 0;
+  // Whoever is told may let go of this child, and start another.
+  const Ended ended = std::exchange(record->ended, nullptr);
+  if (ended) ended({.pid = pid, .status = status, .overdue = record->overdue, .at = now});
+  return true;
+}
+
+void Children::kill_overdue(SteadyTime now) {
+  for (const auto& [pid, record] : running_) {
+    if (!record->pace || record->overdue) continue;
+    if (record->progress) record->pace->note(record->progress->value().load(), now);
+    if (!record->pace->is_over(now)) continue;
+    record->overdue = true;
+    kill_with_group(pid);
+  }
+}
+
+std::optional<SteadyTime> Children::next_deadline() const {
+  std::optional<SteadyTime> next;
+  for (const auto& [pid, record] : running_) {
+    if (record->pace && !record->overdue && (!next || record->pace->deadline() < *next))
+      next = record->pace->deadline();
+  }
+  return next;
+}
+
+}  // namespace brood

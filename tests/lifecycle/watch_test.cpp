@@ -263,6 +263,15 @@ BOOST_AUTO_TEST_CASE(a_job_is_ended_after_a_question, *boost::unit_test::precond
   BOOST_TEST(eventually([&] { return watched.redis.size_of("retry") == 1; }, patience), watched.brood.log_tail());
 }
 
+BOOST_AUTO_TEST_CASE(it_shows_no_password_to_others, *boost::unit_test::precondition(lends_terminals)) {
+  Watched watched;
+  watched.redis.command({"ACL", "SETUSER", "looker", "on", ">hidden", "~*", "&*", "+@all"});
+  std::string url = watched.redis.url();
+  watched.start("", "--redis '" + url.insert(url.find("://") + 3, "looker:hidden@") + "'");
+  BOOST_TEST(content("/proc/" + std::to_string(watched.program()) + "/comm") == "brood-watch\n");
+  BOOST_TEST(content("/proc/" + std::to_string(watched.program()) + "/cmdline").find("hidden") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_says_where_it_is, *boost::unit_test::precondition(lends_terminals)) {
   Watched watched;
   watched.start();

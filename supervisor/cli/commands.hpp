@@ -28,6 +28,5 @@ int replay_command(const std::vector<std::string>& args);
 int new_command(const std::vector<std::string>& args);
 int recover_command(const std::vector<std::string>& args);
 int names_command(const std::vector<std::string>& args);
-int bench_command(const std::vector<std::string>& args);
 
 }  // namespace brood

@@ -1,26 +1,16 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <brood/client.hpp>
-#include <cerrno>
-#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
 
-#include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/nearest.hpp"
-#include "shared/config/config.hpp"
-#include "shared/redis/address.hpp"
-#include "shared/redis/connection.hpp"
-#include "shared/redis/reply.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/companion.hpp"
+#include "supervisor/cli/program.hpp"
 #include "supervisor/cli/run_options.hpp"
-#include "supervisor/cli/terminal.hpp"
 #include "supervisor/process/own_words.hpp"
 #include "supervisor/upgrade/caretaker.hpp"
 #include "supervisor/upgrade/way_back.hpp"
@@ -59,7 +49,8 @@ const std::vector<NamedCommand>& commands() {
       {"replay", "the same with a job that has failed", replay_command},
       {"new", "make a project with a job, a test and a unit", new_command},
       {"recover", "give back what dead supervisors had in flight", recover_command},
-      {"bench", "measure throughput, latency and cost on this machine", bench_command},
+      {"bench", "measure throughput, latency and cost on this machine",
+       [](const std::vector<std::string>& args) -> int { become_companion("brood-bench", "bench", args); }},
   };
   return all;
 }
@@ -106,71 +97,34 @@ int obey(const std::vector<std::string>& words) {
   return find_command(word).run({words.begin() + 1, words.end()});
 }
 
-// A descriptor 0 to 2 that is closed would be the number of the next thing opened: a print would then write into Redis.
-void open_missing_standard_descriptors() {
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) != fd) _exit(exit_status::internal);
-  }
-}
-
 std::string last_complaint;
-
-int complain(const std::string& command, const std::string& sentence, int status) {
-  last_complaint = sentence;
-  way_back::take(sentence);
-  // The journal takes a line without a priority for mere information.
-  fmt::print(stderr, "{}{}: {}\n", log::standard_error_is_the_journal() ? "<3>" : "", command,
-             log::printable(sentence));
-  return status;
-}
 
 int main_of(const std::vector<std::string>& words) {
   std::string name = "brood";
   for (const NamedCommand& command : commands()) {
     if (!words.empty() && words[0] == command.name) name += " " + command.name;
   }
-  try {
-    return obey(words);
-  } catch (const Answer& answer) {
-    print(answer.text);
-    return exit_status::ok;
-  } catch (const UsageError& error) {
-    complain(name, error.what(), exit_status::usage);
-    fmt::print(stderr, "Try \"{} --help\".\n", name);
-    return exit_status::usage;
-  } catch (const ConfigError& error) {
-    return complain(name, error.what(), exit_status::configuration);
-  } catch (const AddressError& error) {
-    return complain(name, error.what(), exit_status::configuration);
-  } catch (const ConnectionLost& error) {
-    return complain(name, fmt::format("Redis is not available: {}", error.what()), exit_status::unavailable);
-  } catch (const UnexpectedReply& reply) {  // a key that holds something else than it should, say
-    return complain(name, fmt::format("Redis answered: {}", reply.what()), exit_status::unavailable);
-  } catch (const RedisError& error) {
-    return complain(name, error.what(), exit_status::unavailable);
-  } catch (const OutputClosed&) {
-    return exit_status::ok;
-  } catch (const std::exception& error) {
-    return complain(name, error.what(), exit_status::internal);
+  const Ending ending = run_to_ending([&] { return obey(words); });
+  if (ending.complaint) {
+    last_complaint = *ending.complaint;
+    way_back::take(last_complaint);
   }
+  return tell(name, ending);
 }
 
 }  // namespace
 }  // namespace brood
 
 int main(int argc, char** argv) {
-  brood::take_own_words(argc, argv);
-  brood::open_missing_standard_descriptors();
-  signal(SIGPIPE, SIG_IGN);
+  brood::begin_program(argc, argv);
   // An argv without even the program's name is possible.
   const std::vector<std::string> words(brood::own_words().begin() + (argc > 0 ? 1 : 0), brood::own_words().end());
   brood::way_back::open(brood::own_words());
   try {
     const int status = brood::main_of(words);
     return brood::way_back::is_open() ? brood::take_care_of_workers(brood::last_complaint, status) : status;
-  } catch (const brood::OutputClosed&) {
-    return brood::exit_status::ok;
   } catch (const std::exception& error) {
-    return brood::complain("brood", error.what(), brood::exit_status::internal);
+    brood::way_back::take(error.what());
+    return brood::tell("brood", {brood::exit_status::internal, error.what()});
   }
 }

@@ -1,24 +1,17 @@
 # Figures, not facts: run tests/bench/bench_peers by hand on an idle machine.  As tests they only show that they work.
-# How all of them read their words.
-add_library(bench_words OBJECT ${PROJECT_SOURCE_DIR}/supervisor/cli/command_line.cpp)
-target_compile_definitions(bench_words PRIVATE BROOD_VERSION="${PROJECT_VERSION}")
-target_compile_options(bench_words PRIVATE -O0)
-target_link_libraries(bench_words PRIVATE brood_base)
-
 add_executable(bench_floor bench/bench_floor.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench/bench_usage.cpp)
-target_link_libraries(bench_floor PRIVATE bench_words brood_test_support PkgConfig::hiredis simdjson::simdjson)
+target_link_libraries(bench_floor PRIVATE brood_cli brood_test_support PkgConfig::hiredis simdjson::simdjson)
 
 add_executable(bench_push bench/bench_push.cpp)
-target_link_libraries(bench_push PRIVATE bench_words brood_api brood_test_support PkgConfig::hiredis)
+target_link_libraries(bench_push PRIVATE brood_cli brood_api brood_test_support PkgConfig::hiredis)
 brood_test_once(bench_push COMMAND bench_push --turns 2 --turn-ms 1)
 
 # The two that are compared with brood are built as it is.
 target_compile_options(bench_floor PRIVATE -O2)
 target_compile_options(bench_push PRIVATE -O2)
 
-add_executable(bench_brood bench/bench_brood.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench/bench_usage.cpp
-               ${PROJECT_SOURCE_DIR}/supervisor/cli/scoreboards.cpp)
-target_link_libraries(bench_brood PRIVATE bench_words brood_test_support)
+add_executable(bench_brood bench/bench_brood.cpp ${PROJECT_SOURCE_DIR}/supervisor/cli/bench/bench_usage.cpp)
+target_link_libraries(bench_brood PRIVATE brood_cli brood_test_support)
 target_compile_definitions(bench_brood PRIVATE BROOD_BENCH_JOBS="$<TARGET_FILE:brood_bench_jobs>")
 add_dependencies(bench_brood brood brood_bench_jobs)
 
@@ -34,7 +27,7 @@ endif()
 
 # What crashes cost.
 add_executable(bench_crashes bench/bench_crashes.cpp)
-target_link_libraries(bench_crashes PRIVATE bench_words brood_test_support)
+target_link_libraries(bench_crashes PRIVATE brood_cli brood_test_support)
 target_compile_definitions(bench_crashes PRIVATE BROOD_BINARY_DIR="${PROJECT_BINARY_DIR}" BROOD_MENAGERIE_JOBS="$<TARGET_FILE:menagerie_jobs>")
 add_dependencies(bench_crashes brood brood_examples menagerie_jobs)
 brood_test_once(bench_crashes COMMAND bench_crashes --crashes 5 --storm 20 --good 60 --rounds 1 --json)

@@ -58,4 +58,5 @@ if grep -E ', of another class|, which is wrong|runs backwards|without payload' 
 for word in "an ordinary word" "the same word" "a loud word" "a louder one" "an ordinary event" "a small event"; do
   grep -q "$word" "$work/brood.log" || fail "not in the log: $word"
 done
+"$work/prefix/bin/brood" bench --jobs 100 --latency-jobs 0 > "$work/bench.log" 2>&1 || { cat "$work/bench.log"; fail "no benchmark where brood is installed"; }
 echo "every public name is used, and does what it should"

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -516,4 +517,25 @@ BOOST_AUTO_TEST_CASE(a_full_disk_behind_standard_output_is_an_error_and_a_reader
   close(fds[0]);
   BOOST_TEST(shell("$BROOD --help >&" + std::to_string(fds[1])) == 0);
   close(fds[1]);
+}
+
+BOOST_AUTO_TEST_CASE(a_brood_without_its_companions_says_what_is_missing_and_where_it_looked) {
+  const TemporaryDirectory directory;
+  const std::string alone = "'" + (directory / "bin/brood") + "' ";
+  BOOST_TEST_REQUIRE(shell("mkdir '" + (directory / "bin") + "' && cp \"$BROOD\" " + alone) == 0);
+  for (const auto& [words, name, program] : {std::tuple("status --watch", "brood status", "brood-watch"),
+                                             std::tuple("bench --json", "brood bench", "brood-bench")}) {
+    BOOST_TEST(shell(alone + words + " 2>'" + (directory / "err") + "'") == 69);
+    const std::string beside = directory / "bin/" + program;
+    BOOST_TEST(contents(directory / "err")
+                   .starts_with(std::string(name) + ": " + program + " is missing: it is neither " + beside + " nor /"),
+               contents(directory / "err"));
+  }
+  // All else it has itself.
+  BOOST_TEST(shell(alone + "status --help >'" + (directory / "help") + "'") == 0);
+  BOOST_TEST(contents(directory / "help") == run_brood({"status", "--help"}).output);
+
+  BOOST_TEST_REQUIRE(shell("cp \"$BROOD-bench\" '" + (directory / "bin") + "'") == 0);
+  BOOST_TEST(shell(alone + "bench --help >'" + (directory / "help") + "'") == 0);
+  BOOST_TEST(contents(directory / "help") == run_brood({"bench", "--help"}).output);
 }

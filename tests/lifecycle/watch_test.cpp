@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -261,6 +262,34 @@ BOOST_AUTO_TEST_CASE(a_job_is_ended_after_a_question, *boost::unit_test::precond
   watched.terminal.press("y");
   watched.shows(std::string("ended Sleep ") + jid_of_sleep);
   BOOST_TEST(eventually([&] { return watched.redis.size_of("retry") == 1; }, patience), watched.brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_brood_that_was_removed_meanwhile_ends_nothing,
+                     *boost::unit_test::precondition(lends_terminals)) {
+  Watched watched;
+  const std::filesystem::path built = BROOD_BINARY_DIR "/bin", copies = watched.brood.home().path();
+  for (const char* program : {"brood", "brood-watch"}) std::filesystem::copy_file(built / program, copies / program);
+  watched.terminal.type("clear; " + (copies / "brood").string() + " status --watch; echo \"ended: $?\"");
+  watched.terminal.press("Enter");
+  watched.shows("Sleep");
+  std::filesystem::remove(copies / "brood");
+  watched.terminal.type("/sleep");
+  watched.terminal.press("Enter");
+  watched.shows("1 of 1");
+  watched.terminal.press("d");
+  watched.shows("brood dump cannot be started");
+  std::filesystem::copy_file(built / "brood", copies / "brood");  // as an upgrade does
+  watched.terminal.press("d");
+  watched.shows("Stack");
+}
+
+BOOST_AUTO_TEST_CASE(it_shows_no_password_to_others, *boost::unit_test::precondition(lends_terminals)) {
+  Watched watched;
+  watched.redis.command({"ACL", "SETUSER", "looker", "on", ">hidden", "~*", "&*", "+@all"});
+  std::string url = watched.redis.url();
+  watched.start("", "--redis '" + url.insert(url.find("://") + 3, "looker:hidden@") + "'");
+  BOOST_TEST(content("/proc/" + std::to_string(watched.program()) + "/comm") == "brood-watch\n");
+  BOOST_TEST(content("/proc/" + std::to_string(watched.program()) + "/cmdline").find("hidden") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_says_where_it_is, *boost::unit_test::precondition(lends_terminals)) {

@@ -84,7 +84,7 @@ class Packages(unittest.TestCase):
         self.assertRegex(files("libbrood-testing1"), r"/libbrood-testing\.so\.1 -> libbrood-testing\.so\.1\.")
         for file in ("/include/brood/job.hpp", "/cmake/brood/brood-config.cmake", "/pkgconfig/brood.pc", "/libbrood.so -> ", "/libbrood-testing.so -> "):
             self.assertIn(file, files("libbrood-dev"))
-        for file in ("/usr/bin/brood", "/lib/systemd/system/brood.service", "/lib/systemd/system/brood@.service", "/man1/brood.1.gz", "/etc/brood/brood.toml"):
+        for file in ("/usr/bin/brood", "/usr/libexec/brood/brood-watch", "/usr/libexec/brood/brood-bench", "/lib/systemd/system/brood.service", "/lib/systemd/system/brood@.service", "/man1/brood.1.gz", "/etc/brood/brood.toml"):
             self.assertIn(file, files("brood"))
 
 
@@ -114,7 +114,8 @@ class Life(unittest.TestCase):
         self.assertEqual(machine.ask("systemctl is-enabled brood", check=False), "disabled")
         self.assertEqual(machine.ask("stat -c '%U %a' /run/brood"), "brood 750")
         self.assertIn("brood.toml", machine.ask("dpkg-query --show --showformat='${Conffiles}' brood"))
-        self.assertEqual(machine.ask("ldd /usr/bin/brood | grep 'not found'", check=False), "")
+        self.assertEqual(machine.ask("ldd /usr/bin/brood /usr/libexec/brood/* | grep 'not found'", check=False), "")
+        self.assertIn("brood bench", machine.ask("brood bench --help"))
 
         config = machine.root / "etc/brood/brood.toml"
         required = f'require = ["{JOBS}/libexamples.so", "{JOBS}/libshell_jobs.so"]\n'

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +21,8 @@
 #include "supervisor/cli/bench/bench_server.hpp"
 #include "supervisor/cli/bench/bench_usage.hpp"
 #include "supervisor/cli/command_line.hpp"
-#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/companion.hpp"
+#include "supervisor/cli/program.hpp"
 #include "supervisor/cli/progress_bar.hpp"
 #include "supervisor/cli/redis_access.hpp"
 
@@ -75,9 +75,8 @@ BenchOptions parse(const std::vector<std::string>& args) {
   return options;
 }
 
-std::string job_library() {
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::filesystem::path library = (program.parent_path() / BROOD_BENCH_LIBRARY).lexically_normal();
+std::string job_library(const std::filesystem::path& brood) {
+  const std::filesystem::path library = (brood.parent_path() / BROOD_BENCH_LIBRARY).lexically_normal();
   if (!std::filesystem::exists(library))
     throw std::runtime_error("the jobs of the benchmark are missing: " + library.string());
   return library;
@@ -98,13 +97,15 @@ class Bench {
  public:
   Bench(const BenchOptions& options, const RedisAddress& address)
       : options_(options),
+        brood_(brood_of_companion()),
         directory_(memory_directory()),
         redis_(address, {.connect = 5s, .command = 60s}, "brood-bench"),
         queues_(redis_, options.queues),
         record_(BenchRecord::create(directory_ / "record", traces_needed(options))),
         server_({.redis = address,
                  .directory = directory_.path(),
-                 .library = job_library(),
+                 .brood = brood_,
+                 .library = job_library(brood_),
                  .record = directory_ / "record",
                  .queues = queues_.names(),
                  .workers = options.workers,
@@ -264,6 +265,7 @@ class Bench {
   }
 
   const BenchOptions& options_;
+  const std::string brood_;
   const BenchDirectory directory_;
   Connection redis_;
   BenchQueues queues_;
@@ -288,8 +290,6 @@ BenchReport measure(const BenchOptions& options) {
   return report;
 }
 
-}  // namespace
-
 int bench_command(const std::vector<std::string>& args) {
   const BenchOptions options = parse(args);
   try {
@@ -305,4 +305,7 @@ int bench_command(const std::vector<std::string>& args) {
   }
 }
 
+}  // namespace
 }  // namespace brood
+
+int main(int argc, char** argv) { return brood::companion_main(argc, argv, "bench", brood::bench_command); }

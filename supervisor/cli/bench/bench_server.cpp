@@ -58,7 +58,7 @@ int become_server(const BenchServerSettings& settings) {
   setenv("STATE_DIRECTORY", settings.directory.c_str(), 1);
   setenv("BROOD_BENCH_RECORD", settings.record.c_str(), 1);
   const std::string config = settings.directory + "/brood.toml";
-  execl("/proc/self/exe", "brood", "run", "-C", config.c_str(), nullptr);
+  execl(settings.brood.c_str(), "brood", "run", "-C", config.c_str(), nullptr);
   return 127;
 }
 

@@ -15,6 +15,7 @@ namespace brood {
 struct BenchServerSettings {
   RedisAddress redis;
   std::string directory;  // its configuration, log, scoreboard and state
+  std::string brood;      // the path of the program
   std::string library, record;
   std::vector<std::string> queues;
   int workers = 1;
@@ -22,7 +23,7 @@ struct BenchServerSettings {
   bool log_jobs = false;
 };
 
-// A `brood run` of this very program.  It ends with this object, in order.
+// A `brood run`.  It ends with this object, in order.
 class BenchServer {
  public:
   // Starts it and waits until every worker has loaded the library.  Throws std::runtime_error when one does not.

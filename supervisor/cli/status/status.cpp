@@ -6,12 +6,12 @@
 #include "shared/base/paths.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/control_client.hpp"
 #include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 #include "supervisor/cli/terminal.hpp"
-#include "supervisor/cli/watch/watch.hpp"
 
 namespace brood {
 namespace {
@@ -131,7 +131,7 @@ int status_command(const std::vector<std::string>& args) {
   if (checks && (watch || json || !format.empty() || !fingerprint.empty()))
     throw UsageError("--check says one sentence; leave out --watch, --json, --format and --crash");
   if (!interval.empty() && !watch) throw UsageError("--interval is of --watch");
-  if (watch) return watch_status(access, interval.empty() ? default_watch_interval : interval);
+  if (watch) become_companion("brood-watch", "status", args);
 
   const StatusReport report = look(access);
   if (checks) return check(report);

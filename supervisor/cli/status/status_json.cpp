@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "shared/json/json.hpp"
+#include "supervisor/cli/process_use.hpp"
 #include "supervisor/cli/status/status_report.hpp"
-#include "supervisor/cli/watch/machine_eye.hpp"
 
 namespace brood {
 namespace {
@@ -46,7 +46,7 @@ std::string json_of_queue(const QueueStatus& queue) {
 std::string json_of_worker(const WorkerStatus& worker) {
   const bool busy = worker.state == "busy";
   const bool lives = worker.pid > 0 && worker.state != "gone" && worker.state != "resting";
-  const auto use = lives ? watch::use_of_process(worker.pid) : std::nullopt;
+  const auto use = lives ? use_of_process(worker.pid) : std::nullopt;
   const std::string job = busy ? fmt::format(R"({{"class":{},"jid":{},"queue":{},"age":{:.3f},"deadline_in":{}}})",
                                              json_string(worker.job_class), json_string(worker.jid),
                                              json_string(worker.queue), worker.age, json_seconds(worker.deadline_in))

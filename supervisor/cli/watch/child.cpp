@@ -23,7 +23,7 @@ void check_error(const char* call, int error) {
 
 }  // namespace
 
-Child::Child(const std::vector<std::string>& command) : command_(command) {
+Child::Child(const std::string& brood, const std::vector<std::string>& command) : command_(command) {
   std::array<int, 2> ends{};
   check("pipe2", pipe2(ends.data(), O_CLOEXEC));
   output_.reset(ends[0]);
@@ -46,10 +46,10 @@ Child::Child(const std::vector<std::string>& command) : command_(command) {
   std::vector<char*> arguments = {const_cast<char*>("brood")};
   for (std::string& word : command_) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  const int error = posix_spawn(&pid_, "/proc/self/exe", &files, &attributes, arguments.data(), environ);
+  const int error = posix_spawn(&pid_, brood.c_str(), &files, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
-  check_error("posix_spawn", error);
+  check_error(brood.c_str(), error);
 }
 
 Child::~Child() {

@@ -14,8 +14,8 @@ namespace brood::watch {
 // output and error, is read as it comes.
 class Child {
  public:
-  // Throws std::system_error.
-  explicit Child(const std::vector<std::string>& command);
+  // `brood` is the path of the program.  Throws std::system_error.
+  Child(const std::string& brood, const std::vector<std::string>& command);
   ~Child();  // SIGKILL, when it still runs
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "supervisor/cli/watch/sample.hpp"
@@ -9,8 +8,5 @@ namespace brood::watch {
 
 // Reads the scoreboards of `directory` and what the kernel says of their workers: a few small files for each.
 MachineLook look_at_machine(const std::string& directory);
-
-// Nullopt when there is no such process.
-std::optional<ProcessUse> use_of_process(std::int64_t pid);
 
 }  // namespace brood::watch

@@ -10,16 +10,10 @@
 
 #include "shared/base/clock.hpp"
 #include "supervisor/cli/machine_status.hpp"
+#include "supervisor/cli/process_use.hpp"
 #include "supervisor/cli/redis_status.hpp"
 
 namespace brood::watch {
-
-// What the kernel says of a process.
-struct ProcessUse {
-  std::uint64_t start_time = 0;  // clock ticks since boot: another one, another process
-  double cpu_s = 0;              // that it has used in its life
-  std::uint64_t rss_kb = 0;
-};
 
 // One look at this machine.
 struct MachineLook {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <memory>
 #include <sstream>
+#include <system_error>
 
 #include "shared/base/check.hpp"
 #include "shared/base/log_line.hpp"
@@ -18,6 +19,7 @@
 #include "shared/base/units.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/watch/apply_action.hpp"
 #include "supervisor/cli/watch/child.hpp"
 #include "supervisor/cli/watch/layout.hpp"
@@ -194,7 +196,12 @@ class Watch {
       view_.notice = fmt::format("brood {} still runs", child_->command().front());
       return;
     }
-    child_ = std::make_unique<Child>(command);
+    try {
+      child_ = std::make_unique<Child>(brood_, command);
+    } catch (const std::system_error& error) {  // it was removed, say
+      view_.notice = fmt::format("brood {} cannot be started: {}", command.front(), error.what());
+      return;
+    }
     if (view_.notice.empty()) view_.notice = fmt::format("brood {} ...", command.front());
   }
 
@@ -214,6 +221,7 @@ class Watch {
     }
   }
 
+  const std::string brood_ = brood_of_companion();  // now: this program's own file may be replaced
   std::string address_;
   std::chrono::milliseconds interval_;
   Signals signals_;  // before the thread that must not get them

@@ -10,6 +10,4 @@ namespace brood {
 // two looks, as the command line has it.  Returns the exit status; throws UsageError.
 int watch_status(const RedisAccess& access, const std::string& interval);
 
-inline constexpr const char* default_watch_interval = "1s";
-
 }  // namespace brood

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+// Programs that come with brood, for what no supervisor and few commands need: `brood status --watch` becomes
+// brood-watch, `brood bench` brood-bench.  They lie beside brood where they are built, and in libexec/brood where they
+// are installed.
+
+// what() says which program is missing, and where it was looked for.
+class CompanionMissing : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Becomes `program`, which gets the words that `brood COMMAND ARGS...` got: `ps` shows the same.  Throws
+// CompanionMissing, or std::system_error.
+[[noreturn]] void become_companion(const std::string& program, const std::string& command,
+                                   const std::vector<std::string>& args);
+
+// The other way: the path of the brood that a companion belongs to.  Throws CompanionMissing.
+std::string brood_of_companion();
+
+}  // namespace brood

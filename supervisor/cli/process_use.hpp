@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace brood {
+
+// What the kernel says of a process.
+struct ProcessUse {
+  std::uint64_t start_time = 0;  // clock ticks since boot: another one, another process
+  double cpu_s = 0;              // that it has used in its life
+  std::uint64_t rss_kb = 0;
+};
+
+// Nullopt when there is no such process.
+std::optional<ProcessUse> use_of_process(std::int64_t pid);
+
+}  // namespace brood

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+// How brood and its companions begin and end.
+
+// Before anything else: takes the words of the command line, and makes closed descriptors and pipes harmless.
+void begin_program(int argc, char** argv);
+
+struct Ending {
+  int status = 0;                        // the exit status
+  std::optional<std::string> complaint;  // one sentence, when something went wrong that was thrown
+};
+
+// Runs `command`, which returns the exit status.  What it throws has a status of its own; an Answer is printed.
+Ending run_to_ending(const std::function<int()>& command);
+
+// Says on standard error what `name`, such as "brood status", has to complain of.  Returns the exit status.
+int tell(const std::string& name, const Ending& ending);
+
+// The main() of the companion that `brood COMMAND` becomes; `run` gets the words after COMMAND.
+int companion_main(int argc, char** argv, const std::string& command, int (*run)(const std::vector<std::string>& args));
+
+}  // namespace brood

@@ -23,7 +23,7 @@ constexpr auto not_worth_a_line = 1s;  // the supervisor says at once that Redis
 constexpr auto report_interval = 60s;
 
 // How long one BLMOVE waits, and how much longer its reply may take.
-constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see redis/socket.cpp
+constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see shared/redis/socket.cpp
 constexpr auto reply_slack = 5s;
 constexpr auto longest_look = 10s;
 

@@ -33,7 +33,7 @@ class FetchAndSettle {
     // Waits between two attempts while Redis is away; throws ToldToStop to give up.
     std::function<void(std::chrono::milliseconds)> pause;
     // A descriptor that is readable when somebody wants this worker, who waits in Redis, and what to do then: see
-    // redis/connection.hpp.
+    // shared/redis/connection.hpp.
     int wake_fd = -1;
     std::function<std::optional<std::chrono::milliseconds>()> woken = {};
     // Whether the draw of a fetch is no longer what would be drawn now; asked after what may have taken long.

@@ -9,8 +9,6 @@
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
-namespace {}  // namespace
-
 std::optional<WorkerPool::AdoptedWorkers> WorkerPool::AdoptedWorkers::of(const std::optional<Handover>& left,
                                                                          const Config& present,
                                                                          const BodiesFor& bodies) {

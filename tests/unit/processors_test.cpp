@@ -10,7 +10,7 @@ using namespace brood;
 
 namespace {
 
-// SupervisorOrders groups as the kernel shows them, in plain files.
+// Control groups as the kernel shows them, in plain files.
 struct Groups {
   TemporaryDirectory directory;
 

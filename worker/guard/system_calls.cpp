@@ -138,7 +138,7 @@ constexpr Refusal all_refusals[] = {
     {"fcntl64", EINVAL, is_number<1, f_setown_ex>},
     {"ioctl", EPERM, is_number<1, FIOSETOWN>},
     {"ioctl", EPERM, is_number<1, SIOCSPGRP>},
-    // SupervisorOrders-C, typed into the supervisor's terminal.
+    // Control-C, typed into the supervisor's terminal.
     {"ioctl", EPERM, is_number<1, TIOCSTI>},
     {"ioctl", EPERM, is_number<1, paste_by_linux>},
     {"ptrace", EPERM, is<supervisor, 1>},

@@ -12,11 +12,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "shared/base/check.hpp"
+#include "shared/base/process_stat.hpp"
 
 namespace brood {
 namespace {
@@ -167,19 +167,8 @@ bool Identity::same_boot(const Identity& other) const {
 
 std::uint64_t process_start_time(pid_t pid) {
   if (pid <= 0) return 0;
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text, '\0');
-  // The second field is the program's name, which may hold spaces and parentheses; the third is the state.
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == text.npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string state, skipped;
-  std::uint64_t start_time = 0;
-  fields >> state;
-  for (int field = 4; field < 22; ++field) fields >> skipped;
-  if (!(fields >> start_time) || state == "Z" || state == "X") return 0;
-  return start_time;
+  const auto stat = ProcessStat::read(pid);
+  return stat && stat->state() != 'Z' && stat->state() != 'X' ? stat->start_time() : 0;
 }
 
 namespace {

@@ -7,12 +7,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "shared/base/log_line.hpp"
+#include "shared/base/process_stat.hpp"
 
 namespace brood {
 namespace {
@@ -24,19 +23,12 @@ struct Room {
 Room room;
 std::size_t title_length = 0, tail_length = 0;
 
-// Fields 48 to 51 of /proc/self/stat: where the arguments and the environment lie on the stack (proc(5)).
+// Where the arguments and the environment lie on the stack.
 Room find_room() {
-  std::ifstream file("/proc/self/stat");
-  std::string line;
-  std::getline(file, line);
-  const auto after_name = line.rfind(')');
-  if (after_name == std::string::npos) return {};
-  std::istringstream rest(line.substr(after_name + 1));
-  std::vector<std::string> fields{"", "pid", "name"};
-  for (std::string field; rest >> field;) fields.push_back(field);
-  if (fields.size() < 52) return {};
-  const auto number = [&](std::size_t i) { return std::strtoull(fields[i].c_str(), nullptr, 10); };
-  const auto arg_begin = number(48), arg_end = number(49), env_begin = number(50), env_end = number(51);
+  const auto stat = ProcessStat::read(getpid());
+  if (!stat) return {};
+  const std::uint64_t arg_begin = stat->number(48), arg_end = stat->number(49);
+  const std::uint64_t env_begin = stat->number(50), env_end = stat->number(51);
   if (arg_begin == 0 || arg_end <= arg_begin) return {};
   const auto end = env_begin == arg_end ? env_end : arg_end;
   return {reinterpret_cast<char*>(static_cast<std::uintptr_t>(arg_begin)), static_cast<std::size_t>(end - arg_begin)};

@@ -4,13 +4,14 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>
 
 #include <fmt/format.h>
+
+#include "shared/base/process_stat.hpp"
 
 namespace brood {
 namespace {
@@ -59,14 +60,7 @@ Descent descent_of(pid_t pid, pid_t self, const Family& family) {
 }
 
 Ancestor look_at(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string stat;
-  std::getline(file, stat, '\0');
-  // `4711 (any name) S 1 ...`: the parent is the second word behind the last parenthesis.
-  const std::size_t name_ends = stat.rfind(')');
-  int parent = 0;
-  if (name_ends != stat.npos && std::sscanf(stat.c_str() + name_ends, ") %*c %d", &parent) == 1)
-    return {Ancestor::Sight::seen, parent};
+  if (const auto stat = ProcessStat::read(pid)) return {Ancestor::Sight::seen, stat->parent()};
   if (kill(pid, 0) == 0) return {Ancestor::Sight::hidden, 0};
   return {errno == EPERM ? Ancestor::Sight::of_another : Ancestor::Sight::gone, 0};
 }

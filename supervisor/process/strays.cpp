@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
+#include "shared/base/process_stat.hpp"
 #include "shared/base/unique_fd.hpp"
 
 namespace brood {
@@ -53,15 +53,6 @@ std::vector<pid_t> parse_pids(std::string_view text) {
   return pids;
 }
 
-// `4711 (any name) S 1 ...`: the parent is the second word behind the last parenthesis.
-pid_t parent_of(const char* process) {
-  const std::string stat = content(("/proc/" + std::string(process) + "/stat").c_str(), 512);
-  const std::size_t name_ends = stat.rfind(')');
-  int parent = 0;
-  if (name_ends == stat.npos || std::sscanf(stat.c_str() + name_ends, ") %*c %d", &parent) != 1) return 0;
-  return parent;
-}
-
 // For kernels without CONFIG_PROC_CHILDREN.
 std::vector<pid_t> children_by_scan(std::size_t most) {
   std::vector<pid_t> children;
@@ -71,7 +62,9 @@ std::vector<pid_t> children_by_scan(std::size_t most) {
   while (const dirent* entry = proc ? readdir(proc.get()) : nullptr) {
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
     if (++scanned > most_processes_scanned || children.size() >= most) break;
-    if (parent_of(entry->d_name) == self) children.push_back(std::atoi(entry->d_name));
+    const pid_t pid = std::atoi(entry->d_name);
+    const auto stat = ProcessStat::read(pid);
+    if (stat && stat->parent() == self) children.push_back(pid);
   }
   return children;
 }

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+// What the kernel says of a process in /proc/PID/stat, its fields numbered as proc(5) numbers them.
+class ProcessStat {
+ public:
+  // Nullopt when there is no such process, or it is hidden.
+  static std::optional<ProcessStat> read(pid_t pid);
+  // The same of such a line; nullopt when it is none.  The name in it may hold spaces and parentheses.
+  static std::optional<ProcessStat> parse(const std::string& line);
+
+  char state() const { return fields_[0][0]; }
+  pid_t parent() const { return static_cast<pid_t>(number(4)); }
+  std::uint64_t start_time() const { return number(22); }  // clock ticks since boot
+  // From the 4th on; 0 when this kernel has no such field.
+  std::uint64_t number(std::size_t field) const;
+
+ private:
+  std::vector<std::string> fields_;  // from the third, the state, on
+};
+
+}  // namespace brood

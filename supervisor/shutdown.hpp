@@ -6,7 +6,7 @@
 
 #include "shared/base/clock.hpp"
 #include "supervisor/recovery/orphan_watch.hpp"
-#include "supervisor/recovery/recovery.hpp"
+#include "supervisor/recovery/recovery_children.hpp"
 #include "supervisor/redis/redis_link.hpp"
 #include "supervisor/report/heartbeat.hpp"
 
@@ -17,7 +17,8 @@ namespace brood {
 // for a Redis that is away: the lists stay in it, and the next start recovers them.
 class Shutdown {
  public:
-  Shutdown(std::string identity, Recovery& recovery, RedisLink& redis, Heartbeat& heartbeat, OrphanWatch& orphan_watch)
+  Shutdown(std::string identity, RecoveryChildren& recovery, RedisLink& redis, Heartbeat& heartbeat,
+           OrphanWatch& orphan_watch)
       : identity_(std::move(identity)),
         recovery_(recovery),
         redis_(redis),
@@ -41,7 +42,7 @@ class Shutdown {
   void stop_redis(SteadyTime now);
 
   const std::string identity_;
-  Recovery& recovery_;
+  RecoveryChildren& recovery_;
   RedisLink& redis_;
   Heartbeat& heartbeat_;
   OrphanWatch& orphan_watch_;

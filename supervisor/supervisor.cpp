@@ -82,7 +82,7 @@ Supervisor::Supervisor(Setup setup)
                     .all_ready = [this] { readiness_.look(); },
                     .batching = [this] { batch_watch_.look_for_a_while(); },
                     .left_wait = [this] { doorbell_.look(); },
-                    .unblock = [this](const SlotRecord& record) { unblocking_.unblock(record); }}),
+                    .unblock = [this](const SlotRecord& record) { unblocker_.unblock(record); }}),
       stack_log_(children_, bodies_),
       recovery_(children_, bodies_,
                 [this](const WorkerDeath& worker_death) {
@@ -94,13 +94,13 @@ Supervisor::Supervisor(Setup setup)
              setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after,  // it was usable once
              {.usable = [this] { redis_is_usable(); }, .unusable = [this](int exit_status) { fail(exit_status); }}),
       readiness_(pool_, redis_, service_, setup.handover && pool_.was_ready()),
-      unblocking_(loop_, redis_.connection()),
+      unblocker_(loop_, redis_.connection()),
       doorbell_(loop_, redis_.connection(),
                 {.capsules = config_->capsules,
                  .slots = [this] { return pool_.fetching_slots(); },
-                 .unblock = [this](const SlotRecord& record) { unblocking_.unblock(record); },
+                 .unblock = [this](const SlotRecord& record) { unblocker_.unblock(record); },
                  .wake = [this](int slot) { pool_.wake(slot); },
-                 .may_unblock = [this] { return unblocking_.allowed(); }}),
+                 .may_unblock = [this] { return unblocker_.allowed(); }}),
       known_queues_watch_(loop_, redis_.connection(),
                           {.somebody_is_idle = [this] { return pool_.busy() < pool_.ready(); },
                            .changed =

@@ -26,11 +26,11 @@
 #include "supervisor/queues/key_watch.hpp"
 #include "supervisor/queues/known_queues_watch.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
-#include "supervisor/queues/unblocking.hpp"
+#include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/readiness.hpp"
 #include "supervisor/recovery/dead_supervisors.hpp"
 #include "supervisor/recovery/orphan_watch.hpp"
-#include "supervisor/recovery/recovery.hpp"
+#include "supervisor/recovery/recovery_children.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
 #include "supervisor/redis/redis_link.hpp"
 #include "supervisor/report/heartbeat.hpp"
@@ -38,7 +38,7 @@
 #include "supervisor/restart/rolling_restart.hpp"
 #include "supervisor/schedule/scheduler.hpp"
 #include "supervisor/shutdown.hpp"
-#include "supervisor/upgrade/handover.hpp"
+#include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
 #include "supervisor/workers/generation.hpp"
 #include "supervisor/workers/stack_log.hpp"
@@ -134,11 +134,11 @@ class Supervisor {
   WorkerPool pool_;
   StackLog stack_log_;
   ServiceNotify service_;
-  Recovery recovery_;
+  RecoveryChildren recovery_;
   DeadSupervisors dead_supervisors_;
   RedisLink redis_;
   Readiness readiness_;
-  Unblocking unblocking_;
+  WorkerUnblocker unblocker_;
   Doorbell doorbell_;
   KnownQueuesWatch known_queues_watch_;
   BatchWatch batch_watch_;

@@ -6,11 +6,11 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
-#include "shared/store/incarnation.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/outcome_size.hpp"
-#include "shared/store/queue_sizes.hpp"
-#include "shared/store/recovery.hpp"
+#include "shared/store/queues/queue_sizes.hpp"
 
 namespace brood {
 namespace {
@@ -215,7 +215,7 @@ Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less) {
 // the recovery finds the settle applied and gives everything back.  With the new number and the old entries it would
 // take the old batch's successes for the new batch's and acknowledge jobs that never ran.
 void FetchAndSettle::hold(const Settled& settled) {
-  if (const std::optional<Fences::Over> over = fences_.settled(steady_now())) {
+  if (const std::optional<FencedBackoff::Over> over = fences_.settled(steady_now())) {
     const std::chrono::duration<double> took = over->took;
     log::info("redis_keeps_what_workers_write",
               {{"slot", setup_.slot}, {"fenced", over->fences}, {"after", fmt::format("{:.1f}s", took.count())}});

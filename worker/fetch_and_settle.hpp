@@ -10,9 +10,9 @@
 #include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/outcome.hpp"
-#include "shared/store/settle_and_fetch.hpp"
-#include "worker/guard/fences.hpp"
+#include "worker/fenced_backoff.hpp"
 
 namespace brood {
 
@@ -126,8 +126,8 @@ class FetchAndSettle {
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
   std::uint64_t client_id_ = 0, client_id_of_ = 0;  // and of which connection
   SteadyTime skipped_reported_{};
-  Fences fences_;
-  Fences::Fenced fenced_;
+  FencedBackoff fences_;
+  FencedBackoff::Fenced fenced_;
 };
 
 }  // namespace brood

@@ -19,8 +19,8 @@
 #include "worker/crash/thrown_stack.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
-#include "worker/job/failed_job.hpp"
 #include "worker/job/program_job.hpp"
+#include "worker/job/settle_failed_job.hpp"
 
 namespace brood {
 namespace {

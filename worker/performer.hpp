@@ -17,7 +17,7 @@
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
 #include "shared/store/outcome.hpp"
-#include "shared/store/ruby_processes.hpp"
+#include "shared/store/report/ruby_processes.hpp"
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"
 #include "worker/guard/process_state.hpp"

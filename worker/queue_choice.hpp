@@ -9,7 +9,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/store/known_queues.hpp"
+#include "shared/store/queues/known_queues.hpp"
 
 namespace brood {
 

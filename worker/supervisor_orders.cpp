@@ -41,7 +41,7 @@ void set_last_alarm() {
   timer_settime(last_timer, 0, &once, nullptr);
 }
 
-void heed_term(int) {
+void handle_term(int) {
   term_came = 1;
   if (getppid() != supervisor) set_last_alarm();  // not a wish but the kernel's word that the supervisor is dead
 }
@@ -58,7 +58,7 @@ SupervisorOrders::SupervisorOrders(const WorkerSetup& worker_setup, std::chrono:
   expiry.sigev_signo = SIGKILL;
   check("timer_create", timer_create(CLOCK_BOOTTIME, &expiry, &last_timer));
   struct sigaction action {};
-  action.sa_handler = heed_term;
+  action.sa_handler = handle_term;
   action.sa_flags = SA_RESTART;
   check("sigaction", sigaction(SIGTERM, &action, nullptr));
 }

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "shared/api/cancel.hpp"
-#include "shared/api/client_push.hpp"
 #include "shared/api/known_redis.hpp"
 #include "shared/api/per_process.hpp"
 #include "shared/api/push_receiver.hpp"
+#include "shared/api/push_sender.hpp"
+#include "shared/api/push_writer.hpp"
 #include "shared/api/readings.hpp"
-#include "shared/api/sender.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/store/iteration.hpp"
 
@@ -41,7 +41,7 @@ void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallT
 struct Client::State {
   explicit State(const KnownRedis& known)
       : times(known.times),
-        sender([this, address = known.address] { return std::make_unique<Sender>(address, buffer); }) {}
+        sender([this, address = known.address] { return std::make_unique<PushSender>(address, buffer); }) {}
 
   // Lets `talk` have the connection, and what is kept for it, to itself.
   template <typename Talk>
@@ -54,7 +54,7 @@ struct Client::State {
   // is known, and any other will say so itself.
   WallTime now() {
     if (push_receiver() || !nowhere.empty() || redis_time_is_fresh()) return redis_now();
-    sender.use([](Sender& its) {
+    sender.use([](PushSender& its) {
       if (its.buffered() == 0) its.redis().ask_time();
     });
     return redis_now();
@@ -62,13 +62,13 @@ struct Client::State {
 
   TimeUnit time_unit() {
     if (times || push_receiver() || !nowhere.empty()) return times.value_or(usual_time_unit);
-    return use([](Sender& redis) { return redis.times_of_fleet(); });
+    return use([](PushSender& redis) { return redis.times_of_fleet(); });
   }
 
   ClientMiddleware middleware = default_middleware();
   std::optional<TimeUnit> times;  // of what is pushed; nullopt: as the fleet writes them
   std::optional<BufferOptions> buffer;
-  PerProcess<Sender> sender;
+  PerProcess<PushSender> sender;
   std::string nowhere;  // why it is not known where Redis is; empty: it is known
 };
 
@@ -121,7 +121,7 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   if (const auto receiver = push_receiver()) {
     receiver->push(std::move(prepared));
   } else {
-    state_->use([&](Sender& sender) { sender.push(std::move(prepared), options.batch_size); });
+    state_->use([&](PushSender& sender) { sender.push(std::move(prepared), options.batch_size); });
   }
   return jids;
 }
@@ -142,25 +142,25 @@ std::optional<std::chrono::system_clock::time_point> Client::due(double time) {
 
 bool Client::cancel(std::string_view jid) {
   if (const auto receiver = push_receiver()) return receiver->cancel(jid, std::nullopt);
-  if (state_->use([&](Sender& sender) { return sender.take_back(jid); })) return true;
+  if (state_->use([&](PushSender& sender) { return sender.take_back(jid); })) return true;
   return cancel_scheduled(
-      jid, [&](const auto& ask) { return state_->use([&](Sender& sender) { return ask(sender.redis()); }); });
+      jid, [&](const auto& ask) { return state_->use([&](PushSender& sender) { return ask(sender.redis()); }); });
 }
 
 bool Client::cancel_at(std::string_view jid, double time) {
   if (const auto receiver = push_receiver()) return receiver->cancel(jid, time);
   return state_->use(
-      [&](Sender& sender) { return sender.take_back(jid) || cancel_scheduled_at(sender.redis(), jid, time); });
+      [&](PushSender& sender) { return sender.take_back(jid) || cancel_scheduled_at(sender.redis(), jid, time); });
 }
 
 void Client::buffer(const BufferOptions& options) {
   if (options.max_jobs == 0) throw std::invalid_argument("a buffer has room for one job at least");
   state_->buffer = options;
-  state_->sender.use([&](Sender& sender) { sender.keep_while_away(options); });
+  state_->sender.use([&](PushSender& sender) { sender.keep_while_away(options); });
 }
 
 std::size_t Client::buffered() const {
-  return state_->sender.use([](Sender& sender) { return sender.buffered(); });
+  return state_->sender.use([](PushSender& sender) { return sender.buffered(); });
 }
 
 std::size_t Client::drain(std::chrono::milliseconds longest) {
@@ -168,7 +168,7 @@ std::size_t Client::drain(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
-    const bool done = state_->use([&](Sender& sender) { return sender.drain(std::max(left, 1ms)); });
+    const bool done = state_->use([&](PushSender& sender) { return sender.drain(std::max(left, 1ms)); });
     if (done || steady_now() + between_attempts >= deadline) return buffered();
     std::this_thread::sleep_for(between_attempts);
   }
@@ -179,7 +179,7 @@ std::chrono::system_clock::time_point Client::cancel_iteration(std::string_view 
   const auto now = std::chrono::floor<std::chrono::seconds>(state_->now().time_since_epoch()).count();
   if (const auto receiver = push_receiver())
     return std::chrono::system_clock::time_point(std::chrono::seconds(receiver->cancel_iteration(jid, now)));
-  return state_->use([&](Sender& sender) {
+  return state_->use([&](PushSender& sender) {
     ClientConnection& redis = sender.redis();
     try {
       const std::int64_t when = read_cancelled(redis.pipeline(brood::cancel_iteration(jid, now)));

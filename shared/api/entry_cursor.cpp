@@ -2,7 +2,7 @@
 
 #include "shared/api/entries.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/store/set_entries.hpp"
+#include "shared/store/sets/set_entries.hpp"
 
 namespace brood {
 namespace {

@@ -5,9 +5,9 @@
 #include "shared/api/entry_cursor.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/due_job.hpp"
-#include "shared/store/due_jobs.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/set_entries.hpp"
+#include "shared/store/sets/due_jobs.hpp"
+#include "shared/store/sets/set_entries.hpp"
 
 namespace brood {
 namespace {

@@ -8,7 +8,7 @@
 #include "shared/api/entry_moves.hpp"
 #include "shared/api/pages.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/store/set_entries.hpp"
+#include "shared/store/sets/set_entries.hpp"
 
 namespace brood {
 namespace {

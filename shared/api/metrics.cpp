@@ -3,7 +3,7 @@
 
 #include "shared/api/api_state.hpp"
 #include "shared/api/readings.hpp"
-#include "shared/store/metric_keys.hpp"
+#include "shared/store/report/metric_keys.hpp"
 
 namespace brood {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/redis/size_refusals.hpp"
-#include "shared/store/push_once.hpp"
+#include "shared/store/queues/push_once.hpp"
 
 namespace brood {
 namespace {

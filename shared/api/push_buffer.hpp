@@ -9,7 +9,7 @@
 #include <brood/client.hpp>
 
 #include "shared/api/client_connection.hpp"
-#include "shared/api/client_push.hpp"
+#include "shared/api/push_writer.hpp"
 #include "shared/base/clock.hpp"
 
 namespace brood {

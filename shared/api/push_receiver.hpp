@@ -8,7 +8,7 @@
 
 #include <brood/push.hpp>
 
-#include "shared/api/client_push.hpp"
+#include "shared/api/push_writer.hpp"
 
 namespace brood {
 

@@ -7,7 +7,7 @@
 #include "shared/api/pages.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/queue_jobs.hpp"
+#include "shared/store/queues/queue_jobs.hpp"
 
 namespace brood {
 namespace {

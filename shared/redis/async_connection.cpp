@@ -105,10 +105,10 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
 
   void push_out();
   void watch();
-  void heed_socket(int status, int ready);
+  void handle_socket(int status, int ready);
   bool read_answers();
   bool take_answers();
-  void heed_deadline();
+  void look_at_deadline();
   void arm(SteadyTime deadline);
   void expect(milliseconds timeout, Callback callback);
 
@@ -339,11 +339,11 @@ void AsyncConnection::State::watch() {
   if (wanted == watched) return;
   watched = wanted;
   check_uv("uv_poll_start", uv_poll_start(poll.get(), wanted, [](uv_poll_t* handle, int status, int ready) {
-             static_cast<State*>(handle->data)->heed_socket(status, ready);
+             static_cast<State*>(handle->data)->handle_socket(status, ready);
            }));
 }
 
-void AsyncConnection::State::heed_socket(int status, int ready) {
+void AsyncConnection::State::handle_socket(int status, int ready) {
   guarded([&] {
     // libuv reports every socket error as EBADF and stops watching; the socket itself knows the reason.
     if (status < 0) watched = 0;
@@ -397,10 +397,10 @@ void AsyncConnection::State::arm(SteadyTime deadline) {
   if (deadline >= armed_for) return;
   armed_for = deadline;
   start(deadline_timer.get(), std::chrono::ceil<milliseconds>(deadline - steady_now()),
-        [](uv_timer_t* timer) { static_cast<State*>(timer->data)->heed_deadline(); });
+        [](uv_timer_t* timer) { static_cast<State*>(timer->data)->look_at_deadline(); });
 }
 
-void AsyncConnection::State::heed_deadline() {
+void AsyncConnection::State::look_at_deadline() {
   guarded([this] {
     armed_for = SteadyTime::max();
     if (phase == Phase::connecting) {

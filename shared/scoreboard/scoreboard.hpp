@@ -114,7 +114,7 @@ struct SlotSnapshot {
   std::string queue, jid, job_class;
 };
 
-// The worker's side of its record.  The order of writes matters; see in_flight.cpp.
+// The worker's side of its record.  The order of writes matters; see fetch_and_settle.cpp.
 class WorkerSlot {
  public:
   explicit WorkerSlot(SlotRecord& record) : record_(&record) {}
@@ -178,7 +178,7 @@ int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count);
 
 // Takes an entry whose code (or whose hooks' code) runs from its worker, so that it can be ended without hitting
 // another job: running or failed -> being_killed by compare-and-swap.  False when nothing of that entry runs any more.
-bool condemn(SlotRecord& record, std::uint64_t number, int entry);
+bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry);
 
 // The file of all records of one supervisor, mapped shared: it survives exec and the supervisor's own death.  Before
 // the records lies what each job class has used.

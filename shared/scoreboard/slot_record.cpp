@@ -255,7 +255,7 @@ int take_back_unbegun(SlotRecord& record, std::uint64_t number, int count) {
   return kept;
 }
 
-bool condemn(SlotRecord& record, std::uint64_t number, int entry) {
+bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry) {
   if (entry < 0 || entry >= max_batch_entries) return false;
   if (record.current.load() != entry) return false;
   for (const EntryState state : {EntryState::running, EntryState::failed}) {

@@ -1,5 +1,5 @@
-# Writes one C++ file with every Lua script of the folder as a constant, beside the SHA-1 by which EVALSHA names it.
-set(text "// Made from shared/store/scripts/*.lua by embed_scripts.cmake.\n#include \"shared/store/script.hpp\"\n\nnamespace brood::scripts {\n")
+# Writes one C++ file with every Lua script below the folder as a constant, beside the SHA-1 by which EVALSHA names it.
+set(text "// Made from the Lua scripts in shared/store by embed_scripts.cmake.\n#include \"shared/store/script.hpp\"\n\nnamespace brood::scripts {\n")
 foreach(source IN LISTS SOURCES)
   get_filename_component(name ${source} NAME_WE)
   file(READ ${source} lua)

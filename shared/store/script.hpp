@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// One Lua script: one operation, embedded from shared/store/scripts/<name>.lua.
+// One Lua script: one operation, embedded from <name>.lua, beside who calls it.
 struct Script {
   std::string_view name;
   std::string_view text;

@@ -10,7 +10,7 @@ namespace brood {
 namespace {
 
 constexpr std::size_t shortest_beginning = 4, usual_length = 24;  // of an id
-constexpr std::string_view seconds_to_be_heeded = "60";           // as Sidekiq's signals
+constexpr std::string_view seconds_to_be_followed = "60";         // as Sidekiq's signals
 
 bool is_meant(const std::string& jid, const std::string& word) {
   return jid == word || (word.size() >= shortest_beginning && jid.size() == usual_length && jid.starts_with(word));
@@ -54,7 +54,7 @@ bool send_word(Connection& redis, const std::string& identity, const FleetWord& 
   }
   const std::string key = keys::signals(identity);
   const std::vector<Reply> sent =
-      redis.pipeline({{"LPUSH", key, text_of(word)}, {"EXPIRE", key, std::string(seconds_to_be_heeded)}});
+      redis.pipeline({{"LPUSH", key, text_of(word)}, {"EXPIRE", key, std::string(seconds_to_be_followed)}});
   return sent[0].view().is_integer();
 }
 

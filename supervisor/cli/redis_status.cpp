@@ -6,7 +6,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json_object.hpp"
-#include "shared/store/in_flight_census.hpp"
+#include "shared/store/in_flight/census.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/redis/connection.hpp"
-#include "shared/store/crash_book.hpp"
+#include "shared/store/in_flight/crash_book.hpp"
 
 namespace brood {
 

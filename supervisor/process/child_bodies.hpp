@@ -8,7 +8,7 @@
 
 #include "shared/scoreboard/dump_request.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
-#include "shared/store/worker_death.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
 
 namespace brood {
 

@@ -12,8 +12,8 @@
 
 #include "shared/base/clock.hpp"
 #include "supervisor/process/exit_status.hpp"
+#include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/shared_count.hpp"
-#include "supervisor/process/spawn.hpp"
 
 namespace brood {
 

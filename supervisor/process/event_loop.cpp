@@ -105,12 +105,12 @@ FdWatch::~FdWatch() {
 
 SignalSource::SignalSource(EventLoop& loop, std::function<void(const signalfd_siginfo&)> callback) {
   ::signal(SIGPIPE, SIG_IGN);
-  sigset_t heeded;
-  sigemptyset(&heeded);
+  sigset_t handled;
+  sigemptyset(&handled);
   for (const int signal : {SIGTERM, SIGINT, SIGTSTP, SIGTTIN, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
-    sigaddset(&heeded, signal);
-  check("sigprocmask", sigprocmask(SIG_BLOCK, &heeded, nullptr));
-  fd_.reset(check("signalfd", signalfd(-1, &heeded, SFD_CLOEXEC | SFD_NONBLOCK)));
+    sigaddset(&handled, signal);
+  check("sigprocmask", sigprocmask(SIG_BLOCK, &handled, nullptr));
+  fd_.reset(check("signalfd", signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK)));
   watch_ = std::make_unique<FdWatch>(loop, fd_.get(), FdWatch::readable,
                                      [fd = fd_.get(), callback = std::move(callback)](int) {
                                        signalfd_siginfo info;

@@ -5,7 +5,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/incarnation.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 

@@ -12,7 +12,7 @@
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/queue_sizes.hpp"
+#include "shared/store/queues/queue_sizes.hpp"
 #include "supervisor/queues/idle_watch.hpp"
 #include "supervisor/queues/queue_backoff.hpp"
 #include "supervisor/queues/queue_peek.hpp"

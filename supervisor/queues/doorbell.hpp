@@ -6,7 +6,7 @@
 
 #include "shared/config/config.hpp"
 #include "shared/redis/async_connection.hpp"
-#include "shared/store/known_queues.hpp"
+#include "shared/store/queues/known_queues.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/queues/doorbell_plan.hpp"
 
@@ -21,7 +21,7 @@ class Doorbell {
   struct Setup {
     std::vector<CapsuleSettings> capsules;
     OccupiedSlots slots;
-    // Has Redis let go of a worker that waits there (Unblocking): its fetch lies behind its wait already.
+    // Has Redis let go of a worker that waits there (WorkerUnblocker): its fetch lies behind its wait already.
     std::function<void(const SlotRecord& record)> unblock;
     // Sends the slot's worker a byte: it then fetches from all its queues.
     std::function<void(int slot)> wake;

@@ -8,8 +8,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto time_to_heed = 250ms;  // for a worker that was freed
-constexpr auto time_to_wait = 50ms;   // for one that finds nothing to say what it waits on
+constexpr auto time_to_follow = 250ms;  // for a worker that was freed
+constexpr auto time_to_wait = 50ms;     // for one that finds nothing to say what it waits on
 
 }  // namespace
 
@@ -49,7 +49,7 @@ std::vector<IdleWorker> IdleWatch::look() {
   return idle;
 }
 
-void IdleWatch::freed(int slot) { freed_[slot] = {seen_[slot], steady_now() + time_to_heed}; }
+void IdleWatch::freed(int slot) { freed_[slot] = {seen_[slot], steady_now() + time_to_follow}; }
 
 void IdleWatch::forget() { signs_.clear(); }
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "shared/redis/async_connection.hpp"
-#include "shared/store/known_queues.hpp"
+#include "shared/store/queues/known_queues.hpp"
 #include "supervisor/process/event_loop.hpp"
 
 namespace brood {

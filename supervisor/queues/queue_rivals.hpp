@@ -6,7 +6,7 @@
 
 #include "shared/config/config.hpp"
 #include "shared/redis/async_connection.hpp"
-#include "shared/store/ruby_processes.hpp"
+#include "shared/store/report/ruby_processes.hpp"
 
 namespace brood {
 

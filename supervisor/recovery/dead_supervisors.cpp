@@ -62,7 +62,7 @@ bool may_be_needed(const std::filesystem::path& file, const std::string& identit
 
 }  // namespace
 
-DeadSupervisors::DeadSupervisors(Recovery& recovery, std::string runtime_directory, Unlist unlist)
+DeadSupervisors::DeadSupervisors(RecoveryChildren& recovery, std::string runtime_directory, Unlist unlist)
     : recovery_(recovery), runtime_directory_(std::move(runtime_directory)), unlist_(std::move(unlist)) {}
 
 void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
@@ -76,7 +76,7 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
       progress.scoreboard = scoreboard_of(dead.identity, runtime_directory_);
     log::warn("supervisor_dead", {{"identity", name}, {"same_host", dead.same_host}});
   }
-  if (progress.estate_handed_over) return;
+  if (progress.orphans_handed_over) return;
 
   if (!progress.scoreboard.empty()) {
     switch (hand_over_dead_workers(name, progress, now, dead.same_host)) {
@@ -91,7 +91,7 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
   }
   // What its records name must be answered first: afterwards all that is left is taken as unknown.
   if (!recovery_.fields_of(name).empty()) return;
-  progress.estate_handed_over = true;
+  progress.orphans_handed_over = true;
   recovery_.add(OrphanedJobs{name, {}, !dead.same_host}, [this, name] { close(name); });
 }
 
@@ -99,7 +99,7 @@ void DeadSupervisors::end_look(const std::set<std::string>& listed) {
   std::vector<std::string> settled;
   for (auto& [name, progress] : progress_) {
     const bool listed = std::exchange(progress.still_listed, false);
-    if (!listed && !progress.estate_handed_over && recovery_.fields_of(name).empty()) settled.push_back(name);
+    if (!listed && !progress.orphans_handed_over && recovery_.fields_of(name).empty()) settled.push_back(name);
   }
   for (const std::string& name : settled) close(name);
   if (!has_removed_forgotten_files_) has_removed_forgotten_files_ = remove_forgotten_files(listed);
@@ -128,7 +128,7 @@ void DeadSupervisors::close(const std::string& name) {
   const bool same_host = !closed->second.scoreboard.empty();
   if (same_host) remove_runtime_files(closed->second.scoreboard);
   // Another host's may only have been cut off for a while, and beat again.
-  if (same_host || closed->second.estate_handed_over) unlist_(name);
+  if (same_host || closed->second.orphans_handed_over) unlist_(name);
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});
 }

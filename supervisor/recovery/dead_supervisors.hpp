@@ -8,7 +8,7 @@
 
 #include "shared/base/clock.hpp"
 #include "supervisor/recovery/judge_supervisor_deaths.hpp"
-#include "supervisor/recovery/recovery.hpp"
+#include "supervisor/recovery/recovery_children.hpp"
 
 namespace brood {
 
@@ -20,7 +20,7 @@ class DeadSupervisors {
   using Unlist = std::function<void(const std::string& identity)>;
 
   DeadSupervisors(
-      Recovery& recovery, std::string runtime_directory, Unlist unlist = [](const std::string&) {});
+      RecoveryChildren& recovery, std::string runtime_directory, Unlist unlist = [](const std::string&) {});
 
   // Called for as long as the dead one is listed in Redis.
   void handle(const DeadSupervisor& dead, SteadyTime now);
@@ -38,7 +38,7 @@ class DeadSupervisors {
     std::string scoreboard;               // path; empty: another host's, or not found
     bool still_listed = true;             // at the look under way
     std::set<std::uint64_t> handed_over;  // incarnations
-    bool estate_handed_over = false;
+    bool orphans_handed_over = false;
   };
 
   enum class Workers {
@@ -51,7 +51,7 @@ class DeadSupervisors {
   // False: some are to be looked at again.
   bool remove_forgotten_files(const std::set<std::string>& listed) const;
 
-  Recovery& recovery_;
+  RecoveryChildren& recovery_;
   std::string runtime_directory_;
   Unlist unlist_;
   bool has_removed_forgotten_files_ = false;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "shared/base/identity.hpp"
-#include "shared/store/in_flight_census.hpp"
+#include "shared/store/in_flight/census.hpp"
 
 namespace brood {
 

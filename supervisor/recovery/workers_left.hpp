@@ -5,7 +5,7 @@
 
 #include "shared/base/identity.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/store/worker_death.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
 
 namespace brood {
 

@@ -5,7 +5,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/heartbeat_hash.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/process/memory_use.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 #include "supervisor/report/metrics_flush.hpp"

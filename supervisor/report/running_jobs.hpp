@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/store/work_entries.hpp"
+#include "shared/store/report/work_entries.hpp"
 
 namespace brood {
 

@@ -6,8 +6,8 @@
 
 #include "shared/job/due_job.hpp"
 #include "shared/redis/size_refusals.hpp"
-#include "shared/store/due_as_it_is.hpp"
-#include "shared/store/move_due_to_dead.hpp"
+#include "shared/store/sets/due_as_it_is.hpp"
+#include "shared/store/sets/move_due_to_dead.hpp"
 
 namespace brood {
 

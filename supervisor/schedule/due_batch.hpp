@@ -10,8 +10,8 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/reply.hpp"
-#include "shared/store/due_jobs.hpp"
 #include "shared/store/outcome.hpp"
+#include "shared/store/sets/due_jobs.hpp"
 
 namespace brood {
 

@@ -87,7 +87,7 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
   void move_batch();
   void send_moves();
   void settle_moves(const Results& results);
-  void heed_size(const Results& results);
+  void learn_from_sizes(const Results& results);
   void count(const Script& script, const MoveCounts& counts);
   void end_moves();
   void report_stuck();
@@ -114,7 +114,7 @@ struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
       if (lost == results.end()) {
         self->guarded([&] { read(*self, results); });
       } else {
-        if (is_move) self->heed_size(results);
+        if (is_move) self->learn_from_sizes(results);
         self->limit = 1;  // perhaps it was a batch too large to be answered in time
         self->fail(lost->error, true);
       }
@@ -198,7 +198,7 @@ void DueMover::State::send_moves() {
 
 // It says no word of which member was too large: the largest was, in any case.  What it does not take from us it moves
 // by itself from now on.
-void DueMover::State::heed_size(const Results& results) {
+void DueMover::State::learn_from_sizes(const Results& results) {
   std::size_t bytes = 0;
   for (const Command& command : moves.commands) bytes = std::max(bytes, wire_size(command));
   const bool refused = std::ranges::any_of(

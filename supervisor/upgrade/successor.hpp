@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "shared/base/unique_fd.hpp"
-#include "supervisor/upgrade/handover.hpp"
+#include "supervisor/upgrade/handover_record.hpp"
 
 namespace brood {
 

@@ -9,7 +9,7 @@
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
-#include "supervisor/upgrade/handover.hpp"
+#include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/upgrade/successor.hpp"
 
 namespace brood {

@@ -40,7 +40,7 @@ std::optional<JobEnder::Ended> JobEnder::end_job(const std::string& jid, WorkerD
 // Aborts the worker for the job that it was seen to run; false when that job has ended since.  The abort is meant for
 // the thread that runs jobs: its stack is the one to tell.
 bool JobEnder::abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, SteadyTime now) {
-  if (!condemn(scoreboard_.slot(slot), seen.number, seen.current)) return false;
+  if (!mark_being_killed(scoreboard_.slot(slot), seen.number, seen.current)) return false;
   ProcessTable::Slot& taken = table_[slot];
   taken.ended_by = by;
   taken.kill_at = JobTimeout(grace_of_(slot)).kill_at(now);

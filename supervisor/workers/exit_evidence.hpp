@@ -8,9 +8,9 @@
 
 #include "shared/config/config.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/workers/judge_memory.hpp"
 #include "supervisor/workers/judge_worker_end.hpp"
 #include "supervisor/workers/memory_cgroup.hpp"
-#include "supervisor/workers/oom_judge.hpp"
 #include "supervisor/workers/process_table.hpp"
 
 namespace brood {

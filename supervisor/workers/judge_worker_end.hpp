@@ -6,7 +6,7 @@
 #include <string>
 
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/store/worker_death.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
 #include "supervisor/process/exit_status.hpp"
 
 namespace brood {

@@ -8,7 +8,7 @@
 
 #include "shared/config/config.hpp"
 #include "supervisor/workers/cgroup_places.hpp"
-#include "supervisor/workers/oom_judge.hpp"
+#include "supervisor/workers/judge_memory.hpp"
 
 namespace brood {
 

@@ -13,8 +13,8 @@
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
 #include "shared/store/keys.hpp"
+#include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/jitter.hpp"
-#include "supervisor/process/spawn.hpp"
 
 namespace brood {
 namespace {
@@ -205,7 +205,7 @@ void WorkerPool::tell_all(std::uint32_t flags) {
 }
 
 // The flag is the message; the byte only wakes a worker that waits.  One whose pipe is full has been woken already. And
-// one that waits in Redis is let go there, after the byte: see Unblocking.
+// one that waits in Redis is let go there, after the byte: see WorkerUnblocker.
 void WorkerPool::tell(int slot, std::uint32_t flags) {
   scoreboard_.slot(slot).flags.fetch_or(flags);
   const char byte = static_cast<char>(ControlByte::look_at_flags);

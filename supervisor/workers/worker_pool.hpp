@@ -16,7 +16,7 @@
 #include "shared/scoreboard/worker_setup.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/report/running_jobs.hpp"
-#include "supervisor/upgrade/handover.hpp"
+#include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/workers/end_overdue_jobs.hpp"
 #include "supervisor/workers/exit_evidence.hpp"
 #include "supervisor/workers/generation.hpp"

@@ -16,7 +16,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/store/crash_book.hpp"
+#include "shared/store/in_flight/crash_book.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"

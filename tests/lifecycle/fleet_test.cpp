@@ -38,8 +38,8 @@ void stop(BroodProcess& brood) {
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
 }
 
-void check_inheritance(std::shared_ptr<TemporaryDirectory> home_of_victim,
-                       std::shared_ptr<TemporaryDirectory> home_of_heir) {
+void check_dead_supervisors(std::shared_ptr<TemporaryDirectory> home_of_victim,
+                            std::shared_ptr<TemporaryDirectory> home_of_heir) {
   constexpr int jobs = 3000, workers = 3;
   RedisServer redis;
   const TemporaryDirectory directory;
@@ -69,12 +69,12 @@ void check_inheritance(std::shared_ptr<TemporaryDirectory> home_of_victim,
 
 BOOST_AUTO_TEST_CASE(a_supervisor_killed_with_its_workers_is_inherited_by_its_neighbour_within_seconds) {
   const auto home = std::make_shared<TemporaryDirectory>();
-  check_inheritance(home, home);
+  check_dead_supervisors(home, home);
 }
 
 // What the dead one's workers were doing stands in its own directory, which its record in Redis names.
 BOOST_AUTO_TEST_CASE(a_neighbour_with_a_runtime_directory_of_its_own_inherits_within_seconds_too) {
-  check_inheritance(std::make_shared<TemporaryDirectory>(), std::make_shared<TemporaryDirectory>());
+  check_dead_supervisors(std::make_shared<TemporaryDirectory>(), std::make_shared<TemporaryDirectory>());
 }
 
 BOOST_AUTO_TEST_CASE(two_supervisors_that_stop_under_load_leave_nothing_in_flight) {

@@ -8,7 +8,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
-#include "worker/crash/recovery_child.hpp"
+#include "worker/recovery/charge_and_return_jobs.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

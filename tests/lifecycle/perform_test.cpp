@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_calls_exit_has_failed) {
   check_holds(result.errors, "Exit::perform() at crashes.cpp:");
 }
 
-BOOST_AUTO_TEST_CASE(a_job_that_heeds_no_deadline_is_ended_and_told_where_it_was) {
+BOOST_AUTO_TEST_CASE(a_job_that_ignores_its_deadline_is_ended_and_told_where_it_was) {
   const CommandResult result = perform({"Stubborn", "600000"});
 
   BOOST_TEST(result.status == 70);

@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_ignores_its_timeout_is_killed_and_its_worker
   BOOST_TEST(eventually([&] { return !process_exists(child); }));
 }
 
-BOOST_AUTO_TEST_CASE(a_program_that_heeds_its_timeout_has_failed_too) {
+BOOST_AUTO_TEST_CASE(a_program_that_ends_at_its_timeout_has_failed_too) {
   Running running(std::string("[worker]\ntimeout_grace = \"60s\"\n") + sh_command);
   enqueue(running.redis, {sh_payload("trap 'echo bye >&2; exit 0' TERM\nsleep 600 & wait", "", 1, R"("timeout":0.2)")});
 

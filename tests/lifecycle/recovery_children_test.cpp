@@ -13,7 +13,7 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/recovery/dead_supervisors.hpp"
-#include "supervisor/recovery/recovery.hpp"
+#include "supervisor/recovery/recovery_children.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -73,7 +73,7 @@ struct Recovering {
             return end();
           }};
   Children children;
-  Recovery recovery{children, bodies};
+  RecoveryChildren recovery{children, bodies};
   SteadyTime now{24h};  // invented: nothing here waits for a clock
 
   ~Recovering() {
@@ -124,7 +124,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_casualty_is_answered_by_one_child_and_forgotten) {
+BOOST_AUTO_TEST_CASE(a_death_is_answered_by_one_child_and_forgotten) {
   Recovering test;
   BOOST_TEST(test.recovery.is_idle());
   test.recovery.add(charged(7));
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(a_child_in_which_bytes_move_to_and_from_redis_may_go_on_and
   BOOST_TEST(test.diary.lines().back() == "no_library 7");
 }
 
-BOOST_AUTO_TEST_CASE(uncharged_casualties_share_one_child_and_charged_ones_get_their_own) {
+BOOST_AUTO_TEST_CASE(uncharged_deaths_share_one_child_and_charged_ones_get_their_own) {
   Recovering test;
   test.recovery.add(uncharged(1));
   test.recovery.add(charged(2));
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(uncharged_casualties_share_one_child_and_charged_ones_get_t
   BOOST_TEST(test.recovery.is_idle());
 }
 
-BOOST_AUTO_TEST_CASE(a_casualty_does_not_join_a_child_that_runs_already) {
+BOOST_AUTO_TEST_CASE(a_death_does_not_join_a_child_that_runs_already) {
   Recovering test;
   test.end = wait_for_ever;
   test.recovery.add(uncharged(1));
@@ -378,7 +378,7 @@ class SomeProcess {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(inheritance_waits_for_living_workers_and_hands_over_each_dead_one_once) {
+BOOST_AUTO_TEST_CASE(a_takeover_waits_for_living_workers_and_hands_over_each_dead_one_once) {
   Inheriting test;
   Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 5);
   SomeProcess dead, living, retired;
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_a_dead_workers_pid_is_not_taken_for_it) 
   BOOST_TEST((test.diary.lines() == Lines{"full 10"}));
 }
 
-BOOST_AUTO_TEST_CASE(the_scoreboard_stays_while_the_estate_fails) {
+BOOST_AUTO_TEST_CASE(the_scoreboard_stays_while_the_orphans_cannot_be_recovered) {
   Inheriting test;
   Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
   test.end = [] { return EX_TEMPFAIL; };
@@ -475,7 +475,7 @@ BOOST_AUTO_TEST_CASE(forgotten_files_of_one_that_is_listed_stay_until_it_is_list
   BOOST_TEST(!std::filesystem::exists(file));
 }
 
-BOOST_AUTO_TEST_CASE(the_estate_of_another_host_is_taken_over_at_once) {
+BOOST_AUTO_TEST_CASE(the_jobs_of_another_host_are_taken_over_at_once) {
   Inheriting test;
   test.dead.same_host = false;
   test.handle();

@@ -18,7 +18,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
-#include "worker/guard/system_calls.hpp"
+#include "worker/guard/seccomp_rules.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -1,7 +1,7 @@
 #include <boost/test/unit_test.hpp>
 #include <brood/api.hpp>
 
-#include "shared/store/metric_keys.hpp"
+#include "shared/store/report/metric_keys.hpp"
 #include "shared/store/utc.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/vectors.hpp"

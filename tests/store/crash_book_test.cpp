@@ -1,4 +1,4 @@
-#include "shared/store/crash_book.hpp"
+#include "shared/store/in_flight/crash_book.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "shared/store/due_jobs.hpp"
+#include "shared/store/sets/due_jobs.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_retires_without_a_field_leaves_no_list) {
 
 // Redis answers a text beyond proto-max-bulk-len with a protocol error and closes the connection, each time anew; a
 // command beyond client-query-buffer-limit it answers by that alone.
-BOOST_AUTO_TEST_CASE(a_failure_that_is_too_large_for_redis_is_recorded_in_short_or_its_job_buried_as_it_was) {
+BOOST_AUTO_TEST_CASE(a_failure_that_is_too_large_for_redis_is_recorded_in_short_or_its_job_is_dead_as_it_was) {
   constexpr std::size_t limit = 1 << 20;
   for (const auto& [fits_in_short, lost, without_a_word] : {std::tuple{true, false, false},
                                                             {true, true, false},
@@ -468,7 +468,7 @@ struct Waiter : Worker {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(who_is_let_go_holds_a_job_of_another_queue, Waiter) {
+BOOST_FIXTURE_TEST_CASE(who_is_unblocked_holds_a_job_of_another_queue, Waiter) {
   channel.next.emplace_back(end_the_wait);
   push("b", {"1", "2", "3"});
   BOOST_TEST((wait() == FetchAndSettle::Waited::job));

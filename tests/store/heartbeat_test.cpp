@@ -21,7 +21,7 @@ struct Beating : LoopWithRedis {
   bool quiet = false;
   int beats = 0, times_unlisted = 0, times_taken = 0;
   std::function<void()> before_it_is_sent = [] {};
-  std::vector<std::string> heeded;
+  std::vector<std::string> followed;
   std::optional<Heartbeat> heartbeat;
 
   Beating() { begin(BeatTokens()); }
@@ -37,9 +37,9 @@ struct Beating : LoopWithRedis {
     facts.started_at = wall_now();
     heartbeat.emplace(loop, connection, identity, facts,
                       Heartbeat::Sources{[this] { return slots; }, [this] { return quiet; }, {}, std::move(tokens)},
-                      Heartbeat::Events{[this] { heeded.push_back("quiet"); },
-                                        [this] { heeded.push_back("stop"); },
-                                        [this] { heeded.push_back("dump"); },
+                      Heartbeat::Events{[this] { followed.push_back("quiet"); },
+                                        [this] { followed.push_back("stop"); },
+                                        [this] { followed.push_back("dump"); },
                                         [this](BootTime) { ++beats; },
                                         [this] { ++times_unlisted; },
                                         {},
@@ -259,17 +259,17 @@ BOOST_FIXTURE_TEST_CASE(a_redis_that_forgot_the_scripts_is_sent_them_again, Beat
   BOOST_TEST(stat("processed") == "2");
 }
 
-BOOST_FIXTURE_TEST_CASE(signals_are_heeded_in_order_between_two_beats, Beating) {
+BOOST_FIXTURE_TEST_CASE(signals_are_followed_in_order_between_two_beats, Beating) {
   BOOST_TEST(beat());
   for (const auto* signal : {"TTIN", "HUGE", "TSTP", "TERM"}) redis.command({"LPUSH", name + "-signals", signal});
-  BOOST_TEST(run_until([&] { return heeded.size() == 3; }, 8s));
+  BOOST_TEST(run_until([&] { return followed.size() == 3; }, 8s));
   const std::vector<std::string> expected{"dump", "quiet", "stop"};
-  BOOST_TEST(heeded == expected, boost::test_tools::per_element());
+  BOOST_TEST(followed == expected, boost::test_tools::per_element());
   BOOST_TEST(beats == 1);
   BOOST_TEST(redis.size_of(name + "-signals") == 0u);
 }
 
-BOOST_FIXTURE_TEST_CASE(signals_of_which_it_is_told_are_heeded_at_once_and_looked_for_only_then, Beating) {
+BOOST_FIXTURE_TEST_CASE(signals_of_which_it_is_told_are_followed_at_once_and_looked_for_only_then, Beating) {
   KeyWatch watch(loop, connection, {{name + "-signals", [this] { heartbeat->look_for_signals(); }}},
                  [this](bool hears) { heartbeat->rely_on_being_told(hears); });
   BOOST_REQUIRE(beat());
@@ -277,7 +277,7 @@ BOOST_FIXTURE_TEST_CASE(signals_of_which_it_is_told_are_heeded_at_once_and_looke
   BOOST_REQUIRE(run_until([&] { return watch.hears(); }));
   for (std::size_t number = 1; number <= 4; ++number) {
     redis.command({"LPUSH", name + "-signals", "TSTP"});
-    BOOST_TEST(run_until([&] { return heeded.size() == number; }, 400ms));
+    BOOST_TEST(run_until([&] { return followed.size() == number; }, 400ms));
   }
   run_for(100ms);
   redis.command({"CONFIG", "RESETSTAT"});
@@ -287,13 +287,13 @@ BOOST_FIXTURE_TEST_CASE(signals_of_which_it_is_told_are_heeded_at_once_and_looke
 
   watch.stop();
   redis.command({"LPUSH", name + "-signals", "TSTP"});
-  BOOST_TEST(run_until([&] { return heeded.size() == 5; }, 4s));
+  BOOST_TEST(run_until([&] { return followed.size() == 5; }, 4s));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_beat_takes_signals_too, Beating) {
   redis.command({"LPUSH", name + "-signals", "TSTP"});
   BOOST_TEST(beat());
-  BOOST_TEST(heeded.size() == 1u);
+  BOOST_TEST(followed.size() == 1u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_job_that_begins_is_shown_before_the_next_beat_is_due, Beating) {
@@ -384,7 +384,7 @@ BOOST_FIXTURE_TEST_CASE(a_list_of_processes_that_is_none_stops_no_heart, Beating
   redis.command({"SET", "brood:processes", "rubbish"});
   redis.command({"LPUSH", name + "-signals", "TSTP"});
   BOOST_TEST(beat());
-  BOOST_TEST(run_until([&] { return heeded == std::vector<std::string>{"quiet"}; }));
+  BOOST_TEST(run_until([&] { return followed == std::vector<std::string>{"quiet"}; }));
   BOOST_TEST(times_unlisted == 0);
 }
 
@@ -400,7 +400,7 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_the_wrong_type_beside_it_stops_no_beat, Beating
   redis.command({"LPUSH", name + "-signals", "TSTP"});
   BOOST_TEST(beat());
   BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
-  BOOST_TEST(heeded == std::vector<std::string>{"quiet"}, boost::test_tools::per_element());
+  BOOST_TEST(followed == std::vector<std::string>{"quiet"}, boost::test_tools::per_element());
 }
 
 // ---- Who else goes by the name
@@ -449,7 +449,7 @@ BOOST_FIXTURE_TEST_CASE(where_another_beats_nothing_is_written_any_more, Cloned)
   BOOST_TEST(redis.size_of("processes") == 0U);
   BOOST_TEST(redis.size_of(name + "-signals") == 1U);
   BOOST_TEST(stat("processed") == "1");
-  BOOST_TEST(heeded.empty());
+  BOOST_TEST(followed.empty());
   BOOST_TEST(beats == 1);
   BOOST_TEST(times_taken == 1);
 }

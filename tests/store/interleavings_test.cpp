@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(with_the_dead_left_alone_whose_field_is_lost_it_goes_wrong)
 }
 
 BOOST_AUTO_TEST_CASE(with_jobs_begun_on_an_old_heartbeat_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.old_beats_unheeded = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.old_beats_ignored = true}) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_an_adoption_of_one_that_beats_again_it_goes_wrong) {
@@ -167,9 +167,9 @@ BOOST_AUTO_TEST_CASE(with_an_adoption_of_one_that_beats_again_it_goes_wrong) {
 }
 
 BOOST_AUTO_TEST_CASE(with_jobs_begun_that_were_fetched_before_the_heartbeat_was_old_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.lapses_unheeded = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.lapses_ignored = true}) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_settle_that_goes_on_after_a_refusal_it_goes_wrong) {
-  BOOST_TEST(first_bad_seed({.refusals_unheeded = true}) != 0u);
+  BOOST_TEST(first_bad_seed({.refusals_ignored = true}) != 0u);
 }

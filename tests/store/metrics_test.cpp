@@ -1,4 +1,4 @@
-#include "shared/store/metrics.hpp"
+#include "shared/store/report/metrics.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "worker/crash/recovery_child.hpp"
+#include "worker/recovery/charge_and_return_jobs.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -12,7 +12,7 @@
 #include "shared/base/log.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
-#include "shared/store/crash_book.hpp"
+#include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/support/build_id.hpp"
 #include "tests/support/enqueue.hpp"

@@ -1,12 +1,12 @@
-#include "shared/store/recovery.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <tuple>
 
 #include "shared/base/sha1.hpp"
-#include "shared/store/incarnation.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/settle_and_fetch.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -439,7 +439,7 @@ BOOST_AUTO_TEST_CASE(a_dead_worker_whose_field_is_lost_leaves_no_list_of_another
   BOOST_TEST(grave.type_of_list() == "string");  // for the BLMOVE that may still be on its way
 }
 
-BOOST_AUTO_TEST_CASE(a_charge_that_is_too_large_for_redis_is_recorded_in_short_or_the_job_buried_as_it_was) {
+BOOST_AUTO_TEST_CASE(a_charge_that_is_too_large_for_redis_is_recorded_in_short_or_the_job_is_dead_as_it_was) {
   constexpr std::size_t limit = 1 << 20;
   for (const auto& [room, setting, has_field] : {std::tuple{1'000, "proto-max-bulk-len", true},
                                                  {8, "proto-max-bulk-len", true},

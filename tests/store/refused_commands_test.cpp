@@ -3,16 +3,16 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/store/due_as_it_is.hpp"
-#include "shared/store/due_jobs.hpp"
-#include "shared/store/incarnation.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/move_due_to_dead.hpp"
-#include "shared/store/push_once.hpp"
-#include "shared/store/queue_jobs.hpp"
-#include "shared/store/recovery.hpp"
-#include "shared/store/set_entries.hpp"
-#include "shared/store/settle_and_fetch.hpp"
+#include "shared/store/queues/push_once.hpp"
+#include "shared/store/queues/queue_jobs.hpp"
+#include "shared/store/sets/due_as_it_is.hpp"
+#include "shared/store/sets/due_jobs.hpp"
+#include "shared/store/sets/move_due_to_dead.hpp"
+#include "shared/store/sets/set_entries.hpp"
 #include "tests/support/redis_server.hpp"
 
 // A user's rights may change in the midst of anything, and Redis rolls nothing back: whatever command a script is

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(with_all_rights_nothing_is_missing_and_nothing_changes) {
 
 // A script that comes later must be tried as well, unless nothing is lost and nothing waits when it is refused.
 BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
-  const std::filesystem::path scripts = BROOD_SOURCE_DIR "/shared/store/scripts";
+  const std::filesystem::path scripts = BROOD_SOURCE_DIR "/shared/store";
   const auto text_of = [](const std::filesystem::path& file) {
     std::stringstream text;
     for (auto [in, line] = std::pair{std::ifstream(file), std::string()}; std::getline(in, line);)
@@ -60,8 +60,8 @@ BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
   const std::set<std::string> only_tell = {"count.lua", "count_runs.lua", "note_crash.lua", "set_page.lua"};
   const std::regex call(R"re((?:redis\.p?call|try)\(\s*"([A-Z]+)")re");
   std::size_t seen = 0;
-  for (const auto& file : std::filesystem::directory_iterator(scripts)) {
-    if (only_tell.contains(file.path().filename())) continue;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(scripts)) {
+    if (file.path().extension() != ".lua" || only_tell.contains(file.path().filename())) continue;
     const std::string text = text_of(file.path());
     for (std::sregex_iterator at(text.begin(), text.end(), call), end; at != end; ++at, ++seen) {
       const std::string command = (*at)[1];

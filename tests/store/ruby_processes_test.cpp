@@ -1,4 +1,4 @@
-#include "shared/store/ruby_processes.hpp"
+#include "shared/store/report/ruby_processes.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>

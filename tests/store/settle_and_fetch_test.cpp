@@ -2,9 +2,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/store/incarnation.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/settle_and_fetch.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;

@@ -3,7 +3,7 @@
 
 #include "shared/store/keys.hpp"
 #include "tests/support/redis_server.hpp"
-#include "worker/crash/recovery_child.hpp"
+#include "worker/recovery/charge_and_return_jobs.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_due_job_that_is_too_large_for_redis_is_moved_as_it_is_and
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_due_member_that_is_no_job_and_too_large_is_buried_as_it_is) {
+BOOST_AUTO_TEST_CASE(a_due_member_that_is_no_job_and_too_large_is_moved_to_dead_as_it_is) {
   for (const std::string& setting : settings) {
     BOOST_TEST_CONTEXT(setting) {
       LimitedLoop moving(setting);

@@ -1,4 +1,4 @@
-#include "supervisor/queues/unblocking.hpp"
+#include "supervisor/queues/worker_unblocker.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -21,7 +21,7 @@ struct Waiting : LoopWithRedis {
   std::uint64_t id = static_cast<std::uint64_t>(waiter.call({"CLIENT", "ID"}).view().integer());
   std::thread thread;
   std::atomic<bool> ended = false, nothing_came = false;
-  std::optional<Unblocking> unblocking;
+  std::optional<WorkerUnblocker> unblocking;
 
   Waiting() { unblocking.emplace(loop, connection); }
   ~Waiting() { thread.join(); }
@@ -40,7 +40,7 @@ struct Waiting : LoopWithRedis {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_worker_that_waits_is_let_go_with_nothing, Waiting) {
+BOOST_FIXTURE_TEST_CASE(a_worker_that_waits_is_unblocked_with_nothing, Waiting) {
   worker.set_waiting_client(id);
   wait();
   BOOST_REQUIRE(run_until([&] { return is_blocked(); }));
@@ -49,7 +49,7 @@ BOOST_FIXTURE_TEST_CASE(a_worker_that_waits_is_let_go_with_nothing, Waiting) {
   BOOST_TEST(nothing_came);
 }
 
-BOOST_FIXTURE_TEST_CASE(one_whose_wait_is_still_on_its_way_to_redis_is_let_go_too, Waiting) {
+BOOST_FIXTURE_TEST_CASE(one_whose_wait_is_still_on_its_way_to_redis_is_unblocked_too, Waiting) {
   worker.set_waiting_client(id);
   unblocking->unblock(board.slot(0));
   run_for(30ms);

@@ -8,10 +8,10 @@
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
-#include "shared/store/heartbeat_hash.hpp"
-#include "shared/store/incarnation.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/settle_and_fetch.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/report/heartbeat.hpp"
 #include "supervisor/schedule/due_mover.hpp"
 #include "supervisor/schedule/scheduler.hpp"
@@ -83,7 +83,7 @@ struct Supervised : LoopWithRedis {
   ProcessFacts facts;
   std::vector<SeenSlot> slots;
   int beats = 0;
-  Strings heeded;
+  Strings followed;
   std::optional<Heartbeat> heartbeat;
 
   Supervised() {
@@ -102,10 +102,10 @@ struct Supervised : LoopWithRedis {
   }
   bool beat() {
     if (!heartbeat) {
-      heartbeat.emplace(loop, connection, identity, facts,
-                        Heartbeat::Sources{[this] { return slots; }, [] { return false; }},
-                        Heartbeat::Events{[this] { heeded.push_back("TSTP"); }, [this] { heeded.push_back("TERM"); },
-                                          [this] { heeded.push_back("TTIN"); }, [this](BootTime) { ++beats; }});
+      heartbeat.emplace(
+          loop, connection, identity, facts, Heartbeat::Sources{[this] { return slots; }, [] { return false; }},
+          Heartbeat::Events{[this] { followed.push_back("TSTP"); }, [this] { followed.push_back("TERM"); },
+                            [this] { followed.push_back("TTIN"); }, [this](BootTime) { ++beats; }});
     }
     const int before = beats;
     heartbeat->beat();
@@ -289,7 +289,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_that_the_busy_page_prints_raw_is_markup, Supervi
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(signals_are_heeded_in_the_order_of_their_sending, Supervised) {
+BOOST_FIXTURE_TEST_CASE(signals_are_followed_in_the_order_of_their_sending, Supervised) {
   const test::Vector vector = test::vectors("signals-order").at(0);
   const std::string list = identity.name + "-signals";
   for (const test::VectorValue& signal : vector.input["pushed"].elements) redis.command({"LPUSH", list, signal.text});
@@ -297,11 +297,11 @@ BOOST_FIXTURE_TEST_CASE(signals_are_heeded_in_the_order_of_their_sending, Superv
   for (const test::VectorValue& signal : vector.input["list_after"].elements) after.push_back(signal.text);
   BOOST_TEST(redis.lrange(list) == after, boost::test_tools::per_element());
 
-  // Sidekiq takes one a beat; both are heeded at once here.
+  // Sidekiq takes one a beat; both are followed at once here.
   BOOST_TEST(beat());
-  BOOST_TEST(run_until([&] { return heeded.size() == 2; }));
+  BOOST_TEST(run_until([&] { return followed.size() == 2; }));
   const Strings expected{vector.expect["first_heartbeat"].text, vector.expect["second_heartbeat"].text};
-  BOOST_TEST(heeded == expected, boost::test_tools::per_element());
+  BOOST_TEST(followed == expected, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(daily_counters_live_as_long_as_sidekiqs) {

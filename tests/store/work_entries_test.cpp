@@ -1,4 +1,4 @@
-#include "shared/store/work_entries.hpp"
+#include "shared/store/report/work_entries.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "supervisor/upgrade/handover.hpp"
+#include "supervisor/upgrade/handover_record.hpp"
 
 #include <unistd.h>
 

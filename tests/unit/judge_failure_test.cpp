@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(retry_of_any_type_is_what_ruby_takes_it_for) {
   BOOST_CHECK(few.judge(R"("retry":true,"retry_count":1)").kind == Kind::exhausted);
 }
 
-BOOST_AUTO_TEST_CASE(the_hooks_answers_are_heeded_while_retries_are_left) {
+BOOST_AUTO_TEST_CASE(the_hooks_answers_count_while_retries_are_left) {
   const std::string members = R"("retry":true,"created_at":1795238111.5)";
   BOOST_TEST(delay_s(with_hook(HookAnswer::Kind::delay, 60).judge(members)) == 60);
   BOOST_TEST(delay_s(with_hook(HookAnswer::Kind::delay, 0).judge(members)) == 15);

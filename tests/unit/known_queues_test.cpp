@@ -1,4 +1,4 @@
-#include "shared/store/known_queues.hpp"
+#include "shared/store/queues/known_queues.hpp"
 
 #include <boost/test/unit_test.hpp>
 

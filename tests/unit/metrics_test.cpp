@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "shared/base/histogram.hpp"
-#include "shared/store/metric_keys.hpp"
-#include "supervisor/upgrade/handover.hpp"
+#include "shared/store/report/metric_keys.hpp"
+#include "supervisor/upgrade/handover_record.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace brood;

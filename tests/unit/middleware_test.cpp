@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tests/support/temporary_directory.hpp"
-#include "worker/job/failed_job.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/perform.hpp"
+#include "worker/job/settle_failed_job.hpp"
 
 using namespace brood;
 

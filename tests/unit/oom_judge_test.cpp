@@ -1,4 +1,4 @@
-#include "supervisor/workers/oom_judge.hpp"
+#include "supervisor/workers/judge_memory.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>

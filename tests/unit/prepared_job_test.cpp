@@ -16,7 +16,7 @@ RewrittenJob prepare(const std::string& member) {
   return prepare_due_job(member, now, random);
 }
 
-void check_buried(const std::string& member) {
+void check_moved_to_dead(const std::string& member) {
   const RewrittenJob due = prepare(member);
   BOOST_TEST(due.queue == "");
   BOOST_TEST(due.reason != "");
@@ -75,19 +75,19 @@ BOOST_AUTO_TEST_CASE(a_queue_of_any_name_is_a_queue) {
   BOOST_TEST(prepare(R"({"class":"A","args":[],"queue":"my queue <b>"})").queue == "my queue <b>");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_json_object_is_buried_with_its_bytes) {
+BOOST_AUTO_TEST_CASE(what_is_no_json_object_is_moved_to_dead_with_its_bytes) {
   for (const std::string member : {"", " ", "not json", "null", "[]", "\"x\"", "1", "{\"class\":", "{}{}", "\xFF"}) {
-    check_buried(member);
+    check_moved_to_dead(member);
     BOOST_TEST(prepare(member).payload == member);
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_object_that_is_no_job_is_buried_with_the_reason) {
+BOOST_AUTO_TEST_CASE(an_object_that_is_no_job_is_moved_to_dead_with_the_reason) {
   for (const std::string member :
        {R"({})", R"({"class":"A"})", R"({"args":[]})", R"({"class":7,"args":[]})", R"({"class":"A","args":{}})",
         R"({"class":"A","args":[],"queue":null})", R"({"class":"A","args":[],"queue":""})",
         R"({"class":"A","args":[],"queue":["a"]})"}) {
-    check_buried(member);
+    check_moved_to_dead(member);
     const RewrittenJob due = prepare(member);
     const JsonObject object = JsonObject::parse(due.payload);
     BOOST_TEST(object.string("error_class").value() == "BadPayload");

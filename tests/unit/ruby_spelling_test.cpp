@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "shared/api/client_push.hpp"
+#include "shared/api/push_writer.hpp"
 #include "shared/json/json.hpp"
 #include "tests/support/vectors.hpp"
 

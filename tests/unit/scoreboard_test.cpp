@@ -394,33 +394,33 @@ BOOST_AUTO_TEST_CASE(a_record_says_where_its_worker_runs_and_what_it_has_done_it
   BOOST_TEST(snapshot(slot.record).processed_before == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_condemned_entry_is_no_longer_its_worker_s) {
+BOOST_AUTO_TEST_CASE(an_entry_being_killed_is_no_longer_its_worker_s) {
   Slot slot;
   slot.hold(5, 3);
   slot.begin(0);
-  BOOST_TEST(!condemn(slot.record, 4, 0));  // of another batch
-  BOOST_TEST(!condemn(slot.record, 5, 1));  // not begun
-  BOOST_TEST(!condemn(slot.record, 5, 99));
-  BOOST_TEST(condemn(slot.record, 5, 0));
+  BOOST_TEST(!mark_being_killed(slot.record, 4, 0));  // of another batch
+  BOOST_TEST(!mark_being_killed(slot.record, 5, 1));  // not begun
+  BOOST_TEST(!mark_being_killed(slot.record, 5, 99));
+  BOOST_TEST(mark_being_killed(slot.record, 5, 0));
 
   BOOST_TEST(!slot.worker.end(0, succeeded));
   BOOST_TEST((snapshot(slot.record).entries.front() == EntryState::being_killed));
   BOOST_TEST(snapshot(slot.record).current == 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_entry_that_has_ended_cannot_be_condemned) {
+BOOST_AUTO_TEST_CASE(an_entry_that_has_ended_cannot_be_marked) {
   Slot slot;
   slot.hold(5, 2);
   slot.begin(0);
   BOOST_TEST(slot.worker.end(0, succeeded));
-  BOOST_TEST(!condemn(slot.record, 5, 0));
+  BOOST_TEST(!mark_being_killed(slot.record, 5, 0));
 }
 
-BOOST_AUTO_TEST_CASE(the_hooks_of_a_failed_entry_can_be_condemned) {
+BOOST_AUTO_TEST_CASE(the_hooks_of_a_failed_entry_can_be_killed) {
   Slot slot;
   slot.hold(5, 1);
   slot.begin(0);
   BOOST_TEST(slot.worker.end(0, failed));
-  BOOST_TEST(condemn(slot.record, 5, 0));
+  BOOST_TEST(mark_being_killed(slot.record, 5, 0));
   BOOST_TEST(!slot.worker.finish_entry(0));
 }

@@ -1,4 +1,4 @@
-#include "worker/guard/system_calls.hpp"
+#include "worker/guard/seccomp_rules.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // The wake-up of an idle worker, played to its end in every order: see worker/worker.cpp, worker/queue_choice.hpp,
-// supervisor/queues/unblocking.hpp and WorkerPool::note_queues_changed().  A capsule has the queues "one" and "two";
-// somebody pauses "one", or lets it go on, while a worker of it starts, looks, fetches and waits.
+// supervisor/queues/worker_unblocker.hpp and WorkerPool::note_queues_changed().  A capsule has the queues "one" and
+// "two"; somebody pauses "one", or lets it go on, while a worker of it starts, looks, fetches and waits.
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>
@@ -34,7 +34,7 @@ enum class At : std::uint8_t {
   checks,         // whether somebody has told it something
   sends_wait,
   waits,  // in Redis
-  let_go,
+  unblock,
 };
 
 enum class Telling : std::uint8_t { nobody, counts, sends_byte, reads_client };
@@ -112,7 +112,7 @@ class Explorer {
 
   static Step pass_time(State state) {
     state.time_passed = state.old = true;
-    state.at = At::let_go;
+    state.at = At::unblock;
     return {"the wait ends by itself", state};
   }
 
@@ -139,7 +139,7 @@ class Explorer {
     if (!state.unblock_is_under_way) return;
     if (state.at == At::waits) {
       state.unblock_is_under_way = false;
-      state.at = At::let_go;
+      state.at = At::unblock;
       return steps.push_back({"Redis lets it go", state});
     }
     // Asked again every few milliseconds while the worker says that it waits, and given up after a while.
@@ -291,7 +291,7 @@ class Explorer {
         next.woken = next.says_it_waits = next.has_incarnation = false;
         next.at = At::begins;
         return add("gives its wait up");
-      case At::let_go:
+      case At::unblock:
         next.woken = next.says_it_waits = false;
         next.at = state.woken || (state.old && rules_.knowledge_ages) ? At::begins : At::says_it_waits;
         return add("is let go");

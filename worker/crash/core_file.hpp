@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "shared/base/clock.hpp"
-#include "shared/store/worker_death.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
 
 namespace brood {
 

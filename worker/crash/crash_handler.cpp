@@ -19,7 +19,7 @@
 #include "shared/base/mapped_file.hpp"
 #include "worker/crash/module_map.hpp"
 #include "worker/crash/stack_capture.hpp"
-#include "worker/guard/pidfd_signal.hpp"
+#include "worker/guard/seccomp_pidfd_signal.hpp"
 #include "worker/guard/syscall_watch.hpp"
 
 namespace brood {

@@ -7,7 +7,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/job/retry_decision.hpp"
-#include "shared/store/worker_death.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
 #include "worker/crash/frame.hpp"
 
 namespace brood {

@@ -69,7 +69,7 @@ class Alarm {
 volatile std::sig_atomic_t stop_came = 0;
 const Alarm* wakes_program_watch = nullptr;
 
-void heed_stop(int signal) {
+void handle_stop(int signal) {
   if (stop_came != 0) {
     std::signal(signal, SIG_DFL);
     raise(signal);  // once this handler has returned
@@ -187,8 +187,8 @@ ForegroundJob::Run ForegroundJob::perform(const Payload& job, const std::string&
     handle(SIGALRM, [](int) {});
     wakes_program_watch = &wake;
   }
-  handle(SIGINT, heed_stop);
-  handle(SIGTERM, heed_stop);
+  handle(SIGINT, handle_stop);
+  handle(SIGTERM, handle_stop);
 
   std::optional<milliseconds> timeout = timeout_of(registry_, job, config_.worker.job_timeout);
   if (limits.timeout) timeout = *limits.timeout > 0ms ? limits.timeout : std::nullopt;

@@ -122,7 +122,7 @@ pid_t give_birth(Birth& birth) {
 }
 
 // A job library may have asked the kernel to forget how children end.
-void heed_ends_of_children() {
+void handle_ends_of_children() {
   struct sigaction action {};
   sigaction(SIGCHLD, nullptr, &action);
   if (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) != 0) ::signal(SIGCHLD, SIG_DFL);
@@ -138,7 +138,7 @@ void heed_ends_of_children() {
 
 Program::Program(const ProgramStart& start) {
   if (start.path.find('/') == std::string::npos) say_why(ENOENT, start.path);  // execve would look in the directory
-  heed_ends_of_children();
+  handle_ends_of_children();
   const UniqueFd input = make_input(start.input);
   Pipe errors = make_pipe();
   std::vector<std::string> words = start.words, environment = environment_with(start.environment);

@@ -68,7 +68,7 @@ class Watch {
           return *end;
         }
       }
-      heed_deadline();
+      look_at_deadline();
     }
   }
 
@@ -86,7 +86,7 @@ class Watch {
     return left ? std::clamp(*left, 0ms, longest) : longest;
   }
 
-  void heed_deadline() {
+  void look_at_deadline() {
     if (!kill_at_) {
       const auto left = host_.time_left ? host_.time_left() : std::nullopt;
       if (!left || *left > 0ms) return;

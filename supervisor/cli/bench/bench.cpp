@@ -87,7 +87,7 @@ double seconds(std::chrono::nanoseconds length) { return std::chrono::duration<d
 void sleep_interruptibly(std::chrono::nanoseconds length) {
   const SteadyTime end = steady_now() + length;
   for (SteadyTime now = steady_now(); now < end; now = steady_now()) {
-    heed_interrupt();
+    throw_if_interrupted();
     std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(end - now, 100ms));
   }
 }
@@ -167,7 +167,7 @@ class Bench {
     std::uint64_t last = 0;
     SteadyTime last_step = steady_now();
     for (std::uint64_t done = 0; (done = record_.sum().performed) < jobs;) {
-      heed_interrupt();
+      throw_if_interrupted();
       server_.expect_alive();
       if (done != last) last_step = steady_now();
       last = done;
@@ -229,7 +229,7 @@ class Bench {
     record_.reset();
     sleep_interruptibly(500ms);  // everybody has noticed that there is nothing to do
     for (std::size_t i = 0; i < options_.latency_jobs; ++i) {
-      heed_interrupt();
+      throw_if_interrupted();
       queues_.push_traced(random() % queues_.names().size());
       // Not in step with anybody's timer.
       std::this_thread::sleep_for(10ms + std::chrono::microseconds(random() % 1'000));

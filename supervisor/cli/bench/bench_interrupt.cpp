@@ -15,7 +15,7 @@ void note_interrupts() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-void heed_interrupt() {
+void throw_if_interrupted() {
   if (noted != 0) throw Interrupt(noted);
 }
 

@@ -14,9 +14,9 @@ class Interrupt : public std::runtime_error {
   int signal_;
 };
 
-// From now on INT, TERM and HUP are noted, and heed_interrupt() throws Interrupt after one of them.
+// From now on INT, TERM and HUP are noted, and throw_if_interrupted() throws Interrupt after one of them.
 void note_interrupts();
-void heed_interrupt();
+void throw_if_interrupted();
 // Ends this process by the signal, as it would have ended without note_interrupts().
 void end_by(const Interrupt& interrupt);
 

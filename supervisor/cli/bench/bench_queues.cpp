@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "shared/api/client_push.hpp"
+#include "shared/api/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/cli/bench/bench_interrupt.hpp"
@@ -39,7 +39,7 @@ void BenchQueues::lay_aside(std::size_t jobs, const std::string& job_class,
                             const std::function<void(std::size_t)>& progress) {
   constexpr std::size_t slice = 500;
   for (std::size_t begin = 0; begin < jobs; begin += slice) {
-    heed_interrupt();
+    throw_if_interrupted();
     const std::size_t end = std::min(jobs, begin + slice);
     std::vector<Command> pushes;
     for (std::size_t queue = 0; queue < names_.size(); ++queue) pushes.push_back({"LPUSH", aside(queue)});

@@ -12,7 +12,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
-#include "supervisor/process/spawn.hpp"
+#include "supervisor/process/fork_child.hpp"
 
 namespace brood {
 

@@ -22,7 +22,7 @@
 #include "supervisor/cli/bench/bench_interrupt.hpp"
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/scoreboards.hpp"
-#include "supervisor/process/spawn.hpp"
+#include "supervisor/process/fork_child.hpp"
 
 namespace brood {
 
@@ -83,7 +83,7 @@ BenchServer::BenchServer(const BenchServerSettings& settings) : settings_(settin
       expect_alive();
       if (steady_now() > deadline)
         throw std::runtime_error("the workers are not ready after a minute:\n" + end_of(settings_.directory + "/log"));
-      heed_interrupt();
+      throw_if_interrupted();
       std::this_thread::sleep_for(1ms);
     }
     start_up_ = steady_now() - begin;

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "shared/api/client_connection.hpp"
-#include "shared/api/client_push.hpp"
 #include "shared/api/known_redis.hpp"
+#include "shared/api/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/redis_clock.hpp"

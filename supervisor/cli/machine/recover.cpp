@@ -12,7 +12,7 @@
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json.hpp"
-#include "shared/store/in_flight_census.hpp"
+#include "shared/store/in_flight/census.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/confirmation.hpp"
@@ -20,7 +20,7 @@
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/recovery/liveness.hpp"
 #include "supervisor/recovery/workers_left.hpp"
-#include "worker/crash/recovery_child.hpp"
+#include "worker/recovery/charge_and_return_jobs.hpp"
 
 namespace brood {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
-#include "shared/store/crash_book.hpp"
+#include "shared/store/in_flight/crash_book.hpp"
 
 namespace brood::watch {
 

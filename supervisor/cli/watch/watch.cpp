@@ -48,10 +48,11 @@ std::chrono::milliseconds read_interval(const std::string& text) {
 class Signals {
  public:
   Signals() {
-    sigemptyset(&heeded_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT}) sigaddset(&heeded_, signal);
-    check("sigprocmask", sigprocmask(SIG_BLOCK, &heeded_, &before_));
-    fd_.reset(check("signalfd", signalfd(-1, &heeded_, SFD_NONBLOCK | SFD_CLOEXEC)));
+    sigemptyset(&handled_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT})
+      sigaddset(&handled_, signal);
+    check("sigprocmask", sigprocmask(SIG_BLOCK, &handled_, &before_));
+    fd_.reset(check("signalfd", signalfd(-1, &handled_, SFD_NONBLOCK | SFD_CLOEXEC)));
   }
   ~Signals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
   Signals(const Signals&) = delete;
@@ -77,7 +78,7 @@ class Signals {
   }
 
  private:
-  sigset_t heeded_{}, before_{};
+  sigset_t handled_{}, before_{};
   UniqueFd fd_;
 };
 
@@ -102,8 +103,8 @@ class Watch {
     while (!ended_) {
       draw();
       wait();
-      heed_signals();
-      heed_keys();
+      handle_signals();
+      handle_keys();
       note_redis();
       note_child();
       if (steady_now() >= next_look_) look_at_this_machine();
@@ -158,7 +159,7 @@ class Watch {
     if (events[0].revents & (POLLHUP | POLLERR | POLLNVAL)) ended_ = true;  // the terminal is gone
   }
 
-  void heed_signals() {
+  void handle_signals() {
     while (const int signal = signals_.next()) {
       if (signal == SIGWINCH) {
         screen_.resize();
@@ -174,7 +175,7 @@ class Watch {
     }
   }
 
-  void heed_keys() {
+  void handle_keys() {
     for (;;) {
       const KeyPress press = screen_.read_key();
       if (press.key == Key::none || ended_) return;

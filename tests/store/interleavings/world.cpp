@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "shared/store/due_jobs.hpp"
-#include "shared/store/incarnation.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
-#include "shared/store/settle_and_fetch.hpp"
+#include "shared/store/sets/due_jobs.hpp"
 
 namespace brood::interleavings {
 namespace {
@@ -278,7 +278,7 @@ void World::what_is_begun_may_run_twice() {
 }
 
 bool World::may_begin(const Worker& worker) const {
-  return (!beat_is_old_ || broken_.old_beats_unheeded) && (worker.lapses == lapses_ || broken_.lapses_unheeded);
+  return (!beat_is_old_ || broken_.old_beats_ignored) && (worker.lapses == lapses_ || broken_.lapses_ignored);
 }
 
 bool World::has_field(const std::string& field) {
@@ -586,7 +586,7 @@ void World::rewrite(Command& command, bool last_was_lost) const {
     command.args[0] = "EVAL";
     command.args[1] = replaced(scripts::recover.text, R"(redis.call("EXISTS", KEYS[8]) == 1)", "false");
   }
-  if (broken_.refusals_unheeded && (command.args[1] == script.sha || command.args[1] == script.text)) {
+  if (broken_.refusals_ignored && (command.args[1] == script.sha || command.args[1] == script.text)) {
     command.args[0] = "EVAL";
     command.args[1] = replaced(script.text, R"(if type(reply) == "table" and reply.err then refusal = reply end)", "");
   }

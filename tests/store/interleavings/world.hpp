@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/store/recovery.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
 #include "tests/store/interleavings/actor.hpp"
 #include "tests/store/interleavings/network.hpp"
 #include "worker/fetch_and_settle.hpp"
@@ -35,10 +35,10 @@ struct Broken {
   bool lost_entries_unchecked = false;   // without a field, outcomes apply to whatever the list holds
   bool living_swept = false;             // a list without a field is given back though its owner lives
   bool dead_without_field_left = false;  // a dead worker whose field is lost is not looked after
-  bool refusals_unheeded = false;        // a settle goes on though the user may not do what it has just tried
-  bool old_beats_unheeded = false;       // jobs are begun though another host may be about to take them over
+  bool refusals_ignored = false;         // a settle goes on though the user may not do what it has just tried
+  bool old_beats_ignored = false;        // jobs are begun though another host may be about to take them over
   bool adoptions_unchecked = false;      // whoever was taken for dead is recovered though its heartbeat is there again
-  bool lapses_unheeded = false;          // what was fetched before the heartbeat was old is begun when it comes again
+  bool lapses_ignored = false;           // what was fetched before the heartbeat was old is begun when it comes again
 };
 
 // How often things happened, over any number of runs: a rule is tested only if it was needed.

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <brood/client.hpp>
+
+#include "shared/api/client_connection.hpp"
+#include "shared/api/push_buffer.hpp"
+#include "shared/api/push_writer.hpp"
+#include "shared/store/report/ruby_processes.hpp"
+
+namespace brood {
+
+// What a client has to itself in one process: the connection, and what it keeps while Redis is away.
+class PushSender {
+ public:
+  PushSender(const RedisAddress& address, const std::optional<BufferOptions>& buffer);
+  ~PushSender();  // tries to push what is kept
+  PushSender(const PushSender&) = delete;
+  PushSender& operator=(const PushSender&) = delete;
+
+  void leave_to_parent();
+  void keep_while_away(const BufferOptions& options);
+
+  // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
+  void push(std::vector<ClientPush> jobs, std::size_t batch_size);
+
+  // In which unit the fleet's oldest release of Sidekiq reads times; the usual one where none runs.  Costs two round
+  // trips a minute.
+  TimeUnit times_of_fleet();
+
+  std::size_t buffered() const { return buffer_ ? buffer_->size() : 0; }
+  // Tries once, for so long; false: Redis is away.
+  bool drain(std::chrono::milliseconds longest);
+  bool take_back(std::string_view jid) { return buffer_ && buffer_->take_back(jid); }
+
+  ClientConnection& redis() { return redis_; }
+
+ private:
+  ClientConnection redis_;
+  FleetRelease fleet_;
+  std::optional<PushBuffer> buffer_;
+  std::chrono::milliseconds at_end_{0};
+};
+
+}  // namespace brood

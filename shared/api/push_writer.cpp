@@ -1,0 +1,165 @@
+#include "shared/api/push_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include <brood/detail/pushed_job.hpp>
+#include <brood/detail/read_arguments.hpp>
+
+#include "shared/config/queue_order.hpp"
+#include "shared/job/page_text.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/job/ruby_spelling.hpp"
+
+namespace brood {
+namespace {
+
+constexpr double first_point_in_time = 1'000'000'000;
+constexpr std::size_t longest_name = 255;
+
+[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+constexpr auto fit_for_names = [] {
+  std::array<bool, 256> fit{};
+  for (std::size_t c = '!'; c < fit.size(); ++c) fit[c] = c != 0x7F;
+  for (const char c : std::string_view("<>&\"'")) fit[static_cast<unsigned char>(c)] = false;
+  return fit;
+}();
+
+void check_name(const char* what, const std::string& name) {
+  if (name.empty()) refuse(std::string(what) + " is empty");
+  if (name.size() > longest_name) refuse(std::string(what) + " is longer than 255 bytes");
+  if (!std::all_of(name.begin(), name.end(), [](unsigned char c) { return fit_for_names[c]; })) {
+    refuse(std::string(what) + " " + detail::json_text(name) +
+           " has a space, a control character or one of < > & \" '");
+  }
+}
+
+void check_args(const std::string& args) {
+  detail::JsonReader reader(args, 1);
+  if (reader.peek() != '[') refuse("the arguments are no JSON array: " + detail::shown(args));
+  reader.skip_value();
+  reader.expect_end();
+}
+
+// A queue's name, or null.
+void check_retry_queue(std::string_view json) {
+  if (json == "null" || json == "false") return;
+  std::string name;
+  detail::JsonReader reader(json);
+  if (reader.peek() == '"') reader.read_string(name);
+  if (!is_safe_name(name)) refuse("retry_queue is no queue's name: " + detail::shown(json));
+}
+
+// What pages print in the place of a class.
+void check_shown(const std::string& member, std::string_view json) {
+  std::string shown;
+  detail::JsonReader reader(json);
+  if (reader.peek() == '"') reader.read_string(shown);
+  if (has_markup(shown)) refuse(member + " " + std::string(json) + " has one of < > & \" '");
+}
+
+void check_member(const std::string& name, const std::string& json) {
+  for (const char* own : {"class", "args", "queue", "retry", "at", "jid", "enqueued_at"}) {
+    if (name == own) refuse("\"" + name + "\" is given twice: it has a place of its own in a push");
+  }
+  detail::JsonReader reader(json, 1);
+  const char first = reader.peek();
+  const std::string_view value = reader.skip_value();
+  reader.expect_end();
+  if (name == "retry_queue") check_retry_queue(value);
+  if (name == "wrapped" || name == "display_class") check_shown(name, value);
+  const bool falsy = value == "null" || value == "false";
+  if (name == "tags" && !falsy && first != '[') refuse("tags is no array");
+  if (name == "retry_for" && !falsy) {
+    double seconds = 0;
+    detail::JsonReader number(value);
+    try {
+      detail::read_value(number, seconds);
+    } catch (const detail::Misfit&) {
+      refuse("retry_for is no number");
+    }
+    if (seconds > first_point_in_time) refuse("retry_for is more than 1,000,000,000 seconds");
+  }
+}
+
+// Of a member given twice the last one counts, as in Ruby.
+bool is_given_later(const Push& job, std::size_t member) {
+  for (std::size_t i = member + 1; i < job.members.size(); ++i) {
+    if (job.members[i].first == job.members[member].first) return true;
+  }
+  return false;
+}
+
+void add_member(std::string& text, std::string_view name, std::string_view json) {
+  detail::write_string(text.append(","), name);
+  text.append(":").append(json);
+}
+
+}  // namespace
+
+void spell_as_ruby(Push& job) {
+  if (detail::JsonReader(job.args).peek() == '[') job.args = ruby_spelling(job.args, 1);
+  for (auto& [name, json] : job.members) json = ruby_spelling(json, 1);
+}
+
+std::string new_jid() { return RandomBytes().jid(); }
+
+std::optional<double> scheduled_time(double number, double now) {
+  const double time = number < first_point_in_time ? now + number : number;
+  return time <= now ? std::nullopt : std::optional(time);
+}
+
+ClientPush prepare_push(const Push& job, WallTime now, TimeUnit times) { return PushWriter(now, times).prepare(job); }
+
+PushWriter::PushWriter(WallTime now, TimeUnit times) : time_(json_time(now, times)) {}
+
+void PushWriter::check_names(const Push& job) {
+  if (job.job_class != checked_class_ || checked_class_.empty()) {
+    check_name("the job class", job.job_class);
+    checked_class_ = job.job_class;
+  }
+  if (job.queue != checked_queue_ || checked_queue_.empty()) {
+    if (job.queue.empty()) refuse("the queue has no name");
+    if (!is_safe_name(job.queue))
+      refuse("the queue's name " + detail::json_text(job.queue) +
+             " has characters other than A-Z a-z 0-9 _ . : @ / -, or more than 255");
+    checked_queue_ = job.queue;
+  }
+  if (!job.jid.empty()) check_name("the jid", job.jid);
+}
+
+ClientPush PushWriter::prepare(const Push& job) {
+  check_names(job);
+  check_args(job.args);
+
+  ClientPush prepared;
+  prepared.jid = job.jid.empty() ? random_.jid() : job.jid;
+  prepared.queue = job.queue;
+  if (job.at) prepared.score = epoch_seconds(WallTime(*job.at));
+
+  std::string& text = prepared.payload;
+  text.reserve(160 + job.args.size() + job.job_class.size() + job.queue.size());
+  text.append("{\"retry\":").append(detail::json_text(job.retry)).append(",\"queue\":");
+  detail::write_string(text, job.queue);
+  bool created = false;
+  for (std::size_t i = 0; i < job.members.size(); ++i) {
+    const auto& [name, json] = job.members[i];
+    check_member(name, json);
+    if (is_given_later(job, i)) continue;
+    created = created || name == "created_at";
+    add_member(text, name, json);
+  }
+  text.append(",\"class\":");
+  detail::write_string(text, job.job_class);
+  text.append(",\"args\":").append(job.args).append(",\"jid\":");
+  detail::write_string(text, prepared.jid);
+  if (!created) text.append(",\"created_at\":").append(time_);
+  if (!prepared.score) text.append(",\"enqueued_at\":").append(time_);
+  text.append("}");
+  return prepared;
+}
+
+}  // namespace brood

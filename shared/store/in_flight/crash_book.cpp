@@ -1,0 +1,127 @@
+#include "shared/store/in_flight/crash_book.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "shared/job/payload.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
+#include "shared/scoreboard/stack_lines.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script note_crash;
+}
+
+namespace {
+
+constexpr std::size_t max_noted_frames = 20, max_characters = 500;
+
+std::string text(std::string_view value) { return json_string(utf8_prefix(value, max_characters)); }
+
+std::string written(const Crash& crash) {
+  return fmt::format(R"({{"at":{},"class":{},"error_class":{},"error_message":{},"jid":{},"queue":{},"identity":{}}})",
+                     score_text(crash.at), text(crash.job_class), text(crash.error_class), text(crash.message),
+                     text(crash.jid), text(crash.queue), text(crash.identity));
+}
+
+std::string written(const std::vector<std::string>& frames) {
+  std::string array = "[";
+  for (std::size_t i = 0; i < std::min(frames.size(), max_noted_frames); ++i)
+    array += (i == 0 ? "" : ",") + text(frames[i]);
+  return array + "]";
+}
+
+using Fields = std::map<std::string, std::string, std::less<>>;
+
+Fields read_hash(Channel& redis, std::string_view key) {
+  const Reply reply = redis.call({"HGETALL", key});
+  Fields fields;
+  for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2)
+    fields.emplace(reply.view()[i].text(), reply.view()[i + 1].text());
+  return fields;
+}
+
+std::string_view find(const Fields& fields, std::string_view name) {
+  const auto field = fields.find(name);
+  return field == fields.end() ? std::string_view() : std::string_view(field->second);
+}
+
+std::vector<std::string> read_frames(std::string_view array) {
+  std::vector<std::string> frames;
+  try {
+    for (const std::string& line : json_elements(array)) {
+      if (line.starts_with('"')) frames.push_back(json_unescape(line));
+    }
+  } catch (const BadJson&) {
+    frames.clear();
+  }
+  return frames;
+}
+
+std::optional<Crash> read_crash(std::string_view fingerprint, std::string_view object) {
+  try {
+    const JsonObject json = JsonObject::parse(std::string(object));
+    Crash crash;
+    crash.fingerprint = fingerprint;
+    crash.at = json.number("at").value_or(0);
+    crash.job_class = json.string("class").value_or("");
+    crash.error_class = json.string("error_class").value_or("");
+    crash.message = json.string("error_message").value_or("");
+    crash.jid = json.string("jid").value_or("");
+    crash.queue = json.string("queue").value_or("");
+    crash.identity = json.string("identity").value_or("");
+    return crash;
+  } catch (const BadJson&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::string top_frame(const Crash& crash) {
+  const std::string line = top_line(crash.frames);
+  return line.starts_with('#') ? line.substr(line.find(' ') + 1) : line;
+}
+
+void note_crash(Channel& redis, const Crash& crash) {
+  const ScriptCall call{
+      &scripts::note_crash,
+      {std::string(keys::brood_crashes), std::string(keys::brood_crash_stacks), std::string(keys::brood_crash_counts),
+       std::string(keys::brood_crash_times)},
+      {crash.fingerprint, score_text(crash.at), written(crash), written(crash.frames), crash.has_names ? "1" : "0",
+       std::to_string(max_noted_crashes), std::to_string(crashes_are_kept_s)}};
+  send(redis, call).view().integer();
+}
+
+std::vector<Crash> read_crashes(Channel& redis) {
+  const Reply latest = redis.call({"ZREVRANGE", keys::brood_crash_times, "0", std::to_string(max_noted_crashes - 1)});
+  if (latest.view().size() == 0) return {};
+  const Fields noted = read_hash(redis, keys::brood_crashes), stacks = read_hash(redis, keys::brood_crash_stacks),
+               counts = read_hash(redis, keys::brood_crash_counts);
+  std::vector<Crash> crashes;
+  for (std::size_t i = 0; i < latest.view().size(); ++i) {
+    const std::string fingerprint(latest.view()[i].text());
+    auto crash = read_crash(fingerprint, find(noted, fingerprint));
+    if (!crash) continue;
+    crash->frames = read_frames(find(stacks, fingerprint));
+    crash->count = std::strtoll(std::string(find(counts, fingerprint)).c_str(), nullptr, 10);
+    crashes.push_back(std::move(*crash));
+  }
+  return crashes;
+}
+
+std::string latest_crash_mark(Channel& redis) {
+  const Reply latest = redis.call({"ZREVRANGE", keys::brood_crash_times, "0", "0", "WITHSCORES"});
+  std::string mark;
+  for (std::size_t i = 0; i < latest.view().size(); ++i) mark += std::string(latest.view()[i].text()) + " ";
+  return mark;
+}
+
+}  // namespace brood

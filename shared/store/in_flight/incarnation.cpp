@@ -1,0 +1,21 @@
+#include "shared/store/in_flight/incarnation.hpp"
+
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+ScriptCall register_incarnation(const std::string& identity, const std::string& identity_record,
+                                const std::string& field) {
+  return {&scripts::register_incarnation,
+          {keys::in_flight_hash(identity), std::string(keys::brood_processes)},
+          {field, identity, identity_record}};
+}
+
+ScriptCall give_back(const std::string& identity, const std::string& field, const std::string& queue,
+                     std::uint64_t number, int keep) {
+  return {&scripts::give_back,
+          {keys::in_flight_hash(identity), keys::in_flight_list(identity, field, queue), keys::queue(queue)},
+          {field, std::to_string(number), std::to_string(keep)}};
+}
+
+}  // namespace brood

@@ -1,0 +1,16 @@
+#include "shared/store/in_flight/orphan_return_count.hpp"
+
+#include "shared/base/sha1.hpp"
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script orphan_return_count;
+}
+
+ScriptCall orphan_return_count(const std::string& payload) {
+  return {&scripts::orphan_return_count, {}, {std::string(keys::brood_recovered_prefix), sha1_hex(payload)}};
+}
+
+}  // namespace brood

@@ -1,0 +1,168 @@
+#include "shared/store/in_flight/recover_worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/outcome_size.hpp"
+
+namespace brood {
+namespace {
+
+// The entry `position` places from the oldest; nullopt when the list is shorter.
+std::optional<std::string> read_entry(Channel& redis, const std::string& list, std::size_t position) {
+  const Reply reply = redis.call({"LINDEX", list, std::to_string(-1 - static_cast<std::int64_t>(position))});
+  if (reply.view().is_nil() || !reply.view().error().empty()) return std::nullopt;  // an error: a tombstone, no list
+  return std::string(reply.view().text());
+}
+
+// What the scoreboard says about the oldest entries, up to the first that simply goes back.
+std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWorker& dead, const std::string& queue,
+                                                   const ChargeJob& charge) {
+  std::vector<RecoveryAttempt::VerdictOnEntry> verdicts;
+  const std::string list = keys::in_flight_list(dead.identity, keys::worker_field(dead.slot, dead.incarnation), queue);
+  for (const EntryState state : dead.record->entries) {
+    const bool guilty =
+        state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
+    if (state == EntryState::succeeded) {
+      verdicts.push_back({std::nullopt, Outcome{}});
+    } else if (guilty && !dead.ended_by_brood) {
+      std::optional<std::string> entry = read_entry(redis, list, verdicts.size());
+      if (!entry) break;
+      Outcome outcome = charge(*entry, queue);
+      verdicts.push_back({std::move(entry), std::move(outcome)});
+    } else {
+      break;
+    }
+  }
+  return verdicts;
+}
+
+// The jid of an entry; empty when it cannot be read.
+std::string jid_of(const std::string& entry) {
+  try {
+    return std::string(Payload::parse(entry).jid());
+  } catch (const BadPayload&) {
+    return "";
+  }
+}
+
+// No number says whether the list is still the batch that the scoreboard speaks of.  It is, if the entry begun last
+// lies where it should.
+std::vector<LostSettlement::Performed> judge_without_field(Channel& redis, const DeadWorker& dead,
+                                                           const ChargeJob& charge) {
+  const std::vector<EntryState>& entries = dead.record->entries;
+  std::size_t begun = 0;
+  while (begun < entries.size() && entries[begun] != EntryState::fetched && entries[begun] != EntryState::taken_back)
+    ++begun;
+  const std::string list =
+      keys::in_flight_list(dead.identity, keys::worker_field(dead.slot, dead.incarnation), dead.record->queue);
+  std::vector<LostSettlement::Performed> performed;
+  if (begun == 0 || dead.record->jid.empty()) return performed;
+  const std::optional<std::string> last = read_entry(redis, list, begun - 1);
+  if (!last || jid_of(*last) != dead.record->jid) return performed;
+  for (RecoveryAttempt::VerdictOnEntry& verdict : judge(redis, dead, dead.record->queue, charge)) {
+    std::optional<std::string> entry =
+        verdict.entry ? std::move(verdict.entry) : read_entry(redis, list, performed.size());
+    if (!entry) break;
+    performed.push_back({std::move(*entry), std::move(verdict.outcome)});
+  }
+  return performed;
+}
+
+// Sends what `call` makes, again when it may have been refused for its size, and each time that it was, with outcomes
+// that `shrink` has made smaller.
+template <typename Call, typename Shrink>
+Reply send_in_size(Channel& redis, const std::string& field, OutcomeSize& size, Call call, Shrink shrink) {
+  for (;;) {
+    try {
+      return send(redis, call());
+    } catch (const TooLargeForRedis& refused) {
+      if (size == OutcomeSize::as_it_is) throw;
+      size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
+      log::warn("outcome_too_large", {{"field", field}, {"reason", refused.what()}});
+      shrink(size);
+    } catch (const ConnectionClosed& closed) {
+      if (!closed.perhaps_too_large) throw;
+    }
+  }
+}
+
+// Its list holds what a BLMOVE filled it with since, or what it held before; or nothing, if somebody was first.
+RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, const DeadLimits& limits,
+                                     const ChargeJob& charge) {
+  RecoveryResult result;
+  const std::string field = keys::worker_field(dead.slot, dead.incarnation);
+  if (!dead.record->queue.empty()) {
+    LostSettlement settlement{dead.identity, field, dead.record->queue, judge_without_field(redis, dead, charge),
+                              limits};
+    const auto charged = std::find_if(settlement.performed.begin(), settlement.performed.end(),
+                                      [](const auto& one) { return one.outcome.kind != Outcome::Kind::acknowledge; });
+    const auto acknowledged = static_cast<int>(charged - settlement.performed.begin());
+    OutcomeSize size = OutcomeSize::whole;
+    const Reply reply = send_in_size(
+        redis, field, size, [&] { return settle_without_field(settlement, redis_now()); },
+        [&](OutcomeSize smaller) {
+          for (auto& performed : settlement.performed) performed.outcome = resized(performed.outcome, smaller);
+        });
+    const SettledWithoutField settled = read_settled_without_field(reply.view());
+    result.acknowledged = std::min(static_cast<int>(settled.settled), acknowledged);
+    result.charged = static_cast<int>(settled.settled) - result.acknowledged;
+    result.given_back = static_cast<int>(settled.given_back);
+  }
+  // A settle that was never answered may have filled another one.
+  result.given_back += give_back_lists_of(redis, dead.identity, field);
+  result.somebody_was_first = result.acknowledged + result.charged + result.given_back == 0;
+  return result;
+}
+
+}  // namespace
+
+RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits& limits, const ChargeJob& charge,
+                       const OrphanJob& orphan) {
+  // Each answer that asks for another sending stands for a settle of the dead that arrived late; of these there can
+  // only be the few that were under way.
+  constexpr int attempts = 10;
+  const std::string field = keys::worker_field(dead.slot, dead.incarnation);
+  const Reply value = redis.call({"HGET", keys::in_flight_hash(dead.identity), field});
+  if (value.view().is_nil())
+    return dead.record ? recover_without_field(redis, dead, limits, charge)
+                       : RecoveryResult{.somebody_was_first = true};
+
+  const LastSettle last = parse_last_settle(value.view().text()).value_or(LastSettle{});
+  RecoveryAttempt attempt{.queue = last.queue, .verdicts = {}, .orphans = {}};
+  if (dead.record && dead.record->number == last.number) attempt.verdicts = judge(redis, dead, last.queue, charge);
+  OutcomeSize size = OutcomeSize::whole;
+  for (int i = 0; i < attempts; ++i) {
+    const Reply reply = send_in_size(
+        redis, field, size, [&] { return recovery_call(dead, attempt, limits, redis_now()); },
+        [&](OutcomeSize smaller) {
+          for (auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {
+            for (RecoveryAttempt::VerdictOnEntry& verdict : *verdicts)
+              verdict.outcome = resized(verdict.outcome, smaller);
+          }
+        });
+    const RecoveryAnswer answer = read_recovery(reply.view());
+    switch (answer.kind) {
+      case RecoveryAnswer::Kind::done:
+        return answer.result;
+      case RecoveryAnswer::Kind::other_queue:
+        // Only a settle changes the queue, so the number has moved on too and the verdicts speak of another list.
+        attempt = {.queue = answer.queue, .verdicts = {}, .orphans = {}};
+        break;
+      case RecoveryAnswer::Kind::orphans:
+        for (const std::string& payload : answer.payloads) {
+          attempt.orphans.push_back({payload, resized(orphan(payload, attempt.queue), size)});
+        }
+        break;
+    }
+  }
+  throw UnexpectedReply("the in-flight list of " + dead.identity + " " + field +
+                        " changes faster than it can be recovered");
+}
+
+}  // namespace brood

@@ -1,0 +1,85 @@
+#include "shared/store/in_flight/settle_and_fetch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "shared/store/in_flight/entry_mark.hpp"
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
+  ScriptCall call;
+  call.script = &scripts::settle_and_fetch;
+  const std::string& held = settlement.held_queue;
+  call.keys = {keys::in_flight_hash(settlement.identity),
+               keys::in_flight_list(settlement.identity, settlement.field, held), keys::queue(held)};
+  for (std::size_t i = 0; i < settlement.draw.size() && i < max_queues_asked; ++i) {
+    call.keys.push_back(keys::queue(settlement.draw[i]));
+    call.keys.push_back(keys::in_flight_list(settlement.identity, settlement.field, settlement.draw[i]));
+  }
+  const auto first_other =
+      std::find_if_not(settlement.outcomes.begin(), settlement.outcomes.end(),
+                       [](const Outcome& outcome) { return outcome.kind == Outcome::Kind::acknowledge; });
+  call.args = {settlement.field,
+               std::to_string(settlement.number),
+               std::to_string(settlement.want),
+               std::to_string(max_bytes_fetched),
+               settlement.wait_queue,
+               std::to_string(first_other - settlement.outcomes.begin())};
+  if (first_other == settlement.outcomes.end()) return call;
+
+  for (const std::string_view set : {keys::retry, keys::dead, keys::schedule}) call.keys.emplace_back(set);
+  for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
+  for (auto outcome = first_other; outcome != settlement.outcomes.end(); ++outcome)
+    append_arguments(call.args, *outcome);
+  return call;
+}
+
+ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now) {
+  ScriptCall call{&scripts::settle_without_field,
+                  {keys::in_flight_hash(settlement.identity),
+                   keys::in_flight_list(settlement.identity, settlement.field, settlement.held_queue),
+                   keys::queue(settlement.held_queue), std::string(keys::retry), std::string(keys::dead),
+                   std::string(keys::schedule)},
+                  {settlement.field}};
+  for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
+  for (const LostSettlement::Performed& performed : settlement.performed) {
+    call.args.push_back(entry_mark(performed.entry));
+    append_arguments(call.args, performed.outcome);
+  }
+  return call;
+}
+
+SettledWithoutField read_settled_without_field(ReplyView reply) {
+  return {static_cast<std::size_t>(reply[0].integer()), static_cast<std::size_t>(reply[1].integer())};
+}
+
+ScriptCall fetch_after_wait(const FetchAfterWait& fetch) {
+  ScriptCall call;
+  call.script = &scripts::fetch_after_wait;
+  call.keys = {keys::in_flight_hash(fetch.identity),
+               keys::in_flight_list(fetch.identity, fetch.field, fetch.wait_queue)};
+  for (std::size_t i = 0; i < fetch.draw.size() && i < max_queues_asked_after_wait; ++i) {
+    call.keys.push_back(keys::queue(fetch.draw[i]));
+    call.keys.push_back(keys::in_flight_list(fetch.identity, fetch.field, fetch.draw[i]));
+  }
+  call.args = {fetch.field, std::to_string(fetch.number), fetch.wait_queue, std::to_string(fetch.want),
+               std::to_string(max_bytes_fetched)};
+  return call;
+}
+
+Settled read_settled(ReplyView reply) {
+  Settled settled;
+  const std::string_view status = reply[0].text();
+  settled.fenced = status == "FENCED";
+  settled.applied_before = status == "AGAIN";
+  settled.nothing = status == "NOTHING";
+  settled.number = static_cast<std::uint64_t>(reply[1].integer());
+  settled.queue = reply[2].text();
+  for (std::size_t i = 0; i < reply[3].size(); ++i) settled.skipped.emplace_back(reply[3][i].text());
+  for (std::size_t i = 0; i < reply[4].size(); ++i) settled.payloads.emplace_back(reply[4][i].text());
+  return settled;
+}
+
+}  // namespace brood

@@ -1,0 +1,75 @@
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/base/log.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+int give_back_list_without_field(Channel& redis, const std::string& key) {
+  const std::optional<keys::InFlightList> list = keys::parse_in_flight_list(key);
+  if (!list) return 0;
+  const Reply reply = send(redis, {&scripts::recover_orphans,
+                                   {keys::in_flight_hash(list->identity), key, keys::queue(list->queue)},
+                                   {list->field}});
+  const int returned = static_cast<int>(reply.view().integer());
+  if (returned > 0) log::info("in_flight_list_given_back", {{"list", key}, {"jobs", returned}});
+  return returned;
+}
+
+namespace {
+
+// One bad queue must not hold up the other lists.
+int give_back_if_possible(Channel& redis, const std::string& key) {
+  try {
+    return give_back_list_without_field(redis, key);
+  } catch (const UnexpectedReply& refused) {
+    log::warn("in_flight_list_stays", {{"list", key}, {"error", refused.what()}});
+    return 0;
+  }
+}
+
+bool has_field(Channel& redis, const keys::InFlightList& list) {
+  const Reply reply = redis.call({"HEXISTS", keys::in_flight_hash(list.identity), list.field});
+  return reply.view().is_integer() && reply.view().integer() != 0;
+}
+
+void for_each_list(Channel& redis, const std::string& pattern, const std::function<void(const std::string&)>& visit) {
+  std::string cursor = "0";
+  do {
+    const Reply reply = redis.call({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "list"});
+    cursor = reply.view()[0].text();
+    const ReplyView found = reply.view()[1];
+    for (std::size_t i = 0; i < found.size(); ++i) visit(std::string(found[i].text()));
+  } while (cursor != "0");
+}
+
+}  // namespace
+
+bool OwnIncarnations::lives(const std::string& field) const {
+  const std::optional<keys::WorkerField> parsed = keys::parse_worker_field(field);
+  return living.contains(field) || (parsed && parsed->incarnation > last_assigned);
+}
+
+int give_back_lists_of(Channel& redis, const std::string& identity, const std::string& field) {
+  int returned = 0;
+  for_each_list(redis, keys::in_flight_list(identity, field, "*"), [&](const std::string& key) {
+    const std::optional<keys::InFlightList> list = keys::parse_in_flight_list(key);
+    if (list && list->identity == identity && list->field == field) returned += give_back_if_possible(redis, key);
+  });
+  return returned;
+}
+
+int give_back_lists_without_field(Channel& redis, const OwnerLives& owner_lives) {
+  int returned = 0;
+  for_each_list(redis, "brood:inflight:*:*", [&](const std::string& key) {
+    const std::optional<keys::InFlightList> list = keys::parse_in_flight_list(key);
+    if (list && !has_field(redis, *list) && !owner_lives(*list)) returned += give_back_if_possible(redis, key);
+  });
+  return returned;
+}
+
+}  // namespace brood

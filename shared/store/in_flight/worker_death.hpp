@@ -1,0 +1,67 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/scoreboard/stack_record.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+
+namespace brood {
+
+// What the kernel and the worker's own last words say about a crash, for its report.
+struct CrashFacts {
+  pid_t pid = 0;
+  int slot = 0;
+  int signal = 0;                                        // that ended it; 0: it exited
+  int exit_status = 0;                                   // when it exited
+  bool core_dumped = false;                              // the kernel says that it wrote a core file
+  std::string working_directory;                         // where a relative core file lies
+  std::chrono::nanoseconds uptime{};                     // of the worker
+  std::chrono::microseconds user_time{}, system_time{};  // of the worker, all its jobs together
+  std::int64_t max_rss_kb = 0;                           // its peak
+  CapturedStack stack;
+};
+
+// A worker that has died, as its supervisor knows it.
+struct WorkerDeath {
+  DeadWorker worker;
+  // What the running job is charged with; nullopt: nothing, it goes back to the head of its queue.
+  struct Cause {
+    std::string error_class;      // SIGSEGV, UnexpectedExit, JobTimeout, OutOfMemory
+    std::string message;          // "SIGSEGV (SEGV_MAPERR) at 0x10 in Segfault, worker 2, up 12s"
+    bool counts_as_crash = true;  // in crash_count; a timeout is a failure like any other
+    std::optional<CrashFacts> facts = {};
+  };
+  std::optional<Cause> cause;
+  // Somebody ended the running job by hand, and chose what becomes of it; it is not charged an attempt.
+  enum class Fate { retry, dead, discard };
+  std::optional<Fate> fate = {};
+  bool leave_out_symbols = false;  // many wait: each report is to cost little
+  // The supervisor died, and with it the knowledge of how this worker ended: a job that was running goes back to its
+  // queue, and to `dead` when that happens to it for the third time.
+  bool cause_unknown = false;
+  std::uint32_t class_flags = 0;        // ClassFlag bits of the class that ran
+  std::optional<int> max_crashes = {};  // where it ran; nullopt: as configured in general
+};
+
+// Everything a dead supervisor's workers may have left: the records found in its scoreboard, and whatever else its
+// in-flight hash names.
+struct OrphanedJobs {
+  std::string identity;
+  std::vector<WorkerDeath> known;
+  bool only_while_silent = false;  // taken for dead because its heartbeat was missing: see DeadWorker
+};
+
+// How much a recovery dares: each attempt less than the one before, so that what killed that cannot kill this.
+enum class RecoveryMode {
+  full,          // retry policy with the class's hooks and death handlers
+  no_library,    // retry policy alone
+  move_to_dead,  // the charged job goes to `dead` as it is
+};
+
+}  // namespace brood

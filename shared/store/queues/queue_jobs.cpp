@@ -1,0 +1,33 @@
+#include "shared/store/queues/queue_jobs.hpp"
+
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+ScriptCall queue_page(std::string_view queue, const QueuePosition& position, std::size_t count) {
+  return {
+      &scripts::queue_page,
+      {keys::queue(queue)},
+      {std::to_string(position.behind), position.size ? std::to_string(*position.size) : "", std::to_string(count)}};
+}
+
+QueuePage read_queue_page(ReplyView reply) {
+  QueuePage page{static_cast<std::size_t>(reply[0].integer()), static_cast<std::size_t>(reply[1].integer()), {}};
+  for (std::size_t i = 0; i < reply[2].size(); ++i) page.payloads.emplace_back(reply[2][i].text());
+  return page;
+}
+
+ScriptCall remove_jobs(std::string_view queue, const std::vector<QueuedJob>& jobs, std::size_t slack) {
+  ScriptCall call{&scripts::remove_jobs, {keys::queue(queue)}, {std::to_string(slack)}};
+  for (const QueuedJob& job : jobs) {
+    call.args.push_back(std::to_string(job.position));
+    call.args.push_back(job.payload);
+  }
+  return call;
+}
+
+Removed read_removed(ReplyView reply) {
+  return {static_cast<std::size_t>(reply[0].integer()), static_cast<std::size_t>(reply[1].integer())};
+}
+
+}  // namespace brood

@@ -1,0 +1,43 @@
+#include "shared/store/queues/queue_sizes.hpp"
+
+#include <algorithm>
+
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script queue_sizes;
+}
+
+std::vector<std::vector<std::string>> slices_to_size(const std::vector<std::string>& queues) {
+  std::vector<std::vector<std::string>> slices;
+  for (std::size_t i = 0; i < queues.size(); i += max_queues_sized) {
+    const auto first = queues.begin() + static_cast<std::ptrdiff_t>(i);
+    slices.emplace_back(first, first + static_cast<std::ptrdiff_t>(std::min(max_queues_sized, queues.size() - i)));
+  }
+  return slices;
+}
+
+ScriptCall queue_sizes(const std::vector<std::string>& queues) {
+  ScriptCall call{&scripts::queue_sizes, {}, {}};
+  const std::size_t count = std::min(queues.size(), max_queues_sized);
+  for (std::size_t i = 0; i < count; ++i) call.keys.push_back(keys::queue(queues[i]));
+  return call;
+}
+
+QueueSizes read_queue_sizes(const std::vector<std::string>& queues, ReplyView reply) {
+  const auto name = [&](ReplyView position) -> const std::string& {
+    const auto i = static_cast<std::size_t>(position.integer()) - 1;
+    if (i >= queues.size()) throw UnexpectedReply("a queue that nobody asked for");
+    return queues[i];
+  };
+  QueueSizes sizes;
+  const ReplyView filled = reply[0], no_lists = reply[1];
+  for (std::size_t i = 0; i + 1 < filled.size(); i += 2)
+    sizes.filled.push_back({name(filled[i]), filled[i + 1].integer()});
+  for (std::size_t i = 0; i < no_lists.size(); ++i) sizes.no_lists.push_back(name(no_lists[i]));
+  return sizes;
+}
+
+}  // namespace brood

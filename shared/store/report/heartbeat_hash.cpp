@@ -1,0 +1,81 @@
+#include "shared/store/report/heartbeat_hash.hpp"
+
+#include <fmt/format.h>
+
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+namespace {
+
+constexpr std::string_view beat_seconds_to_live = "60";
+constexpr std::string_view most_signals = "8";
+constexpr std::string_view seconds_of_a_days_counters = "157680000";  // 5 x 365 days, as Sidekiq keeps them
+
+std::string of_day(std::string_view counter, std::string_view day) {
+  return std::string(counter) + ":" + std::string(day);
+}
+
+}  // namespace
+
+ScriptCall send_beat(std::string_view identity, std::string_view record, std::string_view known_tokens,
+                     const Beat& beat) {
+  const std::string name(identity);
+  return {&scripts::heartbeat,
+          {name, keys::signals(identity), std::string(keys::processes), keys::in_flight_hash(identity),
+           std::string(keys::brood_processes)},
+          {name,
+           std::string(beat_seconds_to_live),
+           std::string(most_signals),
+           std::string(record),
+           std::string(known_tokens),
+           "info",
+           beat.info,
+           "busy",
+           std::to_string(beat.busy),
+           "beat",
+           fmt::format("{:.6f}", epoch_seconds(beat.at)),
+           "quiet",
+           beat.quiet ? "true" : "false",
+           "rss",
+           std::to_string(beat.rss_kb),
+           "rtt_us",
+           std::to_string(beat.rtt_us),
+           "concurrency",
+           std::to_string(beat.concurrency),
+           std::string(keys::beat_token_field),
+           beat.token}};
+}
+
+BeatAnswer read_beat(ReplyView reply) {
+  BeatAnswer answer;
+  answer.name_is_taken = reply[0].integer() < 0;
+  if (answer.name_is_taken) return answer;
+  answer.was_known = reply[0].integer() != 0;
+  answer.was_unlisted = reply[1].integer() != 0;
+  answer.refused = reply[2].text();
+  for (std::size_t i = 3; i < reply.size(); ++i) answer.signals.emplace_back(reply[i].text());
+  return answer;
+}
+
+Command take_signals(std::string_view identity) { return {"RPOP", keys::signals(identity), most_signals}; }
+
+std::vector<std::string> read_signals(ReplyView reply) {
+  std::vector<std::string> signals;
+  if (reply.is_nil()) return signals;
+  for (std::size_t i = 0; i < reply.size(); ++i) signals.emplace_back(reply[i].text());
+  return signals;
+}
+
+ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string_view day) {
+  return {&scripts::count,
+          {std::string(keys::stat_processed), of_day(keys::stat_processed, day), std::string(keys::stat_failed),
+           of_day(keys::stat_failed, day)},
+          {std::to_string(processed), std::to_string(failed), std::string(seconds_of_a_days_counters)}};
+}
+
+std::vector<Command> leave(std::string_view identity) {
+  return {{"SREM", keys::processes, identity}, {"UNLINK", keys::work(identity), keys::workers_of_6(identity)}};
+}
+
+}  // namespace brood

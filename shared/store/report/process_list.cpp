@@ -1,0 +1,55 @@
+#include "shared/store/report/process_list.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "shared/base/identity.hpp"
+#include "shared/base/log.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+namespace {
+
+// "<host>:<pid>:<nonce>".
+Identity known_by_name(const std::string& name) {
+  Identity identity;
+  identity.name = name;
+  const std::size_t nonce = name.rfind(':');
+  const std::size_t pid = nonce == name.npos || nonce == 0 ? name.npos : name.rfind(':', nonce - 1);
+  identity.hostname = name.substr(0, pid);
+  identity.pid = std::max(1, pid == name.npos ? 1 : std::atoi(name.c_str() + pid + 1));
+  return identity;
+}
+
+bool list_if_unlisted(Channel& redis, const std::string& name) {
+  const Reply reply = send(redis, {&scripts::list_process,
+                                   {keys::in_flight_hash(name), std::string(keys::brood_processes)},
+                                   {name, known_by_name(name).record()}});
+  if (reply.view().integer() == 0) return false;
+  log::warn("unlisted_process_found", {{"identity", name}});
+  return true;
+}
+
+}  // namespace
+
+void forget_process(Channel& redis, const std::string& identity) {
+  send(redis,
+       {&scripts::forget_process, {keys::in_flight_hash(identity), std::string(keys::brood_processes)}, {identity}});
+}
+
+int list_unlisted_processes(Channel& redis) {
+  const std::string prefix = keys::in_flight_hash("");
+  int listed = 0;
+  std::string cursor = "0";
+  do {
+    const Reply reply = redis.call({"SCAN", cursor, "MATCH", prefix + "*", "COUNT", "1000", "TYPE", "hash"});
+    cursor = reply.view()[0].text();
+    const ReplyView found = reply.view()[1];
+    for (std::size_t i = 0; i < found.size(); ++i)
+      listed += list_if_unlisted(redis, std::string(found[i].text().substr(prefix.size())));
+  } while (cursor != "0");
+  return listed;
+}
+
+}  // namespace brood

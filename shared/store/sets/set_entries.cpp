@@ -1,0 +1,56 @@
+#include "shared/store/sets/set_entries.hpp"
+
+#include <stdexcept>
+
+#include "shared/job/payload.hpp"
+#include "shared/store/keys.hpp"
+
+namespace brood {
+namespace {
+
+void append(std::vector<std::string>& args, const std::vector<EntryAsRead>& entries) {
+  if (entries.size() > max_entries_changed) throw std::invalid_argument("one script changes at most 250 entries");
+  for (const EntryAsRead& entry : entries) args.emplace_back(entry.member);
+  for (const EntryAsRead& entry : entries) args.emplace_back(entry.score_text);
+}
+
+void append(std::vector<std::string>& args, const EntryAsRead* entry) {
+  args.emplace_back(entry ? entry->score_text : "");
+  args.emplace_back(entry ? entry->member : "");
+}
+
+}  // namespace
+
+ScriptCall set_page(std::string_view set_key, bool highest_first, std::size_t count, const EntryAsRead* seen,
+                    const EntryAsRead* anchor) {
+  ScriptCall call{&scripts::set_page, {std::string(set_key)}, {highest_first ? "REV" : "", std::to_string(count)}};
+  append(call.args, seen);
+  append(call.args, anchor);
+  return call;
+}
+
+ScriptCall remove_entries(std::string_view set_key, const std::vector<EntryAsRead>& entries) {
+  if (entries.empty()) throw std::invalid_argument("remove_entries takes an entry at least");
+  ScriptCall call{&scripts::remove_entries, {std::string(set_key)}, {}};
+  append(call.args, entries);
+  return call;
+}
+
+ScriptCall kill_entries(std::string_view set_key, const std::vector<EntryAsRead>& entries, WallTime now,
+                        const DeadLimits& limits) {
+  ScriptCall call{&scripts::kill_entries, {std::string(set_key), std::string(keys::dead)}, {}};
+  call.args.push_back(score_text(epoch_seconds(now)));
+  for (std::string& argument : limits.script_arguments(now)) call.args.push_back(std::move(argument));
+  append(call.args, entries);
+  return call;
+}
+
+Killed read_killed(ReplyView reply) { return {static_cast<std::size_t>(reply[0].integer()), reply[1].integer() == 0}; }
+
+ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, const std::string& new_score) {
+  return {&scripts::reschedule_entry,
+          {std::string(set_key)},
+          {std::string(entry.member), std::string(entry.score_text), new_score}};
+}
+
+}  // namespace brood

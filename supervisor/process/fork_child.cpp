@@ -1,0 +1,149 @@
+#include "supervisor/process/fork_child.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+
+#include "shared/base/check.hpp"
+#include "shared/base/log.hpp"
+#include "shared/base/process_title.hpp"
+
+namespace brood {
+namespace {
+
+// Forking a process with several threads copies one of them and every lock the others hold.
+void require_one_thread() {
+  int threads = 0;
+  if (DIR* tasks = opendir("/proc/self/task")) {
+    while (const dirent* entry = readdir(tasks)) threads += entry->d_name[0] != '.';
+    closedir(tasks);
+  }
+  if (threads > 1)
+    throw std::logic_error("the supervisor has " + std::to_string(threads) + " threads and will not fork");
+}
+
+// Signals stay blocked across the fork: until the child has dropped the parent's dispositions, a TERM meant for it
+// would wait in the parent's signalfd.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+void drop_signals_of_the_parent() {
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &by_default, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void close_all_but(std::vector<int> keep) {
+  std::sort(keep.begin(), keep.end());
+  unsigned next = 3;
+  for (const int fd : keep) {
+    if (fd < 3) continue;
+    if (static_cast<unsigned>(fd) > next) syscall(SYS_close_range, next, static_cast<unsigned>(fd) - 1, 0);
+    next = static_cast<unsigned>(fd) + 1;
+  }
+  syscall(SYS_close_range, next, UINT_MAX, 0);
+}
+
+void read_standard_input_from_nowhere() {
+  const int nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nowhere > 0) {
+    dup2(nowhere, STDIN_FILENO);
+    close(nowhere);
+  }
+}
+
+// The kernel's choice when memory runs out: workers go before the supervisor.
+void volunteer_for_the_oom_killer(int adjustment) {
+  int own = 0;
+  std::ifstream("/proc/self/oom_score_adj") >> own;
+  std::ofstream("/proc/self/oom_score_adj") << std::min(own + adjustment, 1000);
+}
+
+void become_a_child(const SpawnSettings& settings, pid_t parent) {
+  // The supervisor cannot be dumped; a child writes core files, and may write into its own /proc.
+  prctl(PR_SET_DUMPABLE, 1);
+  setsid();
+  if (settings.parent_death_signal != 0) {
+    prctl(PR_SET_PDEATHSIG, settings.parent_death_signal);
+    if (getppid() != parent) _exit(EXIT_SUCCESS);  // it died before we could ask to be told
+  }
+  log::forget_waiting();
+  std::vector<int> keep = settings.keep;
+  keep.push_back(log::descriptor());
+  close_all_but(std::move(keep));
+  read_standard_input_from_nowhere();
+  if (settings.oom_score_adjustment != 0) volunteer_for_the_oom_killer(settings.oom_score_adjustment);
+  set_process_title(settings.title);
+  drop_signals_of_the_parent();
+}
+
+}  // namespace
+
+pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body) {
+  require_one_thread();
+  const pid_t parent = getpid();
+  const SignalsBlocked blocked;
+  const pid_t pid = check("fork", fork());
+  if (pid != 0) return pid;
+  int status = EXIT_FAILURE;
+  try {
+    become_a_child(settings, parent);
+    status = body();
+  } catch (const std::exception& error) {
+    log::error("child_failed", {{"child", settings.title}, {"reason", error.what()}});
+  }
+  log::flush();
+  // Not exit(): the parent's static objects and its buffers are not this child's to end.
+  _exit(status);
+}
+
+pid_t spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv) {
+  std::vector<char*> words;
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  return spawn(settings, [&] {
+    ::signal(SIGPIPE, SIG_DFL);
+    for (const int fd : settings.keep) fcntl(fd, F_SETFD, 0);  // across the exec too
+    execvp(words[0], words.data());
+    log::error("exec_failed", {{"program", argv[0]}, {"reason", std::generic_category().message(errno)}});
+    return 127;
+  });
+}
+
+ControlPipe make_control_pipe() {
+  int ends[2];
+  check("socketpair", socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+  ControlPipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  check("fcntl", fcntl(pipe.supervisor_end.get(), F_SETFL, O_NONBLOCK));
+  return pipe;
+}
+
+}  // namespace brood

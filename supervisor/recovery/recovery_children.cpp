@@ -1,0 +1,146 @@
+#include "supervisor/recovery/recovery_children.hpp"
+
+#include <sysexits.h>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/store/keys.hpp"
+#include "supervisor/process/shared_count.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_run = 5s;
+constexpr auto longest_sweep = 10min;  // it reads the name of every key
+constexpr auto first_pause = 100ms;
+constexpr auto longest_pause = 5'000ms;
+constexpr int most_children = 4;
+constexpr int crowd = 8;  // so many waiting: reports without symbols, a tenth of the work, catch up
+
+RecoveryMode less_daring(RecoveryMode mode) {
+  return mode == RecoveryMode::full ? RecoveryMode::no_library : RecoveryMode::move_to_dead;
+}
+
+}  // namespace
+
+RecoveryChildren::RecoveryChildren(Children& children, const ChildBodies& bodies,
+                                   std::function<void(const WorkerDeath&)> recovered)
+    : children_(children), bodies_(bodies), recovered_(std::move(recovered)) {}
+
+void RecoveryChildren::add(WorkerDeath worker_death) {
+  if (!worker_death.cause) {
+    const auto shared = std::find_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
+      const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work);
+      return !task.child.is_running() && worker_deaths != nullptr && !worker_deaths->front().cause;
+    });
+    if (shared != tasks_.end()) {
+      std::get<std::vector<WorkerDeath>>(shared->work).push_back(std::move(worker_death));
+      return;
+    }
+  }
+  Task task;
+  task.work = std::vector<WorkerDeath>{std::move(worker_death)};
+  tasks_.push_back(std::move(task));
+}
+
+void RecoveryChildren::add(OrphanedJobs orphaned_jobs, std::function<void()> done) {
+  Task task;
+  task.work = OrphanedJobsTask{std::move(orphaned_jobs), std::move(done)};
+  tasks_.push_back(std::move(task));
+}
+
+void RecoveryChildren::sweep(std::function<OwnIncarnations()> own) {
+  Task task;
+  own_incarnations_ = std::move(own);
+  task.work = Sweep{};
+  tasks_.push_back(std::move(task));
+}
+
+void RecoveryChildren::spawn_due(SteadyTime now) {
+  for (Task& task : tasks_) {
+    if (running() >= most_children) return;
+    if (!task.child.is_running() && task.not_before <= now) start(task, now);
+  }
+}
+
+void RecoveryChildren::start(Task& task, SteadyTime now) {
+  if (auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work)) {
+    const bool crowded = static_cast<int>(tasks_.size()) - running() > crowd;
+    for (WorkerDeath& worker_death : *worker_deaths) worker_death.leave_out_symbols = crowded;
+  }
+  std::shared_ptr<SharedCount> bytes;
+  const auto body = [&]() -> int {
+    if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work))
+      return bodies_.recover_worker_deaths(*worker_deaths, task.mode, bytes->value());
+    if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&task.work))
+      return bodies_.orphaned_jobs(orphaned_jobs->orphaned_jobs, task.mode, bytes->value());
+    return bodies_.sweep(own_incarnations_());
+  };
+  try {
+    bytes = std::make_shared<SharedCount>();
+    const auto longest = std::holds_alternative<Sweep>(task.work) ? std::chrono::seconds(longest_sweep) : longest_run;
+    task.child = children_.spawn(
+        {.title = "brood: recovery", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
+        Children::Deadline{now + longest, bytes, longest_run}, body,
+        [this, &task](const Children::End& end) { ended(task, end); });
+  } catch (const std::system_error& error) {
+    log::warn("recovery_waits", {{"reason", error.what()}});
+    task.not_before = now + first_pause * 10;
+  }
+}
+
+void RecoveryChildren::ended(Task& task, const Children::End& end) {
+  if (end.status.exited && end.status.value == EX_OK) return finish(task);
+  const bool lost_redis = end.status.exited && end.status.value == EX_TEMPFAIL;
+  if (!lost_redis) {
+    log::warn("autopsy_failed", {{"child_pid", end.pid}, {"status", end.status.describe()}, {"overdue", end.overdue}});
+    task.mode = less_daring(task.mode);
+  }
+  task.pause = std::clamp<std::chrono::milliseconds>(task.pause * 2, first_pause, longest_pause);
+  task.not_before = end.at + (lost_redis || task.mode == RecoveryMode::move_to_dead ? task.pause : 0ms);
+}
+
+void RecoveryChildren::finish(Task& task) {
+  const auto work = std::move(task.work);
+  tasks_.remove_if([&](const Task& one) { return &one == &task; });
+  if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&work); orphaned_jobs != nullptr && orphaned_jobs->done)
+    orphaned_jobs->done();
+  if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&work); worker_deaths != nullptr && recovered_)
+    std::for_each(worker_deaths->begin(), worker_deaths->end(), recovered_);
+}
+
+std::optional<SteadyTime> RecoveryChildren::next_start() const {
+  std::optional<SteadyTime> next;
+  if (running() >= most_children) return next;  // the end of one of them wakes us
+  for (const Task& task : tasks_) {
+    if (!task.child.is_running() && (!next || task.not_before < *next)) next = task.not_before;
+  }
+  return next;
+}
+
+std::set<std::string> RecoveryChildren::fields_of(const std::string& identity) const {
+  std::set<std::string> fields;
+  for (const Task& task : tasks_) {
+    const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work);
+    if (worker_deaths == nullptr) continue;
+    for (const WorkerDeath& worker_death : *worker_deaths) {
+      if (worker_death.worker.identity == identity)
+        fields.insert(keys::worker_field(worker_death.worker.slot, worker_death.worker.incarnation));
+    }
+  }
+  return fields;
+}
+
+int RecoveryChildren::running() const {
+  return static_cast<int>(
+      std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.child.is_running(); }));
+}
+
+}  // namespace brood

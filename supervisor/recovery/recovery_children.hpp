@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "supervisor/process/child_bodies.hpp"
+#include "supervisor/process/children.hpp"
+
+namespace brood {
+
+// Sees to it that what dead workers had in flight is acknowledged, charged or given back: by short-lived children, so
+// that nothing of it can hold up or take down the supervisor.  A child that fails is followed by one that dares less;
+// one that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
+class RecoveryChildren {
+ public:
+  // `recovered` is told of each dead worker, once Redis has said that nothing of it is left.
+  RecoveryChildren(Children& children, const ChildBodies& bodies,
+                   std::function<void(const WorkerDeath&)> recovered = {});
+
+  void add(WorkerDeath worker_death);
+  // `done` is called when all that the dead supervisor had in flight has been seen to.
+  void add(OrphanedJobs orphaned_jobs, std::function<void()> done);
+  // `own` is asked when its child is forked: which lists are no strays.
+  void sweep(std::function<OwnIncarnations()> own);
+
+  // Forks the children that are due; called while Redis answers.  Those that take too long, and in which no byte moves
+  // to or from Redis, are killed.
+  void spawn_due(SteadyTime now);
+  // When a child is to be started; nullopt while there is nothing to do.
+  std::optional<SteadyTime> next_start() const;
+  // "<slot>.<incarnation>" of every dead worker of `identity` that is still to be answered.
+  std::set<std::string> fields_of(const std::string& identity) const;
+  bool is_idle() const { return tasks_.empty(); }
+
+ private:
+  struct OrphanedJobsTask {
+    OrphanedJobs orphaned_jobs;
+    std::function<void()> done;
+  };
+  struct Sweep {};
+  struct Task {
+    std::variant<std::vector<WorkerDeath>, OrphanedJobsTask, Sweep> work;
+    RecoveryMode mode = RecoveryMode::full;
+    SteadyTime not_before{};
+    std::chrono::milliseconds pause{0};
+    Child child = {};  // runs, or the task waits
+  };
+
+  void start(Task& task, SteadyTime now);
+  void ended(Task& task, const Children::End& end);
+  void finish(Task& task);
+  int running() const;
+
+  Children& children_;
+  const ChildBodies& bodies_;
+  const std::function<void(const WorkerDeath&)> recovered_;
+  std::list<Task> tasks_;
+  std::function<OwnIncarnations()> own_incarnations_ = {};  // of the last sweep that was asked for
+};
+
+}  // namespace brood

@@ -1,0 +1,375 @@
+#include "supervisor/upgrade/handover_record.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "shared/base/check.hpp"
+#include "shared/json/json_object.hpp"
+
+namespace brood {
+namespace {
+
+constexpr off_t largest = 64 << 20;
+constexpr std::int64_t nobody_said = -1;  // whose process it is
+constexpr char signature = '\n';          // behind the text
+
+// The writer takes what the reader fills.
+class Writer;
+template <typename Io, typename Record>
+using Of = std::conditional_t<std::is_same_v<Io, Writer>, const Record, Record>;
+
+class Writer {
+ public:
+  void text(const char* key, const std::string& value) { raw(key, json_string(value)); }
+  template <typename Number>
+  void number(const char* key, Number value) {
+    raw(key, fmt::format("{}", value));
+  }
+  template <typename Duration>
+  void duration(const char* key, Duration value) {
+    number(key, value.count());
+  }
+  template <typename Time>
+  void time(const char* key, Time value) {
+    number(key, value.time_since_epoch().count());
+  }
+  void truth(const char* key, bool value) { raw(key, value ? "true" : "false"); }
+  template <typename Record>
+  void record(const char* key, const Record& value) {
+    raw(key, object_of(value));
+  }
+  template <typename Record>
+  void record(const char* key, const std::optional<Record>& value) {
+    if (value) record(key, *value);
+  }
+  template <typename Record>
+  void records(const char* key, const std::vector<Record>& values) {
+    std::vector<std::string> objects;
+    for (const Record& value : values) objects.push_back(object_of(value));
+    raw(key, fmt::format("[{}]", fmt::join(objects, ",")));
+  }
+  void queues(const char* key, const QueueOrder& order) {
+    const std::map<std::string, int> weights = order.weights();
+    std::vector<std::string> entries;
+    for (const std::string& name : order.names())
+      entries.push_back(json_string(fmt::format("{},{}", name, weights.at(name))));
+    raw(key, fmt::format("[{}]", fmt::join(entries, ",")));
+  }
+
+  template <std::size_t size>
+  void numbers(const char* key, const std::array<std::uint64_t, size>& values) {
+    raw(key, fmt::format("[{}]", fmt::join(values, ",")));
+  }
+
+  template <typename Record>
+  static std::string object_of(const Record& value) {
+    Writer writer;
+    members(writer, value);
+    return "{" + writer.out_ + "}";
+  }
+
+ private:
+  void raw(const char* key, const std::string& json) {
+    out_ += fmt::format("{}\"{}\":{}", out_.empty() ? "" : ",", key, json);
+  }
+
+  std::string out_;
+};
+
+// What is absent leaves its member as it is.
+class Reader {
+ public:
+  explicit Reader(std::string_view json) : object_(JsonObject::parse(json)) {}
+
+  void text(const char* key, std::string& into) const {
+    if (auto value = object_.string(key)) into = std::move(*value);
+  }
+  template <typename Number>
+  void number(const char* key, Number& into) const {
+    const auto value = object_.integer(key);
+    if (!value) return;
+    if (!std::in_range<Number>(*value)) throw BadHandover(std::string("the handover's ") + key + " is out of range");
+    into = static_cast<Number>(*value);
+  }
+  template <typename Duration>
+  void duration(const char* key, Duration& into) const {
+    std::int64_t count = into.count();
+    number(key, count);
+    into = Duration(count);
+  }
+  template <typename Time>
+  void time(const char* key, Time& into) const {
+    std::int64_t count = into.time_since_epoch().count();
+    number(key, count);
+    into = Time(std::chrono::nanoseconds(count));
+  }
+  void truth(const char* key, bool& into) const {
+    if (object_.raw(key)) into = object_.truthy(key);
+  }
+  template <typename Record>
+  void record(const char* key, Record& into) const {
+    if (const auto raw = object_.raw(key)) read(*raw, into);
+  }
+  template <typename Record>
+  void record(const char* key, std::optional<Record>& into) const {
+    if (const auto raw = object_.raw(key)) read(*raw, into.emplace());
+  }
+  template <typename Record>
+  void records(const char* key, std::vector<Record>& into) const {
+    for (const std::string& one : elements(key)) read(one, into.emplace_back());
+  }
+  void queues(const char* key, QueueOrder& into) const {
+    std::vector<QueueOrder::Entry> entries;
+    for (const std::string& entry : elements(key)) {
+      if (!entry.starts_with('"')) throw BadHandover("a queue of the handover is no string");
+      entries.push_back(QueueOrder::parse(json_unescape(entry)));
+    }
+    into = QueueOrder(std::move(entries));
+  }
+
+  template <std::size_t size>
+  void numbers(const char* key, std::array<std::uint64_t, size>& into) const {
+    const std::vector<std::string> values = elements(key);
+    for (std::size_t i = 0; i < std::min(size, values.size()); ++i) {
+      const std::string& value = values[i];
+      if (std::from_chars(value.data(), value.data() + value.size(), into[i]).ptr != value.data() + value.size())
+        throw BadHandover(std::string("the handover's ") + key + " are no numbers");
+    }
+  }
+
+  template <typename Record>
+  static void read(std::string_view json, Record& into) {
+    const Reader reader(json);
+    members(reader, into);
+  }
+
+ private:
+  std::vector<std::string> elements(const char* key) const {
+    const auto raw = object_.raw(key);
+    return raw ? json_elements(*raw) : std::vector<std::string>();
+  }
+
+  JsonObject object_;
+};
+
+// Each member once, for both directions.
+template <typename Io>
+void members(Io& io, Of<Io, Statistics::Counts>& counts) {
+  io.number("processed", counts.processed);
+  io.number("failed", counts.failed);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, ClassTotals>& totals) {
+  io.number("runs", totals.runs);
+  io.number("failed", totals.failed);
+  io.number("crashed", totals.crashed);
+  io.number("ms", totals.ms);
+  io.numbers("histogram", totals.histogram);
+  io.number("cpu_us", totals.cpu_us);
+  io.number("wall_us", totals.wall_us);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Metrics::Known>& known) {
+  io.text("class", known.job_class);
+  io.record("seen", known.seen);
+  io.record("unflushed", known.unflushed);
+  io.number("peak_rss_kb", known.peak_rss_kb);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Identity>& identity) {
+  io.text("name", identity.name);
+  io.text("hostname", identity.hostname);
+  io.text("boot_id", identity.boot_id);
+  io.text("pid_namespace", identity.pid_namespace);
+  io.number("pid", identity.pid);
+  io.number("start_time", identity.start_time);
+  io.text("runtime_directory", identity.runtime_directory);
+  std::int64_t user = identity.user ? *identity.user : nobody_said;
+  io.number("user", user);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    if (user != nobody_said) identity.user = static_cast<uid_t>(user);
+  }
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, WorkerSettings>& worker) {
+  io.number("max_jobs", worker.max_jobs);
+  io.number("max_rss_bytes", worker.max_rss_bytes);
+  io.number("memory_limit_bytes", worker.memory_limit_bytes);
+  io.duration("job_timeout_ms", worker.job_timeout);
+  io.duration("timeout_grace_ms", worker.timeout_grace);
+  io.number("max_crashes", worker.max_crashes);
+  io.number("max_batch", worker.max_batch);
+  io.truth("seccomp", worker.seccomp);
+  bool replaces = worker.threads == LeftThreads::replace;
+  io.truth("replaces_for_threads", replaces);
+  if constexpr (!std::is_same_v<Io, Writer>) worker.threads = replaces ? LeftThreads::replace : LeftThreads::allow;
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, CapsuleSettings>& capsule) {
+  io.text("name", capsule.name);
+  io.number("concurrency", capsule.concurrency);
+  io.queues("queues", capsule.queues);
+  io.truth("follows_all_queues", capsule.follows_all_queues);
+  io.record("worker", capsule.worker);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Generation>& generation) {
+  io.number("number", generation.number);
+  io.records("capsules", generation.capsules);
+  io.record("worker", generation.worker);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Worker>& worker) {
+  io.number("pid", worker.pid);
+  io.number("slot", worker.slot);
+  io.number("generation", worker.generation);
+  io.number("capsule", worker.capsule);
+  io.number("number", worker.number);
+  io.number("incarnation", worker.incarnation);
+  io.truth("finishing", worker.finishing);
+  io.number("flags", worker.flags);
+  io.truth("waits_its_turn", worker.waits_its_turn);
+  io.truth("never_fetched", worker.never_fetched);
+  io.number("processed_before", worker.processed_before);
+  io.time("occupied_since", worker.occupied_since);
+  io.time("ready_at", worker.ready_at);
+  io.number("control", worker.control);
+  io.number("output", worker.output);
+  io.text("output_token", worker.output_token);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Counted>& counted) {
+  io.number("slot", counted.slot);
+  io.record("counts", counted.counts);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Text>& file) {
+  io.text("text", file.text);
+  io.number("mode", file.mode);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Handover>& handover) {
+  io.number("format", handover.format);
+  io.text("version", handover.version);
+  io.text("program", handover.program);
+  io.truth("rehearsal", handover.rehearsal);
+  io.record("identity", handover.identity);
+  io.text("redis", handover.redis);
+  io.time("started_at", handover.started_at);
+  io.truth("quiet", handover.quiet);
+  io.number("last_incarnation", handover.last_incarnation);
+  io.number("used_slots", handover.used_slots);
+  io.records("generations", handover.generations);
+  io.number("present", handover.present);
+  io.records("workers", handover.workers);
+  io.number("control_listener", handover.control_listener);
+  io.number("log", handover.log);
+  io.record("config", handover.config);
+  io.record("former_config", handover.former_config);
+  io.records("counted", handover.counted);
+  io.record("uncounted", handover.uncounted);
+  io.text("beat_tokens", handover.beat_tokens);
+  io.records("classes", handover.classes);
+}
+
+void refuse_nonsense(const Handover& handover) {
+  if (handover.identity.name.empty() || handover.identity.pid <= 0)
+    throw BadHandover("the handover does not say whose it is");
+  for (const Handover::Worker& worker : handover.workers) {
+    if (worker.pid <= 0 || worker.slot < 0) throw BadHandover("the handover names a worker without process or slot");
+  }
+}
+
+}  // namespace
+
+std::vector<int> descriptors_of(const Handover& handover) {
+  std::vector<int> all{handover.control_listener, handover.log};
+  for (const Handover::Worker& worker : handover.workers) {
+    all.push_back(worker.control);
+    all.push_back(worker.output);
+  }
+  std::erase_if(all, [](int descriptor) { return descriptor <= STDERR_FILENO; });
+  return all;
+}
+
+UniqueFd own_descriptor(int left) {
+  if (left < 0) return {};
+  return UniqueFd(check("fcntl", fcntl(left, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)));
+}
+
+std::string to_json(const Handover& handover) { return Writer::object_of(handover); }
+
+Handover parse_handover(const std::string& json) {
+  try {
+    Handover handover;
+    handover.format = 0;
+    Reader::read(json, handover);
+    refuse_nonsense(handover);
+    return handover;
+  } catch (const BadJson& error) {
+    throw BadHandover(std::string("the handover is not what a supervisor writes: ") + error.what());
+  } catch (const std::invalid_argument& error) {
+    throw BadHandover(std::string("the handover is not what a supervisor writes: ") + error.what());
+  }
+}
+
+UniqueFd write_handover(const Handover& handover) {
+  const std::string json = to_json(handover);
+  UniqueFd file(check("memfd_create", memfd_create("brood-handover", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
+  for (std::size_t written = 0; written < json.size();)
+    written +=
+        static_cast<std::size_t>(check("write", ::write(file.get(), json.data() + written, json.size() - written)));
+  // The program before this one may need it yet.
+  if (!handover.rehearsal)
+    check("fcntl", fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL));
+  return file;
+}
+
+void sign_rehearsal(int descriptor) {
+  struct stat about {};
+  check("fstat of the handover", fstat(descriptor, &about));
+  check("signature of the handover", pwrite(descriptor, &signature, 1, about.st_size));
+}
+
+bool is_signed(int descriptor) {
+  struct stat about {};
+  char last = '\0';
+  return fstat(descriptor, &about) == 0 && about.st_size > 0 && pread(descriptor, &last, 1, about.st_size - 1) == 1 &&
+         last == signature;
+}
+
+Handover read_handover(int descriptor) {
+  struct stat about {};
+  if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > largest)
+    throw BadHandover(fmt::format("descriptor {} holds no handover", descriptor));
+  std::string json(static_cast<std::size_t>(about.st_size), '\0');
+  for (std::size_t got = 0; got < json.size();) {
+    const ssize_t count = pread(descriptor, json.data() + got, json.size() - got, static_cast<off_t>(got));
+    if (count <= 0) throw BadHandover(fmt::format("descriptor {} cannot be read", descriptor));
+    got += static_cast<std::size_t>(count);
+  }
+  return parse_handover(json);
+}
+
+}  // namespace brood

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "shared/base/clock.hpp"
+
+namespace brood {
+
+// A worker is fenced now and then, when somebody has taken it for dead.  One that is fenced again and again has a Redis
+// that loses what workers write, and would ask it thousands of times a second: it pauses, ever longer.  Pure.
+class FencedBackoff {
+ public:
+  struct Fenced {
+    std::chrono::milliseconds pause{0};  // before the next try
+    bool first_of_many = false;          // worth saying what is wrong
+    bool one_of_many = false;            // has been said
+  };
+  Fenced fenced(SteadyTime now);
+
+  struct Over {
+    std::size_t fences = 0;
+    std::chrono::nanoseconds took{};
+  };
+  // Something was settled or fetched.  Says once that a row of fences is over.
+  std::optional<Over> settled(SteadyTime now);
+
+ private:
+  std::size_t fences_ = 0;  // without ten seconds of peace between them
+  SteadyTime first_{}, last_{};
+};
+
+}  // namespace brood

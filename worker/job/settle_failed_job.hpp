@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "shared/job/retry_decision.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
+#include "shared/store/outcome.hpp"
+#include "shared/store/report/ruby_processes.hpp"
+#include "worker/job/job_registry.hpp"
+
+namespace brood {
+
+// How a job that failed is settled, by the ordinary retry policy: error handlers run, the class's hooks are asked, and
+// death handlers run for a job that is not to be tried again.  With `ask_hooks` false no code of a library runs.
+Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
+                       const RetryPolicy& policy, bool ask_hooks = true);
+
+// What `retry_for` of this job does: as `configured` has it, else as the oldest Ruby process that lives, else as the
+// newest release.  Asks Redis for a job that has one, once a minute at most.
+RetryFor rule_of_retry_for(const Payload& job, std::optional<SidekiqRelease> configured, FleetRelease& fleet,
+                           const AskRedis& ask);
+
+// How a job is settled that somebody ended by hand: no attempt is charged, and no code of a library runs.
+Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, WorkerDeath::Fate fate);
+
+// How a job is settled that was recovered too often from workers whose end nobody saw: it is dead, unless its option
+// `dead` or its exhausted hook says otherwise, and its death handlers run.
+Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
+                      bool ask_hooks);
+
+// A text that is no job goes to `dead` as it is: nothing may be added to it.  The log says why.
+Outcome move_unreadable_to_dead(const std::string& payload, std::string_view queue, const std::string& reason);
+
+}  // namespace brood

@@ -1,0 +1,342 @@
+#include "worker/recovery/charge_and_return_jobs.hpp"
+
+#include <sysexits.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
+#include "shared/config/redis_location.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
+#include "shared/scoreboard/told_times.hpp"
+#include "shared/store/in_flight/crash_book.hpp"
+#include "shared/store/in_flight/orphan_return_count.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/redis_time.hpp"
+#include "shared/store/report/process_list.hpp"
+#include "worker/crash/core_file.hpp"
+#include "worker/crash/crash_report.hpp"
+#include "worker/crash/signs_of_life.hpp"
+#include "worker/crash/symboliser.hpp"
+#include "worker/guard/seccomp_filter.hpp"
+#include "worker/job/hooks.hpp"
+#include "worker/job/job_registry.hpp"
+#include "worker/job/settle_failed_job.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto look_for_life_again = 2s;
+
+class RecoveryChild {
+ public:
+  RecoveryChild(RecoveryMode mode, const Config& config, const RedisAddress& address,
+                std::atomic<std::uint64_t>* bytes = nullptr)
+      : mode_(mode), config_(config), redis_(address, {2'000ms, 2'000ms}, "brood-recovery") {
+    redis_.count_bytes_in(bytes);
+  }
+
+  // False when its owner lives after all.
+  bool recover_from(const WorkerDeath& worker_death) {
+    const auto charge = [&](const std::string& payload, const std::string& queue) {
+      return worker_death.cause_unknown ? give_back_a_few_times(payload, queue)
+                                        : charge_job(worker_death, payload, queue);
+    };
+    const auto orphan = [&](const std::string& payload, const std::string& queue) {
+      return move_orphan_to_dead(payload, queue);
+    };
+    DeadWorker worker = worker_death.worker;
+    worker.ended_by_brood = !worker_death.cause && !worker_death.fate && !worker_death.cause_unknown;
+    const DeadLimits limits{config_.dead_max_jobs, config_.dead_timeout.count()};
+    returned_ = 0;
+    noted_.reset();
+    ask_redis_time(redis_);
+    const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
+    if (result.owner_lives) return false;
+    if (result.somebody_was_first) return true;
+    add_to_total(result);
+    if (noted_ && result.charged > 0) note(*noted_);
+    log::info("worker_recovered", {{"slot", worker.slot},
+                                   {"incarnation", worker.incarnation},
+                                   {"acknowledged", result.acknowledged},
+                                   {"charged", result.charged},
+                                   {"given_back", result.given_back},
+                                   {"orphaned", result.orphaned}});
+    return true;
+  }
+
+  // One that is refused, for a queue of the wrong type, say, must not hold up the others.
+  bool recover_from(const std::vector<WorkerDeath>& worker_deaths) {
+    std::optional<UnexpectedReply> refused;
+    for (const WorkerDeath& worker_death : worker_deaths) {
+      try {
+        if (!recover_from(worker_death)) return false;
+      } catch (const UnexpectedReply& reply) {
+        refused = reply;
+      }
+    }
+    if (refused) throw UnexpectedReply(*refused);
+    return true;
+  }
+
+  void recover_from(const OrphanedJobs& orphaned_jobs) {
+    const std::string hash = keys::in_flight_hash(orphaned_jobs.identity);
+    const Reply fields = redis_.call({"HKEYS", hash});
+    std::vector<WorkerDeath> worker_deaths = orphaned_jobs.known;
+    for (std::size_t i = 0; i < fields.view().size(); ++i) {
+      const auto field = keys::parse_worker_field(fields.view()[i].text());
+      if (!field) continue;
+      WorkerDeath unknown;
+      unknown.worker.identity = orphaned_jobs.identity;
+      unknown.worker.slot = field->slot;
+      unknown.worker.incarnation = field->incarnation;
+      unknown.cause_unknown = true;
+      worker_deaths.push_back(std::move(unknown));
+    }
+    for (WorkerDeath& worker_death : worker_deaths)
+      worker_death.worker.only_while_silent = orphaned_jobs.only_while_silent;
+    if (!recover_from(worker_deaths)) {
+      log::info("supervisor_beats_again", {{"identity", orphaned_jobs.identity}});
+      total_.owner_lives = true;
+      return;
+    }
+    // The script that empties the hash forgets the identity; one that never held anything is forgotten here.
+    forget_process(redis_, orphaned_jobs.identity);
+  }
+
+  const RecoveryResult& total() const { return total_; }
+
+  void sweep(const OwnIncarnations& own) {
+    list_unlisted_processes(redis_);
+    std::set<std::string> others;
+    int jobs = give_back_lists_without_field(redis_, [&](const keys::InFlightList& list) {
+      if (list.identity == own.identity) return own.lives(list.field);
+      others.insert(list.identity);
+      return true;
+    });
+    if (!others.empty()) {
+      const std::set<std::string> silent = without_sign_of_life(others);
+      jobs += give_back_lists_without_field(
+          redis_, [&](const keys::InFlightList& list) { return !silent.contains(list.identity); });
+    }
+    if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
+  }
+
+ private:
+  Outcome charge_job(const WorkerDeath& worker_death, const std::string& payload, const std::string& queue) {
+    try {
+      const Payload job = Payload::parse(payload);
+      const CrashReport report = describe(worker_death, job);
+      if (!worker_death.fate) log_crash(job, queue, report);
+      noted_ = crash_of(worker_death, job, queue, report);
+      if (worker_death.fate) return settle_by_hand(job, queue, report.failure, *worker_death.fate);
+      if (mode_ == RecoveryMode::move_to_dead) {
+        const WallTime now = redis_now();
+        return {Outcome::Kind::move_to_dead, with_failure(job, report.failure, now).text(), epoch_seconds(now)};
+      }
+      const bool ask_hooks =
+          mode_ == RecoveryMode::full && (worker_death.class_flags & (class_has_hooks | class_has_handlers)) != 0;
+      if (ask_hooks) {
+        load_libraries();
+        run_crash_handlers(registry_, job, queue, report.failure, worker_death.worker.slot, in_lines(report));
+      }
+      RetryPolicy policy{config_.max_retries, worker_death.max_crashes.value_or(config_.worker.max_crashes)};
+      policy.retry_for = retry_for(job);
+      const Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
+      if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
+      return outcome;
+    } catch (const BadPayload& bad) {
+      return move_unreadable_to_dead(payload, queue, bad.what());
+    }
+  }
+
+  // Each mode dares less: what ended the child before may have been the symboliser, or any text of the record.
+  CrashReport describe(const WorkerDeath& worker_death, const Payload& job) const {
+    const WorkerDeath::Cause cause = worker_death.cause.value_or(WorkerDeath::Cause{"Killed", "ended by hand", false});
+    std::vector<Frame> frames;
+    std::optional<std::string> core;
+    if (cause.facts && mode_ != RecoveryMode::move_to_dead) {
+      const CapturedStack& stack = cause.facts->stack;
+      const bool with_names = mode_ == RecoveryMode::full && !worker_death.leave_out_symbols;
+      frames = frames_of_job(with_names ? symbolise(stack) : raw_frames(stack));
+      core = core_file(*cause.facts);
+    }
+    return report_crash(cause, frames, job.display_class(), core, redis_now());
+  }
+
+  static void log_crash(const Payload& job, const std::string& queue, const CrashReport& report) {
+    log::error("job_crashed", {{"jid", job.jid()},
+                               {"class", job.display_class()},
+                               {"queue", queue},
+                               {"error", report.failure.error_class},
+                               {"message", report.failure.message},
+                               {"signal", report.signal},
+                               {"address", report.address},
+                               {"fingerprint", report.fingerprint},
+                               {"top", report.top}});
+  }
+
+  RetryFor retry_for(const Payload& job) {
+    return rule_of_retry_for(job, config_.compatibility.sidekiq, fleet_,
+                             [this](const std::vector<Command>& commands) { return redis_.pipeline(commands); });
+  }
+
+  static std::string in_lines(const CrashReport& report) {
+    std::string lines = report.failure.message;
+    for (const std::string& frame : report.stack) lines += "\n" + frame;
+    return lines;
+  }
+
+  // The whole report of a job that is stored nowhere.
+  static void log_stack(const Payload& job, const CrashReport& report) {
+    for (const std::string& line : report.stack) log::error("crash_stack", {{"jid", job.jid()}, {"frame", line}});
+    if (!report.failure.crash_json.empty())
+      log::error("crash_facts", {{"jid", job.jid()}, {"facts", report.failure.crash_json}});
+  }
+
+  // What somebody ended by hand is no crash.
+  static std::optional<Crash> crash_of(const WorkerDeath& worker_death, const Payload& job, const std::string& queue,
+                                       const CrashReport& report) {
+    if (worker_death.fate || report.fingerprint.empty()) return std::nullopt;
+    Crash crash;
+    crash.fingerprint = report.fingerprint;
+    crash.at = epoch_seconds(redis_now());
+    crash.job_class = job.display_class();
+    crash.error_class = report.failure.error_class;
+    crash.message = report.failure.message;
+    crash.jid = job.jid();
+    crash.queue = queue;
+    crash.identity = worker_death.worker.identity;
+    crash.frames = report.stack;
+    crash.has_names = report.has_names;
+    return crash;
+  }
+
+  // The book is for people: a crash that it lacks is in its job's record and in the log all the same.
+  void note(const Crash& crash) {
+    try {
+      note_crash(redis_, crash);
+    } catch (const std::exception& refused) {
+      log::debug("crash_not_noted", {{"fingerprint", crash.fingerprint}, {"reason", refused.what()}});
+    }
+  }
+
+  // How its worker ended nobody knows, so nobody is charged; but what takes its supervisor down each time must not do
+  // so for ever.
+  Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
+    const Reply before = send(redis_, orphan_return_count(payload));
+    const bool known = before.view().is_integer();
+    if (known && before.view().integer() + 1 >= returns_before_death) return move_orphan_to_dead(payload, queue);
+    ++returned_;
+    return {Outcome::Kind::give_back, "", 0};
+  }
+
+  // A job that ran when nobody knows what happened is a verdict of its own to the script, and a return to everybody
+  // else.
+  void add_to_total(const RecoveryResult& result) {
+    const int returned = std::min(result.charged, returned_);
+    total_.acknowledged += result.acknowledged;
+    total_.charged += result.charged - returned;
+    total_.given_back += result.given_back + returned;
+    total_.orphaned += result.orphaned;
+  }
+
+  Outcome move_orphan_to_dead(const std::string& payload, const std::string& queue) {
+    try {
+      const Payload job = Payload::parse(payload);
+      Failure failure;
+      failure.error_class = "Orphaned";
+      failure.message = "recovered " + std::to_string(returns_before_death) +
+                        " times within 72 hours from workers whose end nobody saw (a host or a supervisor died)";
+      const bool ask_hooks = mode_ == RecoveryMode::full;
+      if (ask_hooks) load_libraries();
+      return settle_orphan(registry_, job, queue, failure, ask_hooks);
+    } catch (const BadPayload& bad) {
+      return move_unreadable_to_dead(payload, queue, bad.what());
+    }
+  }
+
+  // Takes up to two minutes.
+  std::set<std::string> without_sign_of_life(const std::set<std::string>& identities) {
+    SignsOfLife signs(identities, steady_now());
+    for (;;) {
+      for (const std::string& identity : signs.doubtful(steady_now())) {
+        const Reply beats = redis_.call({"EXISTS", identity});  // refused, by an access list, say: not seen missing
+        if (!beats.view().is_integer() || beats.view().integer() != 0) signs.seen(identity, steady_now());
+      }
+      const SteadyTime now = steady_now();
+      if (signs.doubtful(now).empty()) return signs.silent(now);
+      std::this_thread::sleep_for(look_for_life_again);
+    }
+  }
+
+  void load_libraries() {
+    if (config_.worker.seccomp) shield_parent();
+    tell_jobs_of_redis(config_.redis);
+    tell_times(config_.compatibility.time_unit());
+    for (const std::string& path : config_.require) registry_.load(path);
+    registry_.tell_errors_to(config_.on_error);
+  }
+
+  const RecoveryMode mode_;
+  const Config& config_;
+  Connection redis_;
+  FleetRelease fleet_;
+  JobRegistry registry_;
+  std::optional<Crash> noted_;  // the crash that the recovery under way charges
+  int returned_ = 0;            // what the recovery under way gives back uncharged
+  RecoveryResult total_;
+};
+
+// Every recovery is harmless to repeat, so whoever loses Redis only says so.
+template <typename Work>
+int answer(Work work) {
+  try {
+    work();
+    return EX_OK;
+  } catch (const ConnectionLost& lost) {
+    log::debug("autopsy_lost_redis", {{"reason", lost.what()}});
+    return EX_TEMPFAIL;
+  } catch (const UnexpectedReply& refused) {
+    log::warn("recovery_refused", {{"reason", refused.what()}});
+    return EX_TEMPFAIL;
+  } catch (const LibraryError& error) {
+    log::error("library_refused", {{"reason", error.what()}});
+    return EX_CONFIG;
+  }
+}
+
+}  // namespace
+
+int run_recovery_child(const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode, const Config& config,
+                       const RedisAddress& redis, std::atomic<std::uint64_t>* bytes) {
+  return answer([&] { RecoveryChild(mode, config, redis, bytes).recover_from(worker_deaths); });
+}
+
+int settle_orphaned_jobs(const OrphanedJobs& orphaned_jobs, RecoveryMode mode, const Config& config,
+                         const RedisAddress& redis, std::atomic<std::uint64_t>* bytes) {
+  return answer([&] { RecoveryChild(mode, config, redis, bytes).recover_from(orphaned_jobs); });
+}
+
+RecoveryResult recover_orphaned_jobs(const OrphanedJobs& orphaned_jobs, const Config& config,
+                                     const RedisAddress& redis) {
+  RecoveryChild child(RecoveryMode::no_library, config, redis);
+  child.recover_from(orphaned_jobs);
+  return child.total();
+}
+
+int sweep_stray_lists(const OwnIncarnations& own, const RedisAddress& redis) {
+  return answer([&] { RecoveryChild(RecoveryMode::no_library, Config{}, redis).sweep(own); });
+}
+
+}  // namespace brood

@@ -10,6 +10,7 @@
 #include "shared/base/log.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/scoreboard/told_times.hpp"
+#include "shared/store/identity_record.hpp"
 #include "worker/batch_size.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/fetch_and_settle.hpp"
@@ -58,7 +59,7 @@ class Worker {
         draw_(config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)), redis_, worker_setup.queue_changes),
         in_flight_(redis_, slot_,
                    {.identity = identity.name,
-                    .identity_record = identity.record(),
+                    .identity_record = identity_record(identity),
                     .slot = worker_setup.slot,
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
                     .new_incarnation = [this] { return orders_.ask_for_incarnation(); },

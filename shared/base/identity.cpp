@@ -21,8 +21,6 @@
 namespace brood {
 namespace {
 
-constexpr int schema = 1;
-
 // Web pages of Sidekiq print these names raw, and our keys are cut at colons: anything else becomes '-'.
 std::string sanitised(std::string text) {
   for (char& c : text) {
@@ -59,63 +57,6 @@ std::string pid_namespace_of_this_process() {
   return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : "";
 }
 
-// Reads the one shape that record() writes: an object of strings without escapes and whole numbers.  Anything else,
-// whoever wrote it, is no record.
-class FlatObject {
- public:
-  explicit FlatObject(std::string_view text) : rest_(text) {}
-
-  // Calls member(name, value) for each; false when the text is anything else.
-  template <typename Member>
-  bool read(Member member) {
-    if (!take('{')) return false;
-    do {
-      const std::optional<std::string_view> name = string();
-      if (!name || !take(':')) return false;
-      const std::optional<std::string_view> value = peek() == '"' ? string() : digits();
-      if (!value) return false;
-      member(*name, *value);
-    } while (take(','));
-    return take('}') && peek() == '\0';
-  }
-
- private:
-  char peek() {
-    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n')) rest_.remove_prefix(1);
-    return rest_.empty() ? '\0' : rest_.front();
-  }
-  bool take(char c) {
-    if (peek() != c) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-  std::optional<std::string_view> string() {
-    if (!take('"')) return std::nullopt;
-    const std::size_t end = rest_.find('"');
-    if (end == rest_.npos) return std::nullopt;
-    const std::string_view text = rest_.substr(0, end);
-    rest_.remove_prefix(end + 1);
-    for (const char c : text) {
-      if (c == '\\' || static_cast<unsigned char>(c) < 0x20) return std::nullopt;
-    }
-    return text;
-  }
-  std::optional<std::string_view> digits() {
-    peek();
-    const std::string_view text = rest_.substr(0, rest_.find_first_not_of("0123456789"));
-    rest_.remove_prefix(text.size());
-    return text.empty() ? std::nullopt : std::optional(text);
-  }
-
-  std::string_view rest_;
-};
-
-template <typename Number>
-bool read_number(std::string_view text, Number& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 }  // namespace
 
 Identity Identity::of_this_process() {
@@ -128,37 +69,6 @@ Identity Identity::of_this_process() {
   self.start_time = process_start_time(self.pid);
   self.user = geteuid();
   return self;
-}
-
-std::string Identity::record() const {
-  // A record holds no escapes: a directory of such a name is not told, and its heirs wait a minute longer.
-  const bool tellable = std::none_of(runtime_directory.begin(), runtime_directory.end(), [](char c) {
-    return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
-  });
-  return fmt::format(
-      R"({{"host":"{}","boot_id":"{}","pid_namespace":"{}","pid":{},"start_time":{},{}"runtime_directory":"{}","schema":{}}})",
-      hostname, boot_id, pid_namespace, pid, start_time, user ? fmt::format(R"("user":{},)", *user) : "",
-      tellable ? runtime_directory : "", schema);
-}
-
-bool Identity::parse(const std::string& name, const std::string& record, Identity& out) {
-  Identity identity;
-  identity.name = name;
-  bool understood = true, has_pid = false;
-  int its_schema = 0;
-  const bool whole = FlatObject(record).read([&](std::string_view member, std::string_view value) {
-    if (member == "host") identity.hostname = value;
-    if (member == "boot_id") identity.boot_id = value;
-    if (member == "pid_namespace") identity.pid_namespace = value;
-    if (member == "runtime_directory") identity.runtime_directory = value;
-    if (member == "pid") understood = understood && (has_pid = read_number(value, identity.pid)) && identity.pid > 0;
-    if (member == "start_time") understood = understood && read_number(value, identity.start_time);
-    if (member == "user") understood = understood && read_number(value, identity.user.emplace());
-    if (member == "schema") understood = understood && read_number(value, its_schema);
-  });
-  if (!whole || !understood || !has_pid || its_schema < schema) return false;
-  out = std::move(identity);
-  return true;
 }
 
 bool Identity::same_boot(const Identity& other) const {

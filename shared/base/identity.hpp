@@ -21,10 +21,6 @@ struct Identity {
 
   static Identity of_this_process();
 
-  // The value in the hash brood:processes, and back.  parse returns false for text that is not such a record.
-  std::string record() const;
-  static bool parse(const std::string& name, const std::string& record, Identity& out);
-
   // Same boot and same pid namespace, without which its pids mean nothing to us.  No proof that they do: machines that
   // were cloned while they ran have all of this in common, and so do the processes that they ran.
   bool same_boot(const Identity& other) const;

@@ -1,11 +1,10 @@
 #include "supervisor/cli/job_json.hpp"
 
-#include <fmt/format.h>
-
+#include <chrono>
 #include <cmath>
-#include <vector>
+#include <optional>
 
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -13,35 +12,43 @@ namespace {
 
 constexpr std::size_t enough_to_write = 64 * 1024;
 
-std::string json_of(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(json_string(text));
-  return fmt::format("[{}]", fmt::join(quoted, ","));
+std::optional<double> epoch_seconds(const std::optional<Time>& time) {
+  return time ? std::optional(std::chrono::duration<double>(time->time_since_epoch()).count()) : std::nullopt;
 }
 
-std::string json_of(const std::optional<Time>& time) {
-  return time ? fmt::format("{:.3f}", std::chrono::duration<double>(time->time_since_epoch()).count()) : "null";
-}
-
-std::string members_of(const JobRecord& job, bool with_stack) {
-  std::string text = fmt::format(
-      R"("jid":{},"class":{},"display_class":{},"queue":{},"args":{},"tags":{},"created_at":{},"enqueued_at":{},)"
-      R"("failed_at":{},"retried_at":{},"retry_count":{},"error_class":{},"error_message":{},"is_job":{},"payload":{})",
-      json_string(job.jid), json_string(job.job_class), json_string(job.display_class), json_string(job.queue),
-      is_json(job.args) ? job.args : "null", json_of(job.tags), json_of(job.created_at), json_of(job.enqueued_at),
-      json_of(job.failed_at), json_of(job.retried_at), job.retry_count ? std::to_string(*job.retry_count) : "null",
-      json_string(job.error_class), json_string(job.error_message), job.is_job, json_string(job.payload));
-  if (with_stack) text += R"(,"backtrace":)" + json_of(job.backtrace());
-  return text;
+void write_job(JsonWriter& json, const JobRecord& job, bool with_stack) {
+  json.text("jid", job.jid)
+      .text("class", job.job_class)
+      .text("display_class", job.display_class)
+      .text("queue", job.queue)
+      .json("args", is_json(job.args) ? job.args : "null")
+      .texts("tags", job.tags)
+      .decimal("created_at", epoch_seconds(job.created_at))
+      .decimal("enqueued_at", epoch_seconds(job.enqueued_at))
+      .decimal("failed_at", epoch_seconds(job.failed_at))
+      .decimal("retried_at", epoch_seconds(job.retried_at))
+      .number("retry_count", job.retry_count)
+      .text("error_class", job.error_class)
+      .text("error_message", job.error_message)
+      .truth("is_job", job.is_job)
+      .text("payload", job.payload);
+  if (with_stack) json.texts("backtrace", job.backtrace());
 }
 
 }  // namespace
 
-std::string job_json(const JobRecord& job, bool with_stack) { return "{" + members_of(job, with_stack) + "}"; }
+std::string job_json(const JobRecord& job, bool with_stack) {
+  JsonWriter json;
+  write_job(json, job, with_stack);
+  return json.object();
+}
 
 std::string job_json(const SetEntry& entry, bool with_stack) {
-  const std::string score = std::isfinite(entry.score) ? entry.score_text : "null";
-  return fmt::format(R"({{"score":{},{}}})", is_json(score) ? score : "null", members_of(entry, with_stack));
+  JsonWriter json;
+  const bool is_number = std::isfinite(entry.score) && is_json(entry.score_text);
+  json.json("score", is_number ? entry.score_text : "null");
+  write_job(json, entry, with_stack);
+  return json.object();
 }
 
 void JsonArray::add(const std::string& element) {

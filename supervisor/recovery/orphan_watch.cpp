@@ -4,6 +4,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
+#include "shared/store/identity_record.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/recovery/workers_left.hpp"
 
@@ -150,7 +151,8 @@ std::vector<SupervisorDeathJudge::Sighting> OrphanWatch::State::identities(Reply
     SupervisorDeathJudge::Sighting sighting;
     const std::string name(processes[i].text());
     if (name == own.name) continue;
-    if (Identity::parse(name, std::string(processes[i + 1].text()), sighting.identity)) {
+    if (const auto identity = parse_identity_record(name, std::string(processes[i + 1].text()))) {
+      sighting.identity = *identity;
       sightings.push_back(std::move(sighting));
     } else if (reported_records.insert(name).second) {
       // Perhaps a later release's: what is not understood is not taken over.

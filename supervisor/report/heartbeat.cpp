@@ -5,6 +5,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/redis/answer_time.hpp"
+#include "shared/store/identity_record.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/process/memory_use.hpp"
 #include "supervisor/redis/send_scripts.hpp"
@@ -166,8 +167,8 @@ void Heartbeat::State::send(std::int64_t rtt_us) {
   const std::uint64_t token = random_token();
   if (events.token) events.token(token);
   tokens.add(token);  // its own too: between us and Redis something may send it twice
-  ScriptCall call =
-      send_beat(identity.name, identity.record(), tokens.known(), describe(slots, rest.running.size(), rtt_us, token));
+  ScriptCall call = send_beat(identity.name, identity_record(identity), tokens.known(),
+                              describe(slots, rest.running.size(), rtt_us, token));
   rest.shows_work |= !rest.running.empty();
   shows_nothing = false;
   if (rest.shows_work) rest.calls.push_back(work_entries(identity.name, busy_workers(slots)));

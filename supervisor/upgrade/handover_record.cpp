@@ -16,6 +16,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/json/json_object.hpp"
+#include "shared/json/json_writer.hpp"
 
 namespace brood {
 namespace {
@@ -31,10 +32,10 @@ using Of = std::conditional_t<std::is_same_v<Io, Writer>, const Record, Record>;
 
 class Writer {
  public:
-  void text(const char* key, const std::string& value) { raw(key, json_string(value)); }
+  void text(const char* key, const std::string& value) { json_.text(key, value); }
   template <typename Number>
   void number(const char* key, Number value) {
-    raw(key, fmt::format("{}", value));
+    json_.number(key, value);
   }
   template <typename Duration>
   void duration(const char* key, Duration value) {
@@ -44,10 +45,10 @@ class Writer {
   void time(const char* key, Time value) {
     number(key, value.time_since_epoch().count());
   }
-  void truth(const char* key, bool value) { raw(key, value ? "true" : "false"); }
+  void truth(const char* key, bool value) { json_.truth(key, value); }
   template <typename Record>
   void record(const char* key, const Record& value) {
-    raw(key, object_of(value));
+    json_.json(key, object_of(value));
   }
   template <typename Record>
   void record(const char* key, const std::optional<Record>& value) {
@@ -55,36 +56,29 @@ class Writer {
   }
   template <typename Record>
   void records(const char* key, const std::vector<Record>& values) {
-    std::vector<std::string> objects;
-    for (const Record& value : values) objects.push_back(object_of(value));
-    raw(key, fmt::format("[{}]", fmt::join(objects, ",")));
+    json_.each(key, values, object_of<Record>);
   }
   void queues(const char* key, const QueueOrder& order) {
     const std::map<std::string, int> weights = order.weights();
     std::vector<std::string> entries;
-    for (const std::string& name : order.names())
-      entries.push_back(json_string(fmt::format("{},{}", name, weights.at(name))));
-    raw(key, fmt::format("[{}]", fmt::join(entries, ",")));
+    for (const std::string& name : order.names()) entries.push_back(fmt::format("{},{}", name, weights.at(name)));
+    json_.texts(key, entries);
   }
 
   template <std::size_t size>
   void numbers(const char* key, const std::array<std::uint64_t, size>& values) {
-    raw(key, fmt::format("[{}]", fmt::join(values, ",")));
+    json_.json(key, fmt::format("[{}]", fmt::join(values, ",")));
   }
 
   template <typename Record>
   static std::string object_of(const Record& value) {
     Writer writer;
     members(writer, value);
-    return "{" + writer.out_ + "}";
+    return writer.json_.object();
   }
 
  private:
-  void raw(const char* key, const std::string& json) {
-    out_ += fmt::format("{}\"{}\":{}", out_.empty() ? "" : ",", key, json);
-  }
-
-  std::string out_;
+  JsonWriter json_;
 };
 
 // What is absent leaves its member as it is.

@@ -5,6 +5,7 @@
 
 #include "shared/base/identity.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/identity_record.hpp"
 #include "shared/store/keys.hpp"
 #include "supervisor/report/beat_tokens.hpp"
 #include "tests/support/brood_process.hpp"
@@ -72,7 +73,7 @@ struct Absent {
   void hold(RedisServer& redis, const std::string& payload) const {
     redis.command({"LPUSH", keys::in_flight_list(identity.name, "0.1", "default"), payload});
     redis.command({"HSET", keys::in_flight_hash(identity.name), "0.1", "1 default"});
-    redis.command({"HSET", keys::brood_processes, identity.name, identity.record()});
+    redis.command({"HSET", keys::brood_processes, identity.name, identity_record(identity)});
   }
   bool holds(RedisServer& redis) const {
     return redis.size_of(keys::in_flight_list(identity.name, "0.1", "default")) == 1;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "shared/base/identity.hpp"
+#include "shared/store/identity_record.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
@@ -30,7 +31,7 @@ CommandResult recover(const RedisServer& redis, std::vector<std::string> argumen
 void strand(RedisServer& redis, const std::string& identity, const std::string& payload) {
   Identity self = Identity::of_this_process();
   self.boot_id = "another";
-  redis.command({"HSET", keys::brood_processes, identity, self.record()});
+  redis.command({"HSET", keys::brood_processes, identity, identity_record(self)});
   redis.command({"HSET", keys::in_flight_hash(identity), "0.1", "3 default"});
   redis.command({"LPUSH", keys::in_flight_list(identity, "0.1", "default"), payload});
 }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/identity_record.hpp"
 #include "supervisor/report/beat_tokens.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
@@ -36,7 +37,9 @@ struct Watching : LoopWithRedis {
     return identity;
   }
 
-  void add(const Identity& identity) { redis.command({"HSET", "brood:processes", identity.name, identity.record()}); }
+  void add(const Identity& identity) {
+    redis.command({"HSET", "brood:processes", identity.name, identity_record(identity)});
+  }
   void add_field(const std::string& field) { redis.command({"HSET", "brood:inflight:" + own.name, field, "0 "}); }
 
   // This process' identity under another name: `start_time` says whether it is the very process.

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "shared/base/identity.hpp"
+#include "shared/store/identity_record.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -36,20 +37,19 @@ BOOST_FIXTURE_TEST_CASE(whoever_owns_something_and_is_not_listed_is_found, List)
   BOOST_TEST(list_unlisted_processes(redis) == 0);
 
   BOOST_TEST(record(neighbour) == "its own record");
-  Identity found;
-  BOOST_REQUIRE(Identity::parse(stranger, record(stranger), found));
-  BOOST_TEST(found.hostname == "there");
-  BOOST_TEST(found.pid == 4711);
+  const auto found = parse_identity_record(stranger, record(stranger));
+  BOOST_REQUIRE(found);
+  BOOST_TEST(found->hostname == "there");
+  BOOST_TEST(found->pid == 4711);
   // Nobody takes it for a process of this host: its heartbeat decides.
-  BOOST_TEST(!found.same_boot(Identity::of_this_process()));
+  BOOST_TEST(!found->same_boot(Identity::of_this_process()));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_name_that_is_none_is_listed_too_and_a_full_redis_lets_it_through, List) {
   own("no such shape");
   server.command({"CONFIG", "SET", "maxmemory", "1"});
   BOOST_TEST(list_unlisted_processes(redis) == 1);
-  Identity found;
-  BOOST_TEST(Identity::parse("no such shape", record("no such shape"), found));
+  BOOST_TEST(parse_identity_record("no such shape", record("no such shape")).has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(lists_and_tombstones_are_nobody, List) {

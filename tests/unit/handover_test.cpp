@@ -1,3 +1,4 @@
+#include "shared/store/identity_record.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 
 #include <unistd.h>
@@ -64,7 +65,7 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_TEST(found.workers[0].output_token == "0a1b");
   BOOST_TEST((found.workers[0].ready_at == SteadyTime(6ns)));
   BOOST_TEST((found.started_at == expected.started_at));
-  BOOST_TEST(found.identity.record() == expected.identity.record());
+  BOOST_TEST(identity_record(found.identity) == identity_record(expected.identity));
   BOOST_REQUIRE(found.generations.size() == 2U);
   BOOST_TEST((found.generations[0].capsules.at(0).queues.mode() == QueueOrder::Mode::strict));
   BOOST_TEST((found.generations[1].capsules.at(0).queues.mode() == QueueOrder::Mode::weighted));

@@ -40,58 +40,6 @@ BOOST_AUTO_TEST_CASE(dyno_names_the_host_and_markup_does_not_pass) {
   unsetenv("DYNO");
 }
 
-BOOST_AUTO_TEST_CASE(a_record_reads_back) {
-  Identity self = Identity::of_this_process();
-  self.runtime_directory = "/run/brood";
-  Identity read;
-  BOOST_REQUIRE(Identity::parse(self.name, self.record(), read));
-  BOOST_TEST(read.runtime_directory == "/run/brood");
-  BOOST_TEST(read.name == self.name);
-  BOOST_TEST(read.hostname == self.hostname);
-  BOOST_TEST(read.boot_id == self.boot_id);
-  BOOST_TEST(read.pid_namespace == self.pid_namespace);
-  BOOST_TEST(read.pid == self.pid);
-  BOOST_TEST(read.start_time == self.start_time);
-  BOOST_TEST(read.same_boot(self));
-}
-
-BOOST_AUTO_TEST_CASE(a_directory_that_a_record_cannot_hold_is_not_told) {
-  Identity self = Identity::of_this_process();
-  self.runtime_directory = "/run/\"quoted\"";
-  Identity read;
-  BOOST_REQUIRE(Identity::parse(self.name, self.record(), read));
-  BOOST_TEST(read.runtime_directory.empty());
-}
-
-BOOST_AUTO_TEST_CASE(a_record_cut_anywhere_is_none) {
-  const std::string record = Identity::of_this_process().record();
-  Identity read;
-  read.pid = 42;
-  for (std::size_t length = 0; length < record.size(); ++length) {
-    BOOST_TEST(!Identity::parse("x", record.substr(0, length), read), record.substr(0, length));
-  }
-  BOOST_TEST(read.pid == 42);
-}
-
-BOOST_AUTO_TEST_CASE(hostile_records_are_none) {
-  Identity read;
-  for (const std::string text :
-       {"{}", "[]", "null", R"({"pid":1})", R"({"pid":0,"schema":1})", R"({"pid":-1,"schema":1})",
-        R"({"pid":99999999999,"schema":1})", R"({"pid":1.5,"schema":1})", R"({"pid":"x","schema":1})",
-        R"({"schema":1})", R"({"pid":1,"schema":1}})", R"({"pid":1,"schema":1}x)", R"({"pid":1,"schema":1,})",
-        R"({"pid":1,"schema":1,"host":"\u0041"})", R"({"pid":1,"schema":1,"host":{"a":1}})"}) {
-    BOOST_TEST(!Identity::parse("x", text, read), text);
-  }
-  BOOST_TEST(!Identity::parse("x", std::string(1 << 20, '{'), read));
-}
-
-BOOST_AUTO_TEST_CASE(members_of_a_later_schema_are_skipped) {
-  Identity read;
-  BOOST_TEST(Identity::parse("x", R"({ "pid": 7, "colour": "green", "weight": 3, "schema": 2 })", read));
-  BOOST_TEST(read.pid == 7);
-  BOOST_TEST(!read.same_boot(read));  // it names no boot: its pid means nothing
-}
-
 BOOST_AUTO_TEST_CASE(another_boot_or_namespace_is_another_host) {
   const Identity self = Identity::of_this_process();
   Identity other = self;
@@ -100,17 +48,6 @@ BOOST_AUTO_TEST_CASE(another_boot_or_namespace_is_another_host) {
   other = self;
   other.pid_namespace = "pid:[1]";
   BOOST_TEST(!self.same_boot(other));
-}
-
-BOOST_AUTO_TEST_CASE(a_record_says_whose_process_it_is_unless_an_older_brood_wrote_it) {
-  Identity self = Identity::of_this_process();
-  Identity read;
-  BOOST_REQUIRE(Identity::parse(self.name, self.record(), read));
-  BOOST_TEST((read.user == geteuid()));
-  self.user.reset();
-  BOOST_REQUIRE(Identity::parse(self.name, self.record(), read));
-  BOOST_TEST(!read.user.has_value());
-  BOOST_TEST(!Identity::parse("x", R"({"pid":1,"user":"root","schema":1})", read));
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_proc_hides_is_another_users_unless_it_can_be_signalled) {

@@ -14,7 +14,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/signal_names.hpp"
 #include "shared/config/executable.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "worker/guard/output_tail.hpp"
 #include "worker/job/program.hpp"
 
@@ -63,17 +63,16 @@ void warn(const CommandSettings& program, const Payload& job, const std::string&
 }  // namespace
 
 std::string error_report(const Payload& job, std::string_view queue, const Failure& failure) {
-  std::string report =
-      fmt::format(R"({{"class":{},"jid":{},"queue":{},"error_class":{},"error_message":{},"backtrace":[)",
-                  json_string(job.display_class()), json_string(job.jid()), json_string(queue),
-                  json_string(failure.error_class), json_string(failure.message));
-  for (const std::string& line : failure.backtrace) {
-    if (report.back() != '[') report += ',';
-    report += json_string(line);
-  }
-  report += fmt::format("],\"retry_count\":{}", failure_count(job));
-  if (!failure.crash_json.empty()) report += ",\"crash\":" + failure.crash_json;
-  return report + ",\"job\":" + job.text() + "}\n";
+  JsonWriter report;
+  report.text("class", job.display_class())
+      .text("jid", job.jid())
+      .text("queue", queue)
+      .text("error_class", failure.error_class)
+      .text("error_message", failure.message)
+      .texts("backtrace", failure.backtrace)
+      .number("retry_count", failure_count(job));
+  if (!failure.crash_json.empty()) report.json("crash", failure.crash_json);
+  return report.json("job", job.text()).object() + "\n";
 }
 
 void tell_error_program(const CommandSettings& program, const Payload& job, std::string_view queue,

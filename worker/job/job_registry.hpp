@@ -28,7 +28,8 @@ class StartupError : public LibraryError {
   using LibraryError::LibraryError;
 };
 
-// Class name -> code, or program.  Lives in workers and autopsies alone: the supervisor loads no job library.
+// Class name -> code, or program.  Lives in workers and in the children of recovery alone: the supervisor loads no job
+// library.
 class JobRegistry {
  public:
   // What a library says is copied, as much of it as both sides know: what it has not is null.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shared/job/payload.hpp"
+#include "shared/store/identity_record.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
 
@@ -24,9 +25,7 @@ void add_recorded(Connection& redis, Holders& holders) {
   const Reply reply = redis.call({"HGETALL", keys::brood_processes});
   for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2) {
     InFlightHolder& holder = holder_of(holders, std::string(reply.view()[i].text()));
-    Identity identity;
-    if (Identity::parse(holder.name, std::string(reply.view()[i + 1].text()), identity))
-      holder.identity = std::move(identity);
+    holder.identity = parse_identity_record(holder.name, std::string(reply.view()[i + 1].text()));
   }
 }
 

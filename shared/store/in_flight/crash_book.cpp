@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "shared/job/payload.hpp"
-#include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/scoreboard/stack_lines.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
@@ -23,18 +23,24 @@ namespace {
 
 constexpr std::size_t max_noted_frames = 20, max_characters = 500;
 
-std::string text(std::string_view value) { return json_string(utf8_prefix(value, max_characters)); }
+std::string short_of(std::string_view text) { return utf8_prefix(text, max_characters); }
 
 std::string written(const Crash& crash) {
-  return fmt::format(R"({{"at":{},"class":{},"error_class":{},"error_message":{},"jid":{},"queue":{},"identity":{}}})",
-                     score_text(crash.at), text(crash.job_class), text(crash.error_class), text(crash.message),
-                     text(crash.jid), text(crash.queue), text(crash.identity));
+  return JsonWriter()
+      .json("at", score_text(crash.at))
+      .text("class", short_of(crash.job_class))
+      .text("error_class", short_of(crash.error_class))
+      .text("error_message", short_of(crash.message))
+      .text("jid", short_of(crash.jid))
+      .text("queue", short_of(crash.queue))
+      .text("identity", short_of(crash.identity))
+      .object();
 }
 
 std::string written(const std::vector<std::string>& frames) {
   std::string array = "[";
   for (std::size_t i = 0; i < std::min(frames.size(), max_noted_frames); ++i)
-    array += (i == 0 ? "" : ",") + text(frames[i]);
+    array += (i == 0 ? "" : ",") + json_string(short_of(frames[i]));
   return array + "]";
 }
 

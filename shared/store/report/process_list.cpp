@@ -5,6 +5,7 @@
 
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
+#include "shared/store/identity_record.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/script.hpp"
 
@@ -25,7 +26,7 @@ Identity known_by_name(const std::string& name) {
 bool list_if_unlisted(Channel& redis, const std::string& name) {
   const Reply reply = send(redis, {&scripts::list_process,
                                    {keys::in_flight_hash(name), std::string(keys::brood_processes)},
-                                   {name, known_by_name(name).record()}});
+                                   {name, identity_record(known_by_name(name))}});
   if (reply.view().integer() == 0) return false;
   log::warn("unlisted_process_found", {{"identity", name}});
   return true;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "shared/base/log_line.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/count_text.hpp"
 #include "supervisor/version.hpp"
 
@@ -54,32 +54,51 @@ std::string idle_text(const BenchIdle& idle, const Style& style) {
 }
 
 std::string cpu_json(const BenchCpu& cpu) {
-  return fmt::format(R"({{"supervisor":{:.6f},"workers":{:.6f},"redis":{:.6f}}})", cpu.supervisor, cpu.workers,
-                     cpu.redis);
+  return JsonWriter()
+      .decimal("supervisor", cpu.supervisor, 6)
+      .decimal("workers", cpu.workers, 6)
+      .decimal("redis", cpu.redis, 6)
+      .object();
 }
 
 std::string throughput_json(const BenchThroughput& run) {
-  return fmt::format(R"({{"jobs":{},"seconds":{:.6f},"jobs_per_second":{:.1f},"share_of_ideal":{},"cpu_s":{},)"
-                     R"("redis_commands_per_job":{:.4f},"redis_requests_per_job":{:.4f}}})",
-                     run.jobs, run.seconds, run.jobs_per_second,
-                     run.share_of_ideal ? fmt::format("{:.4f}", *run.share_of_ideal) : "null", cpu_json(run.cpu),
-                     run.redis_commands_per_job, run.redis_requests_per_job);
+  return JsonWriter()
+      .number("jobs", run.jobs)
+      .decimal("seconds", run.seconds, 6)
+      .decimal("jobs_per_second", run.jobs_per_second, 1)
+      .decimal("share_of_ideal", run.share_of_ideal, 4)
+      .json("cpu_s", cpu_json(run.cpu))
+      .decimal("redis_commands_per_job", run.redis_commands_per_job, 4)
+      .decimal("redis_requests_per_job", run.redis_requests_per_job, 4)
+      .object();
 }
 
 std::string latency_json(const BenchLatency& latency) {
-  return fmt::format(R"({{"jobs":{},"p50_us":{:.1f},"p99_us":{:.1f},"p999_us":{:.1f},"max_us":{:.1f}}})", latency.jobs,
-                     latency.p50, latency.p99, latency.p999, latency.max);
+  return JsonWriter()
+      .number("jobs", latency.jobs)
+      .decimal("p50_us", latency.p50, 1)
+      .decimal("p99_us", latency.p99, 1)
+      .decimal("p999_us", latency.p999, 1)
+      .decimal("max_us", latency.max, 1)
+      .object();
 }
 
 std::string idle_json(const BenchIdle& idle) {
-  return fmt::format(
-      R"({{"seconds":{:.3f},"cpu_s":{},"redis_commands_per_second":{:.4f},"redis_requests_per_second":{:.4f}}})",
-      idle.seconds, cpu_json(idle.cpu), idle.redis_commands_per_second, idle.redis_requests_per_second);
+  return JsonWriter()
+      .decimal("seconds", idle.seconds)
+      .json("cpu_s", cpu_json(idle.cpu))
+      .decimal("redis_commands_per_second", idle.redis_commands_per_second, 4)
+      .decimal("redis_requests_per_second", idle.redis_requests_per_second, 4)
+      .object();
 }
 
 std::string memory_json(const BenchMemory& memory) {
-  return fmt::format(R"({{"supervisor_kb":{},"worker_median_kb":{},"worker_largest_kb":{},"redis_kb":{}}})",
-                     memory.supervisor, memory.worker_median, memory.worker_largest, memory.redis);
+  return JsonWriter()
+      .number("supervisor_kb", memory.supervisor)
+      .number("worker_median_kb", memory.worker_median)
+      .number("worker_largest_kb", memory.worker_largest)
+      .number("redis_kb", memory.redis)
+      .object();
 }
 
 }  // namespace
@@ -112,14 +131,21 @@ std::string bench_text(const BenchReport& report, const Style& style) {
 }
 
 std::string bench_json(const BenchReport& report) {
-  return fmt::format(R"({{"version":{},"workers":{},"queues":{},"job_ms":{:.3f},"redis":{},"redis_version":{},)"
-                     R"("start_s":{:.6f},"throughput":{},"latency":{},"idle":{},"memory":{},"stop_s":{:.6f}}})"
-                     "\n",
-                     json_string(version), report.workers, report.queues, report.job_ms, json_string(report.redis),
-                     json_string(report.redis_version), report.start_seconds,
-                     report.throughput ? throughput_json(*report.throughput) : "null",
-                     report.latency ? latency_json(*report.latency) : "null",
-                     report.idle ? idle_json(*report.idle) : "null", memory_json(report.memory), report.stop_seconds);
+  return JsonWriter()
+             .text("version", version)
+             .number("workers", report.workers)
+             .number("queues", report.queues)
+             .decimal("job_ms", report.job_ms)
+             .text("redis", report.redis)
+             .text("redis_version", report.redis_version)
+             .decimal("start_s", report.start_seconds, 6)
+             .json("throughput", report.throughput ? throughput_json(*report.throughput) : "null")
+             .json("latency", report.latency ? latency_json(*report.latency) : "null")
+             .json("idle", report.idle ? idle_json(*report.idle) : "null")
+             .json("memory", memory_json(report.memory))
+             .decimal("stop_s", report.stop_seconds, 6)
+             .object() +
+         "\n";
 }
 
 }  // namespace brood

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/terminal.hpp"
@@ -12,9 +13,16 @@ int report(const BulkResult& result, const Nouns& nouns, const ChangeWords& word
   const bool left = result.stopped || result.stuck > 0 || (result.gone > 0 && result.done == 0);
   const int status = left ? exit_status::try_again : exit_status::ok;
   if (json) {
-    print(fmt::format(
-        "{{\"dry_run\":false,\"looked_at\":{},\"wanted\":{},\"done\":{},\"gone\":{},\"stuck\":{},\"stopped\":{}}}\n",
-        result.looked_at, result.wanted, result.done, result.gone, result.stuck, result.stopped));
+    print(JsonWriter()
+              .truth("dry_run", false)
+              .number("looked_at", result.looked_at)
+              .number("wanted", result.wanted)
+              .number("done", result.done)
+              .number("gone", result.gone)
+              .number("stuck", result.stuck)
+              .truth("stopped", result.stopped)
+              .object() +
+          "\n");
     return status;
   }
   if (result.stopped) fmt::print(stderr, "brood {}: interrupted; the rest stays as it is\n", nouns.command);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/base/log_line.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -46,7 +46,7 @@ Cancel parse_cancel(const std::vector<std::string>& args) {
 
 void say_scheduled(const Cancel& cancel, const SetEntry& entry) {
   if (cancel.json) {
-    print_json(fmt::format(R"({{"jid":{},"was":"scheduled","job":{}}})", json_string(cancel.jid), job_json(entry)) +
+    print_json(JsonWriter().text("jid", cancel.jid).text("was", "scheduled").json("job", job_json(entry)).object() +
                "\n");
   } else {
     print(fmt::format("cancelled {} {}, which was due {}\n", log::printable(entry.display_class),
@@ -56,12 +56,16 @@ void say_scheduled(const Cancel& cancel, const SetEntry& entry) {
 
 void say_iterating(const Cancel& cancel, const IterationRecord& before, Time cancelled_at) {
   if (cancel.json) {
-    print_json(
-        fmt::format(R"({{"jid":{},"was":"iterating","executions":{},"cursor":{},"cancelled_at":{},"is_new":{}}})",
-                    json_string(cancel.jid), before.executions, is_json(before.cursor) ? before.cursor : "null",
-                    std::chrono::floor<std::chrono::seconds>(cancelled_at.time_since_epoch()).count(),
-                    !before.cancelled_at) +
-        "\n");
+    const auto cancelled = std::chrono::floor<std::chrono::seconds>(cancelled_at.time_since_epoch());
+    print_json(JsonWriter()
+                   .text("jid", cancel.jid)
+                   .text("was", "iterating")
+                   .number("executions", before.executions)
+                   .json("cursor", is_json(before.cursor) ? before.cursor : "null")
+                   .number("cancelled_at", cancelled.count())
+                   .truth("is_new", !before.cancelled_at)
+                   .object() +
+               "\n");
     return;
   }
   const std::string jid = log::printable(cancel.jid);

@@ -13,7 +13,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/base/units.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -99,9 +99,10 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
 }
 
 std::string report_json(const Push& push, const std::string& jid) {
-  const std::string at = push.at ? fmt::format("{:.3f}", epoch_seconds(WallTime(*push.at))) : "null";
-  return fmt::format("{{\"jid\":{},\"class\":{},\"queue\":{},\"at\":{}}}\n", json_string(jid),
-                     json_string(push.job_class), json_string(push.queue), at);
+  JsonWriter json;
+  json.text("jid", jid).text("class", push.job_class).text("queue", push.queue);
+  if (push.at) return json.decimal("at", epoch_seconds(WallTime(*push.at))).object() + "\n";
+  return json.null("at").object() + "\n";
 }
 
 std::string report(const Push& push, const std::string& jid) {
@@ -131,7 +132,7 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
   if (spread && spread->count() == 0) throw UsageError("--spread must be longer than nothing");
   Client client(url_of(options.redis.locate()));
   const std::size_t pushed = push_lines(client, *options.bulk, spread);
-  print(options.json ? fmt::format("{{\"pushed\":{}}}\n", pushed) : fmt::format("{} jobs pushed\n", pushed));
+  print(options.json ? JsonWriter().number("pushed", pushed).object() + "\n" : fmt::format("{} jobs pushed\n", pushed));
   return exit_status::ok;
 }
 

@@ -12,8 +12,8 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
-#include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -138,8 +138,13 @@ int kill_there(const Kill& kill, Connection& redis, const RunningElsewhere& ther
                        [&](const RunningElsewhere& one) { return one.identity == there.identity; });
   }
   if (kill.json)
-    print_json(fmt::format(R"({{"jid":{},"class":{},"identity":{},"outcome":{},"runs":{}}})", json_string(there.jid),
-                           json_string(there.job_class), json_string(there.identity), json_string(kill.outcome), runs) +
+    print_json(JsonWriter()
+                   .text("jid", there.jid)
+                   .text("class", there.job_class)
+                   .text("identity", there.identity)
+                   .text("outcome", kill.outcome)
+                   .truth("runs", runs)
+                   .object() +
                "\n");
   if (runs) {
     fmt::print(stderr, "brood kill: {} still runs there\n", log::printable(there.jid));

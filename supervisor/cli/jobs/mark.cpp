@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shared/base/log_line.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -46,7 +46,7 @@ int mark_command(const std::vector<std::string>& args) {
 
   const bool is_new = open_api(redis).mark_deploy(label);
   if (json)
-    print_json(fmt::format(R"({{"label":{},"marked":{}}})", json_string(label), is_new) + "\n");
+    print_json(JsonWriter().text("label", label).truth("marked", is_new).object() + "\n");
   else
     print(fmt::format("{}: {}\n", is_new ? "marked" : "was marked already", log::printable(label)));
   return exit_status::ok;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/base/log_line.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
@@ -28,21 +28,26 @@ struct ProcessesOrder {
   bool json = false;
 };
 
-std::string json_of(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(json_string(text));
-  return fmt::format("[{}]", fmt::join(quoted, ","));
-}
-
 double epoch(Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
 
 std::string json_of(const Process& process) {
-  return fmt::format(
-      R"({{"identity":{},"hostname":{},"pid":{},"tag":{},"version":{},"labels":{},"queues":{},"concurrency":{},"busy":{},)"
-      R"("quiet":{},"embedded":{},"rss_kb":{},"rtt_us":{},"started_at":{:.3f},"beat":{:.3f}}})",
-      json_string(process.identity), json_string(process.hostname), process.pid, json_string(process.tag),
-      json_string(process.version), json_of(process.labels), json_of(process.queues), process.concurrency, process.busy,
-      process.quiet, process.embedded, process.rss_kb, process.rtt_us, epoch(process.started_at), epoch(process.beat));
+  return JsonWriter()
+      .text("identity", process.identity)
+      .text("hostname", process.hostname)
+      .number("pid", process.pid)
+      .text("tag", process.tag)
+      .text("version", process.version)
+      .texts("labels", process.labels)
+      .texts("queues", process.queues)
+      .number("concurrency", process.concurrency)
+      .number("busy", process.busy)
+      .truth("quiet", process.quiet)
+      .truth("embedded", process.embedded)
+      .number("rss_kb", process.rss_kb)
+      .number("rtt_us", process.rtt_us)
+      .decimal("started_at", epoch(process.started_at))
+      .decimal("beat", epoch(process.beat))
+      .object();
 }
 
 int list_processes(const ProcessesOrder& order) {
@@ -103,7 +108,7 @@ int ask_processes(const ProcessesOrder& order, Api& api, const Ask& ask, const c
     }
     const std::string& name = meant[i].empty() ? order.words[i] : meant[i];
     if (order.json)
-      array.add(fmt::format(R"({{"identity":{},"asked":{}}})", json_string(name), asked));
+      array.add(JsonWriter().text("identity", name).truth("asked", asked).object());
     else if (asked)
       print(fmt::format("{}: asked to {}; it follows that with its next heartbeat\n", log::printable(name), what));
   }

@@ -7,7 +7,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/nearest.hpp"
 #include "shared/base/units.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
@@ -83,9 +83,13 @@ int list_queues(const QueuesOrder& order) {
   if (order.json) {
     JsonArray array;
     for (const QueueSummary& queue : queues)
-      array.add(fmt::format(R"({{"name":{},"size":{},"latency":{:.3f},"paused":{},"served":{}}})",
-                            json_string(queue.name), queue.size, queue.latency, queue.paused,
-                            served.holds(queue.name)));
+      array.add(JsonWriter()
+                    .text("name", queue.name)
+                    .number("size", queue.size)
+                    .decimal("latency", queue.latency)
+                    .truth("paused", queue.paused)
+                    .truth("served", served.holds(queue.name))
+                    .object());
     array.end();
     return exit_status::ok;
   }
@@ -169,7 +173,7 @@ int set_paused(const QueuesOrder& order, bool paused) {
         std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });
     if (!is_known) warn_of_unknown(queue.name(), known, served);
     if (order.json)
-      array.add(fmt::format(R"({{"name":{},"paused":{}}})", json_string(queue.name()), paused));
+      array.add(JsonWriter().text("name", queue.name()).truth("paused", paused).object());
     else
       print(fmt::format("{}: {}\n", log::printable(queue.name()), paused ? "paused; what runs goes on" : "goes on"));
   }
@@ -181,7 +185,7 @@ int pause_queues(const QueuesOrder& order) { return set_paused(order, true); }
 int unpause_queues(const QueuesOrder& order) { return set_paused(order, false); }
 
 int say_dry_run(const QueuesOrder& order, std::size_t wanted, std::size_t total) {
-  print(order.json ? fmt::format("{{\"dry_run\":true,\"wanted\":{},\"total\":{}}}\n", wanted, total)
+  print(order.json ? JsonWriter().truth("dry_run", true).number("wanted", wanted).number("total", total).object() + "\n"
                    : fmt::format("{} of {} would be deleted; nothing was done.\n", grouped(wanted),
                                  counted(total, "job", "jobs")));
   return exit_status::ok;

@@ -7,6 +7,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/confirmation.hpp"
@@ -64,9 +65,13 @@ std::string of_the_total(const SetKind& kind, std::size_t wanted, std::size_t to
 int dry_run(const SetOrder& order, const Change& change, const std::vector<SetEntry>& first, std::size_t wanted,
             std::size_t total) {
   if (order.json) {
-    std::string jobs;
-    for (const SetEntry& entry : first) jobs += (jobs.empty() ? "" : ",") + job_json(entry);
-    print_json(fmt::format("{{\"dry_run\":true,\"wanted\":{},\"total\":{},\"jobs\":[{}]}}\n", wanted, total, jobs));
+    print_json(JsonWriter()
+                   .truth("dry_run", true)
+                   .number("wanted", wanted)
+                   .number("total", total)
+                   .each("jobs", first, [](const SetEntry& entry) { return job_json(entry); })
+                   .object() +
+               "\n");
     return exit_status::ok;
   }
   if (!first.empty()) print(table_of(*order.kind, first));

@@ -9,7 +9,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/count_text.hpp"
@@ -90,26 +90,38 @@ std::string text_of_all(const std::vector<WorkerStack>& workers, bool asked_for,
          ": " + idle + "\n";
 }
 
-std::string json_of(const Frame& frame) {
-  return fmt::format(
-      R"({{"address":"{:#x}","function":{},"file":{},"line":{},"module":{},"offset":"{:#x}","build_id":{},"inlined":{}}})",
-      frame.address, json_string(frame.function), json_string(frame.file), frame.line, json_string(frame.module),
-      frame.offset, json_string(frame.build_id), frame.inlined);
+std::string json_of_frame(const Frame& frame) {
+  return JsonWriter()
+      .text("address", fmt::format("{:#x}", frame.address))
+      .text("function", frame.function)
+      .text("file", frame.file)
+      .number("line", frame.line)
+      .text("module", frame.module)
+      .text("offset", fmt::format("{:#x}", frame.offset))
+      .text("build_id", frame.build_id)
+      .truth("inlined", frame.inlined)
+      .object();
 }
 
-std::string json_of(const WorkerStack& worker) {
-  std::vector<std::string> frames;
-  if (worker.trouble.empty()) {
-    for (const Frame& frame : frames_of(worker)) frames.push_back(json_of(frame));
-  }
-  const std::string job = is_busy(worker) ? fmt::format(R"({{"class":{},"jid":{},"queue":{},"age":{:.3f}}})",
-                                                        json_string(worker.seen.job_class),
-                                                        json_string(worker.seen.jid), json_string(worker.seen.queue),
-                                                        std::chrono::duration<double>(age_of(worker)).count())
-                                          : "null";
-  return fmt::format(R"({{"identity":{},"slot":{},"pid":{},"job":{},"trouble":{},"frames":[{}]}})",
-                     json_string(worker.identity), worker.slot, worker.seen.pid, job,
-                     worker.trouble.empty() ? "null" : json_string("it " + worker.trouble), fmt::join(frames, ","));
+std::string json_of_job(const WorkerStack& worker) {
+  return JsonWriter()
+      .text("class", worker.seen.job_class)
+      .text("jid", worker.seen.jid)
+      .text("queue", worker.seen.queue)
+      .decimal("age", std::chrono::duration<double>(age_of(worker)).count())
+      .object();
+}
+
+std::string json_of_worker(const WorkerStack& worker) {
+  const bool is_told = worker.trouble.empty();
+  return JsonWriter()
+      .text("identity", worker.identity)
+      .number("slot", worker.slot)
+      .number("pid", worker.seen.pid)
+      .json("job", is_busy(worker) ? json_of_job(worker) : "null")
+      .text_or_null("trouble", is_told ? "" : "it " + worker.trouble)
+      .each("frames", is_told ? frames_of(worker) : std::vector<Frame>(), json_of_frame)
+      .object();
 }
 
 }  // namespace
@@ -124,9 +136,7 @@ int dump_command(const std::vector<std::string>& args) {
 
   const std::vector<WorkerStack> workers = ask_for_stacks(runtime_directory(), slots, longest_wait);
   if (json) {
-    std::vector<std::string> all;
-    for (const WorkerStack& worker : workers) all.push_back(json_of(worker));
-    print_json(fmt::format("{{\"workers\":[{}]}}\n", fmt::join(all, ",")));
+    print_json(JsonWriter().each("workers", workers, json_of_worker).object() + "\n");
   } else {
     print(text_of_all(workers, !slots.empty(), Style::of_standard_output()));
   }

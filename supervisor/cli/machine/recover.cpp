@@ -11,7 +11,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/store/in_flight/census.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -220,20 +220,26 @@ std::string outcome_text(const Candidate& one) {
 
 std::string json_of(const Candidate& one) {
   const auto& identity = one.holder.identity;
-  return fmt::format(
-      R"({{"identity":{},"hostname":{},"pid":{},"standing":"{}","in_flight":{},"recovered":{},"given_back":{},)"
-      R"("acknowledged":{},"moved_to_dead":{},"error":{}}})",
-      json_string(one.holder.name), identity ? json_string(identity->hostname) : "null",
-      identity ? std::to_string(identity->pid) : "null", text_of(one.liveness), one.holder.jobs(), one.recovered,
-      one.result.given_back, one.result.acknowledged, one.result.orphaned + one.result.charged,
-      one.trouble.empty() ? "null" : json_string(one.trouble));
+  JsonWriter json;
+  json.text("identity", one.holder.name);
+  if (identity) {
+    json.text("hostname", identity->hostname).number("pid", identity->pid);
+  } else {
+    json.null("hostname").null("pid");
+  }
+  return json.text("standing", text_of(one.liveness))
+      .number("in_flight", one.holder.jobs())
+      .truth("recovered", one.recovered)
+      .number("given_back", one.result.given_back)
+      .number("acknowledged", one.result.acknowledged)
+      .number("moved_to_dead", one.result.orphaned + one.result.charged)
+      .text_or_null("error", one.trouble)
+      .object();
 }
 
 void report(const std::vector<Candidate>& candidates, const RecoverOptions& options) {
   if (options.json) {
-    std::vector<std::string> all;
-    for (const Candidate& one : candidates) all.push_back(json_of(one));
-    print_json(fmt::format("{{\"dry_run\":{},\"identities\":[{}]}}\n", options.dry_run, fmt::join(all, ",")));
+    print_json(JsonWriter().truth("dry_run", options.dry_run).each("identities", candidates, json_of).object() + "\n");
   } else if (!options.dry_run) {
     for (const Candidate& one : candidates) {
       if (!options.all || one.liveness != Liveness::lives) print(outcome_text(one));

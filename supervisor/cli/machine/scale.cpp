@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shared/base/log_line.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/fleet.hpp"
@@ -36,12 +36,12 @@ int scale_fleet(const RedisAccess& access, const std::string& word, const Superv
   std::vector<std::string> asked;
   for (const std::string& identity : meant) {
     if (!send_word(redis, identity, {"scale", order.arguments})) continue;
-    asked.push_back(json_string(identity));
+    asked.push_back(identity);
     if (!order.json)
       print(fmt::format("{}: asked to scale {} to {}; it follows that within seconds\n", log::printable(identity),
                         log::printable(order.arguments[1]), order.arguments[0]));
   }
-  if (order.json) print_json(fmt::format("{{\"asked\":[{}]}}\n", fmt::join(asked, ",")));
+  if (order.json) print_json(JsonWriter().texts("asked", asked).object() + "\n");
   if (!asked.empty()) return exit_status::ok;
   fmt::print(stderr, "brood scale: no supervisor {}beats\n",
              word.empty() ? "" : fmt::format("\"{}\" ", log::printable(word)));

@@ -1,77 +1,123 @@
-#include <fmt/format.h>
+#include <optional>
 
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/cli/process_use.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
 namespace brood {
 namespace {
 
-std::string json_strings(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(json_string(text));
-  return fmt::format("[{}]", fmt::join(quoted, ","));
-}
-
-std::string json_list(const auto& items, auto&& json_of) {
-  std::vector<std::string> all;
-  for (const auto& item : items) all.push_back(json_of(item));
-  return fmt::format("[{}]", fmt::join(all, ","));
-}
-
-std::string json_seconds(const std::optional<double>& seconds) {
-  return seconds ? fmt::format("{:.3f}", *seconds) : "null";
-}
-
 std::string json_of_process(const ProcessStatus& process) {
-  return fmt::format(
-      R"({{"identity":{},"hostname":{},"pid":{},"tag":{},"version":{},"labels":{},"queues":{},"concurrency":{},"busy":{},)"
-      R"("quiet":{},"rss_kb":{},"rtt_us":{},"started_at":{:.3f},"beat":{:.3f},"in_flight":{},"oldest_in_flight":{}}})",
-      json_string(process.identity), json_string(process.hostname), process.pid, json_string(process.tag),
-      json_string(process.version), json_strings(process.labels), json_strings(process.queues), process.concurrency,
-      process.busy, process.quiet, process.rss_kb, process.rtt_us, process.started_at, process.beat,
-      process.in_flight ? std::to_string(*process.in_flight) : "null", json_seconds(process.oldest_in_flight));
+  return JsonWriter()
+      .text("identity", process.identity)
+      .text("hostname", process.hostname)
+      .number("pid", process.pid)
+      .text("tag", process.tag)
+      .text("version", process.version)
+      .texts("labels", process.labels)
+      .texts("queues", process.queues)
+      .number("concurrency", process.concurrency)
+      .number("busy", process.busy)
+      .truth("quiet", process.quiet)
+      .number("rss_kb", process.rss_kb)
+      .number("rtt_us", process.rtt_us)
+      .decimal("started_at", process.started_at)
+      .decimal("beat", process.beat)
+      .number("in_flight", process.in_flight)
+      .decimal("oldest_in_flight", process.oldest_in_flight)
+      .object();
 }
 
 std::string json_of_silent(const SilentStatus& silent) {
-  return fmt::format(R"({{"identity":{},"in_flight":{},"oldest_in_flight":{}}})", json_string(silent.identity),
-                     silent.in_flight, json_seconds(silent.oldest_in_flight));
+  return JsonWriter()
+      .text("identity", silent.identity)
+      .number("in_flight", silent.in_flight)
+      .decimal("oldest_in_flight", silent.oldest_in_flight)
+      .object();
 }
 
 std::string json_of_queue(const QueueStatus& queue) {
-  return fmt::format(R"({{"name":{},"size":{},"latency":{:.3f},"paused":{},"served":{}}})", json_string(queue.name),
-                     queue.size ? std::to_string(*queue.size) : "null", queue.latency, queue.paused, queue.served);
+  return JsonWriter()
+      .text("name", queue.name)
+      .number("size", queue.size)
+      .decimal("latency", queue.latency)
+      .truth("paused", queue.paused)
+      .truth("served", queue.served)
+      .object();
+}
+
+std::string json_of_job(const WorkerStatus& worker) {
+  return JsonWriter()
+      .text("class", worker.job_class)
+      .text("jid", worker.jid)
+      .text("queue", worker.queue)
+      .decimal("age", worker.age)
+      .decimal("deadline_in", worker.deadline_in)
+      .object();
 }
 
 std::string json_of_worker(const WorkerStatus& worker) {
-  const bool busy = worker.state == "busy";
   const bool lives = worker.pid > 0 && worker.state != "gone" && worker.state != "resting";
   const auto use = lives ? use_of_process(worker.pid) : std::nullopt;
-  const std::string job = busy ? fmt::format(R"({{"class":{},"jid":{},"queue":{},"age":{:.3f},"deadline_in":{}}})",
-                                             json_string(worker.job_class), json_string(worker.jid),
-                                             json_string(worker.queue), worker.age, json_seconds(worker.deadline_in))
-                               : "null";
-  return fmt::format(
-      R"({{"identity":{},"slot":{},"capsule":{},"generation":{},"pid":{},"state":{},"rests_for":{},"job":{},"processed":{},"failed":{},"rss_kb":{},"cpu_s":{}}})",
-      json_string(worker.identity), worker.slot, json_string(worker.capsule), worker.generation, worker.pid,
-      json_string(worker.state), json_seconds(worker.rests_for), job, worker.processed, worker.failed,
-      use ? std::to_string(use->rss_kb) : "null", use ? fmt::format("{:.2f}", use->cpu_s) : "null");
+  JsonWriter json;
+  json.text("identity", worker.identity)
+      .number("slot", worker.slot)
+      .text("capsule", worker.capsule)
+      .number("generation", worker.generation)
+      .number("pid", worker.pid)
+      .text("state", worker.state)
+      .decimal("rests_for", worker.rests_for)
+      .json("job", worker.state == "busy" ? json_of_job(worker) : "null")
+      .number("processed", worker.processed)
+      .number("failed", worker.failed);
+  if (use) return json.number("rss_kb", use->rss_kb).decimal("cpu_s", use->cpu_s, 2).object();
+  return json.null("rss_kb").null("cpu_s").object();
 }
 
 std::string json_of_class(const ClassUsage& usage) {
-  return fmt::format(
-      R"({{"name":{},"runs":{},"failed":{},"crashed":{},"cpu_s":{:.6f},"wall_s":{:.6f},"peak_rss_kb":{}}})",
-      json_string(usage.job_class), usage.runs, usage.failed, usage.crashed, static_cast<double>(usage.cpu_us) / 1e6,
-      static_cast<double>(usage.wall_us) / 1e6, usage.peak_rss_kb);
+  return JsonWriter()
+      .text("name", usage.job_class)
+      .number("runs", usage.runs)
+      .number("failed", usage.failed)
+      .number("crashed", usage.crashed)
+      .decimal("cpu_s", static_cast<double>(usage.cpu_us) / 1e6, 6)
+      .decimal("wall_s", static_cast<double>(usage.wall_us) / 1e6, 6)
+      .number("peak_rss_kb", usage.peak_rss_kb)
+      .object();
 }
 
 std::string json_of_crash(const Crash& crash) {
-  return fmt::format(
-      R"({{"fingerprint":{},"count":{},"at":{:.3f},"class":{},"error_class":{},"message":{},"jid":{},"queue":{},)"
-      R"("identity":{},"top_frame":{},"frames":{}}})",
-      json_string(crash.fingerprint), crash.count, crash.at, json_string(crash.job_class),
-      json_string(crash.error_class), json_string(crash.message), json_string(crash.jid), json_string(crash.queue),
-      json_string(crash.identity), json_string(top_frame(crash)), json_strings(crash.frames));
+  return JsonWriter()
+      .text("fingerprint", crash.fingerprint)
+      .number("count", crash.count)
+      .decimal("at", crash.at)
+      .text("class", crash.job_class)
+      .text("error_class", crash.error_class)
+      .text("message", crash.message)
+      .text("jid", crash.jid)
+      .text("queue", crash.queue)
+      .text("identity", crash.identity)
+      .text("top_frame", top_frame(crash))
+      .texts("frames", crash.frames)
+      .object();
+}
+
+constexpr const char* members_of_redis[] = {"processed", "failed", "enqueued",  "scheduled",
+                                            "retries",   "dead",   "in_flight", "oldest_in_flight",
+                                            "processes", "silent", "queues"};
+
+void write_redis(JsonWriter& json, const RedisStatus& redis) {
+  json.number("processed", redis.processed)
+      .number("failed", redis.failed)
+      .number("enqueued", redis.enqueued)
+      .number("scheduled", redis.scheduled)
+      .number("retries", redis.retries)
+      .number("dead", redis.dead)
+      .number("in_flight", redis.in_flight())
+      .decimal("oldest_in_flight", redis.oldest_in_flight())
+      .each("processes", redis.processes, json_of_process)
+      .each("silent", redis.silent, json_of_silent)
+      .each("queues", redis.queues, json_of_queue);
 }
 
 }  // namespace
@@ -79,23 +125,24 @@ std::string json_of_crash(const Crash& crash) {
 std::string crash_json(const Crash& crash) { return json_of_crash(crash) + "\n"; }
 
 std::string status_json(const StatusReport& report) {
-  const RedisStatus* const redis = report.redis ? &*report.redis : nullptr;
-  const auto total = [&](std::int64_t RedisStatus::*member) { return redis ? std::to_string(redis->*member) : "null"; };
-  return fmt::format(
-      R"({{"redis":{},"error":{},"processed":{},"failed":{},"enqueued":{},"scheduled":{},"retries":{},"dead":{},)"
-      R"("in_flight":{},"oldest_in_flight":{},"processes":{},"silent":{},"queues":{},"supervisors":{},"workers":{},)"
-      R"("classes":{},"crashes":{}}})"
-      "\n",
-      report.address.empty() ? "null" : json_string(report.address), redis ? "null" : json_string(report.error),
-      total(&RedisStatus::processed), total(&RedisStatus::failed), total(&RedisStatus::enqueued),
-      total(&RedisStatus::scheduled), total(&RedisStatus::retries), total(&RedisStatus::dead),
-      redis ? std::to_string(redis->in_flight()) : "null", redis ? json_seconds(redis->oldest_in_flight()) : "null",
-      redis ? json_list(redis->processes, json_of_process) : "null",
-      redis ? json_list(redis->silent, json_of_silent) : "null",
-      redis ? json_list(redis->queues, json_of_queue) : "null",
-      json_list(report.supervisors, [](const JsonObject& supervisor) { return supervisor.text(); }),
-      json_list(report.machine.workers, json_of_worker), json_list(report.machine.classes, json_of_class),
-      redis ? json_list(redis->crashes, json_of_crash) : "null");
+  const auto& redis = report.redis;
+  JsonWriter json;
+  json.text_or_null("redis", report.address);
+  if (redis) {
+    write_redis(json.null("error"), *redis);
+  } else {
+    json.text("error", report.error);
+    for (const char* member : members_of_redis) json.null(member);
+  }
+  json.each("supervisors", report.supervisors, [](const JsonObject& supervisor) { return supervisor.text(); })
+      .each("workers", report.machine.workers, json_of_worker)
+      .each("classes", report.machine.classes, json_of_class);
+  if (redis) {
+    json.each("crashes", redis->crashes, json_of_crash);
+  } else {
+    json.null("crashes");
+  }
+  return json.object() + "\n";
 }
 
 }  // namespace brood

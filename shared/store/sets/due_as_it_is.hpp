@@ -10,7 +10,8 @@
 namespace brood {
 
 // Moves a due member that Redis holds but would not take from us, for its size, within Redis: as it is, without a new
-// enqueued_at, or without why it is moved to dead.  Guarded by its score as read; each answers as move_due does for one job.
+// enqueued_at, or without why it is moved to dead.  Guarded by its score as read; each answers as move_due does for one
+// job.
 ScriptCall move_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
                              std::string_view queue);
 ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,

@@ -1,11 +1,10 @@
 #include "supervisor/cli/redis_status.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "shared/api/pages.hpp"
+#include "shared/api/process_record.hpp"
 #include "shared/base/clock.hpp"
-#include "shared/job/payload.hpp"
-#include "shared/json/json_object.hpp"
 #include "shared/store/in_flight/census.hpp"
 #include "shared/store/keys.hpp"
 
@@ -24,72 +23,13 @@ std::int64_t count(const Reply& reply) { return reply.view().is_nil() ? 0 : repl
 // What other programs wrote may be anything: infinite times, and fields that are no numbers, count as 0.
 double sane_time(double seconds) { return seconds >= 0 && seconds < 1e11 ? seconds : 0; }
 
-template <typename Number>
-Number number(ReplyView field) {
-  Number n = 0;
-  if (!field.is_string()) return n;
-  const std::string_view text = field.text();
-  std::from_chars(text.data(), text.data() + text.size(), n);
-  return n;
-}
-
-std::vector<std::string> strings(const JsonObject& object, std::string_view key) {
-  std::vector<std::string> all;
-  const auto raw = object.raw(key);
-  if (!raw || !raw->starts_with('[')) return all;
-  for (const std::string& element : json_elements(*raw)) {
-    if (element.starts_with('"')) all.push_back(json_unescape(element));
-  }
-  return all;
-}
-
-// nullopt when the hash has expired: the process is gone, and nobody has removed its name yet.
-std::optional<ProcessStatus> read_process(const std::string& identity, ReplyView fields) {
-  if (!fields.is_array() || fields.size() != 7 || !fields[0].is_string()) return std::nullopt;
-  ProcessStatus process;
-  process.identity = identity;
-  try {
-    const JsonObject info = JsonObject::parse(std::string(fields[0].text()));
-    process.hostname = info.string("hostname").value_or("");
-    process.tag = info.string("tag").value_or("");
-    process.version = info.string("version").value_or("");
-    process.pid = info.integer("pid").value_or(0);
-    process.queues = strings(info, "queues");
-    process.labels = strings(info, "labels");
-    process.started_at = sane_time(info.number("started_at").value_or(0));
-    process.concurrency = info.integer("concurrency").value_or(0);
-  } catch (const BadJson&) {
-    return std::nullopt;
-  }
-  process.busy = number<std::int64_t>(fields[1]);
-  process.beat = sane_time(number<double>(fields[2]));
-  process.quiet = fields[3].is_string() && fields[3].text() == "true";
-  process.rss_kb = number<std::int64_t>(fields[4]);
-  process.rtt_us = number<std::int64_t>(fields[5]);
-  if (fields[6].is_string()) process.concurrency = number<std::int64_t>(fields[6]);
-  return process;
-}
-
-double latency(ReplyView oldest, WallTime now) {
-  if (!oldest.is_string()) return 0;
-  try {
-    const Payload job = Payload::parse(std::string(oldest.text()));
-    auto since = job.time("enqueued_at");
-    if (!since) since = job.time("created_at");
-    return since ? std::max(0.0, epoch_seconds(now) - epoch_seconds(*since)) : 0;
-  } catch (const BadPayload&) {
-    return 0;
-  }
-}
-
 void ask_processes(Connection& redis, const std::vector<std::string>& identities, RedisStatus& status) {
   std::vector<Command> commands;
-  for (const std::string& identity : identities) {
-    commands.push_back({"HMGET", identity, "info", "busy", "beat", "quiet", "rss", "rtt_us", "concurrency"});
-  }
+  for (const std::string& identity : identities) commands.push_back(ask_process(identity));
   const std::vector<Reply> replies = redis.pipeline(commands);
   for (std::size_t i = 0; i < identities.size(); ++i) {
-    if (auto process = read_process(identities[i], replies[i].view())) status.processes.push_back(std::move(*process));
+    if (auto process = read_process(identities[i], replies[i].view()))
+      status.processes.push_back({std::move(*process), std::nullopt, std::nullopt});
   }
 }
 
@@ -97,21 +37,17 @@ std::optional<double> older(std::optional<double> one, std::optional<double> oth
   return one && (!other || *one > *other) ? one : other;
 }
 
-std::optional<double> age_of_work(ReplyView entry, double now) {
-  if (!entry.is_string()) return std::nullopt;
-  try {
-    const auto run_at = JsonObject::parse(entry.text()).number("run_at");
-    return run_at && sane_time(*run_at) > 0 ? std::optional(std::max(0.0, now - *run_at)) : std::nullopt;
-  } catch (const BadJson&) {
-    return std::nullopt;
-  }
+std::optional<double> age_of_work(ReplyView entry, WallTime now) {
+  const auto work = read_work("", "", entry.is_string() ? entry.text() : "");
+  if (!work || work->run_at == Time()) return std::nullopt;
+  return std::max(0.0, epoch_seconds(now) - epoch_seconds(WallTime(work->run_at)));
 }
 
 void ask_work(Connection& redis, RedisStatus& status) {
   std::vector<Command> commands;
   for (const ProcessStatus& process : status.processes) commands.push_back({"HVALS", keys::work(process.identity)});
   const std::vector<Reply> replies = redis.pipeline(commands);
-  const double now = epoch_seconds(wall_now());
+  const WallTime now = wall_now();
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const ReplyView entries = replies[i].view();
     for (std::size_t j = 0; entries.is_array() && j < entries.size(); ++j)
@@ -146,11 +82,11 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names, const 
     commands.push_back({"LINDEX", keys::queue(name), "-1"});
   }
   const std::vector<Reply> replies = redis.pipeline(commands);
-  const WallTime now = wall_now();
   for (std::size_t i = 0; i < names.size(); ++i) {
+    const ReplyView next = replies[2 * i + 1].view();
     QueueStatus queue{.name = names[i],
                       .size = std::nullopt,
-                      .latency = latency(replies[2 * i + 1].view(), now),
+                      .latency = next.is_string() ? latency_of(next.text()) : 0,
                       .paused = std::binary_search(paused.begin(), paused.end(), names[i]),
                       .served = status.somebody_fetches(names[i])};
     if (replies[2 * i].view().is_integer()) queue.size = replies[2 * i].view().integer();

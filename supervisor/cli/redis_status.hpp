@@ -5,19 +5,15 @@
 #include <string>
 #include <vector>
 
+#include <brood/api.hpp>
+
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 
 namespace brood {
 
 // One entry of Sidekiq's process list: a supervisor of brood, or a Ruby Sidekiq.
-struct ProcessStatus {
-  std::string identity, hostname, tag, version;
-  std::int64_t pid = 0;
-  std::vector<std::string> queues, labels;
-  std::int64_t concurrency = 0, busy = 0, rss_kb = 0, rtt_us = 0;
-  bool quiet = false;
-  double started_at = 0, beat = 0;        // epoch seconds
+struct ProcessStatus : Process {
   std::optional<std::int64_t> in_flight;  // jobs; nullopt: it keeps no lists of them, as Ruby's Sidekiq
   // Seconds that the job which began first has run, as of the last heartbeat; nullopt: none runs.
   std::optional<double> oldest_in_flight;

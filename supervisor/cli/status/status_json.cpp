@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "shared/base/clock.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/cli/process_use.hpp"
 #include "supervisor/cli/status/status_report.hpp"
@@ -21,8 +22,8 @@ std::string json_of_process(const ProcessStatus& process) {
       .truth("quiet", process.quiet)
       .number("rss_kb", process.rss_kb)
       .number("rtt_us", process.rtt_us)
-      .decimal("started_at", process.started_at)
-      .decimal("beat", process.beat)
+      .decimal("started_at", epoch_seconds(process.started_at))
+      .decimal("beat", epoch_seconds(process.beat))
       .number("in_flight", process.in_flight)
       .decimal("oldest_in_flight", process.oldest_in_flight)
       .object();

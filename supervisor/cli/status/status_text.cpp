@@ -58,8 +58,8 @@ std::string processes_text(const RedisStatus& redis, const Style& style) {
                fmt::format("{}/{}", process.busy, process.concurrency),
                process.oldest_in_flight ? latency_text(*process.oldest_in_flight) : "",
                fmt::format("{}", fmt::join(process.queues, " ")), memory_text(process.rss_kb),
-               age_text(std::max(0.0, now - process.started_at)),
-               age_text(std::max(0.0, now - process.beat)) + " ago"});
+               age_text(std::max(0.0, now - epoch_seconds(process.started_at))),
+               age_text(std::max(0.0, now - epoch_seconds(process.beat))) + " ago"});
   }
   return section(style, "Processes", table);
 }

@@ -113,8 +113,9 @@ Detail detail_of(const ProcessStatus& process, WallTime now) {
   add(lines, "Busy", fmt::format("{} of {}", process.busy, process.concurrency));
   add(lines, "Queues", fmt::format("{}", fmt::join(process.queues, " ")));
   add(lines, "Memory", memory_text(static_cast<std::uint64_t>(std::max<std::int64_t>(0, process.rss_kb))));
-  add(lines, "Started", at_text(process.started_at));
-  add(lines, "Heartbeat", duration_text_of(std::floor(std::max(0.0, epoch_seconds(now) - process.beat))) + " ago");
+  add(lines, "Started", at_text(epoch_seconds(process.started_at)));
+  add(lines, "Heartbeat",
+      duration_text_of(std::floor(std::max(0.0, epoch_seconds(now) - epoch_seconds(process.beat)))) + " ago");
   add(lines, "Redis answers", fmt::format("in {:.1f} ms", static_cast<double>(process.rtt_us) / 1000));
   add(lines, "Tag", process.tag);
   add(lines, "Labels", fmt::format("{}", fmt::join(process.labels, " ")));

@@ -148,8 +148,8 @@ Listing processes(const Model& model, WallTime now, const Writer& write) {
                      right("REDIS", 2, 6),   left("VERSION", 1, 7)};
   listing.when_empty = "no process has a heartbeat in this Redis";
   for (const ProcessStatus& process : model.redis()->processes) {
-    const double up = epoch_seconds(now) - process.started_at;
-    const double beat = std::max(0.0, epoch_seconds(now) - process.beat);
+    const double up = epoch_seconds(now) - epoch_seconds(process.started_at);
+    const double beat = std::max(0.0, epoch_seconds(now) - epoch_seconds(process.beat));
     const bool late = beat > 30;
     listing.rows.push_back(
         {.key = process.identity,

@@ -41,6 +41,14 @@ bool supervisor_may_live(const Scoreboard& board) {
   return pid == name.npos || pid_is_taken(std::atoi(name.c_str() + pid + 1));
 }
 
+bool supervisor_may_live(const std::string& file) {
+  try {
+    return supervisor_may_live(Scoreboard::open(file, false));
+  } catch (const std::exception&) {  // gone, or nobody's
+    return false;
+  }
+}
+
 bool workers_live(const Scoreboard& board) {
   for (int i = 0; i < board.slots(); ++i) {
     const SlotSnapshot seen = snapshot(board.slot(i));
@@ -70,6 +78,7 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
   const auto [entry, is_new] = progress_.try_emplace(name);
   Progress& progress = entry->second;
   progress.still_listed = true;
+  progress.is_proven_dead = progress.is_proven_dead || dead.same_host;
   if (is_new) {
     progress.first_seen = now;
     if (dead.same_host || is_known_by_name_alone(dead.identity))
@@ -125,10 +134,13 @@ DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const std::stri
 void DeadSupervisors::close(const std::string& name) {
   const auto closed = progress_.find(name);
   if (closed == progress_.end()) return;
-  const bool same_host = !closed->second.scoreboard.empty();
-  if (same_host) remove_runtime_files(closed->second.scoreboard);
+  const Progress& progress = closed->second;
+  const bool same_host = !progress.scoreboard.empty();
+  // One that beats again needs its scoreboard and its control socket.
+  if (same_host && (progress.is_proven_dead || !supervisor_may_live(progress.scoreboard)))
+    remove_runtime_files(progress.scoreboard);
   // Another host's may only have been cut off for a while, and beat again.
-  if (same_host || closed->second.orphans_handed_over) unlist_(name);
+  if (same_host || progress.orphans_handed_over) unlist_(name);
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});
 }

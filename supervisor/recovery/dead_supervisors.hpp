@@ -36,6 +36,7 @@ class DeadSupervisors {
   struct Progress {
     SteadyTime first_seen{};
     std::string scoreboard;               // path; empty: another host's, or not found
+    bool is_proven_dead = false;          // else only its heartbeat says so, and may come again
     bool still_listed = true;             // at the look under way
     std::set<std::uint64_t> handed_over;  // incarnations
     bool orphans_handed_over = false;

@@ -415,6 +415,19 @@ BOOST_AUTO_TEST_CASE(a_takeover_waits_for_living_workers_and_hands_over_each_dea
   BOOST_TEST(test.recovery.is_idle());
 }
 
+BOOST_AUTO_TEST_CASE(the_files_of_one_that_only_its_silence_calls_dead_stay_while_its_pid_is_taken) {
+  for (const bool lives : {true, false}) {
+    Inheriting test;
+    test.dead.same_host = false;  // nothing but its name is known
+    test.dead.identity.name = "here:" + std::to_string(lives ? getpid() : pid_max() + 1) + ":dead";
+    Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);
+    test.handle();
+    test.answer(1);
+    BOOST_TEST(test.diary.lines().back() == "jobs of " + test.dead.identity.name);
+    BOOST_TEST(std::filesystem::exists(test.file()) == lives);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_process_that_has_a_dead_workers_pid_is_not_taken_for_it) {
   Inheriting test;
   Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);

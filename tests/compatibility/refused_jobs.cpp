@@ -53,6 +53,11 @@ struct Wrong {
   std::map<int, int> numbers;
   void perform() {}
 };
+#elif defined(REFUSED_variant)
+struct Wrong {
+  std::variant<double, int> number;
+  void perform() {}
+};
 #elif defined(REFUSED_private_field)
 class Wrong {
   int hidden = 0;

@@ -51,6 +51,7 @@ brood_test(unit/prepared_job LINK brood_job)
 
 include(${CMAKE_CURRENT_LIST_DIR}/job_libraries/libraries.cmake)
 brood_test(unit/reflection LINK brood_test_vectors)
+brood_test(unit/argument_types)
 brood_test(unit/job_registry LINK brood_worker brood_test_support)
 brood_test(unit/perform LINK brood_worker brood_test_support brood_test_vectors)
 brood_test(unit/chain)

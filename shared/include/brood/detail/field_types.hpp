@@ -6,12 +6,16 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include <brood/argument.hpp>
 #include <brood/detail/fields.hpp>
+#include <brood/detail/seconds.hpp>
 #include <brood/json.hpp>
 
 // Which C++ types a job's fields may have, and the refusal of all others at compile time.
@@ -44,12 +48,53 @@ concept Integer =
 template <typename Type>
 concept Sequence = is_a<Type, std::vector> || is_std_array<Type>;
 
+// std::set, std::unordered_set and what is made like them.
+template <typename Type>
+concept Set = std::same_as<typename Type::key_type, typename Type::value_type> &&
+    requires(Type set, typename Type::key_type element) {
+  set.insert(element);
+  set.begin();
+};
+
+// A fixed number of values of several types.
+template <typename Type>
+concept Tuple = is_a<Type, std::pair> || is_a<Type, std::tuple>;
+
+// Not as numbers, as std::vector<std::uint8_t> is, but as base64.
+template <typename Type>
+inline constexpr bool is_byte_array = false;
+template <std::size_t n>
+inline constexpr bool is_byte_array<std::array<std::byte, n>> = true;
+template <typename Type>
+concept Bytes = std::same_as<Type, std::vector<std::byte>> || is_byte_array<Type>;
+
+// std::filesystem::path, whose header is left to those who use it.
+template <typename Type>
+concept Path = requires(const Type path) {
+  { path.native() } -> std::same_as<const std::string&>;
+  { path.lexically_normal() } -> std::same_as<Type>;
+};
+
+template <typename Type>
+concept NamedEnum = std::is_enum_v<Type> && requires {
+  EnumNames<Type>::names;
+};
+
+template <typename Type>
+concept OwnArgument = requires {
+  typename Argument<Type>::Wire;
+};
+
 template <typename Type>
 concept Scalar = std::same_as<Type, bool> || Integer<Type> || std::floating_point<Type> ||
-    std::same_as<Type, std::string> || std::same_as<Type, Json>;
+    std::same_as<Type, std::string> || std::same_as<Type, Json> || std::is_enum_v<Type> || is_duration<Type> ||
+    is_wall_time<Type> || Bytes<Type> || Path<Type> || std::same_as<Type, std::monostate>;
 
 template <typename Type>
 concept NestedStruct = std::is_class_v<Type> && std::is_aggregate_v<Type> && !Scalar<Type> && !Sequence<Type>;
+
+template <typename Job, auto field, typename Type>
+constexpr bool refuse_field();
 
 template <typename Type>
 inline constexpr bool never = false;
@@ -57,28 +102,61 @@ inline constexpr bool never = false;
 template <typename Struct, typename... Outer>
 constexpr bool check_fields();
 
-// Instantiated for every field of a job, so that the compiler's note names job, field number (from 1) and type.
-// `Outer` are the structs around it: one that holds itself is looked at once.
+// Of a variant's types the first that a value fits is taken.
+template <typename Variant>
+constexpr bool narrow_before_wide() {
+  return []<typename... Types>(std::variant<Types...>*) {
+    bool floating = false, json = false, right = true;
+    const auto look_at = [&](bool is_integer, bool is_floating, bool is_json) {
+      right = right && !json && !(is_integer && floating);
+      floating = floating || is_floating;
+      json = json || is_json;
+    };
+    (look_at(Integer<Types>, std::floating_point<Types>, std::same_as<Types, Json>), ...);
+    return right;
+  }(static_cast<Variant*>(nullptr));
+}
+
+// Instantiated for every field of a job.  `Outer` are the structs around it: one that holds itself is looked at once.
 template <typename Job, std::size_t number, typename Type, typename... Outer>
 constexpr bool check_field() {
-  if constexpr (Scalar<Type>) {
+  if constexpr (OwnArgument<Type>) {
+    return check_field<Job, number, typename Argument<Type>::Wire, Outer...>();
+  } else if constexpr (Scalar<Type>) {
     return true;
-  } else if constexpr (is_a<Type, std::optional> || Sequence<Type>) {
+  } else if constexpr (is_a<Type, std::optional> || Sequence<Type> || Set<Type>) {
     return check_field<Job, number, typename Type::value_type, Outer...>();
   } else if constexpr (is_string_map<Type>) {
     return check_field<Job, number, typename Type::mapped_type, Outer...>();
+  } else if constexpr (Tuple<Type> || is_a<Type, std::variant>) {
+    if constexpr (is_a<Type, std::variant>) {
+      static_assert(
+          narrow_before_wide<Type>(),
+          "brood: an integer is a number, too, and everything is brood::Json: in a std::variant integers stand "
+          "before floating point numbers, and brood::Json last");
+    }
+    return []<template <typename...> typename Of, typename... Types>(Of<Types...>*) {
+      return (check_field<Job, number, Types, Outer...>() && ...);
+    }(static_cast<Type*>(nullptr));
   } else if constexpr ((std::same_as<Type, Job> || ... || std::same_as<Type, Outer>)) {
     return true;
   } else if constexpr (NestedStruct<Type>) {
     return check_fields<Type, Job, Outer...>();
   } else {
-    static_assert(
-        never<Type>,
-        "brood: this field of the job has a type that no JSON argument fits; use bool, an integer, a floating "
-        "point number, std::string, std::optional, std::vector, std::array, a map with std::string keys, a "
-        "plain struct or brood::Json");
-    return false;
+    return refuse_field<Job, where_field_lies<Job, number - 1>, Type>();
   }
+}
+
+// The compiler's note names the job, the field, by where it lies, and its type.
+template <typename Job, auto field, typename Type>
+constexpr bool refuse_field() {
+  static_assert(
+      never<Type>,
+      "brood: this field of the job has a type that no JSON argument fits; use bool, an integer, a floating point "
+      "number, an enum, std::string, std::chrono's durations and system time, std::filesystem::path, std::optional, "
+      "std::vector, std::array, std::set, std::pair, std::tuple, std::variant, a map with std::string keys, a plain "
+      "struct, brood::Json, or say how it travels: brood::Argument in <brood/argument.hpp>");
+  return false;
 }
 
 template <typename Job, typename... Outer, std::size_t... I>

@@ -8,6 +8,7 @@
 
 #include <brood/detail/field_types.hpp>
 #include <brood/detail/named_member.hpp>
+#include <brood/detail/seconds.hpp>
 #include <brood/iteration.hpp>
 
 // Which job classes are iterable, and the refusal of those that almost are.
@@ -90,19 +91,22 @@ inline constexpr bool is_items<Items<Item, Cursor>> = true;
 // As check_field(), for a type that is no field.
 template <typename Type>
 constexpr bool fits_json() {
-  if constexpr (is_a<Type, std::optional> || Sequence<Type>) {
+  if constexpr (OwnArgument<Type>) {
+    return fits_json<typename Argument<Type>::Wire>();
+  } else if constexpr (Scalar<Type>) {
+    return true;
+  } else if constexpr (is_a<Type, std::optional> || Sequence<Type> || Set<Type>) {
     return fits_json<typename Type::value_type>();
+  } else if constexpr (Tuple<Type> || is_a<Type, std::variant>) {
+    return []<template <typename...> typename Of, typename... Types>(Of<Types...>*) {
+      return (fits_json<Types>() && ...);
+    }(static_cast<Type*>(nullptr));
   } else if constexpr (is_string_map<Type>) {
     return fits_json<typename Type::mapped_type>();
   } else {
-    return Scalar<Type> || NestedStruct<Type>;
+    return NestedStruct<Type>;
   }
 }
-
-template <typename Type>
-inline constexpr bool is_duration = false;
-template <typename Number, typename Period>
-inline constexpr bool is_duration<std::chrono::duration<Number, Period>> = true;
 
 // Calls a hook as it is declared; false: there is none.
 #define BROOD_HOOK(name)                                                                             \

@@ -2,15 +2,23 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
+#include <brood/detail/base64.hpp>
 #include <brood/detail/field_types.hpp>
 #include <brood/detail/json_reader.hpp>
 #include <brood/error.hpp>
@@ -55,8 +63,152 @@ template <typename Struct>
 void read_nested(JsonReader& reader, Struct& out);
 
 template <typename Type>
+void read_value(JsonReader& reader, Type& out);
+
+// Epoch seconds, to the microsecond.
+template <typename Duration>
+void read_time(JsonReader& reader, std::chrono::time_point<std::chrono::system_clock, Duration>& out) {
+  using Step = std::conditional_t<has_whole_seconds<Duration>, Duration, std::chrono::microseconds>;
+  double seconds = 0;
+  if (is_number_next(reader)) {
+    const std::string_view text = reader.look_at_value();
+    std::from_chars(text.data(), text.data() + text.size(), seconds);
+  }
+  std::optional<Step> since;
+  if constexpr (has_whole_seconds<Duration>) {
+    if (is_number_next(reader)) since = duration_of_seconds<Step>(reader.look_at_value());
+  } else {
+    constexpr double limit = 9.2e9;  // what 64 bits of nanoseconds can count
+    if (is_number_next(reader) && seconds > -limit && seconds < limit) since = Step(std::llround(seconds * 1e6));
+  }
+  if (!since) misfit("seconds since the epoch", reader);
+  out = std::chrono::time_point<std::chrono::system_clock, Duration>(std::chrono::floor<Duration>(*since));
+  reader.skip_value();
+}
+
+template <typename Enum>
+void read_enum(JsonReader& reader, Enum& out) {
+  std::string expected;
+  std::string given;
+  if (reader.peek() == '"') JsonReader(reader.look_at_value()).read_string(given);
+  const std::string_view number = is_number_next(reader) ? reader.look_at_value() : std::string_view();
+  for (const auto& [name, value] : EnumNames<Enum>::names) {
+    expected.append(expected.empty() ? "one of \"" : ", \"").append(name).append("\"");
+    const bool is_named = reader.peek() == '"' && given == name;
+    if (!is_named && number != std::to_string(static_cast<std::underlying_type_t<Enum>>(value))) continue;
+    out = value;
+    reader.skip_value();
+    return;
+  }
+  misfit(expected, reader);
+}
+
+template <typename Bytes>
+void read_bytes(JsonReader& reader, Bytes& out) {
+  constexpr bool is_vector = std::same_as<Bytes, std::vector<std::byte>>;
+  std::string expected = "bytes in base64";
+  if constexpr (!is_vector) expected = std::to_string(out.size()) + " " + expected;
+  if (reader.peek() != '"') misfit(expected, reader);
+  std::string text;
+  JsonReader(reader.look_at_value()).read_string(text);
+  std::vector<std::byte> bytes;
+  if (!read_base64(text, bytes)) misfit(expected, reader);
+  if constexpr (is_vector) {
+    out = std::move(bytes);
+  } else {
+    if (bytes.size() != out.size()) misfit(expected, reader);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = bytes[i];
+  }
+  reader.skip_value();
+}
+
+// The first type that the value fits.
+template <typename... Types>
+void read_variant(JsonReader& reader, std::variant<Types...>& out) {
+  const auto fits = [&]<typename Type>(Type value) {
+    JsonReader trial = reader;
+    try {
+      read_value(trial, value);
+    } catch (const Misfit&) {
+      return false;
+    }
+    out = std::move(value);
+    reader = trial;
+    return true;
+  };
+  if (!(fits(Types{}) || ...)) misfit("a value of one of its " + std::to_string(sizeof...(Types)) + " types", reader);
+}
+
+// An array of as many values as there are types.
+template <typename Tuple>
+void read_tuple(JsonReader& reader, Tuple& out) {
+  constexpr std::size_t size = std::tuple_size_v<Tuple>;
+  const std::string expected = "an array of " + std::to_string(size);
+  if (reader.peek() != '[') misfit(expected, reader);
+  const std::string_view whole = reader.look_at_value();
+  const auto wrong_size = [&] { return Misfit{{}, "expected " + expected + ", got " + shown(whole)}; };
+  const std::size_t count = reader.each_element([&](std::size_t i) {
+    if (i >= size) throw wrong_size();
+    try {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        ((I == i ? read_value(reader, std::get<I>(out)) : void()), ...);
+      }
+      (std::make_index_sequence<size>{});
+    } catch (Misfit& problem) {
+      problem.inside(element_step(i));
+      throw;
+    }
+  });
+  if (count != size) throw wrong_size();
+}
+
+template <typename Type>
+void read_own(JsonReader& reader, Type& out) {
+  const std::string_view json = reader.look_at_value();
+  typename Argument<Type>::Wire wire{};
+  read_value(reader, wire);
+  try {
+    out = Argument<Type>::read(wire);
+  } catch (const std::exception& problem) {
+    throw Misfit{{}, std::string(problem.what()) + ", got " + shown(json)};
+  }
+}
+
+template <typename Type>
 void read_value(JsonReader& reader, Type& out) {
-  if constexpr (std::same_as<Type, bool>) {
+  if constexpr (OwnArgument<Type>) {
+    read_own(reader, out);
+  } else if constexpr (NamedEnum<Type>) {
+    read_enum(reader, out);
+  } else if constexpr (std::is_enum_v<Type>) {
+    std::underlying_type_t<Type> number{};
+    read_value(reader, number);
+    out = static_cast<Type>(number);
+  } else if constexpr (is_duration<Type>) {
+    const auto length = is_number_next(reader) ? duration_of_seconds<Type>(reader.look_at_value()) : std::nullopt;
+    if (!length) misfit(expected_seconds<Type>(), reader);
+    out = *length;
+    reader.skip_value();
+  } else if constexpr (is_wall_time<Type>) {
+    read_time(reader, out);
+  } else if constexpr (Bytes<Type>) {
+    read_bytes(reader, out);
+  } else if constexpr (Path<Type>) {
+    std::string text;
+    read_value(reader, text);
+    out = Type(text);
+  } else if constexpr (std::same_as<Type, std::monostate>) {
+    if (!reader.skip_word("null")) misfit("null", reader);
+  } else if constexpr (is_a<Type, std::variant>) {
+    read_variant(reader, out);
+  } else if constexpr (Tuple<Type>) {
+    read_tuple(reader, out);
+  } else if constexpr (Set<Type>) {
+    std::vector<typename Type::value_type> elements;
+    read_value(reader, elements);
+    out.clear();
+    for (auto& element : elements) out.insert(std::move(element));
+  } else if constexpr (std::same_as<Type, bool>) {
     if (reader.skip_word("true")) {
       out = true;
     } else if (reader.skip_word("false")) {

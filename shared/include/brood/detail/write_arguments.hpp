@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -12,7 +14,9 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
+#include <brood/detail/base64.hpp>
 #include <brood/detail/field_types.hpp>
 #include <brood/detail/json_reader.hpp>
 
@@ -63,8 +67,80 @@ template <typename Struct>
 void write_struct(std::string& out, const Struct& value, std::size_t count);
 
 template <typename Type>
+void write_value(std::string& out, const Type& value);
+
+template <typename Enum>
+void write_enum(std::string& out, Enum value) {
+  for (const auto& [name, named] : EnumNames<Enum>::names) {
+    if (named == value) return write_string(out, name);
+  }
+  throw std::invalid_argument("the value " + std::to_string(static_cast<std::underlying_type_t<Enum>>(value)) +
+                              " of an enum has no name");
+}
+
+template <typename Duration>
+void write_duration(std::string& out, Duration length) {
+  if constexpr (has_whole_seconds<Duration>) {
+    std::int64_t seconds = 0;
+    if (__builtin_mul_overflow(length.count(), Duration::period::num, &seconds))
+      throw std::invalid_argument("a length of time is too large for its seconds to be counted");
+    out += std::to_string(seconds);
+  } else {
+    std::string seconds;
+    write_floating(seconds, seconds_of(length));
+    if constexpr (!std::chrono::treat_as_floating_point_v<typename Duration::rep>) {
+      if (duration_of_seconds<Duration>(seconds) != length)
+        throw std::invalid_argument("a length of time has more digits than a JSON number keeps");
+    }
+    out += seconds;
+  }
+}
+
+template <typename Duration>
+void write_time(std::string& out, std::chrono::time_point<std::chrono::system_clock, Duration> time) {
+  if constexpr (has_whole_seconds<Duration>) {
+    write_duration(out, time.time_since_epoch());
+  } else {
+    using Microseconds = std::chrono::microseconds;
+    write_floating(out, static_cast<double>(std::chrono::floor<Microseconds>(time).time_since_epoch().count()) / 1e6);
+  }
+}
+
+template <typename Tuple>
+void write_tuple(std::string& out, const Tuple& values) {
+  out.push_back('[');
+  std::size_t written = 0;
+  const auto write_one = [&](const auto& value) {
+    if (written++ > 0) out.push_back(',');
+    write_value(out, value);
+  };
+  std::apply([&](const auto&... value) { (write_one(value), ...); }, values);
+  out.push_back(']');
+}
+
+template <typename Type>
 void write_value(std::string& out, const Type& value) {
-  if constexpr (std::same_as<Type, bool>) {
+  if constexpr (OwnArgument<Type>) {
+    write_value(out, typename Argument<Type>::Wire(Argument<Type>::write(value)));
+  } else if constexpr (NamedEnum<Type>) {
+    write_enum(out, value);
+  } else if constexpr (std::is_enum_v<Type>) {
+    write_value(out, static_cast<std::underlying_type_t<Type>>(value));
+  } else if constexpr (is_duration<Type>) {
+    write_duration(out, value);
+  } else if constexpr (is_wall_time<Type>) {
+    write_time(out, value);
+  } else if constexpr (Bytes<Type>) {
+    write_string(out, base64_of(value));
+  } else if constexpr (Path<Type>) {
+    write_string(out, value.native());
+  } else if constexpr (std::same_as<Type, std::monostate>) {
+    out += "null";
+  } else if constexpr (is_a<Type, std::variant>) {
+    std::visit([&](const auto& chosen) { write_value(out, chosen); }, value);
+  } else if constexpr (Tuple<Type>) {
+    write_tuple(out, value);
+  } else if constexpr (std::same_as<Type, bool>) {
     out += value ? "true" : "false";
   } else if constexpr (Integer<Type>) {
     out += std::to_string(value);
@@ -83,7 +159,7 @@ void write_value(std::string& out, const Type& value) {
     } else {
       out += "null";
     }
-  } else if constexpr (Sequence<Type>) {
+  } else if constexpr (Sequence<Type> || Set<Type>) {
     out.push_back('[');
     std::size_t written = 0;
     for (const auto& element : value) {

@@ -9,7 +9,10 @@ using namespace std::chrono_literals;
 
 void Everything::perform(brood::Context& job) {
   const bool as_told = flag && number == 1'234'567'890'123 && real == 0.5 && text == "t\u00e4xt" && list.size() == 2 &&
-                       pair[1] == 4 && sizes.at("a") == 1 && places.at("b").y == 3 && !perhaps;
+                       pair[1] == 4 && sizes.at("a") == 1 && places.at("b").y == 3 && colour == Colour::green &&
+                       wait == 1500ms && file == "/tmp/x" && std::get<0>(more).count == 5 &&
+                       std::get<1>(more).size() == 2 && std::get<std::string>(std::get<2>(more)) == "three" &&
+                       std::get<3>(more).at(0) == std::byte{4} && !perhaps;
   note("everything " + std::string(as_told ? "as told" : "otherwise") + ", any " + any.text);
   const std::optional<std::chrono::milliseconds> left = job.time_left();
   job.extend_timeout(20min);

@@ -1,11 +1,39 @@
 #pragma once
 
 #include <array>
+#include <brood/argument.hpp>
 #include <brood/job.hpp>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
 #include <map>
+#include <set>
+#include <string>
+#include <tuple>
 #include <unordered_map>
+#include <variant>
+#include <vector>
 
 // Jobs that between them use all that a job may.  A program that enqueues them includes this and links no job.
+
+// Types of its own, and how they travel.
+enum class Colour { red, green };
+template <>
+struct brood::EnumNames<Colour> {
+  static constexpr std::pair<std::string_view, Colour> names[] = {{"red", Colour::red}, {"green", Colour::green}};
+};
+class Cents {
+ public:
+  Cents() = default;
+  explicit Cents(int count) : count(count) {}
+  int count = 0;
+};
+template <>
+struct brood::Argument<Cents> {
+  using Wire = std::string;
+  static Wire write(const Cents& cents) { return std::to_string(cents.count) + " ct"; }
+  static Cents read(const Wire& text) { return Cents(std::stoi(text)); }
+};
 
 // Every type that a field may have, and every option that a class may.
 struct Everything {
@@ -21,6 +49,10 @@ struct Everything {
   std::map<std::string, int> sizes = {};
   std::unordered_map<std::string, Point> places = {};
   brood::Json any = {};
+  Colour colour = Colour::red;
+  std::chrono::milliseconds wait{};
+  std::filesystem::path file = {};
+  std::tuple<Cents, std::set<int>, std::variant<int, std::string>, std::vector<std::byte>> more = {};
   std::optional<std::string> perhaps = {};
 
   static constexpr std::string_view job_class = "Consumer::Everything";

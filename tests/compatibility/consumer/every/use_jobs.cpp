@@ -39,7 +39,11 @@ void perform(brood::Client& client) {
                             .pair = {3, 4},
                             .sizes = {{"a", 1}},
                             .places = {{"b", {2, 3}}},
-                            .any = {.text = R"({"n": 1.0})"}});
+                            .any = {.text = R"({"n": 1.0})"},
+                            .colour = Colour::green,
+                            .wait = 1500ms,
+                            .file = "/tmp/x",
+                            .more = {Cents(5), {1, 2}, "three", {std::byte{4}}}});
   expect_noted({R"(everything as told, any {"n": 1.0})",
                 "jid whole, class Consumer::Everything, queue images, capsule images, attempt 1 after 0, going on, "
                 "timeout moved, payload whole",

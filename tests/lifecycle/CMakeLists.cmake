@@ -2,14 +2,17 @@
 # PROCESSORS 2; what takes more than half a minute says so by COST, and begins first.
 
 # The real program under real faults.
-foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis)
+foreach(test IN ITEMS stops redis_faults jobs unknown_outcomes fleet full_redis moved_redis refusing_redis)
   brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
+endforeach()
+brood_test(lifecycle/embedded_redis LINK brood_test_support TIMEOUT 600 ALONE)
+brood_test(lifecycle/recovery LINK brood_test_support brood_job TIMEOUT 600)
+brood_test(lifecycle/old_beat LINK brood_test_support brood_worker TIMEOUT 600)
+foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
-target_link_libraries(lifecycle_recovery_test PRIVATE brood_job)
 brood_test(lifecycle/clone LINK brood_test_support brood_supervisor TIMEOUT 300)
 add_dependencies(lifecycle_clone_test brood brood_examples)
-target_link_libraries(lifecycle_old_beat_test PRIVATE brood_worker)
 
 # A disk that takes its time, for a redis-server; never linked, only preloaded.
 add_library(slow_fsync MODULE ${CMAKE_CURRENT_LIST_DIR}/slow_fsync.cpp)
@@ -26,7 +29,7 @@ target_compile_definitions(lifecycle_embedded_redis_test PRIVATE BROOD_SLOW_FSYN
 brood_test(lifecycle/waiting LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_waiting_test brood brood_examples)
 
-brood_test(lifecycle/command_line LINK brood_test_support brood_store simdjson::simdjson)
+brood_test(lifecycle/command_line LINK brood_test_support brood_store simdjson::simdjson ALONE)
 add_dependencies(lifecycle_command_line_test brood)
 brood_test(lifecycle/resume LINK brood_test_support TIMEOUT 600)
 brood_test(lifecycle/fleet_orders LINK brood_test_support TIMEOUT 600)
@@ -72,11 +75,11 @@ add_dependencies(lifecycle_hostile_test brood brood_examples hostile_jobs)
 # Jobs that want more than they may have, and workers that are replaced in time.
 brood_add_job_library(limited_jobs ${CMAKE_CURRENT_LIST_DIR}/limited_jobs.cpp)
 set_target_properties(limited_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/shield LINK brood_test_support PkgConfig::libseccomp brood_worker TIMEOUT 600 ALONE)
+brood_test(lifecycle/limits LINK brood_test_support TIMEOUT 600)
 foreach(test IN ITEMS shield limits)
-  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
   add_dependencies(lifecycle_${test}_test brood brood_examples limited_jobs)
 endforeach()
-target_link_libraries(lifecycle_shield_test PRIVATE PkgConfig::libseccomp brood_worker)
 add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
 set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 

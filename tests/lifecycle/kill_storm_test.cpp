@@ -28,7 +28,7 @@ constexpr int workers = 4;
 struct Storm {
   int jobs, workers_killed, supervisors_killed;
 };
-Storm storm() {
+Storm wanted_storm() {
   const int times = storm_factor();
   return {20'000 * times, 40 + 15 * (times - 1), 8 + 3 * (times - 1)};
 }
@@ -102,7 +102,7 @@ void meddle(Meddling how, RedisServer& redis, BroodProcess& brood, Dice& dice) {
 
 BOOST_AUTO_TEST_CASE(
     kills_of_workers_and_supervisors_lose_no_job_and_repeat_at_most_the_run_that_a_killed_worker_was_in) {
-  const Storm storm = ::storm();
+  const Storm storm = wanted_storm();
   RedisServer redis;
   Dice dice;
   const TemporaryDirectory directory;

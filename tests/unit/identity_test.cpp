@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(where_proc_hides_processes_a_pid_that_another_user_has_now_
   int status = 0;
   check("waitpid", waitpid(judge, &status, 0));
   for (const pid_t child : {of_root, seen, hiding}) {
-    kill(child, SIGKILL);
+    ::kill(child, SIGKILL);
     check("waitpid", waitpid(child, nullptr, 0));
   }
   BOOST_TEST_REQUIRE(WIFEXITED(status));
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_process_lives_until_it_is_a_zombie) {
   BOOST_TEST(process_lives(child, start_time));
   BOOST_TEST(!process_lives(child, start_time + 1));
 
-  kill(child, SIGKILL);
+  ::kill(child, SIGKILL);
   siginfo_t info;
   check("waitid", waitid(P_PID, child, &info, WEXITED | WNOWAIT));
   BOOST_TEST(!process_lives(child, start_time));

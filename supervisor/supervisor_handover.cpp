@@ -36,7 +36,7 @@ void Supervisor::take_over(const Handover& handover) {
 }
 
 // What the next program could not go on with.
-std::string Supervisor::half_done() {
+std::string Supervisor::half_done() const {
   if (restart_.under_way()) return "a restart is under way";
   if (!recovery_.is_idle())
     return redis_.connected() ? "jobs of workers that died are being recovered"

@@ -13,6 +13,7 @@
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/queue_sizes.hpp"
+#include "supervisor/queues/doorbell_plan.hpp"
 #include "supervisor/queues/idle_watch.hpp"
 #include "supervisor/queues/queue_backoff.hpp"
 #include "supervisor/queues/queue_peek.hpp"
@@ -51,21 +52,16 @@ std::vector<std::string> by_priority(const QueueOrder& order) {
 // Callbacks on the supervisor's own connection hold it weakly: an answer that comes after the end finds nobody.  Those
 // on the doorbells' connections end with them.
 struct Doorbell::State : std::enable_shared_from_this<State> {
-  State(EventLoop& event_loop, AsyncConnection& connection, Setup with)
-      : loop(event_loop),
-        redis(connection),
-        setup(std::move(with)),
-        next(loop, [this] { tick(); }),
-        watch(setup.slots) {
-    read_capsules();
-  }
+  State(EventLoop& event_loop, AsyncConnection& connection, QueueWorkers& all)
+      : loop(event_loop), redis(connection), workers(all), next(loop, [this] { tick(); }), watch(workers) {}
 
   EventLoop& loop;
   AsyncConnection& redis;
-  Setup setup;
+  QueueWorkers& workers;
   Timer next;
   bool listening = false;
 
+  std::vector<CapsuleSettings> capsules;
   KnownQueues known;
   CapsuleQueues queues;
   bool has_a_choice = false;  // some capsule has more than one
@@ -106,7 +102,7 @@ struct Doorbell::State : std::enable_shared_from_this<State> {
 void Doorbell::State::read_capsules() {
   queues.clear();
   has_a_choice = false;
-  for (const CapsuleSettings& capsule : setup.capsules) {
+  for (const CapsuleSettings& capsule : capsules) {
     has_a_choice |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
     queues.push_back(expand_queues(by_priority(capsule.queues), known));
   }
@@ -135,8 +131,8 @@ void Doorbell::State::tick() {
 void Doorbell::State::replan() {
   if (!listening || !redis.connected()) return;
   const SteadyTime now = steady_now();
-  if (setup.may_unblock()) {
-    for (const OccupiedSlot& slot : setup.slots()) slot.record->waits_outside.store(0);
+  if (workers.may_unblock()) {
+    for (const OccupiedSlot& slot : workers.fetching_slots()) slot.record->waits_outside.store(0);
   }
   const std::vector<IdleWorker> idle = watch.look();
   if (now >= no_lists_until) no_lists.clear();
@@ -182,15 +178,15 @@ bool Doorbell::State::wake_one(const std::string& queue) {
   const auto slot = worker_to_free(queue, queues, idle);
   if (!slot) return false;
   watch.freed(*slot);
-  for (const OccupiedSlot& occupied : setup.slots()) {
+  for (const OccupiedSlot& occupied : workers.fetching_slots()) {
     if (occupied.slot != *slot) continue;
     const bool waits_in_redis = occupied.record->waiting_client.load() != 0;
-    if (waits_in_redis && setup.may_unblock()) {
-      setup.unblock(*occupied.record);
+    if (waits_in_redis && workers.may_unblock()) {
+      workers.unblock(*occupied.record);
     } else {
       // It gives its wait up, which costs it a quarter of a second and an incarnation: once.
       if (waits_in_redis) occupied.record->waits_outside.store(1);
-      setup.wake(*slot);
+      workers.wake(*slot);
     }
   }
   return true;
@@ -227,7 +223,7 @@ bool Doorbell::State::keep_peeking(const std::string& queue, const std::vector<I
 // Rather somebody whom no other peek is to free.
 QueuePeek::Candidate Doorbell::State::candidate_for(const std::string& queue,
                                                     const std::vector<IdleWorker>& idle) const {
-  if (!setup.may_unblock()) return {};
+  if (!workers.may_unblock()) return {};
   std::vector<IdleWorker> others = idle;
   std::erase_if(others, [&](const IdleWorker& worker) {
     return std::any_of(peeks.begin(), peeks.end(),
@@ -322,8 +318,8 @@ void Doorbell::State::read_look(const std::vector<std::vector<std::string>>& ask
   leave_out(found_no_lists, steady_now());
 }
 
-Doorbell::Doorbell(EventLoop& loop, AsyncConnection& redis, Setup setup)
-    : state_(std::make_shared<State>(loop, redis, std::move(setup))) {}
+Doorbell::Doorbell(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers)
+    : state_(std::make_shared<State>(loop, redis, workers)) {}
 
 Doorbell::~Doorbell() { stop(); }
 
@@ -338,7 +334,7 @@ void Doorbell::look() {
 }
 
 void Doorbell::set_capsules(std::vector<CapsuleSettings> capsules) {
-  state_->setup.capsules = std::move(capsules);
+  state_->capsules = std::move(capsules);
   state_->read_capsules();
   state_->watch.forget();
   state_->replan();

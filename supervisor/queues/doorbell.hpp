@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -8,7 +7,7 @@
 #include "shared/redis/async_connection.hpp"
 #include "shared/store/known_queues.hpp"
 #include "supervisor/process/event_loop.hpp"
-#include "supervisor/queues/doorbell_plan.hpp"
+#include "supervisor/queues/queue_workers.hpp"
 
 namespace brood {
 
@@ -18,18 +17,8 @@ namespace brood {
 // it asks Redis nothing.
 class Doorbell {
  public:
-  struct Setup {
-    std::vector<CapsuleSettings> capsules;
-    OccupiedSlots slots;
-    // Has Redis let go of a worker that waits there (Unblocking): its fetch lies behind its wait already.
-    std::function<void(const SlotRecord& record)> unblock;
-    // Sends the slot's worker a byte: it then fetches from all its queues.
-    std::function<void(int slot)> wake;
-    // False: Redis refuses to let go of anybody.  Workers are told to wait outside then, before they are woken.
-    std::function<bool()> may_unblock;
-  };
   // Peeks on connections of its own, to the address that `redis` is connected to.
-  Doorbell(EventLoop& loop, AsyncConnection& redis, Setup setup);
+  Doorbell(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers);
   ~Doorbell();
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
@@ -40,7 +29,7 @@ class Doorbell {
   // Looks now who waits where, and more often for a while: a worker has said ControlByte::left_wait.
   void look();
 
-  // From now on the slots' capsules are these.
+  // The slots' capsules: none before, and from now on these.
   void set_capsules(std::vector<CapsuleSettings> capsules);
 
   // What Redis says of the queues: those that capsules of all queues take, and those that nobody rings for.

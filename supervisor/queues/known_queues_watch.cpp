@@ -28,11 +28,12 @@ constexpr auto names_last = 5s;  // one may have gone while another came
 
 // Answers hold it weakly: one that comes after the end finds nobody.
 struct KnownQueuesWatch::State : std::enable_shared_from_this<State> {
-  State(EventLoop& loop, AsyncConnection& connection, Setup with)
-      : redis(connection), setup(std::move(with)), next(loop, [this] { tick(); }) {}
+  State(EventLoop& loop, AsyncConnection& connection, QueueWorkers& all, std::function<void(const KnownQueues&)> told)
+      : redis(connection), workers(all), changed(std::move(told)), next(loop, [this] { tick(); }) {}
 
   AsyncConnection& redis;
-  Setup setup;
+  QueueWorkers& workers;
+  const std::function<void(const KnownQueues&)> changed;
   Timer next;
   bool watching = false, asking = false, look_again = false;
   bool is_told = false;
@@ -52,6 +53,10 @@ struct KnownQueuesWatch::State : std::enable_shared_from_this<State> {
   void read_paused(const Result& result);
   void read_names(const Result& result);
   void look_later();
+  void tell(bool others_are_paused) {
+    workers.note_queues_changed(others_are_paused);
+    changed(known);
+  }
 };
 
 void KnownQueuesWatch::State::look() {
@@ -114,7 +119,7 @@ void KnownQueuesWatch::State::read_paused(const Result& result) {
   if (std::exchange(knows_paused, true) && paused == known.paused) return;
   const bool says_nothing = paused.empty() && known.paused.empty();
   known.paused = std::move(paused);
-  setup.changed(known, true);
+  tell(true);
   if (!says_nothing)
     log::info("queues_paused", {{"count", known.paused.size()},
                                 {"queues", fmt::format("{}", fmt::join(known.paused, " ")).substr(0, 1'000)}});
@@ -135,18 +140,19 @@ void KnownQueuesWatch::State::read_names(const Result& result) {
   said_unsafe = std::move(unsafe);
   if (names == known.names) return;
   known.names = std::move(names);
-  setup.changed(known, false);
+  tell(false);
 }
 
 void KnownQueuesWatch::State::look_later() {
   if (!watching) return;
   if (std::exchange(look_again, false)) return look();
-  const bool in_a_hurry = !is_told && follows_names && redis.connected() && setup.somebody_is_idle();
+  const bool in_a_hurry = !is_told && follows_names && redis.connected() && workers.somebody_is_idle();
   next.start_in(in_a_hurry ? between_counts : between_looks());
 }
 
-KnownQueuesWatch::KnownQueuesWatch(EventLoop& loop, AsyncConnection& redis, Setup setup)
-    : state_(std::make_shared<State>(loop, redis, std::move(setup))) {}
+KnownQueuesWatch::KnownQueuesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
+                                   std::function<void(const KnownQueues&)> changed)
+    : state_(std::make_shared<State>(loop, redis, workers, std::move(changed))) {}
 
 KnownQueuesWatch::~KnownQueuesWatch() { stop(); }
 

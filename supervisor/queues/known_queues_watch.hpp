@@ -6,6 +6,7 @@
 #include "shared/redis/async_connection.hpp"
 #include "shared/store/known_queues.hpp"
 #include "supervisor/process/event_loop.hpp"
+#include "supervisor/queues/queue_workers.hpp"
 
 namespace brood {
 
@@ -14,11 +15,9 @@ namespace brood {
 // queues has nothing to do.  With Redis away what was known holds; a set that is none is empty.
 class KnownQueuesWatch {
  public:
-  struct Setup {
-    std::function<bool()> somebody_is_idle;
-    std::function<void(const KnownQueues&, bool others_are_paused)> changed;
-  };
-  KnownQueuesWatch(EventLoop& loop, AsyncConnection& redis, Setup setup);
+  // `changed` is told after the workers.
+  KnownQueuesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
+                   std::function<void(const KnownQueues&)> changed);
   ~KnownQueuesWatch();
   KnownQueuesWatch(const KnownQueuesWatch&) = delete;
   KnownQueuesWatch& operator=(const KnownQueuesWatch&) = delete;

@@ -29,7 +29,7 @@ std::string info_line(std::string_view info, std::string_view name) {
 // Shared with the callbacks of commands under way, which hold it weakly: an answer that comes after the end finds
 // nobody.
 struct OrphanWatch::State : std::enable_shared_from_this<OrphanWatch::State> {
-  State(EventLoop& loop, AsyncConnection& connection, Identity self, LivingFields fields, Events callbacks)
+  State(EventLoop& loop, AsyncConnection& connection, Identity self, LivingFields fields, Heir& taker)
       : redis(connection),
         own(std::move(self)),
         judge(own,
@@ -37,14 +37,14 @@ struct OrphanWatch::State : std::enable_shared_from_this<OrphanWatch::State> {
                 return has_left_files(dead, beat_token, own.runtime_directory);
               }),
         living_fields(std::move(fields)),
-        events(std::move(callbacks)),
+        heir(taker),
         again(loop, [this] { look(); }) {}
 
   AsyncConnection& redis;
   const Identity own;
   SupervisorDeathJudge judge;
   const LivingFields living_fields;
-  const Events events;
+  Heir& heir;
   Timer again;
   bool looking = false, stopped = false;
   std::set<std::string> living_before;     // when the look was sent
@@ -92,7 +92,7 @@ void OrphanWatch::State::read_processes(const std::vector<AsyncConnection::Resul
   std::vector<SupervisorDeathJudge::Sighting> sightings = identities(results[0].reply.view());
   if (sightings.empty()) {
     forget_what_was_seen();
-    return events.looked({});
+    return heir.end_look({});
   }
   // The client id changes with every connection and the run id with every start of Redis.
   std::vector<Command> commands{{"INFO", "server"}, {"CLIENT", "ID"}};
@@ -126,10 +126,10 @@ void OrphanWatch::State::read_heartbeats(std::vector<SupervisorDeathJudge::Sight
   bool one_of_this_host = false;
   for (const DeadSupervisor& dead : judge.judge(sightings, conversation, steady_now())) {
     one_of_this_host |= dead.same_host;
-    events.dead_supervisor(dead);
+    heir.handle(dead, steady_now());
     if (stopped) return;
   }
-  events.looked(listed);
+  heir.end_look(listed);
   if (one_of_this_host) again.start_in(next_look_at_this_host);
 }
 
@@ -140,7 +140,7 @@ void OrphanWatch::State::report_orphan_fields(ReplyView fields) const {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string field(fields[i].text());
     if (stopped) return;
-    if (!living_before.contains(field) && !living_after.contains(field)) events.orphan_field(field);
+    if (!living_before.contains(field) && !living_after.contains(field)) heir.handle_field(field);
   }
 }
 
@@ -160,9 +160,8 @@ std::vector<SupervisorDeathJudge::Sighting> OrphanWatch::State::identities(Reply
   return sightings;
 }
 
-OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields,
-                         Events events)
-    : state_(std::make_shared<State>(loop, redis, std::move(own), std::move(living_fields), std::move(events))) {}
+OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Heir& heir)
+    : state_(std::make_shared<State>(loop, redis, std::move(own), std::move(living_fields), heir)) {}
 
 OrphanWatch::~OrphanWatch() { stop(); }
 

@@ -16,17 +16,20 @@ namespace brood {
 // identity that no slot names.  What it finds is reported at every look for as long as it is there.
 class OrphanWatch {
  public:
-  struct Events {
-    std::function<void(const DeadSupervisor&)> dead_supervisor;
-    std::function<void(const std::string& field)> orphan_field;  // "<slot>.<incarnation>" of our own in-flight hash
+  // Whoever takes over what is found: DeadSupervisors; tests listen.
+  class Heir {
+   public:
+    virtual ~Heir() = default;
+    virtual void handle(const DeadSupervisor& dead, SteadyTime now) = 0;
+    virtual void handle_field(const std::string& field) = 0;  // "<slot>.<incarnation>" of our own in-flight hash
     // Every dead supervisor that is listed has been reported; `listed` names all others.
-    std::function<void(const std::set<std::string>& listed)> looked = [](const std::set<std::string>&) {};
+    virtual void end_look(const std::set<std::string>& listed) = 0;
   };
   // The fields of our identity that are in use: every slot's incarnation, adopted or only assigned, and every one whose
   // recovery is under way.
   using LivingFields = std::function<std::set<std::string>()>;
 
-  OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Events events);
+  OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Heir& heir);
   ~OrphanWatch();
   OrphanWatch(const OrphanWatch&) = delete;
   OrphanWatch& operator=(const OrphanWatch&) = delete;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,17 +20,19 @@ namespace brood {
 // was usable not for ever.
 class RedisLink {
  public:
-  struct Events {
-    std::function<void()> usable;  // connected, and judged: each time
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual void redis_is_usable() = 0;  // connected, and judged: each time
     // The first Redis that answered cannot be used (EX_CONFIG), or it went on refusing us (EX_TEMPFAIL).
-    std::function<void(int exit_status)> unusable;
+    virtual void redis_is_unusable(int exit_status) = 0;
   };
   // How long one that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
   using Patience = std::chrono::milliseconds;
 
   // Without a `server` this Redis is somebody else's.
   RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
-            Patience give_up_after, Events events);
+            Patience give_up_after, Events& events);
 
   // Starts the embedded server, if any, and begins to connect.
   void open();
@@ -70,7 +71,7 @@ class RedisLink {
   const RedisAddress address_;
   const std::unique_ptr<EmbeddedRedis> server_;
   const Patience give_up_after_;
-  const Events events_;
+  Events& events_;
   Resolver resolver_;
   AsyncConnection connection_;
   std::optional<SteadyTime> away_since_, next_resolve_, refused_since_;

@@ -28,12 +28,13 @@ constexpr std::size_t longest_shown = 200;
 
 // Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
 struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
-  State(EventLoop& loop, AsyncConnection& connection, Identity self, ProcessFacts given, Sources from, Events callbacks)
+  State(EventLoop& loop, AsyncConnection& connection, Identity self, ProcessFacts given, Workers& all, Events& listener,
+        BeatTokens before)
       : redis(connection),
         identity(std::move(self)),
-        sources(std::move(from)),
-        tokens(sources.tokens),
-        events(std::move(callbacks)),
+        workers(all),
+        events(listener),
+        tokens(std::move(before)),
         tick_timer(loop, [this] { tick(); }),
         finish_timer(loop, [this] { finished(); }) {
     set_facts(std::move(given));
@@ -41,9 +42,9 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
 
   AsyncConnection& redis;
   const Identity identity;
-  const Sources sources;
+  Workers& workers;
+  Events& events;
   BeatTokens tokens;
-  const Events events;
   Timer tick_timer, finish_timer;
   std::string info;
   int concurrency = 0;
@@ -113,10 +114,10 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
 };
 
 std::vector<SeenSlot> Heartbeat::State::observe_slots() {
-  std::vector<SeenSlot> slots = sources.slots();
+  std::vector<SeenSlot> slots = workers.slots();
   const SteadyTime now = steady_now();
   for (const auto& [number, seen] : slots) statistics.observe(number, {seen.processed, seen.failed}, now);
-  if (sources.usage) metrics_flush->metrics().observe(sources.usage(), now);
+  metrics_flush->metrics().observe(workers.take_class_usage(), now);
   if (!tells_metrics) metrics_flush->metrics().forget_unflushed();
   return slots;
 }
@@ -127,14 +128,14 @@ Beat Heartbeat::State::describe(const std::vector<SeenSlot>& slots, std::size_t 
   for (const auto& [number, seen] : slots) {
     if (seen.pid > 0) pids.push_back(seen.pid);
   }
-  return {info,        static_cast<int>(busy), wall_now(), sources.quiet(), memory_use_kb(pids), rtt_us,
+  return {info,        static_cast<int>(busy), wall_now(), events.is_quiet(), memory_use_kb(pids), rtt_us,
           concurrency, token_text(token)};
 }
 
 void Heartbeat::State::tick() {
   tick_timer.start_in(look_period);
   if (beating || finishing || taken || !redis.connected()) return;
-  if (steady_now() - last_beat > beat_interval - look_period / 2 || what_runs(sources.slots()) != shown) return beat();
+  if (steady_now() - last_beat > beat_interval - look_period / 2 || what_runs(workers.slots()) != shown) return beat();
   if (!is_told) look_for_signals();
 }
 
@@ -164,7 +165,7 @@ void Heartbeat::State::send(std::int64_t rtt_us) {
   const std::vector<SeenSlot> slots = observe_slots();
   Rest rest{!shows_nothing, what_runs(slots), {}, statistics.unflushed()};
   const std::uint64_t token = random_token();
-  if (events.token) events.token(token);
+  workers.note_beat_token(token);
   tokens.add(token);  // its own too: between us and Redis something may send it twice
   ScriptCall call =
       send_beat(identity.name, identity.record(), tokens.known(), describe(slots, rest.running.size(), rtt_us, token));
@@ -191,7 +192,7 @@ void Heartbeat::State::settle_beat(Sent sent, Rest rest, const AsyncConnection::
   if (answer.name_is_taken) {
     taken = true;
     tick_timer.stop();
-    if (events.name_is_taken) events.name_is_taken();
+    events.name_is_taken();
     return end_beat();
   }
   tokens.beat_was_answered();
@@ -222,7 +223,8 @@ void Heartbeat::State::settle(Sent sent, const BeatAnswer& answer, Rest& rest, R
     log::warn("process_was_unlisted", {{"identity", identity.name}});
     events.was_unlisted();
   }
-  if (events.beaten) events.beaten(sent.boot);
+  workers.note_beat(sent.boot);
+  events.beaten();
   if (!finishing) handle(answer.signals);
   tell_metrics(short_answer_time, &State::end_beat);
 }
@@ -252,11 +254,7 @@ void Heartbeat::State::end_beat() {
 void Heartbeat::State::handle(const std::vector<std::string>& signals) {
   for (const std::string& signal : signals) {
     log::info("signal_from_redis", {{"signal", std::string_view(signal).substr(0, longest_shown)}});
-    const bool is_word = signal != "TSTP" && signal != "TERM" && signal != "TTIN";
-    if (signal == "TSTP" && events.quiet) events.quiet();
-    if (signal == "TERM" && events.stop) events.stop();
-    if (signal == "TTIN" && events.dump) events.dump();
-    if (is_word && events.word) events.word(signal);
+    events.signal_came_from_redis(signal);
   }
 }
 
@@ -300,10 +298,10 @@ void Heartbeat::State::finished() {
   if (const auto callback = std::exchange(done, nullptr)) callback();
 }
 
-Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Sources sources,
-                     Events events)
-    : state_(std::make_shared<State>(loop, redis, std::move(identity), std::move(facts), std::move(sources),
-                                     std::move(events))) {}
+Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
+                     Events& events, BeatTokens tokens)
+    : state_(std::make_shared<State>(loop, redis, std::move(identity), std::move(facts), workers, events,
+                                     std::move(tokens))) {}
 
 Heartbeat::~Heartbeat() {
   state_->tick_timer.stop();

@@ -25,27 +25,33 @@ namespace brood {
 // answer like those of one machine.
 class Heartbeat {
  public:
-  struct Sources {
-    std::function<std::vector<SeenSlot>()> slots;  // all of them
-    std::function<bool()> quiet;                   // also true while stopping
+  // The workers, as a beat tells of them.  WorkerPool's; tests invent some.
+  class Workers {
+   public:
+    virtual ~Workers() = default;
+    virtual std::vector<SeenSlot> slots() const = 0;  // all of them
     // What the classes have done and used, and their peaks since this was last asked.
-    std::function<std::vector<ClassUsage>()> usage = {};
-    BeatTokens tokens = {};  // of the program before, in the same process
-  };
-  struct Events {
-    std::function<void()> quiet, stop, dump;  // TSTP, TERM, TTIN were sent to us
+    virtual std::vector<ClassUsage> take_class_usage() = 0;
+    virtual void note_beat_token(std::uint64_t token) = 0;  // the next beat carries it, and is not yet sent
     // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
-    std::function<void(BootTime sent)> beaten;
+    virtual void note_beat(BootTime sent) = 0;
+  };
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual bool is_quiet() const = 0;  // also true while stopping
+    // TSTP, TERM or TTIN, or anything else: who writes to Redis may write it.
+    virtual void signal_came_from_redis(const std::string& signal) = 0;
+    virtual void beaten() = 0;  // after note_beat()
     // Redis has lost our record from brood:processes, and perhaps those of others that nobody beats for any more.
-    std::function<void()> was_unlisted = [] {};
-    std::function<void(const std::string&)> word = {};  // something else was sent to us
-    std::function<void(std::uint64_t)> token = {};      // the next beat carries it, and is not yet sent
+    virtual void was_unlisted() = 0;
     // Another process beats under our name.  Nothing was written, and no beat follows.
-    std::function<void()> name_is_taken = {};
+    virtual void name_is_taken() = 0;
   };
 
-  Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Sources sources,
-            Events events);
+  // `tokens`: of the program before, in the same process.
+  Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
+            Events& events, BeatTokens tokens = {});
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;

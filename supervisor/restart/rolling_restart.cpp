@@ -47,9 +47,12 @@ int write_refusal(const ChildBodies& bodies, int to) {
 
 }  // namespace
 
-RollingRestart::RollingRestart(Children& children, WorkerPool& pool, Events events)
+RollingRestart::RollingRestart(Children& children, WorkerPool& pool, ReadConfig read_config, BodiesFor bodies,
+                               Events& events)
     : pool_(pool),
-      events_(std::move(events)),
+      read_config_(std::move(read_config)),
+      bodies_(std::move(bodies)),
+      events_(events),
       check_(children),
       present_(pool.present()),
       last_number_(present_->number) {}
@@ -71,7 +74,7 @@ void RollingRestart::begin() {
   is_scale_ = false;
   step_ = Step::checking;
   told_.clear();
-  events_.begun();
+  events_.restart_begun();
   try {
     log::reopen();
   } catch (const std::system_error& error) {
@@ -79,10 +82,10 @@ void RollingRestart::begin() {
   }
   log::info("restart_begins", {{"generation", present_->number}});
   try {
-    const auto config = events_.read_config();
+    const auto config = read_config_();
     if (changes_redis(*config))
       return fail(Outcome::refused, "where Redis is cannot change while brood runs: stop it and start it again");
-    next_ = std::make_shared<Generation>(Generation{++last_number_, config, events_.bodies(config)});
+    next_ = std::make_shared<Generation>(Generation{++last_number_, config, bodies_(config)});
     check_.begin(
         {.title = "brood: check", .what = "loading the job libraries"},
         [this](int answer) { return write_refusal(next_->bodies, answer); },
@@ -132,7 +135,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   log::info("scale_begins", {{"capsule", capsule}, {"from", before}, {"to", workers}});
   const int index = static_cast<int>(found - config.capsules.begin());
   const auto shared = std::make_shared<const Config>(std::move(config));
-  next_ = std::make_shared<Generation>(Generation{present_->number, shared, events_.bodies(shared)});
+  next_ = std::make_shared<Generation>(Generation{present_->number, shared, bodies_(shared)});
   try {
     pool_.resize(next_, index);
     roll();
@@ -169,7 +172,7 @@ void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) 
 void RollingRestart::succeed() {
   pool_.adopt_fresh();
   present_ = std::exchange(next_, nullptr);
-  events_.changed_generation(*present_);
+  events_.generation_changed(*present_);
   events_.capsules_changed();
   end(Outcome::done, "");
 }
@@ -196,7 +199,7 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   else
     log::error(event, {{"outcome", name_of(outcome)}, {"reason", why}, {"generation", present_->number}});
   for (const ControlSocket::Reply& client : std::exchange(clients_, {})) client.ok(answer());
-  if (!waiting_) return events_.ended();
+  if (!waiting_) return events_.restart_ended();
   clients_ = std::move(*std::exchange(waiting_, std::nullopt));
   begin();
 }

@@ -33,15 +33,16 @@ class RollingRestart {
     std::chrono::nanoseconds took{};
     WallTime at{};
   };
-  struct Events {
-    std::function<std::shared_ptr<const Config>()> read_config;  // throws ConfigError
-    BodiesFor bodies;
-    std::function<void()> begun;
-    std::function<void()> capsules_changed;                     // what workers fetch from: see WorkerPool::capsules()
-    std::function<void(const Generation&)> changed_generation;  // it is the present one now
-    std::function<void()> ended;                                // and no other begins at once
+  using ReadConfig = std::function<std::shared_ptr<const Config>()>;  // throws ConfigError
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual void restart_begun() = 0;
+    virtual void capsules_changed() = 0;  // what workers fetch from: see WorkerPool::capsules()
+    virtual void generation_changed(const Generation& present) = 0;
+    virtual void restart_ended() = 0;  // and no other begins at once
   };
-  RollingRestart(Children& children, WorkerPool& pool, Events events);
+  RollingRestart(Children& children, WorkerPool& pool, ReadConfig read_config, BodiesFor bodies, Events& events);
 
   // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
   void restart(std::optional<ControlSocket::Reply> asked_by);
@@ -78,7 +79,9 @@ class RollingRestart {
   bool changes_redis(const Config& config) const;
 
   WorkerPool& pool_;
-  const Events events_;
+  const ReadConfig read_config_;
+  const BodiesFor bodies_;
+  Events& events_;
   ChildCheck check_;
 
   std::shared_ptr<const Generation> present_, next_;

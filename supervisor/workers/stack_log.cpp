@@ -5,8 +5,10 @@
 #include <csignal>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/scoreboard/dump_request.hpp"
 
 namespace brood {
 namespace {
@@ -15,7 +17,8 @@ constexpr unsigned longest_run_s = 10;
 
 }  // namespace
 
-void StackLog::write(const std::vector<DumpRequest>& asked) {
+void StackLog::write() {
+  const std::vector<DumpRequest> asked = pool_.ask_for_stacks();
   if (asked.empty() || child_.is_running()) return;
   try {
     child_ = children_.spawn(

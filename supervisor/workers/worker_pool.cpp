@@ -33,8 +33,9 @@ void say_who_runs(SlotRecord& record, pid_t pid) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(EventLoop& loop, Setup setup)
+WorkerPool::WorkerPool(EventLoop& loop, Unblocking& unblocking, Setup setup)
     : loop_(loop),
+      unblocking_(unblocking),
       setup_(std::move(setup)),
       generation_(setup_.generation->number),
       generations_{{setup_.generation->number, setup_.generation}},
@@ -167,17 +168,17 @@ void WorkerPool::heard(int slot) {
     switch (static_cast<ControlByte>(bytes[i])) {
       case ControlByte::ready:
         if (!table_[slot].ready_at) table_[slot].ready_at = steady_now();
-        say_when_all_are_ready();
+        note_whether_all_are_ready();
         break;
       case ControlByte::need_incarnation:
         scoreboard_.slot(slot).incarnation.store(table_.assign_incarnation(slot));
         tell(slot, 0);
         break;
       case ControlByte::batching:
-        setup_.batching();
+        news_.batching = true;
         break;
       case ControlByte::left_wait:
-        setup_.left_wait();
+        news_.left_wait = true;
         break;
       default:
         log::error("worker_broke_protocol", {{"slot", slot}, {"worker_pid", table_[slot].pid}});
@@ -189,11 +190,7 @@ void WorkerPool::heard(int slot) {
   }
 }
 
-void WorkerPool::say_when_all_are_ready() {
-  if (was_ready_ || table_.ready() < table_.kept()) return;
-  was_ready_ = true;
-  setup_.all_ready();
-}
+void WorkerPool::note_whether_all_are_ready() { was_ready_ |= table_.ready() >= table_.kept(); }
 
 void WorkerPool::tell_all(std::uint32_t flags) {
   flags_ = flags;
@@ -210,7 +207,7 @@ void WorkerPool::tell(int slot, std::uint32_t flags) {
   scoreboard_.slot(slot).flags.fetch_or(flags);
   const char byte = static_cast<char>(ControlByte::look_at_flags);
   ::send(lines(slot).control.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-  setup_.unblock(scoreboard_.slot(slot));
+  unblocking_.unblock(scoreboard_.slot(slot));
 }
 
 // The count first: whoever looked before it sees that, or we see that it waits.  One whose ready byte we have not read
@@ -336,7 +333,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   if (lines(*slot).output) lines(*slot).output->drain_and_close();
   lines(*slot) = {};
   record.pid.store(0);
-  if (!found.worker_death) recovered(*slot, taken.incarnation);
+  if (!found.worker_death) free(*slot, taken.incarnation);
 
   ProcessTable::Place* const place = table_.place_of(*slot);
   if (place != nullptr) {
@@ -362,8 +359,12 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
                 .worker_death = std::move(found.worker_death)};
 }
 
+void WorkerPool::recovered(const DeadWorker& dead) {
+  if (dead.identity == setup_.identity) free(dead.slot, dead.incarnation);
+}
+
 // So its successor, should we be killed, has nothing to do for it either.
-void WorkerPool::recovered(int slot, std::uint64_t incarnation) {
+void WorkerPool::free(int slot, std::uint64_t incarnation) {
   if (slot < 0 || slot >= table_.slots() || !table_[slot].held || table_[slot].incarnation != incarnation) return;
   scoreboard_.slot(slot).retired.store(1);
   table_.release(slot);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/unique_fd.hpp"
@@ -15,6 +16,9 @@
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
 #include "supervisor/process/event_loop.hpp"
+#include "supervisor/queues/queue_workers.hpp"
+#include "supervisor/queues/unblocking.hpp"
+#include "supervisor/report/heartbeat.hpp"
 #include "supervisor/report/running_jobs.hpp"
 #include "supervisor/upgrade/handover.hpp"
 #include "supervisor/workers/end_overdue_jobs.hpp"
@@ -35,7 +39,7 @@ inline int slots_for(const Config& config) { return 2 * config.concurrency() + 1
 
 // The workers of one supervisor and all that it shares with them: their places, their slots in the scoreboard, their
 // pipes, and how each is filled, told, ended and reaped.  What becomes of a dead one's jobs is decided elsewhere.
-class WorkerPool {
+class WorkerPool : public QueueWorkers, public Heartbeat::Workers {
  public:
   // What another program has left in this process, and the generations that its workers go by.
   struct AdoptedWorkers {
@@ -51,14 +55,10 @@ class WorkerPool {
     std::optional<AdoptedWorkers> adopted_workers = {};
     std::string identity;
     std::string runtime_directory;
-    std::string instance = {};                       // what the operator calls this supervisor
-    std::function<void()> all_ready;                 // called once, when every worker has been ready at the same time
-    std::function<void()> batching;                  // a worker holds more than one job
-    std::function<void()> left_wait;                 // a worker waits on its queue no more
-    std::function<void(const SlotRecord&)> unblock;  // has Redis let go of a worker that waits there
+    std::string instance = {};  // what the operator calls this supervisor
   };
-  WorkerPool(EventLoop& loop, Setup setup);
-  ~WorkerPool();
+  WorkerPool(EventLoop& loop, Unblocking& unblocking, Setup setup);
+  ~WorkerPool() override;
 
   // For the next program in this process: the workers and generations, into `handover`.  Not while a generation comes,
   // or a worker is being ended, or a dead one's jobs are not recovered.
@@ -69,18 +69,25 @@ class WorkerPool {
   // What every worker, present and to come, is told: SlotFlag bits.
   void tell_all(std::uint32_t flags);
   // Wakes a worker that waits, in Redis or for its pipe.
-  void wake(int slot) { tell(slot, 0); }
+  void wake(int slot) override { tell(slot, 0); }
+  void unblock(const SlotRecord& record) override { unblocking_.unblock(record); }
+  bool may_unblock() const override { return unblocking_.allowed(); }
+  // What workers have said through their pipes since it was last asked.
+  struct News {
+    bool batching = false;   // one holds more than one job
+    bool left_wait = false;  // one waits on its queue no more
+  };
+  News take_news() { return std::exchange(news_, {}); }
   // Kills them all, and charges nobody for it.
   void kill_all(const char* reason);
   // Asks every worker where it is: each answers in its record's `dump`.  Returns whom it asked.
   std::vector<DumpRequest> ask_for_stacks();
   // Ends jobs that run on after their deadline, or that somebody wants ended.
   JobEnder& job_ender() { return job_ender_; }
+  const JobEnder& job_ender() const { return job_ender_; }
   // Puts right what jobs may have scribbled over, says which workers are slow to start, and ends those that do not.
   // Now and then.
   void look_after(SteadyTime now);
-  // With each heartbeat: what is to be known of the host when a worker ends.
-  void note_host() { exit_evidence_.note_host_memory(); }
   // Says that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
   void note_stopped(pid_t pid) const;
 
@@ -97,7 +104,8 @@ class WorkerPool {
     std::optional<WorkerDeath> worker_death;  // what is to be recovered; nullopt: nothing
   };
   std::optional<Reaped> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
-  void recovered(int slot, std::uint64_t incarnation);
+  // Nothing where the dead one was another supervisor's.
+  void recovered(const DeadWorker& dead);
 
   // One generation after the other, or more or fewer of the same; see RollingRestart.  Between bring() or resize() and
   // what ends it, adopt_fresh() or drop_fresh(), fresh places are there beside the old ones.
@@ -129,15 +137,16 @@ class WorkerPool {
   int ready() const { return table_.ready(); }
   int busy() const;
   std::string failing_starts() const;  // half a sentence for people; empty: none fails
+  // Every one at the same time.
   bool was_ready() const { return was_ready_; }
   bool is_worker(pid_t pid) const { return table_.slot_of(pid).has_value() || predecessors_.is_one(pid); }
 
   // Every record that was ever used.
-  std::vector<SeenSlot> slots() const;
-  // Those with a worker that is ready.
-  std::vector<OccupiedSlot> occupied_slots();
-  // Those of them that fetch; their capsule is an index into capsules().
-  std::vector<OccupiedSlot> fetching_slots();
+  std::vector<SeenSlot> slots() const override;
+  std::vector<OccupiedSlot> occupied_slots() override;
+  // Their capsule is an index into capsules().
+  std::vector<OccupiedSlot> fetching_slots() override;
+  bool somebody_is_idle() const override { return busy() < ready(); }
   // Of the present generation, and behind them those of the next one while it comes.
   std::vector<CapsuleSettings> capsules() const;
   // Workers that are told to finish and run a job still.
@@ -145,12 +154,13 @@ class WorkerPool {
   // "<slot>.<incarnation>" of everything that may still hold jobs.
   std::set<std::string> living_fields() const;
   std::uint64_t last_incarnation() const { return table_.last_incarnation(); }
-  void note_beat(BootTime sent) { scoreboard_.note_beat(sent); }
-  void note_beat_token(std::uint64_t token) { scoreboard_.note_beat_token(token); }
-  // Other queues are known, or others paused: each worker looks for itself before its next fetch.  With `to_all` those
-  // that wait for a job do so at once, also those that are not known to be ready.
-  void note_queues_changed(bool to_all);
-  std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(scoreboard_); }
+  void note_beat(BootTime sent) override {
+    exit_evidence_.note_host_memory();  // what is to be known of the host when a worker ends
+    scoreboard_.note_beat(sent);
+  }
+  void note_beat_token(std::uint64_t token) override { scoreboard_.note_beat_token(token); }
+  void note_queues_changed(bool to_all) override;
+  std::vector<ClassUsage> take_class_usage() override { return brood::take_class_usage(scoreboard_); }
   // False: the one that was left could not be read, and all counters begin anew.
   bool adopted_scoreboard() const { return board_is_readable_; }
   void remove_scoreboard() { scoreboard_.remove_file(); }
@@ -176,9 +186,10 @@ class WorkerPool {
   void pass_turns(SteadyTime now);
   std::uint32_t flags_of(int slot) const;  // what its worker is told
   void finish(int slot);
+  void free(int slot, std::uint64_t incarnation);
   void make_room(const Config& config);
   void forget_generations();
-  void say_when_all_are_ready();
+  void note_whether_all_are_ready();
   void let_rest(int place, std::chrono::milliseconds rest, SteadyTime now);
   void report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
               std::chrono::milliseconds rest, bool said_before);
@@ -197,6 +208,7 @@ class WorkerPool {
   }
 
   EventLoop& loop_;
+  Unblocking& unblocking_;
   const Setup setup_;
   bool board_is_readable_ = true;        // the one that was left
   Predecessors predecessors_;            // where it was not
@@ -212,6 +224,7 @@ class WorkerPool {
   std::uint32_t flags_ = 0;  // what every worker is told
   std::uint32_t dump_requests_ = 0;
   std::set<pid_t> slow_to_start_;  // said of already
+  News news_;
   bool was_ready_ = false;
   bool slots_exhausted_ = false;
 };

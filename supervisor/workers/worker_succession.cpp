@@ -95,7 +95,7 @@ void WorkerPool::adopt_fresh() {
   generation_ = coming_.value_or(generation_);
   coming_.reset();
   forget_generations();
-  say_when_all_are_ready();
+  note_whether_all_are_ready();
 }
 
 void WorkerPool::drop_fresh() {

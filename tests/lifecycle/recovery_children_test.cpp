@@ -333,7 +333,10 @@ long pid_max() {
 struct Inheriting : Recovering {
   TemporaryDirectory runtime;
   DeadSupervisor dead;
-  DeadSupervisors dead_supervisors{recovery, runtime.path()};
+  EventLoop loop;
+  AsyncConnection no_redis{loop.raw(), "test", {}};
+  ProcessPruning pruning{loop, no_redis};
+  DeadSupervisors dead_supervisors{recovery, pruning, "here:1:own", runtime.path()};
 
   Inheriting() {
     dead.identity.name = "here:99:dead";

@@ -29,13 +29,12 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
   EventLoop loop;
   auto config = std::make_shared<Config>();
   config->capsules.push_back({.concurrency = 2});
-  WorkerPool pool(loop, {.generation = std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}),
-                         .identity = "host:1:a",
-                         .runtime_directory = directory.path(),
-                         .all_ready = [] {},
-                         .batching = [] {},
-                         .left_wait = [] {},
-                         .unblock = [](const SlotRecord&) {}});
+  AsyncConnection no_redis(loop.raw(), "test", {});
+  Unblocking unblocking(loop, no_redis);
+  WorkerPool pool(loop, unblocking,
+                  {.generation = std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}),
+                   .identity = "host:1:a",
+                   .runtime_directory = directory.path()});
   pool.fill_vacant_places();
 
   // The loop has not run since, so nobody has read anything.

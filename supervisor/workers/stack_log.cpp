@@ -1,9 +1,7 @@
 #include "supervisor/workers/stack_log.hpp"
 
-#include <unistd.h>
-
+#include <chrono>
 #include <csignal>
-#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -13,7 +11,9 @@
 namespace brood {
 namespace {
 
-constexpr unsigned longest_run_s = 10;
+using namespace std::chrono_literals;
+
+constexpr auto longest_run = 10s;
 
 }  // namespace
 
@@ -22,12 +22,8 @@ void StackLog::write() {
   if (asked.empty() || child_.is_running()) return;
   try {
     child_ = children_.spawn(
-        {.title = "brood: dump", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100}, std::nullopt,
-        [&] {
-          alarm(longest_run_s);
-          return bodies_.log_stacks(asked);
-        },
-        nullptr);
+        {.title = "brood: dump", .keep = {}, .parent_death_signal = SIGKILL, .oom_score_adjustment = 100},
+        Children::Deadline{steady_now() + longest_run}, [&] { return bodies_.log_stacks(asked); }, nullptr);
   } catch (const std::system_error& error) {
     log::warn("stacks_not_logged", {{"reason", error.what()}});
   }

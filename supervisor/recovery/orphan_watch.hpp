@@ -1,10 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -30,7 +31,6 @@ class OrphanWatch {
   using LivingFields = std::function<std::set<std::string>()>;
 
   OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Heir& heir);
-  ~OrphanWatch();
   OrphanWatch(const OrphanWatch&) = delete;
   OrphanWatch& operator=(const OrphanWatch&) = delete;
 
@@ -41,8 +41,26 @@ class OrphanWatch {
   void stop();
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  using Sightings = std::vector<SupervisorDeathJudge::Sighting>;
+  using Results = std::vector<AsyncConnection::Result>;
+
+  void read_processes(const Results& results);
+  void read_heartbeats(Sightings sightings, const Results& results);
+  void report_orphan_fields(ReplyView fields) const;
+  Sightings identities(ReplyView processes);
+  void forget_what_was_seen() { judge_.judge({}, "", steady_now()); }
+  template <typename Read>
+  void ask(const std::vector<Command>& commands, Read read);
+
+  AsyncConnection::Scope redis_;
+  const Identity own_;
+  SupervisorDeathJudge judge_;
+  const LivingFields living_fields_;
+  Heir& heir_;
+  Timer again_;
+  bool looking_ = false, stopped_ = false;
+  std::set<std::string> living_before_;     // when the look was sent
+  std::set<std::string> reported_records_;  // brood:processes entries that we cannot read
 };
 
 }  // namespace brood

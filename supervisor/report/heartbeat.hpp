@@ -1,8 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,10 +10,12 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "shared/store/heartbeat_hash.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/report/beat_tokens.hpp"
 #include "supervisor/report/heartbeat_info_json.hpp"
 #include "supervisor/report/metrics.hpp"
+#include "supervisor/report/metrics_flush.hpp"
 #include "supervisor/report/running_jobs.hpp"
 #include "supervisor/report/statistics.hpp"
 
@@ -52,7 +54,6 @@ class Heartbeat {
   // `tokens`: of the program before, in the same process.
   Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
             Events& events, BeatTokens tokens = {});
-  ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
@@ -63,29 +64,72 @@ class Heartbeat {
   void look_for_signals();
 
   // Whether look_for_signals() is called for each from now on.
-  void rely_on_being_told(bool told);
+  void rely_on_being_told(bool told) { is_told_ = told; }
 
   // After a reload; shown with the next beat.
   void set_facts(ProcessFacts facts);
 
   // Whether what the classes do is told; else it is forgotten.
-  void tell_metrics(bool wanted);
+  void tell_metrics(bool wanted) { tells_metrics_ = wanted; }
 
   // A beat is under way, and with it perhaps counts.
-  bool beating() const;
+  bool beating() const { return beating_; }
 
   // What has been and is to be counted.  Counts wait here while Redis is away.
-  Statistics& statistics();
-  Metrics& metrics();
-  const BeatTokens& tokens() const;
+  Statistics& statistics() { return statistics_; }
+  Metrics& metrics() { return metrics_flush_.metrics(); }
+  const BeatTokens& tokens() const { return tokens_; }
 
   // Beats no more: hands over the last counts, and leaves `processes` and the list of running jobs.  `done` is called
   // once, when that was answered or after two seconds.
   void finish(std::function<void()> done);
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  using Results = std::vector<AsyncConnection::Result>;
+  struct Sent;
+  struct Rest;
+
+  std::vector<SeenSlot> observe_slots();
+  Beat describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us, std::uint64_t token) const;
+  void tick();
+  void send(std::int64_t rtt_us);
+  void settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result);
+  void settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results& results);
+  void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
+  void flush_metrics(std::chrono::milliseconds within, void (Heartbeat::*then)());
+  void end_beat();
+  void handle(const std::vector<std::string>& signals);
+  void note_rtt(std::int64_t us);
+  void say_failing(const std::string& error);
+  void leave_processes();
+  void finished();
+  // Calls `read` with what was answered.
+  template <typename Read>
+  auto when_answered(Read read);
+
+  AsyncConnection::Scope redis_;
+  const Identity identity_;
+  Workers& workers_;
+  Events& events_;
+  BeatTokens tokens_;
+  Timer tick_timer_, finish_timer_;
+  std::string info_;
+  int concurrency_ = 0;
+  Statistics statistics_;
+  MetricsFlush metrics_flush_;
+  bool tells_metrics_ = true;
+  bool is_told_ = false;  // of signals
+
+  bool beating_ = false;
+  SteadyTime last_beat_{};  // that was answered
+  std::vector<RunningJob> shown_;
+  bool shows_nothing_ = false;  // for certain: nothing need be cleared
+  int slow_rtts_ = 0;
+  bool failing_ = false;
+  std::int64_t counters_refused_ = 0;  // said once
+  bool finishing_ = false;
+  bool taken_ = false;          // somebody else goes by our name: nothing of it is ours to write
+  std::function<void()> done_;  // of finish
 };
 
 }  // namespace brood

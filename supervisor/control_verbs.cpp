@@ -42,11 +42,12 @@ std::string queues_json(const std::vector<CapsuleSettings>& capsules) {
 }  // namespace
 
 ControlVerbs::ControlVerbs(Ordered& supervisor, std::string identity, const OwnProcesses& own, WorkerPool& pool,
-                           RollingRestart& restart, Upgrade& upgrade, StackLog& stack_log)
+                           const WorkerOrders& orders, RollingRestart& restart, Upgrade& upgrade, StackLog& stack_log)
     : supervisor_(supervisor),
       identity_(std::move(identity)),
       own_(own),
       pool_(pool),
+      orders_(orders),
       restart_(restart),
       upgrade_(upgrade),
       stack_log_(stack_log) {}
@@ -202,7 +203,7 @@ std::string ControlVerbs::status() const {
       R"("restart":{}}})",
       json_string(identity_), getpid(), json_string(facts.tag), queues_json(facts.capsules),
       epoch_seconds(facts.started_at), json_string(name_of(supervisor_.phase())), restart_.present()->number,
-      restart_.present()->config->concurrency(), pool_.ready(), pool_.busy(), pool_.finishing(), restart_.json());
+      restart_.present()->config->concurrency(), pool_.ready(), pool_.busy(), orders_.finishing(), restart_.json());
 }
 
 }  // namespace brood

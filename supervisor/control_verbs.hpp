@@ -15,6 +15,7 @@
 #include "supervisor/restart/rolling_restart.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
 #include "supervisor/workers/stack_log.hpp"
+#include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
@@ -43,7 +44,7 @@ class ControlVerbs {
     virtual ProcessFacts process_facts() const = 0;
   };
   ControlVerbs(Ordered& supervisor, std::string identity, const OwnProcesses& own, WorkerPool& pool,
-               RollingRestart& restart, Upgrade& upgrade, StackLog& stack_log);
+               const WorkerOrders& orders, RollingRestart& restart, Upgrade& upgrade, StackLog& stack_log);
 
   void handle(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
 
@@ -74,6 +75,7 @@ class ControlVerbs {
   const std::string identity_;
   const OwnProcesses& own_;
   WorkerPool& pool_;
+  const WorkerOrders& orders_;
   RollingRestart& restart_;
   Upgrade& upgrade_;
   StackLog& stack_log_;

@@ -16,6 +16,7 @@
 #include "supervisor/process/jitter.hpp"
 #include "supervisor/process/stopped_children.hpp"
 #include "supervisor/version.hpp"
+#include "supervisor/workers/worker_handover.hpp"
 
 namespace brood {
 namespace {
@@ -61,31 +62,34 @@ Supervisor::Supervisor(Setup setup)
       redis_(loop_, children_, std::move(setup.redis), std::move(setup.embedded_redis),
              setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after, *this),  // it was usable once
       unblocking_(loop_, redis_.connection()),
-      pool_(loop_, unblocking_,
-            {.generation = std::make_shared<Generation>(Generation{1, config_, bodies_}),
-             .adopted_workers = WorkerPool::AdoptedWorkers::of(setup.handover, *config_, setup.bodies),
-             .identity = identity_.name,
-             .runtime_directory = setup.runtime_directory,
-             .instance = setup.instance}),
+      slots_({.runtime_directory = setup.runtime_directory,
+              .identity = identity_.name,
+              .instance = setup.instance,
+              .left = setup.handover.has_value()},
+             *config_),
+      generations_(generations_of(setup.handover, slots_, {1, config_, bodies_}, setup.bodies)),
+      orders_(loop_, unblocking_, slots_, generations_),
+      succession_(slots_, generations_, orders_),
+      pool_(slots_, generations_, orders_, identity_.name, *config_, setup.handover),
       own_processes_(pool_, children_),
-      stack_log_(children_, bodies_, pool_),
+      stack_log_(children_, bodies_, orders_),
       readiness_(pool_, redis_, service_, setup.handover && pool_.was_ready()),
       recovery_(children_, bodies_, [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
       pruning_(loop_, redis_.connection()),
       dead_supervisors_(recovery_, pruning_, identity_.name, setup.runtime_directory),
       orphan_watch_(
           loop_, redis_.connection(), identity_, [this] { return living_fields(); }, dead_supervisors_),
-      doorbell_(loop_, redis_.connection(), pool_),
-      known_queues_watch_(loop_, redis_.connection(), pool_, [this](const KnownQueues& now) { doorbell_.know(now); }),
-      batch_watch_(loop_, redis_.connection(), identity_.name, pool_),
+      doorbell_(loop_, redis_.connection(), orders_),
+      known_queues_watch_(loop_, redis_.connection(), orders_, [this](const KnownQueues& now) { doorbell_.know(now); }),
+      batch_watch_(loop_, redis_.connection(), identity_.name, orders_),
       queue_rivals_(redis_.connection()),
       scheduler_(loop_, redis_.connection(), scheduler_settings()),
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(), pool_, *this,
                  setup.handover ? BeatTokens(setup.handover->beat_tokens) : BeatTokens()),
       key_watch_(loop_, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }),
-      restart_(children_, pool_, std::move(setup.read_config), std::move(setup.bodies), *this),
+      restart_(children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
-      verbs_(*this, identity_.name, own_processes_, pool_, restart_, upgrade_, stack_log_),
+      verbs_(*this, identity_.name, own_processes_, pool_, orders_, restart_, upgrade_, stack_log_),
       shutdown_(identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
@@ -161,7 +165,7 @@ int Supervisor::run() {
     log::flush();
   }
   // What is left in flight is recovered by what this file says of it.
-  if (shutdown_.recovered_our_own()) pool_.remove_scoreboard();
+  if (shutdown_.recovered_our_own()) slots_.board.remove_file();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
   verbs_.stopped();
   return exit_code_;
@@ -191,7 +195,7 @@ void Supervisor::keep_time() {
 }
 
 void Supervisor::hear_workers() {
-  const WorkerPool::News news = pool_.take_news();
+  const WorkerOrders::News news = orders_.take_news();
   if (news.batching) batch_watch_.look_for_a_while();
   if (news.left_wait) doorbell_.look();
 }
@@ -264,7 +268,9 @@ void Supervisor::do_what_is_due() {
     next_status_ = now + status_interval;
   }
   if (redis_.connected() && now >= next_sweep_) {
-    recovery_.sweep([this] { return OwnIncarnations{identity_.name, living_fields(), pool_.last_incarnation()}; });
+    recovery_.sweep([this] {
+      return OwnIncarnations{identity_.name, living_fields(), slots_.table.last_incarnation()};
+    });
     next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment
   }
 }
@@ -330,14 +336,14 @@ void Supervisor::wind_down() {
   if (phase_ == Phase::killing)
     pool_.kill_all("it outlasted the shutdown timeout, or a second stop came");
   else
-    pool_.tell_all(flags_in(phase_));
+    orders_.tell_all(flags_in(phase_));
 }
 
 // All that a quiet has stopped.
 void Supervisor::resume() {
   scheduler_.resume(scheduler_settings());
-  pool_.note_queues_changed(false);  // nobody has looked: what workers know of pauses is as old as the quiet
-  pool_.tell_all(flags_in(phase_));
+  orders_.note_queues_changed(false);  // nobody has looked: what workers know of pauses is as old as the quiet
+  orders_.tell_all(flags_in(phase_));
   if (redis_.connected()) look_for_work();
   // A program that took over in a quiet has not replaced the workers of the old one.
   if (std::exchange(roll_is_owed_, false)) restart_.restart(std::nullopt);
@@ -387,7 +393,7 @@ void Supervisor::restart_ended() {
 }
 
 void Supervisor::capsules_changed() {
-  const std::vector<CapsuleSettings> capsules = pool_.capsules();
+  const std::vector<CapsuleSettings> capsules = generations_.capsules();
   known_queues_watch_.follow_names(std::any_of(
       capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
   doorbell_.set_capsules(capsules);
@@ -431,7 +437,7 @@ void Supervisor::report_status() {
   if (!service_.listening()) return;
   std::string line = fmt::format("{}: {} of {} workers, {} busy", name_of(phase_), pool_.ready(),
                                  config_->concurrency(), pool_.busy());
-  if (const int finishing = pool_.finishing(); finishing > 0 && phase_ == Phase::running)
+  if (const int finishing = orders_.finishing(); finishing > 0 && phase_ == Phase::running)
     line += fmt::format(", {} finishing", finishing);
   for (const std::string& more : {pool_.failing_starts(), restart_.status(), upgrade_.status()}) {
     if (!more.empty()) line += "; " + more;

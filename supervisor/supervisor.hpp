@@ -39,9 +39,12 @@
 #include "supervisor/shutdown.hpp"
 #include "supervisor/upgrade/handover.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
-#include "supervisor/workers/generation.hpp"
+#include "supervisor/workers/generations.hpp"
 #include "supervisor/workers/stack_log.hpp"
+#include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_pool.hpp"
+#include "supervisor/workers/worker_slots.hpp"
+#include "supervisor/workers/worker_succession.hpp"
 
 namespace brood {
 
@@ -152,6 +155,10 @@ class Supervisor : private RedisLink::Events,
   ServiceNotify service_;
   RedisLink redis_;
   Unblocking unblocking_;
+  WorkerSlots slots_;
+  Generations generations_;
+  WorkerOrders orders_;
+  WorkerSuccession succession_;
   WorkerPool pool_;
   OwnProcesses own_processes_;
   StackLog stack_log_;

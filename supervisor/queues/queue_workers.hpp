@@ -7,7 +7,7 @@
 namespace brood {
 
 // The workers, as those see them who look after the queues: their records, and how each is freed from its wait.  The
-// supervisor's are WorkerPool's; tests invent some.
+// supervisor's are WorkerOrders'; tests invent some.
 class QueueWorkers {
  public:
   virtual ~QueueWorkers() = default;

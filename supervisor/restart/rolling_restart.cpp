@@ -47,14 +47,14 @@ int write_refusal(const ChildBodies& bodies, int to) {
 
 }  // namespace
 
-RollingRestart::RollingRestart(Children& children, WorkerPool& pool, ReadConfig read_config, BodiesFor bodies,
+RollingRestart::RollingRestart(Children& children, WorkerSuccession& workers, ReadConfig read_config, BodiesFor bodies,
                                Events& events)
-    : pool_(pool),
+    : workers_(workers),
       read_config_(std::move(read_config)),
       bodies_(std::move(bodies)),
       events_(events),
       check_(children),
-      present_(pool.present()),
+      present_(workers.present()),
       last_number_(present_->number) {}
 
 void RollingRestart::restart(std::optional<ControlSocket::Reply> asked_by) {
@@ -105,7 +105,7 @@ bool RollingRestart::changes_redis(const Config& config) const {
 void RollingRestart::checked(const std::string& refusal) {
   if (!refusal.empty()) return fail(Outcome::refused, refusal);
   try {
-    pool_.bring(next_);
+    workers_.bring(next_);
     roll();
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
@@ -137,7 +137,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   const auto shared = std::make_shared<const Config>(std::move(config));
   next_ = std::make_shared<Generation>(Generation{present_->number, shared, bodies_(shared)});
   try {
-    pool_.resize(next_, index);
+    workers_.resize(next_, index);
     roll();
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
@@ -146,12 +146,12 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
 
 void RollingRestart::advance(SteadyTime now) {
   if (step_ == Step::rolling) {
-    std::vector<RollPlace> places = pool_.roll_places();
+    std::vector<RollPlace> places = workers_.roll_places();
     // More workers replace nobody.
     if (is_scale_) std::erase_if(places, [](const RollPlace& place) { return !place.fresh; });
     const RollStep step = roll_->next(places, now);
-    for (const int place : step.start) pool_.start(place);
-    for (const int place : step.give_up) pool_.give_up(place);
+    for (const int place : step.start) workers_.start(place);
+    for (const int place : step.give_up) workers_.give_up(place);
     if (step.verdict == RollStep::Verdict::done) return succeed();
     if (step.verdict == RollStep::Verdict::failed) return fail(Outcome::rolled_back, roll_->reason());
   }
@@ -170,7 +170,7 @@ void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) 
 }
 
 void RollingRestart::succeed() {
-  pool_.adopt_fresh();
+  workers_.adopt_fresh();
   present_ = std::exchange(next_, nullptr);
   events_.generation_changed(*present_);
   events_.capsules_changed();
@@ -179,8 +179,8 @@ void RollingRestart::succeed() {
 
 void RollingRestart::fail(Outcome outcome, std::string why) {
   if (step_ == Step::rolling) {
-    pool_.drop_fresh();
-    if (is_scale_) pool_.put_back(present_);
+    workers_.drop_fresh();
+    if (is_scale_) workers_.put_back(present_);
     events_.capsules_changed();
   }
   end(outcome, std::move(why));
@@ -206,7 +206,7 @@ void RollingRestart::end(Outcome outcome, std::string why) {
 
 std::string RollingRestart::answer() const {
   return fmt::format(R"({},"workers":{},"finishing":{},"generation":{}}})", json_of(*last_),
-                     present_->config->concurrency(), pool_.finishing(), present_->number);
+                     present_->config->concurrency(), workers_.finishing(), present_->number);
 }
 
 void RollingRestart::await(const ControlSocket::Reply& reply) {
@@ -243,7 +243,7 @@ std::string RollingRestart::status() const {
   if (step_ == Step::checking) return "restarting: checking the configuration and the job libraries";
   if (step_ == Step::rolling) {
     int fresh = 0, ready = 0, old = 0;
-    for (const RollPlace& place : pool_.roll_places()) {
+    for (const RollPlace& place : workers_.roll_places()) {
       fresh += place.fresh;
       ready += place.fresh && place.state == RollPlace::State::ready;
       old += !place.fresh && place.state != RollPlace::State::given_up;

@@ -12,6 +12,7 @@
 #include "supervisor/workers/generation.hpp"
 #include "supervisor/workers/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
+#include "supervisor/workers/worker_succession.hpp"
 
 namespace brood {
 
@@ -38,11 +39,12 @@ class RollingRestart {
    public:
     virtual ~Events() = default;
     virtual void restart_begun() = 0;
-    virtual void capsules_changed() = 0;  // what workers fetch from: see WorkerPool::capsules()
+    virtual void capsules_changed() = 0;  // what workers fetch from: see Generations::capsules()
     virtual void generation_changed(const Generation& present) = 0;
     virtual void restart_ended() = 0;  // and no other begins at once
   };
-  RollingRestart(Children& children, WorkerPool& pool, ReadConfig read_config, BodiesFor bodies, Events& events);
+  RollingRestart(Children& children, WorkerSuccession& workers, ReadConfig read_config, BodiesFor bodies,
+                 Events& events);
 
   // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
   void restart(std::optional<ControlSocket::Reply> asked_by);
@@ -78,7 +80,7 @@ class RollingRestart {
   void tell_progress(SteadyTime now);
   bool changes_redis(const Config& config) const;
 
-  WorkerPool& pool_;
+  WorkerSuccession& workers_;
   const ReadConfig read_config_;
   const BodiesFor bodies_;
   Events& events_;

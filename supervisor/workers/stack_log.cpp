@@ -18,7 +18,7 @@ constexpr auto longest_run = 10s;
 }  // namespace
 
 void StackLog::write() {
-  const std::vector<DumpRequest> asked = pool_.ask_for_stacks();
+  const std::vector<DumpRequest> asked = orders_.ask_for_stacks();
   if (asked.empty() || child_.is_running()) return;
   try {
     child_ = children_.spawn(

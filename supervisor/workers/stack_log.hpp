@@ -2,7 +2,7 @@
 
 #include "supervisor/process/child_bodies.hpp"
 #include "supervisor/process/children.hpp"
-#include "supervisor/workers/worker_pool.hpp"
+#include "supervisor/workers/worker_orders.hpp"
 
 namespace brood {
 
@@ -10,8 +10,8 @@ namespace brood {
 // of their functions takes time and reads files that may be anything.
 class StackLog {
  public:
-  StackLog(Children& children, const ChildBodies& bodies, WorkerPool& pool)
-      : children_(children), bodies_(bodies), pool_(pool) {}
+  StackLog(Children& children, const ChildBodies& bodies, WorkerOrders& orders)
+      : children_(children), bodies_(bodies), orders_(orders) {}
 
   // While an earlier one is still being written, the workers are asked and nothing is written.
   void write();
@@ -19,7 +19,7 @@ class StackLog {
  private:
   Children& children_;
   const ChildBodies& bodies_;
-  WorkerPool& pool_;
+  WorkerOrders& orders_;
   Child child_;
 };
 

@@ -31,14 +31,14 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
   config->capsules.push_back({.concurrency = 2});
   AsyncConnection no_redis(loop.raw(), "test", {});
   Unblocking unblocking(loop, no_redis);
-  WorkerPool pool(loop, unblocking,
-                  {.generation = std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}),
-                   .identity = "host:1:a",
-                   .runtime_directory = directory.path()});
+  WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
+  const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}));
+  WorkerOrders orders(loop, unblocking, slots, generations);
+  WorkerPool pool(slots, generations, orders, "host:1:a", *config, std::nullopt);
   pool.fill_vacant_places();
 
   // The loop has not run since, so nobody has read anything.
-  pool.note_queues_changed(true);
+  orders.note_queues_changed(true);
 
   for (int worker = 0; worker < 2; ++worker) {
     int status = 0;

@@ -12,8 +12,8 @@ namespace brood {
 // Which processes are this supervisor's: its workers, its other children, and what jobs have started.
 class OwnProcesses {
  public:
-  OwnProcesses(const WorkerPool& pool, const Children& children)
-      : pool_(pool), children_(children), strays_([this](pid_t pid) { return is_child(pid); }) {}
+  OwnProcesses(EventLoop& loop, const WorkerPool& pool, const Children& children)
+      : pool_(pool), children_(children), strays_(loop, [this](pid_t pid) { return is_child(pid); }) {}
   OwnProcesses(const OwnProcesses&) = delete;
   OwnProcesses& operator=(const OwnProcesses&) = delete;
 

@@ -58,6 +58,7 @@ Supervisor::Supervisor(Setup setup)
       bodies_(setup.bodies(config_)),
       follow_(std::move(setup.follow)),
       started_at_(setup.handover ? setup.handover->started_at : wall_now()),
+      children_(loop_),
       signals_(loop_, own_processes_),
       redis_(loop_, children_, std::move(setup.redis), std::move(setup.embedded_redis),
              setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after, *this),  // it was usable once
@@ -70,11 +71,11 @@ Supervisor::Supervisor(Setup setup)
       generations_(generations_of(setup.handover, slots_, {1, config_, bodies_}, setup.bodies)),
       orders_(loop_, unblocking_, slots_, generations_),
       succession_(slots_, generations_, orders_),
-      pool_(slots_, generations_, orders_, identity_.name, *config_, setup.handover),
-      own_processes_(pool_, children_),
+      pool_(loop_, slots_, generations_, orders_, identity_.name, *config_, setup.handover),
+      own_processes_(loop_, pool_, children_),
       stack_log_(children_, bodies_, orders_),
       readiness_(pool_, redis_, service_, setup.handover && pool_.was_ready()),
-      recovery_(children_, bodies_, [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
+      recovery_(loop_, children_, bodies_, [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
       pruning_(loop_, redis_.connection()),
       dead_supervisors_(recovery_, pruning_, identity_.name, setup.runtime_directory),
       orphan_watch_(
@@ -87,13 +88,13 @@ Supervisor::Supervisor(Setup setup)
       heartbeat_(loop_, redis_.connection(), identity_, process_facts(), pool_, *this,
                  setup.handover ? BeatTokens(setup.handover->beat_tokens) : BeatTokens()),
       key_watch_(loop_, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }),
-      restart_(children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
+      restart_(loop_, children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
       verbs_(*this, identity_.name, own_processes_, pool_, orders_, restart_, upgrade_, stack_log_),
-      shutdown_(identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
+      shutdown_(loop_, identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
-      alarm_(loop_, [] {}) {
+      wake_(loop_) {
   heartbeat_.tell_metrics(config_->metrics);
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));  // what dead workers leave behind becomes ours to end
   UniqueFd listener = setup.handover ? own_descriptor(setup.handover->control_listener) : UniqueFd();
@@ -171,27 +172,15 @@ int Supervisor::run() {
   return exit_code_;
 }
 
-// Sleeps no longer than until the next thing that is due.
+// Its own timer: see Timer.  Only for what can be done when its time comes; anything else would keep the loop awake.
 void Supervisor::keep_time() {
   const SteadyTime now = steady_now();
   SteadyTime next = next_status_;
-  const auto sooner = [&](std::optional<SteadyTime> at) {
-    if (at && *at < next) next = *at;
-  };
-  // Only what can be done when its time comes: anything else would keep the loop awake.
-  if (phase_ == Phase::stopping && pool_.occupied() > 0) sooner(stop_deadline_);
-  if (phase_ == Phase::running || phase_ == Phase::quiet) sooner(pool_.next_refill());
-  sooner(pool_.job_ender().next_end());
-  sooner(own_processes_.strays().next_look());
-  sooner(restart_.next_look());
-  sooner(children_.next_deadline());
-  if (redis_.connected()) sooner(recovery_.next_start());
-  sooner(shutdown_.next_look(now));
-  if (service_.watchdog_interval()) sooner(next_watchdog_);
-  sooner(redis_.next_deadline());
-  if (more_to_reap_) sooner(now);
-  if (log::waiting_descriptor() >= 0) sooner(now + 50ms);
-  alarm_.start_in(std::max(next - now, std::chrono::nanoseconds(0)));
+  if (phase_ == Phase::stopping && pool_.occupied() > 0) next = std::min(next, stop_deadline_);
+  if (service_.watchdog_interval()) next = std::min(next, next_watchdog_);
+  if (log::waiting_descriptor() >= 0) next = std::min<SteadyTime>(next, now + 50ms);
+  if (more_to_reap_) next = now;
+  wake_.start_at(next);
 }
 
 void Supervisor::hear_workers() {

@@ -189,7 +189,7 @@ class Supervisor : private RedisLink::Events,
   std::function<void()> stands_;
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
   bool more_to_reap_ = false;
-  Timer alarm_;  // the next moment at which something is due
+  Timer wake_;  // for what it does itself
 };
 
 }  // namespace brood

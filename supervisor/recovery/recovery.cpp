@@ -30,8 +30,9 @@ RecoveryMode less_daring(RecoveryMode mode) {
 
 }  // namespace
 
-Recovery::Recovery(Children& children, const ChildBodies& bodies, std::function<void(const WorkerDeath&)> recovered)
-    : children_(children), bodies_(bodies), recovered_(std::move(recovered)) {}
+Recovery::Recovery(EventLoop& loop, Children& children, const ChildBodies& bodies,
+                   std::function<void(const WorkerDeath&)> recovered)
+    : children_(children), bodies_(bodies), recovered_(std::move(recovered)), wake_(loop) {}
 
 void Recovery::add(WorkerDeath worker_death) {
   if (!worker_death.cause) {
@@ -63,6 +64,11 @@ void Recovery::sweep(std::function<OwnIncarnations()> own) {
 }
 
 void Recovery::spawn_due(SteadyTime now) {
+  start_due(now);
+  wake_.start_at(next_start());
+}
+
+void Recovery::start_due(SteadyTime now) {
   for (Task& task : tasks_) {
     if (running() >= most_children) return;
     if (!task.child.is_running() && task.not_before <= now) start(task, now);

@@ -35,7 +35,8 @@ RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, 
       connection_(loop.raw(), "brood-supervisor",
                   {.connected = [this] { connected_now(); },
                    .disconnected = [this](const std::string& why) { disconnected(why); },
-                   .judge = [this](const AsyncConnection::Result& info) { judge(info); }}) {}
+                   .judge = [this](const AsyncConnection::Result& info) { judge(info); }}),
+      wake_(loop) {}
 
 std::string RedisLink::describe() const { return server_ ? "embedded" : address_.without_password(); }
 
@@ -172,6 +173,11 @@ void RedisLink::look_at_refusal(SteadyTime now) {
 }
 
 void RedisLink::catch_up(SteadyTime now) {
+  do_what_is_due(now);
+  wake_.start_at(next_deadline());
+}
+
+void RedisLink::do_what_is_due(SteadyTime now) {
   if (next_resolve_ && *next_resolve_ <= now) connect();
   look_at_refusal(now);
   if (connected() && now >= next_role_look_) {

@@ -48,9 +48,8 @@ class RedisLink {
   std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
 
-  // What is due: a name to resolve anew, a server to start again.
+  // Each turn, what is due: a name to resolve anew, a server to start again.
   void catch_up(SteadyTime now);
-  std::optional<SteadyTime> next_deadline() const;
 
   // The end of the embedded server.  False: there is nothing to wait for.
   bool stop_server();
@@ -66,6 +65,8 @@ class RedisLink {
   void look_at_role();
   void disconnected(const std::string& why);
   void look_at_refusal(SteadyTime now);
+  void do_what_is_due(SteadyTime now);
+  std::optional<SteadyTime> next_deadline() const;
 
   Children& children_;
   const RedisAddress address_;
@@ -74,6 +75,7 @@ class RedisLink {
   Events& events_;
   Resolver resolver_;
   AsyncConnection connection_;
+  Timer wake_;  // for catch_up()
   std::optional<SteadyTime> away_since_, next_resolve_, refused_since_;
   std::string host_unknown_;  // why, where it is
   SteadyTime next_report_{};

@@ -47,13 +47,14 @@ int write_refusal(const ChildBodies& bodies, int to) {
 
 }  // namespace
 
-RollingRestart::RollingRestart(Children& children, WorkerSuccession& workers, ReadConfig read_config, BodiesFor bodies,
-                               Events& events)
+RollingRestart::RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ReadConfig read_config,
+                               BodiesFor bodies, Events& events)
     : workers_(workers),
       read_config_(std::move(read_config)),
       bodies_(std::move(bodies)),
       events_(events),
       check_(children),
+      wake_(loop),
       present_(workers.present()),
       last_number_(present_->number) {}
 
@@ -145,6 +146,11 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
 }
 
 void RollingRestart::advance(SteadyTime now) {
+  go_on(now);
+  wake_.start_at(step_ == Step::rolling ? roll_->next_look() : std::nullopt);
+}
+
+void RollingRestart::go_on(SteadyTime now) {
   if (step_ == Step::rolling) {
     std::vector<RollPlace> places = workers_.roll_places();
     // More workers replace nobody.
@@ -224,10 +230,6 @@ void RollingRestart::abandon(const std::string& why) {
   if (waiting_) clients_.insert(clients_.end(), waiting_->begin(), waiting_->end());
   waiting_.reset();
   fail(Outcome::not_now, why);
-}
-
-std::optional<SteadyTime> RollingRestart::next_look() const {
-  return step_ == Step::rolling ? roll_->next_look() : std::nullopt;
 }
 
 void RollingRestart::tell_progress(SteadyTime now) {

@@ -9,6 +9,7 @@
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/workers/generation.hpp"
 #include "supervisor/workers/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
@@ -43,8 +44,8 @@ class RollingRestart {
     virtual void generation_changed(const Generation& present) = 0;
     virtual void restart_ended() = 0;  // and no other begins at once
   };
-  RollingRestart(Children& children, WorkerSuccession& workers, ReadConfig read_config, BodiesFor bodies,
-                 Events& events);
+  RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ReadConfig read_config,
+                 BodiesFor bodies, Events& events);
 
   // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
   void restart(std::optional<ControlSocket::Reply> asked_by);
@@ -56,7 +57,6 @@ class RollingRestart {
   // Each turn.
   void advance(SteadyTime now);
   void note_end(const WorkerPool::Reaped& reaped, SteadyTime now);
-  std::optional<SteadyTime> next_look() const;
 
   // Ends what is under way and what waits: the old workers go on, or what else the supervisor tells them.
   void abandon(const std::string& why);
@@ -72,6 +72,7 @@ class RollingRestart {
   void begin();
   void checked(const std::string& refusal);
   void roll();
+  void go_on(SteadyTime now);
   void succeed();
   // `why` by value: it may belong to what ends here.
   void fail(Outcome outcome, std::string why);
@@ -85,6 +86,7 @@ class RollingRestart {
   const BodiesFor bodies_;
   Events& events_;
   ChildCheck check_;
+  Timer wake_;  // for advance()
 
   std::shared_ptr<const Generation> present_, next_;
   std::uint32_t last_number_;  // of a generation

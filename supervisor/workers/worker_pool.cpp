@@ -32,16 +32,17 @@ void say_who_runs(SlotRecord& record, pid_t pid) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(WorkerSlots& slots, const Generations& generations, WorkerOrders& orders, std::string identity,
-                       const Config& config, const std::optional<Handover>& left)
+WorkerPool::WorkerPool(EventLoop& loop, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
+                       std::string identity, const Config& config, const std::optional<Handover>& left)
     : slots_(slots),
       generations_(generations),
       orders_(orders),
       turns_(slots, generations, orders),
       identity_(std::move(identity)),
-      job_ender_(slots.table, slots.board, [this](int slot) { return settings_of(slot).timeout_grace; }),
+      job_ender_(loop, slots.table, slots.board, [this](int slot) { return settings_of(slot).timeout_grace; }),
       exit_evidence_(identity_),
-      memory_cgroup_(MemoryCgroup::create(config)) {
+      memory_cgroup_(MemoryCgroup::create(config)),
+      wake_(loop) {
   if (left && slots_.adopted())
     adopt_workers(*left, slots_, orders_);
   else if (left)
@@ -57,13 +58,10 @@ void WorkerPool::fill_vacant_places() {
     const auto slot = slots_.table.free_slot();
     if (!slot && !slots_exhausted_) log::warn("slots_exhausted", {{"slots", slots_.board.slots()}});
     slots_exhausted_ = !slot;
-    if (!slot) return;
+    if (!slot) return wake_.stop();
     spawn_worker(place, *slot, now);
   }
-}
-
-std::optional<SteadyTime> WorkerPool::next_refill() const {
-  return slots_.table.free_slot() ? slots_.table.next_refill() : std::nullopt;
+  wake_.start_at(slots_.table.free_slot() ? slots_.table.next_refill() : std::nullopt);
 }
 
 void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {

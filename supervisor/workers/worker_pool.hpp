@@ -26,13 +26,11 @@ class WorkerPool : public Heartbeat::Workers {
  public:
   // `identity` is the supervisor's name.  Takes over the workers that another program has `left`; those whose
   // scoreboard cannot be read are told to finish, and go by themselves.
-  WorkerPool(WorkerSlots& slots, const Generations& generations, WorkerOrders& orders, std::string identity,
-             const Config& config, const std::optional<Handover>& left);
+  WorkerPool(EventLoop& loop, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
+             std::string identity, const Config& config, const std::optional<Handover>& left);
 
-  // Fills the vacant places that have rested enough.
+  // Each turn, unless it stops: fills the vacant places that have rested enough.
   void fill_vacant_places();
-  // When a place is to be filled next; nullopt while none is vacant.
-  std::optional<SteadyTime> next_refill() const;
   // Kills them all, and charges nobody for it.
   void kill_all(const char* reason);
   // Ends jobs that run on after their deadline, or that somebody wants ended.
@@ -106,6 +104,7 @@ class WorkerPool : public Heartbeat::Workers {
   JobEnder job_ender_;
   ExitEvidence exit_evidence_;
   std::optional<MemoryCgroup> memory_cgroup_;
+  Timer wake_;                     // for the next refill
   std::set<pid_t> slow_to_start_;  // said of already
   bool slots_exhausted_ = false;
 };

@@ -41,13 +41,21 @@ std::string queues_json(const std::vector<CapsuleSettings>& capsules) {
 
 }  // namespace
 
-ControlVerbs::ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& upgrade, Supervisor supervisor)
-    : pool_(pool), restart_(restart), upgrade_(upgrade), supervisor_(std::move(supervisor)) {}
+ControlVerbs::ControlVerbs(Ordered& supervisor, std::string identity, const OwnProcesses& own, WorkerPool& pool,
+                           const WorkerOrders& orders, RollingRestart& restart, Upgrade& upgrade, StackLog& stack_log)
+    : supervisor_(supervisor),
+      identity_(std::move(identity)),
+      own_(own),
+      pool_(pool),
+      orders_(orders),
+      restart_(restart),
+      upgrade_(upgrade),
+      stack_log_(stack_log) {}
 
 void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, const Reply& reply) {
   if (verb == "status") return reply.ok(status());
   // Jobs run as our user, but they are not our operator.
-  switch (supervisor_.descent_of(reply.from_pid())) {
+  switch (own_.descent_of(reply.from_pid())) {
     case Descent::descendant:
       log::warn("asked_by_a_job", {{"verb", verb}, {"from_pid", reply.from_pid()}});
       return reply.error("a worker, and what its jobs start, has no say in this");
@@ -70,7 +78,7 @@ void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, c
   if (verb == "scale") return scale(arguments, reply);
   if (verb == "kill") return kill(arguments, reply);
   if (verb == "dump") {
-    supervisor_.log_stacks();
+    stack_log_.write();
     return reply.ok(fmt::format(R"({{"workers":{}}})", pool_.ready()));
   }
   reply.error("this version of brood knows no \"" + verb + "\"");
@@ -189,13 +197,13 @@ std::string ControlVerbs::busy_sentence() const {
 }
 
 std::string ControlVerbs::status() const {
-  const ProcessFacts facts = supervisor_.facts();
+  const ProcessFacts facts = supervisor_.process_facts();
   return fmt::format(
       R"({{"identity":{},"pid":{},"tag":{},"queues":{},"started_at":{:.3f},"phase":{},"generation":{},"concurrency":{},"ready":{},"busy":{},"finishing":{},)"
       R"("restart":{}}})",
-      json_string(supervisor_.identity), getpid(), json_string(facts.tag), queues_json(facts.capsules),
+      json_string(identity_), getpid(), json_string(facts.tag), queues_json(facts.capsules),
       epoch_seconds(facts.started_at), json_string(name_of(supervisor_.phase())), restart_.present()->number,
-      restart_.present()->config->concurrency(), pool_.ready(), pool_.busy(), pool_.finishing(), restart_.json());
+      restart_.present()->config->concurrency(), pool_.ready(), pool_.busy(), orders_.finishing(), restart_.json());
 }
 
 }  // namespace brood

@@ -9,11 +9,13 @@
 
 #include "shared/base/clock.hpp"
 #include "supervisor/control/control_socket.hpp"
-#include "supervisor/control/descent.hpp"
+#include "supervisor/own_processes.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/report/heartbeat_info_json.hpp"
 #include "supervisor/restart/rolling_restart.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
+#include "supervisor/workers/stack_log.hpp"
+#include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
@@ -33,15 +35,16 @@ namespace brood {
 //   kill JID OUTCOME         answered when the worker is gone
 class ControlVerbs {
  public:
-  struct Supervisor {
-    std::string identity;
-    std::function<Descent(pid_t)> descent_of;
-    std::function<Phase()> phase;
-    std::function<void(Order)> order;
-    std::function<void()> log_stacks;
-    std::function<ProcessFacts()> facts;
+  // Whom they order.
+  class Ordered {
+   public:
+    virtual ~Ordered() = default;
+    virtual Phase phase() const = 0;
+    virtual void order(Order order) = 0;
+    virtual ProcessFacts process_facts() const = 0;
   };
-  ControlVerbs(WorkerPool& pool, RollingRestart& restart, Upgrade& upgrade, Supervisor supervisor);
+  ControlVerbs(Ordered& supervisor, std::string identity, const OwnProcesses& own, WorkerPool& pool,
+               const WorkerOrders& orders, RollingRestart& restart, Upgrade& upgrade, StackLog& stack_log);
 
   void handle(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
 
@@ -68,10 +71,14 @@ class ControlVerbs {
   std::string status() const;
   std::string busy_sentence() const;
 
+  Ordered& supervisor_;
+  const std::string identity_;
+  const OwnProcesses& own_;
   WorkerPool& pool_;
+  const WorkerOrders& orders_;
   RollingRestart& restart_;
   Upgrade& upgrade_;
-  const Supervisor supervisor_;
+  StackLog& stack_log_;
   std::map<pid_t, std::function<void()>> awaited_ends_;
   std::vector<Reply> await_quiet_, await_stop_;
   std::string told_;

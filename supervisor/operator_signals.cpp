@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <string>
-#include <utility>
 
 #include "shared/base/log.hpp"
 #include "shared/base/signal_names.hpp"
@@ -16,47 +15,43 @@ constexpr auto one_wish = 100ms;
 
 }  // namespace
 
-OperatorSignals::OperatorSignals(EventLoop& loop, Hooks hooks)
-    : hooks_(std::move(hooks)), source_(loop, [this](const signalfd_siginfo& signal) { waiting_.push_back(signal); }) {}
+OperatorSignals::OperatorSignals(EventLoop& loop, const OwnProcesses& own)
+    : own_(own), source_(loop, [this](const signalfd_siginfo& signal) { waiting_.push_back(signal); }) {}
 
-void OperatorSignals::handle() {
+std::optional<OperatorSignals::Wish> OperatorSignals::next() {
   while (!waiting_.empty()) {
     const signalfd_siginfo signal = waiting_.front();
     waiting_.pop_front();
-    handle(signal);
+    if (const auto wish = wish_of(signal)) return wish;
   }
+  return std::nullopt;
 }
 
-void OperatorSignals::handle(const signalfd_siginfo& signal) {
-  if (signal.ssi_signo == SIGCHLD) return hooks_.child_changed();
+std::optional<OperatorSignals::Wish> OperatorSignals::wish_of(const signalfd_siginfo& signal) {
+  if (signal.ssi_signo == SIGCHLD) return Wish::child_changed;
   const auto sender = static_cast<pid_t>(signal.ssi_pid);
   const std::string name = signal_name(static_cast<int>(signal.ssi_signo));
-  if (hooks_.is_ours(sender)) {
+  if (own_.descent_of(sender) == Descent::descendant) {
     log::warn("signal_from_own_child_ignored", {{"signal", name}, {"pid", sender}});
-    return;
+    return std::nullopt;
   }
   log::info("signal", {{"signal", name}, {"from_pid", sender}});
   switch (signal.ssi_signo) {
     case SIGTERM:
     case SIGINT:
-      if (!repeats_the_stop(sender)) hooks_.order(Order::stop);
-      break;
+      return repeats_the_stop(sender) ? std::nullopt : std::optional(Wish::stop);
     case SIGTSTP:
-      hooks_.order(Order::quiet);
-      break;
+      return Wish::quiet;
     case SIGHUP:
     case SIGUSR1:
-      hooks_.restart();
-      break;
+      return Wish::restart;
     case SIGUSR2:
-      hooks_.upgrade();
-      break;
+      return Wish::upgrade;
     case SIGTTIN:
-      hooks_.log_stacks();
-      break;
+      return Wish::log_stacks;
     default:
       log::warn("signal_has_no_meaning_here", {{"signal", name}});
-      break;
+      return std::nullopt;
   }
 }
 

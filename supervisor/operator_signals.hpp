@@ -3,10 +3,10 @@
 #include <sys/types.h>
 
 #include <deque>
-#include <functional>
+#include <optional>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/phase.hpp"
+#include "supervisor/own_processes.hpp"
 #include "supervisor/process/event_loop.hpp"
 
 namespace brood {
@@ -14,23 +14,25 @@ namespace brood {
 // What operators and service managers wish for by signals.
 class OperatorSignals {
  public:
-  struct Hooks {
-    std::function<bool(pid_t)>
-        is_ours;  // a child, or what a child has started: a job may have sent it, and it is not heeded
-    std::function<void(Order)> order;
-    std::function<void()> restart, upgrade, log_stacks;
-    std::function<void()> child_changed;  // SIGCHLD; one may stand for several
+  enum class Wish {
+    stop,
+    quiet,
+    restart,
+    upgrade,
+    log_stacks,
+    child_changed,  // nobody's wish, SIGCHLD; one may stand for several
   };
-  OperatorSignals(EventLoop& loop, Hooks hooks);
+  // What our own children send, and what those have started, is not heeded: a job may have sent it.
+  OperatorSignals(EventLoop& loop, const OwnProcesses& own);
 
-  // Those that have come.
-  void handle();
+  // The next of those that have come; nullopt: none is left.
+  std::optional<Wish> next();
 
  private:
-  void handle(const signalfd_siginfo& signal);
+  std::optional<Wish> wish_of(const signalfd_siginfo& signal);
   bool repeats_the_stop(pid_t sender);
 
-  Hooks hooks_;
+  const OwnProcesses& own_;
   std::deque<signalfd_siginfo> waiting_;
   pid_t stop_sender_ = 0;  // of the last TERM or INT
   SteadyTime stop_came_{};

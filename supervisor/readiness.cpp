@@ -1,10 +1,29 @@
 #include "supervisor/readiness.hpp"
 
+#include <sysexits.h>
+
 #include <algorithm>
+#include <csignal>
 
 #include "shared/base/log.hpp"
 
 namespace brood {
+namespace {
+
+// Only a library or a configuration that somebody must mend.  Whatever else ends a worker before it is ready, an
+// exception of its startup or a kill, may be over the next time: its place is filled again, after a pause.
+bool refused_to_start(const WorkerPool::Reaped& reaped) {
+  return !reaped.ready_at && reaped.status.exited && reaped.status.value == EX_CONFIG;
+}
+
+// A library that ends each process which loads it is one that cannot be used, too.
+bool crashed_while_starting(const WorkerPool::Reaped& reaped) {
+  if (reaped.ready_at || reaped.end.began_a_job || reaped.end.in_order) return false;
+  return reaped.status.exited ? reaped.status.value != EX_CONFIG && reaped.status.value != EX_TEMPFAIL
+                              : reaped.status.value != SIGKILL && reaped.status.value != SIGTERM;
+}
+
+}  // namespace
 
 // Our own server is part of what is to be ready.
 bool Readiness::redis_stands_in_the_way() const {
@@ -19,13 +38,13 @@ void Readiness::look() {
   log::info("ready", {{"workers", pool_.size()}});
 }
 
-bool Readiness::is_hopeless_after_refusal(int place) {
-  crashes_[place] = crashes_that_refuse;
-  return is_hopeless();
-}
-
-bool Readiness::is_hopeless_after_crash(int place) {
-  ++crashes_[place];
+bool Readiness::is_hopeless_after(const WorkerPool::Reaped& reaped) {
+  if (refused_to_start(reaped)) {
+    crashes_[reaped.place] = crashes_that_refuse;
+    return is_hopeless();
+  }
+  if (!crashed_while_starting(reaped)) return false;
+  ++crashes_[reaped.place];
   return is_hopeless();
 }
 

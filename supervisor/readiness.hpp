@@ -20,11 +20,10 @@ class Readiness {
   void look();
   bool said() const { return said_; }
 
-  // The worker in this place found a library that cannot be used, or crashed before it was ready.  True: nobody was
-  // ever ready, and in every place one was refused, or `crashes_that_refuse` have crashed: loading it again changes
+  // A worker has ended.  True when it found a library that cannot be used, or crashed before it was ready, and nobody
+  // was ever ready, and in every place one was refused, or `crashes_that_refuse` have crashed: loading it again changes
   // nothing.
-  bool is_hopeless_after_refusal(int place);
-  bool is_hopeless_after_crash(int place);
+  bool is_hopeless_after(const WorkerPool::Reaped& reaped);
   static constexpr int crashes_that_refuse = 4;
 
  private:

@@ -23,6 +23,11 @@ void Shutdown::begin(SteadyTime now) {
 }
 
 void Shutdown::advance(SteadyTime now) {
+  go_on(now);
+  wake_.start_at(next_look(now));
+}
+
+void Shutdown::go_on(SteadyTime now) {
   switch (step_) {
     case Step::recovering:
       recover(now);

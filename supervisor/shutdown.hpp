@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "shared/base/clock.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/recovery/orphan_watch.hpp"
 #include "supervisor/recovery/recovery_children.hpp"
 #include "supervisor/redis/redis_link.hpp"
@@ -17,20 +18,18 @@ namespace brood {
 // for a Redis that is away: the lists stay in it, and the next start recovers them.
 class Shutdown {
  public:
-  Shutdown(std::string identity, RecoveryChildren& recovery, RedisLink& redis, Heartbeat& heartbeat,
+  Shutdown(EventLoop& loop, std::string identity, RecoveryChildren& recovery, RedisLink& redis, Heartbeat& heartbeat,
            OrphanWatch& orphan_watch)
       : identity_(std::move(identity)),
         recovery_(recovery),
         redis_(redis),
         heartbeat_(heartbeat),
-        orphan_watch_(orphan_watch) {}
+        orphan_watch_(orphan_watch),
+        wake_(loop) {}
 
   void begin(SteadyTime now);  // once; further calls do nothing
   void advance(SteadyTime now);
   bool done() const { return step_ == Step::done; }
-
-  // When advance() has something to do by itself.
-  std::optional<SteadyTime> next_look(SteadyTime now) const;
 
   // A sweep or recovery of another supervisor's jobs that is still under way is begun anew by whoever starts next.
   bool recovered_our_own() const { return recovery_.fields_of(identity_).empty(); }
@@ -38,8 +37,10 @@ class Shutdown {
  private:
   enum class Step { not_yet, recovering, reporting, stopping_redis, done };
 
+  void go_on(SteadyTime now);
   void recover(SteadyTime now);
   void stop_redis(SteadyTime now);
+  std::optional<SteadyTime> next_look(SteadyTime now) const;
 
   const std::string identity_;
   RecoveryChildren& recovery_;
@@ -48,6 +49,7 @@ class Shutdown {
   OrphanWatch& orphan_watch_;
   Step step_ = Step::not_yet;
   SteadyTime deadline_{};
+  Timer wake_;  // for advance()
 };
 
 }  // namespace brood

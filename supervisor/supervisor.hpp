@@ -13,14 +13,13 @@
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "supervisor/control/control_socket.hpp"
-#include "supervisor/control/descent.hpp"
 #include "supervisor/control_verbs.hpp"
 #include "supervisor/operator_signals.hpp"
+#include "supervisor/own_processes.hpp"
 #include "supervisor/phase.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/service_notify.hpp"
-#include "supervisor/process/strays.hpp"
 #include "supervisor/queues/batch_watch.hpp"
 #include "supervisor/queues/doorbell.hpp"
 #include "supervisor/queues/key_watch.hpp"
@@ -40,15 +39,22 @@
 #include "supervisor/shutdown.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
-#include "supervisor/workers/generation.hpp"
+#include "supervisor/workers/generations.hpp"
 #include "supervisor/workers/stack_log.hpp"
+#include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_pool.hpp"
+#include "supervisor/workers/worker_slots.hpp"
+#include "supervisor/workers/worker_succession.hpp"
 
 namespace brood {
 
 // The parent: keeps every slot filled, watches, schedules, recovers, and stops in order.  Never runs a job and never
 // waits for anything but its loop.
-class Supervisor {
+class Supervisor : private RedisLink::Events,
+                   private Heartbeat::Events,
+                   private RollingRestart::Events,
+                   private Upgrade::Owner,
+                   private ControlVerbs::Ordered {
  public:
   struct Setup {
     std::shared_ptr<const Config> config;
@@ -70,21 +76,17 @@ class Supervisor {
     std::function<void(const Config&)> follow;
   };
   explicit Supervisor(Setup setup);
-  ~Supervisor();
+  ~Supervisor() override;
 
   // Runs until it has been told to stop and everything is in order.  Returns the exit status: 0, or 78 when Redis is
   // unfit or every worker refused to start, or 75 when another process goes by this one's name: see give_way().
   int run();
 
  private:
-  // What came.
-  void redis_is_usable();
-  void note_stopped_children();
-  void restart_workers();
-  void upgrade();
-  void go_by(const Generation& generation);
-
-  // What is to be done, each turn.
+  // What happens in a round.
+  void keep_time();
+  void handle_signals();
+  void hear_workers();
   void reap_children();
   struct Ended {
     pid_t pid;
@@ -92,35 +94,54 @@ class Supervisor {
     rusage used;
   };
   void note_end(const Ended& one);
+  void note_end(WorkerPool::Reaped reaped);
   void kill_overdue_children();
   void do_what_is_due();
   void begin_shutdown();
-  void keep_time();
 
-  void order(Order order);
+  // What happens at an order.
+  void order(Order order) override;
   void wind_down();
   void resume();
   void look_for_work();
-  void note_end(WorkerPool::Reaped reaped);
-  void note_failed_start(bool is_hopeless);
-  void note_capsules();
-  void report_status();
+  void restart_workers();
+  void upgrade();
   void fail(int exit_code);
+
+  // What its parts tell it.
+  void redis_is_usable() override;
+  void redis_is_unusable(int exit_status) override { fail(exit_status); }
+  void signal_came_from_redis(const std::string& signal) override;
+  void beaten() override { orphan_watch_.look(); }
+  void was_unlisted() override;
+  void name_is_taken() override { name_is_taken_ = true; }
+  void restart_begun() override;
+  void restart_ended() override;
+  void capsules_changed() override;
+  void generation_changed(const Generation& present) override;
+  void upgrade_begun() override { report_status(); }
+  void upgrade_given_up() override { report_status(); }
+  void rely_on_being_told(bool told);
+
+  // What its parts ask it.
+  Phase phase() const override { return phase_; }
+  bool is_quiet() const override { return phase_ != Phase::running; }
+  ProcessFacts process_facts() const override;
+  Scheduler::Settings scheduler_settings() const;
+  KeyWatch::Keys keys_to_watch();
+  std::set<std::string> living_fields() const;
+  void report_status();
+
+  // How it passes from one program to the next.
+  Handover hand_over() override;
+  std::string half_done() const override;
+  void take_over(const Handover& handover);
+  void listen_at(const std::string& path, UniqueFd listener);
 
   // Leaves the name to another that beats under it too: this machine was cloned while brood ran, and the other is this
   // very process, with the same jobs.  Ends the workers, and touches nothing in Redis.  Returns the exit status.
   int give_way();
-  void end_children() const;
-
-  Handover hand_over();
-  void take_over(const Handover& handover);
-  std::string half_done();
-
-  std::set<std::string> living_fields() const;
-  ProcessFacts process_facts() const;
-  Scheduler::Settings scheduler_settings() const;
-  bool belongs_to_us(pid_t pid) const;
-  Descent descent_of(pid_t pid) const;
+  void end_children();
 
   std::shared_ptr<const Config> config_;
   Identity identity_;
@@ -131,24 +152,28 @@ class Supervisor {
   EventLoop loop_;
   Children children_;
   OperatorSignals signals_;
-  WorkerPool pool_;
-  StackLog stack_log_;
   ServiceNotify service_;
-  RecoveryChildren recovery_;
-  DeadSupervisors dead_supervisors_;
   RedisLink redis_;
-  Readiness readiness_;
   WorkerUnblocker unblocker_;
+  WorkerSlots slots_;
+  Generations generations_;
+  WorkerOrders orders_;
+  WorkerSuccession succession_;
+  WorkerPool pool_;
+  OwnProcesses own_processes_;
+  StackLog stack_log_;
+  Readiness readiness_;
+  RecoveryChildren recovery_;
+  ProcessPruning pruning_;
+  DeadSupervisors dead_supervisors_;
+  OrphanWatch orphan_watch_;
   Doorbell doorbell_;
   KnownQueuesWatch known_queues_watch_;
   BatchWatch batch_watch_;
+  QueueRivals queue_rivals_;
   Scheduler scheduler_;
   Heartbeat heartbeat_;
   KeyWatch key_watch_;
-  ProcessPruning pruning_;
-  QueueRivals queue_rivals_;
-  OrphanWatch orphan_watch_;
-  Strays strays_;
   RollingRestart restart_;
   Upgrade upgrade_;
   ControlVerbs verbs_;
@@ -164,7 +189,7 @@ class Supervisor {
   std::function<void()> stands_;
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
   bool more_to_reap_ = false;
-  Timer alarm_;  // the next moment at which something is due
+  Timer wake_;  // for what it does itself
 };
 
 }  // namespace brood

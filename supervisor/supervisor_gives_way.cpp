@@ -28,6 +28,8 @@ constexpr std::size_t most_children = 4096;
 
 // The other goes on with these very jobs: from here on not one command is sent to Redis.
 int Supervisor::give_way() {
+  // Told to stop, it has done so: nobody is to start it again for this.
+  if (phase_ == Phase::running || phase_ == Phase::quiet) exit_code_ = EX_TEMPFAIL;
   // First, whatever ends this process meanwhile: without them who starts here next has no proof that this name is of
   // this host, and leaves what goes by it to the other for as long as that beats.
   remove_runtime_files(scoreboard_path(identity_.runtime_directory, identity_.name));
@@ -49,10 +51,12 @@ int Supervisor::give_way() {
 }
 
 // Workers, recoveries, and what falls to us as they end.  Not an embedded Redis: whoever starts next finds it.
-void Supervisor::end_children() const {
+void Supervisor::end_children() {
   for (const SteadyTime end = steady_now() + time_to_die; steady_now() < end;) {
     std::vector<pid_t> children = own_children(most_children);
-    std::erase_if(children, [&](pid_t child) { return strays_.is_foreign(child) || children_.outlives_us(child); });
+    std::erase_if(children, [&](pid_t child) {
+      return own_processes_.strays().is_foreign(child) || children_.outlives_us(child);
+    });
     if (children.empty()) return;
     for (const pid_t child : children) {
       if (getpgid(child) == child) kill(-child, SIGKILL);

@@ -3,6 +3,7 @@
 #include "shared/base/log.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/version.hpp"
+#include "supervisor/workers/worker_handover.hpp"
 
 namespace brood {
 
@@ -20,12 +21,12 @@ Handover Supervisor::hand_over() {
   handover.uncounted = heartbeat_.statistics().unflushed();
   handover.beat_tokens = heartbeat_.tokens().told();
   handover.classes = heartbeat_.metrics().known();
-  pool_.hand_over(handover);
+  hand_over_workers(handover, slots_, generations_, orders_);
   return handover;
 }
 
 void Supervisor::take_over(const Handover& handover) {
-  const bool same_memory = pool_.adopted_scoreboard();
+  const bool same_memory = slots_.adopted();
   for (const auto& [slot, counts] : handover.counted) {
     if (same_memory) heartbeat_.statistics().start_from(slot, counts, steady_now());
   }
@@ -36,7 +37,7 @@ void Supervisor::take_over(const Handover& handover) {
 }
 
 // What the next program could not go on with.
-std::string Supervisor::half_done() {
+std::string Supervisor::half_done() const {
   if (restart_.under_way()) return "a restart is under way";
   if (!recovery_.is_idle())
     return redis_.connected() ? "jobs of workers that died are being recovered"

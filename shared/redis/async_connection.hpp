@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "shared/redis/address.hpp"
@@ -23,6 +24,8 @@ namespace brood {
 // A std::runtime_error that one throws (an UnexpectedReply, say) costs the connection and is reported as the reason.
 class AsyncConnection {
  public:
+  class Scope;
+
   // An answer, or why there is none.  `error` is empty when `reply` holds the reply (which may be an error reply).
   struct Result {
     Reply reply;
@@ -74,6 +77,42 @@ class AsyncConnection {
  private:
   struct State;
   std::shared_ptr<State> state_;
+};
+
+// Who sends through a connection, and may be gone when the answer comes: nothing that went through a Scope is called
+// back once that is destroyed or cancelled.  A callback of its own may do either.  The connection must outlive it.
+class AsyncConnection::Scope {
+ public:
+  explicit Scope(AsyncConnection& connection) : connection_(connection) {}
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  // `callback` for as long as this scope is open, and afterwards nothing.
+  template <typename Function>
+  auto guard(Function callback) const {
+    return [open = std::weak_ptr<const Open>(open_), callback = std::move(callback)](auto&&... answers) mutable {
+      if (!open.expired()) callback(std::forward<decltype(answers)>(answers)...);
+    };
+  }
+
+  // As the connection's.
+  void send(const Command& command, std::chrono::milliseconds deadline, Callback callback) {
+    connection_.send(command, deadline, guard(std::move(callback)));
+  }
+  void send_all(const std::vector<Command>& commands, std::chrono::milliseconds deadline,
+                std::function<void(std::vector<Result>)> callback) {
+    connection_.send_all(commands, deadline, guard(std::move(callback)));
+  }
+  bool connected() const { return connection_.connected(); }
+  AsyncConnection& connection() { return connection_; }
+
+  // What was sent until now is answered to nobody; what is sent from now on is.
+  void cancel() { open_ = std::make_shared<Open>(); }
+
+ private:
+  struct Open {};
+  AsyncConnection& connection_;
+  std::shared_ptr<const Open> open_ = std::make_shared<Open>();
 };
 
 }  // namespace brood

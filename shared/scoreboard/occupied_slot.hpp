@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -13,7 +10,5 @@ struct OccupiedSlot {
   int capsule = 0;  // index into Config::capsules
   SlotRecord* record = nullptr;
 };
-
-using OccupiedSlots = std::function<std::vector<OccupiedSlot>()>;
 
 }  // namespace brood

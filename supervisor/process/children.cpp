@@ -58,6 +58,7 @@ Child Children::keep(pid_t pid, const SpawnSettings& settings, std::optional<Dea
     record->progress = std::move(deadline->progress);
   }
   running_[pid] = record;
+  if (record->pace) wake_.start_at(next_deadline());
   return Child(record);
 }
 
@@ -86,6 +87,7 @@ void Children::kill_overdue(SteadyTime now) {
     record->overdue = true;
     kill_with_group(pid);
   }
+  wake_.start_at(next_deadline());
 }
 
 std::optional<SteadyTime> Children::next_deadline() const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/exit_status.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/shared_count.hpp"
@@ -56,6 +57,8 @@ class Children {
   };
   using Ended = std::function<void(const End&)>;
 
+  explicit Children(EventLoop& loop) : wake_(loop) {}
+
   // Fork as brood::spawn() and brood::spawn_program() do, and throw as they do: then there is no child.  `ended` is
   // called once, by reaped(), unless what is returned here is gone by then.
   [[nodiscard]] Child spawn(const SpawnSettings& settings, std::optional<Deadline> deadline,
@@ -77,6 +80,7 @@ class Children {
   Child keep(pid_t pid, const SpawnSettings& settings, std::optional<Deadline> deadline, Ended ended);
 
   std::map<pid_t, std::shared_ptr<Child::Record>> running_;
+  Timer wake_;  // for kill_overdue()
 };
 
 }  // namespace brood

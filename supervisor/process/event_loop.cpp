@@ -68,6 +68,13 @@ void Timer::start_in(std::chrono::nanoseconds delay) {
       static_cast<std::uint64_t>(ms), 0);
 }
 
+void Timer::start_at(std::optional<SteadyTime> at) {
+  if (at)
+    start_in(*at - steady_now());
+  else
+    stop();
+}
+
 void Timer::stop() { uv_timer_stop(&handle_->timer); }
 
 bool Timer::running() const { return uv_is_active(reinterpret_cast<const uv_handle_t*>(&handle_->timer)) != 0; }

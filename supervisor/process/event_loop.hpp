@@ -5,8 +5,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
 
 struct uv_loop_s;
@@ -34,14 +36,20 @@ class EventLoop {
 };
 
 // Calls back once, later.  Destroying it cancels it; restarting moves it.
+//
+// Time has one regime: each part of the supervisor owns the timers of what it has to do later, and nobody asks it for
+// its next moment.  What speaks with Redis or with clients acts in its timer's callback.  What looks after processes
+// acts in the supervisor's round, in an order that matters: its timer, without a callback, only brings a round, and is
+// set anew whenever the part has acted.
 class Timer {
  public:
-  Timer(EventLoop& loop, std::function<void()> callback);
+  explicit Timer(EventLoop& loop, std::function<void()> callback = nullptr);
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
   void start_in(std::chrono::nanoseconds delay);  // rounded up to milliseconds
+  void start_at(std::optional<SteadyTime> at);    // nullopt: stops
   void stop();
   bool running() const;
 

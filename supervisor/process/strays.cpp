@@ -80,14 +80,14 @@ std::vector<pid_t> own_children(std::size_t most) {
   return children;
 }
 
-Strays::Strays(std::function<bool(pid_t)> is_ours) : is_ours_(std::move(is_ours)) {
+Strays::Strays(EventLoop& loop, std::function<bool(pid_t)> is_ours) : is_ours_(std::move(is_ours)), wake_(loop) {
   for (const pid_t child : own_children(most_children_seen)) {
     if (!is_ours_(child)) foreign_.insert(child);
   }
 }
 
 void Strays::look(SteadyTime now) {
-  if (!next_look_ || now < *next_look_) return;
+  if (!next_look_ || now < *next_look_) return wake_.start_at(next_look_);
   std::size_t seen = 0;
   for (const pid_t child : own_children(most_children_seen)) {
     if (seen == most_killed_a_turn) break;
@@ -108,6 +108,7 @@ void Strays::look(SteadyTime now) {
   } else {
     next_look_ = now + (seen == most_killed_a_turn ? 0ms : until_they_are_dead);
   }
+  wake_.start_at(next_look_);
   if (count_ > 0 && (seen == 0 || now - reported_at_ >= report_interval)) {
     log::warn("strays_killed", {{"count", std::exchange(count_, 0)}});
     reported_at_ = now;

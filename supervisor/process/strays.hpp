@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "supervisor/process/event_loop.hpp"
 
 namespace brood {
 
@@ -19,7 +20,7 @@ class Strays {
  public:
   // `is_ours` tells the children that the supervisor forked.  Those that the process has already, from whatever it was
   // before, are let be.
-  explicit Strays(std::function<bool(pid_t)> is_ours);
+  Strays(EventLoop& loop, std::function<bool(pid_t)> is_ours);
 
   // A worker has been reaped: look in this turn.
   void look_soon() { next_look_ = SteadyTime{}; }
@@ -38,6 +39,7 @@ class Strays {
   std::function<bool(pid_t)> is_ours_;
   std::set<pid_t> foreign_;
   std::optional<SteadyTime> next_look_;
+  Timer wake_;              // for the next look
   std::set<pid_t> killed_;  // and not reaped yet
   std::size_t count_ = 0;   // since the last report
   SteadyTime reported_at_{};

@@ -39,12 +39,12 @@ bool BatchAges::holds_up(int slot, const SlotRecord& record, SteadyTime now) {
 }
 
 struct BatchWatch::State {
-  State(EventLoop& loop, AsyncConnection& connection, std::string name, OccupiedSlots occupied)
-      : redis(connection), identity(std::move(name)), slots(std::move(occupied)), next_look(loop, [this] { look(); }) {}
+  State(EventLoop& loop, AsyncConnection& connection, std::string name, QueueWorkers& all)
+      : redis(connection), identity(std::move(name)), workers(all), next_look(loop, [this] { look(); }) {}
 
   AsyncConnection& redis;
   const std::string identity;
-  const OccupiedSlots slots;
+  QueueWorkers& workers;
   Timer next_look;
   BatchAges ages;
   SteadyTime asked_at{};
@@ -57,7 +57,7 @@ void BatchWatch::State::look() {
   const SteadyTime now = steady_now();
   // With Redis away there is nowhere to return a job to.
   if (redis.connected()) {
-    for (const OccupiedSlot& slot : slots()) {
+    for (const OccupiedSlot& slot : workers.occupied_slots()) {
       if (ages.holds_up(slot.slot, *slot.record, now)) take_back(slot);
     }
   }
@@ -83,8 +83,8 @@ void BatchWatch::State::take_back(const OccupiedSlot& slot) {
                });
 }
 
-BatchWatch::BatchWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, OccupiedSlots slots)
-    : state_(std::make_unique<State>(loop, redis, std::move(identity), std::move(slots))) {}
+BatchWatch::BatchWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, QueueWorkers& workers)
+    : state_(std::make_unique<State>(loop, redis, std::move(identity), workers)) {}
 
 BatchWatch::~BatchWatch() = default;
 

@@ -7,8 +7,9 @@
 #include <string>
 
 #include "shared/redis/async_connection.hpp"
-#include "shared/scoreboard/occupied_slot.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/process/event_loop.hpp"
+#include "supervisor/queues/queue_workers.hpp"
 
 namespace brood {
 
@@ -35,7 +36,7 @@ class BatchAges {
 // of their queue.  Looks a hundred times a second, but only while workers fetch more than one job at a time.
 class BatchWatch {
  public:
-  BatchWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, OccupiedSlots slots);
+  BatchWatch(EventLoop& loop, AsyncConnection& redis, std::string identity, QueueWorkers& workers);
   ~BatchWatch();
   BatchWatch(const BatchWatch&) = delete;
   BatchWatch& operator=(const BatchWatch&) = delete;

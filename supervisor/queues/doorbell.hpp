@@ -1,14 +1,21 @@
 #pragma once
 
-#include <functional>
+#include <chrono>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/queues/doorbell_plan.hpp"
+#include "supervisor/queues/idle_watch.hpp"
+#include "supervisor/queues/queue_backoff.hpp"
+#include "supervisor/queues/queue_peek.hpp"
+#include "supervisor/queues/queue_workers.hpp"
 
 namespace brood {
 
@@ -18,19 +25,8 @@ namespace brood {
 // it asks Redis nothing.
 class Doorbell {
  public:
-  struct Setup {
-    std::vector<CapsuleSettings> capsules;
-    OccupiedSlots slots;
-    // Has Redis let go of a worker that waits there (WorkerUnblocker): its fetch lies behind its wait already.
-    std::function<void(const SlotRecord& record)> unblock;
-    // Sends the slot's worker a byte: it then fetches from all its queues.
-    std::function<void(int slot)> wake;
-    // False: Redis refuses to let go of anybody.  Workers are told to wait outside then, before they are woken.
-    std::function<bool()> may_unblock;
-  };
   // Peeks on connections of its own, to the address that `redis` is connected to.
-  Doorbell(EventLoop& loop, AsyncConnection& redis, Setup setup);
-  ~Doorbell();
+  Doorbell(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers);
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
@@ -40,7 +36,7 @@ class Doorbell {
   // Looks now who waits where, and more often for a while: a worker has said ControlByte::left_wait.
   void look();
 
-  // From now on the slots' capsules are these.
+  // The slots' capsules: none before, and from now on these.
   void set_capsules(std::vector<CapsuleSettings> capsules);
 
   // What Redis says of the queues: those that capsules of all queues take, and those that nobody rings for.
@@ -52,8 +48,50 @@ class Doorbell {
   int connections() const;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  using Results = std::vector<AsyncConnection::Result>;
+
+  void read_capsules();
+  void tick();
+  void replan();
+  void carry_out(const std::vector<IdleWorker>& idle, SteadyTime now);
+  std::chrono::milliseconds interval(SteadyTime now) const;
+  void set_timer(SteadyTime now);
+  bool wake_one(const std::string& queue);
+
+  bool keep_peeking(const std::string& queue, const std::vector<IdleWorker>& idle, SteadyTime now);
+  QueuePeek::Candidate candidate_for(const std::string& queue, const std::vector<IdleWorker>& idle) const;
+  void answered(QueuePeek& peek, const QueuePeek::Answer& answer);
+  void refused(std::string queue, const std::string& why, SteadyTime now);
+  void leave_out(const std::vector<std::string>& found, SteadyTime now);
+  void drop_unneeded(SteadyTime now);
+
+  void look_at(const std::vector<std::string>& wanted);
+  void read_look(const std::vector<std::vector<std::string>>& asked, const Results& results);
+
+  EventLoop& loop_;
+  AsyncConnection::Scope redis_;
+  QueueWorkers& workers_;
+  Timer next_;
+  bool listening_ = false;
+
+  std::vector<CapsuleSettings> capsules_;
+  KnownQueues known_;
+  CapsuleQueues queues_;
+  bool has_a_choice_ = false;  // some capsule has more than one
+
+  IdleWatch watch_;
+  DoorbellPlan plan_;
+  bool plan_is_carried_out_ = false;
+  SteadyTime changed_at_{};
+
+  std::vector<std::unique_ptr<QueuePeek>> peeks_;
+  QueueBackoff backoff_;
+  std::set<std::string> no_lists_;
+  SteadyTime no_lists_until_{}, no_lists_reported_{};
+  SteadyTime peeks_refused_until_{}, refusal_reported_{};
+  bool looks_ = false;  // some queue must be looked at
+  bool looking_ = false;
+  SteadyTime next_look_{};
 };
 
 }  // namespace brood

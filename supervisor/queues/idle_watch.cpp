@@ -1,7 +1,5 @@
 #include "supervisor/queues/idle_watch.hpp"
 
-#include <utility>
-
 namespace brood {
 
 using namespace std::chrono_literals;
@@ -12,8 +10,6 @@ constexpr auto time_to_follow = 250ms;  // for a worker that was freed
 constexpr auto time_to_wait = 50ms;     // for one that finds nothing to say what it waits on
 
 }  // namespace
-
-IdleWatch::IdleWatch(OccupiedSlots slots) : slots_(std::move(slots)) {}
 
 std::vector<IdleSign> IdleWatch::read(const std::vector<OccupiedSlot>& slots) {
   const SteadyTime now = steady_now();
@@ -37,10 +33,10 @@ std::vector<IdleSign> IdleWatch::read(const std::vector<OccupiedSlot>& slots) {
   return found;
 }
 
-bool IdleWatch::changed() { return read(slots_()) != signs_; }
+bool IdleWatch::changed() { return read(workers_.fetching_slots()) != signs_; }
 
 std::vector<IdleWorker> IdleWatch::look() {
-  const std::vector<OccupiedSlot> slots = slots_();
+  const std::vector<OccupiedSlot> slots = workers_.fetching_slots();
   signs_ = read(slots);
   std::vector<IdleWorker> idle;
   for (std::size_t i = 0; i < slots.size(); ++i) {

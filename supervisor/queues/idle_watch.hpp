@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "shared/scoreboard/occupied_slot.hpp"
 #include "supervisor/queues/doorbell_plan.hpp"
+#include "supervisor/queues/queue_workers.hpp"
 
 namespace brood {
 
@@ -13,7 +13,7 @@ namespace brood {
 // one on its way from a fetch that found nothing to its wait is no business of ours.
 class IdleWatch {
  public:
-  explicit IdleWatch(OccupiedSlots slots);
+  explicit IdleWatch(QueueWorkers& workers) : workers_(workers) {}
 
   // Whether anybody's situation is another than at the last look, at the price of a few loads.
   bool changed();
@@ -32,7 +32,7 @@ class IdleWatch {
   };
   std::vector<IdleSign> read(const std::vector<OccupiedSlot>& slots);
 
-  const OccupiedSlots slots_;
+  QueueWorkers& workers_;
   std::vector<IdleSign> signs_;
   std::map<int, IdleSign> seen_;
   std::map<int, Freed> freed_;

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
-#include <memory>
+#include <string>
+#include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "supervisor/process/event_loop.hpp"
+#include "supervisor/queues/queue_workers.hpp"
 
 namespace brood {
 
@@ -14,12 +19,9 @@ namespace brood {
 // queues has nothing to do.  With Redis away what was known holds; a set that is none is empty.
 class KnownQueuesWatch {
  public:
-  struct Setup {
-    std::function<bool()> somebody_is_idle;
-    std::function<void(const KnownQueues&, bool others_are_paused)> changed;
-  };
-  KnownQueuesWatch(EventLoop& loop, AsyncConnection& redis, Setup setup);
-  ~KnownQueuesWatch();
+  // `changed` is told after the workers.
+  KnownQueuesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
+                   std::function<void(const KnownQueues&)> changed);
   KnownQueuesWatch(const KnownQueuesWatch&) = delete;
   KnownQueuesWatch& operator=(const KnownQueuesWatch&) = delete;
 
@@ -34,8 +36,29 @@ class KnownQueuesWatch {
   void stop();
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  std::chrono::nanoseconds between_looks() const;
+  void look_anew();
+  void tick();
+  void read(bool asked_for_paused, const std::vector<AsyncConnection::Result>& results);
+  void ask_for_names();
+  void read_paused(const AsyncConnection::Result& result);
+  void read_names(const AsyncConnection::Result& result);
+  void look_later();
+  void tell(bool others_are_paused);
+
+  AsyncConnection::Scope redis_;
+  QueueWorkers& workers_;
+  const std::function<void(const KnownQueues&)> changed_;
+  Timer next_;
+  bool watching_ = false, asking_ = false, look_again_ = false;
+  bool is_told_ = false;
+  bool follows_names_ = false;
+  KnownQueues known_;
+  std::int64_t count_ = -1;
+  SteadyTime paused_read_{}, names_read_{};
+  bool knows_paused_ = false;  // workers that another program has left may know better
+  bool said_no_set_ = false;
+  std::vector<std::string> said_unsafe_;
 };
 
 }  // namespace brood

@@ -51,57 +51,39 @@ bool QueueOwners::are_ruby_alone(std::string_view queue) const {
   return rubys_.contains(queue) && !broods_.contains(queue) && !broods_.contains(every_queue);
 }
 
-// Answers hold it weakly: one that comes after the end finds nobody.
-struct QueueOwnersLook::State : std::enable_shared_from_this<QueueOwnersLook::State> {
-  State(AsyncConnection& connection, std::string self) : redis(connection), own(std::move(self)) {}
+void QueueOwnersLook::look(const Then& then) {
+  if (known_at_ != SteadyTime{} && steady_now() - known_at_ < known_for) return then(known_);
+  redis_.send_all({{"SMEMBERS", keys::processes}, {"HKEYS", keys::brood_processes}}, longest_answer_time,
+                  [this, then](const Results& results) {
+                    const std::vector<std::string> listed = strings_of(results[1]);
+                    std::set<std::string> broods{listed.begin(), listed.end()};
+                    broods.insert(own_);
+                    ask_of(strings_of(results[0]), broods, then);
+                  });
+}
 
-  AsyncConnection& redis;
-  const std::string own;
-  QueueOwners known;
-  SteadyTime known_at{};
-  using Then = std::function<void(const QueueOwners&)>;
+void QueueOwnersLook::ask_of(const std::vector<std::string>& processes, const std::set<std::string>& broods,
+                             const Then& then) {
+  if (processes.empty()) return answer({}, then);
+  std::vector<Command> commands;
+  for (const std::string& process : processes) commands.push_back({"HMGET", process, "info", "quiet"});
+  redis_.send_all(commands, longest_answer_time, [this, processes, broods, then](const Results& results) {
+    QueueOwners owners;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      // One that is quiet schedules nothing any more.
+      if (!results[i].ok() || !results[i].reply.view()[0].is_string()) continue;
+      const ReplyView quiet = results[i].reply.view()[1];
+      if (quiet.is_string() && quiet.text() == "true") continue;
+      owners.add(results[i].reply.view()[0].text(), broods.contains(processes[i]));
+    }
+    answer(std::move(owners), then);
+  });
+}
 
-  void ask_of(std::vector<std::string> processes, std::set<std::string> broods, Then then) {
-    if (processes.empty()) return answer({}, then);
-    std::vector<Command> commands;
-    for (const std::string& process : processes) commands.push_back({"HMGET", process, "info", "quiet"});
-    redis.send_all(commands, longest_answer_time,
-                   [weak = weak_from_this(), processes, broods, then](const Results& results) {
-                     const std::shared_ptr<State> self = weak.lock();
-                     if (!self) return;
-                     QueueOwners owners;
-                     for (std::size_t i = 0; i < results.size(); ++i) {
-                       // One that is quiet schedules nothing any more.
-                       if (!results[i].ok() || !results[i].reply.view()[0].is_string()) continue;
-                       const ReplyView quiet = results[i].reply.view()[1];
-                       if (quiet.is_string() && quiet.text() == "true") continue;
-                       owners.add(results[i].reply.view()[0].text(), broods.contains(processes[i]));
-                     }
-                     self->answer(std::move(owners), then);
-                   });
-  }
-
-  void answer(QueueOwners owners, const Then& then) {
-    known = std::move(owners);
-    known_at = steady_now();
-    then(known);
-  }
-};
-
-QueueOwnersLook::QueueOwnersLook(AsyncConnection& redis, std::string own)
-    : state_(std::make_shared<State>(redis, std::move(own))) {}
-
-void QueueOwnersLook::look(std::function<void(const QueueOwners&)> then) {
-  if (state_->known_at != SteadyTime{} && steady_now() - state_->known_at < known_for) return then(state_->known);
-  state_->redis.send_all({{"SMEMBERS", keys::processes}, {"HKEYS", keys::brood_processes}}, longest_answer_time,
-                         [weak = std::weak_ptr(state_), then](const Results& results) {
-                           const std::shared_ptr<State> self = weak.lock();
-                           if (!self) return;
-                           const std::vector<std::string> listed = strings_of(results[1]);
-                           std::set<std::string> broods{listed.begin(), listed.end()};
-                           broods.insert(self->own);
-                           self->ask_of(strings_of(results[0]), std::move(broods), then);
-                         });
+void QueueOwnersLook::answer(QueueOwners owners, const Then& then) {
+  known_ = std::move(owners);
+  known_at_ = steady_now();
+  then(known_);
 }
 
 }  // namespace brood

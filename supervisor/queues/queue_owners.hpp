@@ -2,10 +2,10 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -30,14 +30,20 @@ class QueueOwners {
 // Asks Redis who serves what.  `own` is one of brood's, even before its workers have registered and so listed it.
 class QueueOwnersLook {
  public:
-  QueueOwnersLook(AsyncConnection& redis, std::string own);
+  QueueOwnersLook(AsyncConnection& redis, std::string own) : redis_(redis), own_(std::move(own)) {}
 
   // Calls `then` with what was known not long ago, or is known now.  Whoever cannot be asked serves nothing.
-  void look(std::function<void(const QueueOwners&)> then);
+  using Then = std::function<void(const QueueOwners&)>;
+  void look(const Then& then);
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  void ask_of(const std::vector<std::string>& processes, const std::set<std::string>& broods, const Then& then);
+  void answer(QueueOwners owners, const Then& then);
+
+  AsyncConnection::Scope redis_;
+  const std::string own_;
+  QueueOwners known_;
+  SteadyTime known_at_{};
 };
 
 }  // namespace brood

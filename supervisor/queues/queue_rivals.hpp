@@ -1,7 +1,8 @@
 #pragma once
 
-#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/config/config.hpp"
@@ -26,14 +27,18 @@ std::string describe(const QueueRivalry& rivalry);
 // Warns of them in the log, of each once.
 class QueueRivals {
  public:
-  explicit QueueRivals(AsyncConnection& redis);
+  explicit QueueRivals(AsyncConnection& redis) : redis_(redis) {}
 
   // Looks who lives, now: when Redis has become usable, and when our queues have changed.
   void look(const std::vector<CapsuleSettings>& ours);
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  void ask_of(const std::vector<std::string>& identities);
+  void warn_of(const std::vector<RubyProcess>& processes);
+
+  AsyncConnection::Scope redis_;
+  std::vector<CapsuleSettings> ours_;
+  std::set<std::pair<std::string, std::string>> said_;  // queue and process
 };
 
 }  // namespace brood

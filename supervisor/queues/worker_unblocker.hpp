@@ -1,7 +1,10 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <string>
+#include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -12,7 +15,6 @@ namespace brood {
 class WorkerUnblocker {
  public:
   WorkerUnblocker(EventLoop& loop, AsyncConnection& redis);
-  ~WorkerUnblocker();
   WorkerUnblocker(const WorkerUnblocker&) = delete;
   WorkerUnblocker& operator=(const WorkerUnblocker&) = delete;
 
@@ -26,8 +28,21 @@ class WorkerUnblocker {
   bool allowed() const;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  // A worker that said it waits when Redis did not know of it yet.
+  struct Attempt {
+    const SlotRecord* record;
+    std::uint64_t client;
+    int number;
+  };
+
+  void send(const Attempt& attempt);
+  void try_again();
+  void report(const std::string& why);
+
+  AsyncConnection::Scope redis_;
+  Timer next_round_;
+  std::vector<Attempt> pending_;
+  SteadyTime last_report_{}, refused_until_{};
 };
 
 }  // namespace brood

@@ -13,6 +13,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/keys.hpp"
 #include "supervisor/recovery/workers_left.hpp"
 
 namespace brood {
@@ -70,8 +71,9 @@ bool may_be_needed(const std::filesystem::path& file, const std::string& identit
 
 }  // namespace
 
-DeadSupervisors::DeadSupervisors(RecoveryChildren& recovery, std::string runtime_directory, Unlist unlist)
-    : recovery_(recovery), runtime_directory_(std::move(runtime_directory)), unlist_(std::move(unlist)) {}
+DeadSupervisors::DeadSupervisors(RecoveryChildren& recovery, ProcessPruning& pruning, std::string own,
+                                 std::string runtime_directory)
+    : recovery_(recovery), pruning_(pruning), own_(std::move(own)), runtime_directory_(std::move(runtime_directory)) {}
 
 void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
   const std::string& name = dead.identity.name;
@@ -102,6 +104,16 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
   if (!recovery_.fields_of(name).empty()) return;
   progress.orphans_handed_over = true;
   recovery_.add(OrphanedJobs{name, {}, !dead.same_host}, [this, name] { close(name); });
+}
+
+void DeadSupervisors::handle_field(const std::string& field) {
+  const auto parsed = keys::parse_worker_field(field);
+  if (!parsed) return;
+  log::warn("orphan_incarnation", {{"field", field}});
+  WorkerDeath orphan;
+  orphan.worker = {own_, parsed->slot, parsed->incarnation, std::nullopt, false};
+  orphan.cause_unknown = true;
+  recovery_.add(std::move(orphan));
 }
 
 void DeadSupervisors::end_look(const std::set<std::string>& listed) {
@@ -140,7 +152,7 @@ void DeadSupervisors::close(const std::string& name) {
   if (same_host && (progress.is_proven_dead || !supervisor_may_live(progress.scoreboard)))
     remove_runtime_files(progress.scoreboard);
   // Another host's may only have been cut off for a while, and beat again.
-  if (same_host || progress.orphans_handed_over) unlist_(name);
+  if (same_host || progress.orphans_handed_over) pruning_.unlist(name);
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});
 }
@@ -159,7 +171,7 @@ bool DeadSupervisors::remove_forgotten_files(const std::set<std::string>& listed
       }
       if (may_be_needed(entry.path(), board.identity())) continue;
       remove_runtime_files(entry.path());
-      unlist_(board.identity());
+      pruning_.unlist(board.identity());
       log::info("forgotten_scoreboard_removed", {{"identity", board.identity()}});
     } catch (const std::exception&) {
       // No scoreboard, or of another version: not ours to remove.

@@ -1,36 +1,37 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
 
 #include "shared/base/clock.hpp"
 #include "supervisor/recovery/judge_supervisor_deaths.hpp"
+#include "supervisor/recovery/orphan_watch.hpp"
 #include "supervisor/recovery/recovery_children.hpp"
+#include "supervisor/report/process_pruning.hpp"
 
 namespace brood {
 
 // Takes over what dead supervisors left: each of their workers once it too is gone, by the record in the scoreboard
 // file that outlived them; then the rest of their in-flight hash, and the file.
-class DeadSupervisors {
+class DeadSupervisors : public OrphanWatch::Heir {
  public:
-  // Called with the identity of each that is gone with all its workers.
-  using Unlist = std::function<void(const std::string& identity)>;
-
-  DeadSupervisors(
-      RecoveryChildren& recovery, std::string runtime_directory, Unlist unlist = [](const std::string&) {});
+  // `own` is our identity's name.  Each that is gone with all its workers is taken off Sidekiq's list too.
+  DeadSupervisors(RecoveryChildren& recovery, ProcessPruning& pruning, std::string own, std::string runtime_directory);
 
   // Called for as long as the dead one is listed in Redis.
-  void handle(const DeadSupervisor& dead, SteadyTime now);
+  void handle(const DeadSupervisor& dead, SteadyTime now) override;
+
+  // Recovers what a worker of ours has left, of which nothing else is known.
+  void handle_field(const std::string& field) override;
 
   // Called after each look at that list.  The last of a dead one's workers takes its supervisor off the list, whether
   // it left by itself or was recovered: then only the file is left to remove.  From the first look on, until the last
   // of their workers has left, the same is done for files that nobody is listed for: those had nothing in flight, or
   // their heir died before it could.
   // Who is `listed` may live, even if its file is here: a clone of this machine has the same.
-  void end_look(const std::set<std::string>& listed);
+  void end_look(const std::set<std::string>& listed) override;
 
  private:
   struct Progress {
@@ -53,8 +54,9 @@ class DeadSupervisors {
   bool remove_forgotten_files(const std::set<std::string>& listed) const;
 
   RecoveryChildren& recovery_;
-  std::string runtime_directory_;
-  Unlist unlist_;
+  ProcessPruning& pruning_;
+  const std::string own_;
+  const std::string runtime_directory_;
   bool has_removed_forgotten_files_ = false;
   std::map<std::string, Progress> progress_;
 };

@@ -27,73 +27,49 @@ std::string info_line(std::string_view info, std::string_view name) {
 
 }  // namespace
 
-// Shared with the callbacks of commands under way, which hold it weakly: an answer that comes after the end finds
-// nobody.
-struct OrphanWatch::State : std::enable_shared_from_this<OrphanWatch::State> {
-  State(EventLoop& loop, AsyncConnection& connection, Identity self, LivingFields fields, Events callbacks)
-      : redis(connection),
-        own(std::move(self)),
-        judge(own,
-              [this](const Identity& dead, const std::string& beat_token) {
-                return has_left_files(dead, beat_token, own.runtime_directory);
-              }),
-        living_fields(std::move(fields)),
-        events(std::move(callbacks)),
-        again(loop, [this] { look(); }) {}
+OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Heir& heir)
+    : redis_(redis),
+      own_(std::move(own)),
+      judge_(own_,
+             [this](const Identity& dead, const std::string& beat_token) {
+               return has_left_files(dead, beat_token, own_.runtime_directory);
+             }),
+      living_fields_(std::move(living_fields)),
+      heir_(heir),
+      again_(loop, [this] { look(); }) {}
 
-  AsyncConnection& redis;
-  const Identity own;
-  SupervisorDeathJudge judge;
-  const LivingFields living_fields;
-  const Events events;
-  Timer again;
-  bool looking = false, stopped = false;
-  std::set<std::string> living_before;     // when the look was sent
-  std::set<std::string> reported_records;  // brood:processes entries that we cannot read
-
-  void look();
-  void read_processes(const std::vector<AsyncConnection::Result>& results);
-  void read_heartbeats(std::vector<SupervisorDeathJudge::Sighting> sightings,
-                       const std::vector<AsyncConnection::Result>& results);
-  void report_orphan_fields(ReplyView fields) const;
-  std::vector<SupervisorDeathJudge::Sighting> identities(ReplyView processes);
-  void forget_what_was_seen() { judge.judge({}, "", steady_now()); }
-
-  template <typename Read>
-  void ask(const std::vector<Command>& commands, Read read) {
-    redis.send_all(commands, longest_answer_time,
-                   [weak = weak_from_this(), read = std::move(read)](std::vector<AsyncConnection::Result> results) {
-                     const std::shared_ptr<State> self = weak.lock();
-                     if (!self || self->stopped) return;
-                     self->looking = false;
-                     try {
-                       read(*self, results);
-                     } catch (const UnexpectedReply& error) {
-                       self->forget_what_was_seen();
-                       log::warn("orphan_watch_failed", {{"error", error.what()}});
-                     }
-                   });
-  }
-};
-
-void OrphanWatch::State::look() {
-  if (looking || stopped) return;
-  looking = true;
-  living_before = living_fields();
-  ask({{"HGETALL", keys::brood_processes}, {"HKEYS", keys::in_flight_hash(own.name)}},
-      [](State& self, const auto& results) { self.read_processes(results); });
+// An answer that comes after stop() finds nobody.
+template <typename Read>
+void OrphanWatch::ask(const std::vector<Command>& commands, Read read) {
+  redis_.send_all(commands, longest_answer_time, [this, read = std::move(read)](const Results& results) {
+    looking_ = false;
+    try {
+      read(results);
+    } catch (const UnexpectedReply& error) {
+      forget_what_was_seen();
+      log::warn("orphan_watch_failed", {{"error", error.what()}});
+    }
+  });
 }
 
-void OrphanWatch::State::read_processes(const std::vector<AsyncConnection::Result>& results) {
+void OrphanWatch::look() {
+  if (looking_ || stopped_) return;
+  looking_ = true;
+  living_before_ = living_fields_();
+  ask({{"HGETALL", keys::brood_processes}, {"HKEYS", keys::in_flight_hash(own_.name)}},
+      [this](const Results& results) { read_processes(results); });
+}
+
+void OrphanWatch::read_processes(const Results& results) {
   // Redis away is said by the connection itself; what had been seen missing must be seen anew.
   if (!results[0].error.empty()) return forget_what_was_seen();
   if (results[1].ok()) report_orphan_fields(results[1].reply.view());
-  if (stopped) return;
+  if (stopped_) return;
 
-  std::vector<SupervisorDeathJudge::Sighting> sightings = identities(results[0].reply.view());
+  Sightings sightings = identities(results[0].reply.view());
   if (sightings.empty()) {
     forget_what_was_seen();
-    return events.looked({});
+    return heir_.end_look({});
   }
   // The client id changes with every connection and the run id with every start of Redis.
   std::vector<Command> commands{{"INFO", "server"}, {"CLIENT", "ID"}};
@@ -101,14 +77,12 @@ void OrphanWatch::State::read_processes(const std::vector<AsyncConnection::Resul
     commands.push_back({"EXISTS", sighting.identity.name});
     commands.push_back({"HGET", sighting.identity.name, keys::beat_token_field});
   }
-  looking = true;
-  ask(commands, [sightings = std::move(sightings)](State& self, const auto& results) {
-    self.read_heartbeats(sightings, results);
-  });
+  looking_ = true;
+  ask(commands,
+      [this, sightings = std::move(sightings)](const Results& results) { read_heartbeats(sightings, results); });
 }
 
-void OrphanWatch::State::read_heartbeats(std::vector<SupervisorDeathJudge::Sighting> sightings,
-                                         const std::vector<AsyncConnection::Result>& results) {
+void OrphanWatch::read_heartbeats(Sightings sightings, const Results& results) {
   std::string conversation;
   if (results[0].ok() && results[1].ok()) {
     const std::string run_id = info_line(results[0].reply.view().text(), "run_id");
@@ -125,36 +99,36 @@ void OrphanWatch::State::read_heartbeats(std::vector<SupervisorDeathJudge::Sight
   std::set<std::string> listed;
   for (const SupervisorDeathJudge::Sighting& sighting : sightings) listed.insert(sighting.identity.name);
   bool one_of_this_host = false;
-  for (const DeadSupervisor& dead : judge.judge(sightings, conversation, steady_now())) {
+  for (const DeadSupervisor& dead : judge_.judge(sightings, conversation, steady_now())) {
     one_of_this_host |= dead.same_host;
-    events.dead_supervisor(dead);
-    if (stopped) return;
+    heir_.handle(dead, steady_now());
+    if (stopped_) return;
   }
-  events.looked(listed);
-  if (one_of_this_host) again.start_in(next_look_at_this_host);
+  heir_.end_look(listed);
+  if (one_of_this_host) again_.start_in(next_look_at_this_host);
 }
 
-void OrphanWatch::State::report_orphan_fields(ReplyView fields) const {
+void OrphanWatch::report_orphan_fields(ReplyView fields) const {
   // A field named before the look may have been left in order since, and one named only now may have been registered
   // while the look was under way: an orphan is named by nobody at either time.
-  const std::set<std::string> living_after = living_fields();
+  const std::set<std::string> living_after = living_fields_();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string field(fields[i].text());
-    if (stopped) return;
-    if (!living_before.contains(field) && !living_after.contains(field)) events.orphan_field(field);
+    if (stopped_) return;
+    if (!living_before_.contains(field) && !living_after.contains(field)) heir_.handle_field(field);
   }
 }
 
-std::vector<SupervisorDeathJudge::Sighting> OrphanWatch::State::identities(ReplyView processes) {
-  std::vector<SupervisorDeathJudge::Sighting> sightings;
+OrphanWatch::Sightings OrphanWatch::identities(ReplyView processes) {
+  Sightings sightings;
   for (std::size_t i = 0; i + 1 < processes.size(); i += 2) {
     SupervisorDeathJudge::Sighting sighting;
     const std::string name(processes[i].text());
-    if (name == own.name) continue;
+    if (name == own_.name) continue;
     if (const auto identity = parse_identity_record(name, std::string(processes[i + 1].text()))) {
       sighting.identity = *identity;
       sightings.push_back(std::move(sighting));
-    } else if (reported_records.insert(name).second) {
+    } else if (reported_records_.insert(name).second) {
       // Perhaps a later release's: what is not understood is not taken over.
       log::warn("process_record_not_understood", {{"identity", name}});
     }
@@ -162,17 +136,10 @@ std::vector<SupervisorDeathJudge::Sighting> OrphanWatch::State::identities(Reply
   return sightings;
 }
 
-OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields,
-                         Events events)
-    : state_(std::make_shared<State>(loop, redis, std::move(own), std::move(living_fields), std::move(events))) {}
-
-OrphanWatch::~OrphanWatch() { stop(); }
-
-void OrphanWatch::look() { state_->look(); }
-
 void OrphanWatch::stop() {
-  state_->stopped = true;
-  state_->again.stop();
+  stopped_ = true;
+  redis_.cancel();
+  again_.stop();
 }
 
 }  // namespace brood

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -16,18 +17,20 @@ namespace brood {
 // identity that no slot names.  What it finds is reported at every look for as long as it is there.
 class OrphanWatch {
  public:
-  struct Events {
-    std::function<void(const DeadSupervisor&)> dead_supervisor;
-    std::function<void(const std::string& field)> orphan_field;  // "<slot>.<incarnation>" of our own in-flight hash
+  // Whoever takes over what is found: DeadSupervisors; tests listen.
+  class Heir {
+   public:
+    virtual ~Heir() = default;
+    virtual void handle(const DeadSupervisor& dead, SteadyTime now) = 0;
+    virtual void handle_field(const std::string& field) = 0;  // "<slot>.<incarnation>" of our own in-flight hash
     // Every dead supervisor that is listed has been reported; `listed` names all others.
-    std::function<void(const std::set<std::string>& listed)> looked = [](const std::set<std::string>&) {};
+    virtual void end_look(const std::set<std::string>& listed) = 0;
   };
   // The fields of our identity that are in use: every slot's incarnation, adopted or only assigned, and every one whose
   // recovery is under way.
   using LivingFields = std::function<std::set<std::string>()>;
 
-  OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Events events);
-  ~OrphanWatch();
+  OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, LivingFields living_fields, Heir& heir);
   OrphanWatch(const OrphanWatch&) = delete;
   OrphanWatch& operator=(const OrphanWatch&) = delete;
 
@@ -38,8 +41,26 @@ class OrphanWatch {
   void stop();
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  using Sightings = std::vector<SupervisorDeathJudge::Sighting>;
+  using Results = std::vector<AsyncConnection::Result>;
+
+  void read_processes(const Results& results);
+  void read_heartbeats(Sightings sightings, const Results& results);
+  void report_orphan_fields(ReplyView fields) const;
+  Sightings identities(ReplyView processes);
+  void forget_what_was_seen() { judge_.judge({}, "", steady_now()); }
+  template <typename Read>
+  void ask(const std::vector<Command>& commands, Read read);
+
+  AsyncConnection::Scope redis_;
+  const Identity own_;
+  SupervisorDeathJudge judge_;
+  const LivingFields living_fields_;
+  Heir& heir_;
+  Timer again_;
+  bool looking_ = false, stopped_ = false;
+  std::set<std::string> living_before_;     // when the look was sent
+  std::set<std::string> reported_records_;  // brood:processes entries that we cannot read
 };
 
 }  // namespace brood

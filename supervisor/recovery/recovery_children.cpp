@@ -30,9 +30,9 @@ RecoveryMode less_daring(RecoveryMode mode) {
 
 }  // namespace
 
-RecoveryChildren::RecoveryChildren(Children& children, const ChildBodies& bodies,
+RecoveryChildren::RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies,
                                    std::function<void(const WorkerDeath&)> recovered)
-    : children_(children), bodies_(bodies), recovered_(std::move(recovered)) {}
+    : children_(children), bodies_(bodies), recovered_(std::move(recovered)), wake_(loop) {}
 
 void RecoveryChildren::add(WorkerDeath worker_death) {
   if (!worker_death.cause) {
@@ -64,6 +64,11 @@ void RecoveryChildren::sweep(std::function<OwnIncarnations()> own) {
 }
 
 void RecoveryChildren::spawn_due(SteadyTime now) {
+  start_due(now);
+  wake_.start_at(next_start());
+}
+
+void RecoveryChildren::start_due(SteadyTime now) {
   for (Task& task : tasks_) {
     if (running() >= most_children) return;
     if (!task.child.is_running() && task.not_before <= now) start(task, now);

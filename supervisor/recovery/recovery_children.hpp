@@ -11,6 +11,7 @@
 #include "shared/base/clock.hpp"
 #include "supervisor/process/child_bodies.hpp"
 #include "supervisor/process/children.hpp"
+#include "supervisor/process/event_loop.hpp"
 
 namespace brood {
 
@@ -20,7 +21,7 @@ namespace brood {
 class RecoveryChildren {
  public:
   // `recovered` is told of each dead worker, once Redis has said that nothing of it is left.
-  RecoveryChildren(Children& children, const ChildBodies& bodies,
+  RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies,
                    std::function<void(const WorkerDeath&)> recovered = {});
 
   void add(WorkerDeath worker_death);
@@ -52,6 +53,7 @@ class RecoveryChildren {
     Child child = {};  // runs, or the task waits
   };
 
+  void start_due(SteadyTime now);
   void start(Task& task, SteadyTime now);
   void ended(Task& task, const Children::End& end);
   void finish(Task& task);
@@ -61,6 +63,7 @@ class RecoveryChildren {
   const ChildBodies& bodies_;
   const std::function<void(const WorkerDeath&)> recovered_;
   std::list<Task> tasks_;
+  Timer wake_;                                              // for spawn_due()
   std::function<OwnIncarnations()> own_incarnations_ = {};  // of the last sweep that was asked for
 };
 

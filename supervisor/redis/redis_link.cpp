@@ -25,17 +25,18 @@ constexpr auto probe_deadline = 10s;
 }  // namespace
 
 RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
-                     Patience give_up_after, Events events)
+                     Patience give_up_after, Events& events)
     : children_(children),
       address_(std::move(address)),
       server_(std::move(server)),
       give_up_after_(give_up_after),
-      events_(std::move(events)),
+      events_(events),
       resolver_(children),
       connection_(loop.raw(), "brood-supervisor",
                   {.connected = [this] { connected_now(); },
                    .disconnected = [this](const std::string& why) { disconnected(why); },
-                   .judge = [this](const AsyncConnection::Result& info) { judge(info); }}) {}
+                   .judge = [this](const AsyncConnection::Result& info) { judge(info); }}),
+      wake_(loop) {}
 
 std::string RedisLink::describe() const { return server_ ? "embedded" : address_.without_password(); }
 
@@ -105,7 +106,7 @@ void RedisLink::usable_now() {
   host_unknown_.clear();
   next_role_look_ = steady_now() + look_at_role_again_after;
   is_usable_ = was_usable_ = true;
-  events_.usable();
+  events_.redis_is_usable();
 }
 
 // Of a server that has just greeted us.
@@ -114,7 +115,7 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
   if (!fitness.refusal.empty()) {
     if (std::exchange(said_unfit_for_, fitness.refusal) != fitness.refusal)
       log::error("redis_unfit", {{"reason", fitness.refusal}, {"redis", address_.without_password()}});
-    if (!was_usable_) events_.unusable(EX_CONFIG);
+    if (!was_usable_) events_.redis_is_unusable(EX_CONFIG);
     throw ConnectionLost(fitness.refusal);
   }
   if (!fitness.not_now.empty()) throw ConnectionLost(fitness.not_now);
@@ -168,10 +169,15 @@ void RedisLink::look_at_refusal(SteadyTime now) {
   if (was_usable_ || gave_up_ || give_up_after_ == Patience(0) || now - *refused_since_ < give_up_after_) return;
   log::error("redis_given_up", {{"redis", address_.without_password()}, {"reason", why}});
   gave_up_ = true;
-  events_.unusable(EX_TEMPFAIL);
+  events_.redis_is_unusable(EX_TEMPFAIL);
 }
 
 void RedisLink::catch_up(SteadyTime now) {
+  do_what_is_due(now);
+  wake_.start_at(next_deadline());
+}
+
+void RedisLink::do_what_is_due(SteadyTime now) {
   if (next_resolve_ && *next_resolve_ <= now) connect();
   look_at_refusal(now);
   if (connected() && now >= next_role_look_) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,17 +20,19 @@ namespace brood {
 // was usable not for ever.
 class RedisLink {
  public:
-  struct Events {
-    std::function<void()> usable;  // connected, and judged: each time
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual void redis_is_usable() = 0;  // connected, and judged: each time
     // The first Redis that answered cannot be used (EX_CONFIG), or it went on refusing us (EX_TEMPFAIL).
-    std::function<void(int exit_status)> unusable;
+    virtual void redis_is_unusable(int exit_status) = 0;
   };
   // How long one that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
   using Patience = std::chrono::milliseconds;
 
   // Without a `server` this Redis is somebody else's.
   RedisLink(EventLoop& loop, Children& children, RedisAddress address, std::unique_ptr<EmbeddedRedis> server,
-            Patience give_up_after, Events events);
+            Patience give_up_after, Events& events);
 
   // Starts the embedded server, if any, and begins to connect.
   void open();
@@ -47,9 +48,8 @@ class RedisLink {
   std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
 
-  // What is due: a name to resolve anew, a server to start again.
+  // Each turn, what is due: a name to resolve anew, a server to start again.
   void catch_up(SteadyTime now);
-  std::optional<SteadyTime> next_deadline() const;
 
   // The end of the embedded server.  False: there is nothing to wait for.
   bool stop_server();
@@ -65,14 +65,17 @@ class RedisLink {
   void look_at_role();
   void disconnected(const std::string& why);
   void look_at_refusal(SteadyTime now);
+  void do_what_is_due(SteadyTime now);
+  std::optional<SteadyTime> next_deadline() const;
 
   Children& children_;
   const RedisAddress address_;
   const std::unique_ptr<EmbeddedRedis> server_;
   const Patience give_up_after_;
-  const Events events_;
+  Events& events_;
   Resolver resolver_;
   AsyncConnection connection_;
+  Timer wake_;  // for catch_up()
   std::optional<SteadyTime> away_since_, next_resolve_, refused_since_;
   std::string host_unknown_;  // why, where it is
   SteadyTime next_report_{};

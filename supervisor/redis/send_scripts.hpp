@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "shared/redis/async_connection.hpp"
@@ -13,5 +14,11 @@ namespace brood {
 // The callback gets one result each, in order, once all are in.
 void send_scripts(AsyncConnection& redis, std::vector<ScriptCall> calls, std::chrono::milliseconds deadline,
                   std::function<void(std::vector<AsyncConnection::Result>)> callback);
+
+inline void send_scripts(AsyncConnection::Scope& redis, std::vector<ScriptCall> calls,
+                         std::chrono::milliseconds deadline,
+                         std::function<void(std::vector<AsyncConnection::Result>)> callback) {
+  send_scripts(redis.connection(), std::move(calls), deadline, redis.guard(std::move(callback)));
+}
 
 }  // namespace brood

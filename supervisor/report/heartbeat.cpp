@@ -9,7 +9,6 @@
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/process/memory_use.hpp"
 #include "supervisor/redis/send_scripts.hpp"
-#include "supervisor/report/metrics_flush.hpp"
 
 namespace brood {
 
@@ -27,308 +26,230 @@ constexpr std::size_t longest_shown = 200;
 
 }  // namespace
 
-// Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
-struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
-  State(EventLoop& loop, AsyncConnection& connection, Identity self, ProcessFacts given, Sources from, Events callbacks)
-      : redis(connection),
-        identity(std::move(self)),
-        sources(std::move(from)),
-        tokens(sources.tokens),
-        events(std::move(callbacks)),
-        tick_timer(loop, [this] { tick(); }),
-        finish_timer(loop, [this] { finished(); }) {
-    set_facts(std::move(given));
-  }
-
-  AsyncConnection& redis;
-  const Identity identity;
-  const Sources sources;
-  BeatTokens tokens;
-  const Events events;
-  Timer tick_timer, finish_timer;
-  std::string info;
-  int concurrency = 0;
-  Statistics statistics;
-  const std::shared_ptr<MetricsFlush> metrics_flush = std::make_shared<MetricsFlush>(redis);
-  bool tells_metrics = true;
-  bool is_told = false;  // of signals
-
-  bool beating = false;
-  SteadyTime last_beat{};  // that was answered
-  std::vector<RunningJob> shown;
-  bool shows_nothing = false;  // for certain: nothing need be cleared
-  int slow_rtts = 0;
-  bool failing = false;
-  std::int64_t counters_refused = 0;  // said once
-  bool finishing = false;
-  bool taken = false;          // somebody else goes by our name: nothing of it is ours to write
-  std::function<void()> done;  // of finish
-
-  void set_facts(ProcessFacts facts) {
-    info = heartbeat_info(identity, facts);
-    concurrency = facts.concurrency();
-  }
-  std::vector<SeenSlot> observe_slots();
-  Beat describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us, std::uint64_t token) const;
-
-  void tick();
-  void look_for_signals();
-  void beat();
-  void send(std::int64_t rtt_us);
-  struct Sent {
-    SteadyTime steady;
-    BootTime boot;
-  };
-  struct Rest {  // what is told once the beat is
-    bool shows_work;
-    std::vector<RunningJob> running;
-    std::vector<ScriptCall> calls;
-    Statistics::Counts counts;
-  };
-  void settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result);
-  void settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results& results);
-  void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
-  void tell_metrics(std::chrono::milliseconds within, void (State::*then)());
-  void end_beat();
-  void handle(const std::vector<std::string>& signals);
-  void note_rtt(std::int64_t us);
-  void say_failing(const std::string& error);
-  void finish(std::function<void()> when_done);
-  void leave_processes();
-  void finished();
-
-  // Calls `read` with what was answered, unless we are gone by then.
-  template <typename Read>
-  auto when_answered(Read read) {
-    return [weak = weak_from_this(), read = std::move(read)](auto results) mutable {
-      const std::shared_ptr<State> self = weak.lock();
-      if (!self) return;
-      try {
-        read(*self, results);
-      } catch (const UnexpectedReply& error) {
-        self->say_failing(error.what());
-        self->end_beat();
-      }
-    };
-  }
+struct Heartbeat::Sent {
+  SteadyTime steady;
+  BootTime boot;
 };
 
-std::vector<SeenSlot> Heartbeat::State::observe_slots() {
-  std::vector<SeenSlot> slots = sources.slots();
+// What is told once the beat is.
+struct Heartbeat::Rest {
+  bool shows_work;
+  std::vector<RunningJob> running;
+  std::vector<ScriptCall> calls;
+  Statistics::Counts counts;
+};
+
+Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
+                     Events& events, BeatTokens tokens)
+    : redis_(redis),
+      identity_(std::move(identity)),
+      workers_(workers),
+      events_(events),
+      tokens_(std::move(tokens)),
+      tick_timer_(loop, [this] { tick(); }),
+      finish_timer_(loop, [this] { finished(); }),
+      metrics_flush_(redis) {
+  set_facts(std::move(facts));
+}
+
+void Heartbeat::set_facts(ProcessFacts facts) {
+  info_ = heartbeat_info(identity_, facts);
+  concurrency_ = facts.concurrency();
+}
+
+template <typename Read>
+auto Heartbeat::when_answered(Read read) {
+  return [this, read = std::move(read)](auto results) mutable {
+    try {
+      read(results);
+    } catch (const UnexpectedReply& error) {
+      say_failing(error.what());
+      end_beat();
+    }
+  };
+}
+
+std::vector<SeenSlot> Heartbeat::observe_slots() {
+  std::vector<SeenSlot> slots = workers_.slots();
   const SteadyTime now = steady_now();
-  for (const auto& [number, seen] : slots) statistics.observe(number, {seen.processed, seen.failed}, now);
-  if (sources.usage) metrics_flush->metrics().observe(sources.usage(), now);
-  if (!tells_metrics) metrics_flush->metrics().forget_unflushed();
+  for (const auto& [number, seen] : slots) statistics_.observe(number, {seen.processed, seen.failed}, now);
+  metrics_flush_.metrics().observe(workers_.take_class_usage(), now);
+  if (!tells_metrics_) metrics_flush_.metrics().forget_unflushed();
   return slots;
 }
 
-Beat Heartbeat::State::describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us,
-                                std::uint64_t token) const {
+Beat Heartbeat::describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us,
+                         std::uint64_t token) const {
   std::vector<pid_t> pids;
   for (const auto& [number, seen] : slots) {
     if (seen.pid > 0) pids.push_back(seen.pid);
   }
-  return {info,        static_cast<int>(busy), wall_now(), sources.quiet(), memory_use_kb(pids), rtt_us,
-          concurrency, token_text(token)};
+  return {info_,  static_cast<int>(busy), wall_now(),       events_.is_quiet(), memory_use_kb(pids),
+          rtt_us, concurrency_,           token_text(token)};
 }
 
-void Heartbeat::State::tick() {
-  tick_timer.start_in(look_period);
-  if (beating || finishing || taken || !redis.connected()) return;
-  if (steady_now() - last_beat > beat_interval - look_period / 2 || what_runs(sources.slots()) != shown) return beat();
-  if (!is_told) look_for_signals();
+void Heartbeat::tick() {
+  tick_timer_.start_in(look_period);
+  if (beating_ || finishing_ || taken_ || !redis_.connected()) return;
+  if (steady_now() - last_beat_ > beat_interval - look_period / 2 || what_runs(workers_.slots()) != shown_)
+    return beat();
+  if (!is_told_) look_for_signals();
 }
 
-void Heartbeat::State::look_for_signals() {
-  if (finishing || taken || !redis.connected()) return;
-  redis.send(take_signals(identity.name), short_answer_time,
-             when_answered([](State& self, AsyncConnection::Result& answer) {
-               if (answer.ok() && !self.finishing) self.handle(read_signals(answer.reply.view()));
-             }));
+void Heartbeat::look_for_signals() {
+  if (finishing_ || taken_ || !redis_.connected()) return;
+  redis_.send(take_signals(identity_.name), short_answer_time, when_answered([this](AsyncConnection::Result& answer) {
+                if (answer.ok() && !finishing_) handle(read_signals(answer.reply.view()));
+              }));
 }
 
-void Heartbeat::State::beat() {
-  if (beating || finishing || taken) return;
-  tick_timer.start_in(look_period);
-  if (!redis.connected()) return;  // the counts wait where they are
-  beating = true;
+void Heartbeat::beat() {
+  if (beating_ || finishing_ || taken_) return;
+  tick_timer_.start_in(look_period);
+  if (!redis_.connected()) return;  // the counts wait where they are
+  beating_ = true;
   const SteadyTime asked = steady_now();
-  redis.send({"PING"}, short_answer_time, when_answered([asked](State& self, AsyncConnection::Result& answer) {
-               const auto rtt = std::chrono::floor<std::chrono::microseconds>(steady_now() - asked).count();
-               if (!answer.error.empty() || self.finishing) return self.end_beat();
-               self.note_rtt(rtt);
-               self.send(rtt);
-             }));
+  redis_.send({"PING"}, short_answer_time, when_answered([this, asked](AsyncConnection::Result& answer) {
+                const auto rtt = std::chrono::floor<std::chrono::microseconds>(steady_now() - asked).count();
+                if (!answer.error.empty() || finishing_) return end_beat();
+                note_rtt(rtt);
+                send(rtt);
+              }));
 }
 
-void Heartbeat::State::send(std::int64_t rtt_us) {
+void Heartbeat::send(std::int64_t rtt_us) {
   const std::vector<SeenSlot> slots = observe_slots();
-  Rest rest{!shows_nothing, what_runs(slots), {}, statistics.unflushed()};
+  Rest rest{!shows_nothing_, what_runs(slots), {}, statistics_.unflushed()};
   const std::uint64_t token = random_token();
-  if (events.token) events.token(token);
-  tokens.add(token);  // its own too: between us and Redis something may send it twice
-  ScriptCall call = send_beat(identity.name, identity_record(identity), tokens.known(),
+  workers_.note_beat_token(token);
+  tokens_.add(token);  // its own too: between us and Redis something may send it twice
+  ScriptCall call = send_beat(identity_.name, identity_record(identity_), tokens_.known(),
                               describe(slots, rest.running.size(), rtt_us, token));
   rest.shows_work |= !rest.running.empty();
-  shows_nothing = false;
-  if (rest.shows_work) rest.calls.push_back(work_entries(identity.name, busy_workers(slots)));
+  shows_nothing_ = false;
+  if (rest.shows_work) rest.calls.push_back(work_entries(identity_.name, busy_workers(slots)));
   if (!rest.counts.empty())
     rest.calls.push_back(count_jobs(rest.counts.processed, rest.counts.failed, statistics_day(redis_now())));
 
   const Sent sent{steady_now(), boot_now()};
-  send_scripts(redis, {std::move(call)}, short_answer_time,
-               when_answered([sent, rest = std::move(rest)](State& self, Results& results) mutable {
-                 self.settle_beat(sent, std::move(rest), results[0]);
+  send_scripts(redis_, {std::move(call)}, short_answer_time,
+               when_answered([this, sent, rest = std::move(rest)](Results& results) mutable {
+                 settle_beat(sent, std::move(rest), results[0]);
                }));
 }
 
 // The table of what runs goes by our name too: it is not written before we know that the name is ours.
-void Heartbeat::State::settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result) {
+void Heartbeat::settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result) {
   if (!result.ok()) {
     say_failing(result.why());
     return end_beat();
   }
   BeatAnswer answer = read_beat(result.reply.view());
   if (answer.name_is_taken) {
-    taken = true;
-    tick_timer.stop();
-    if (events.name_is_taken) events.name_is_taken();
+    taken_ = true;
+    tick_timer_.stop();
+    events_.name_is_taken();
     return end_beat();
   }
-  tokens.beat_was_answered();
+  tokens_.beat_was_answered();
   if (rest.calls.empty()) {
     Results none;
     return settle(sent, answer, rest, none);
   }
   std::vector<ScriptCall> calls = std::move(rest.calls);
-  send_scripts(redis, std::move(calls), short_answer_time,
-               when_answered([sent, answer = std::move(answer), rest = std::move(rest)](
-                                 State& self, Results& results) mutable { self.settle(sent, answer, rest, results); }));
+  send_scripts(redis_, std::move(calls), short_answer_time,
+               when_answered([this, sent, answer = std::move(answer), rest = std::move(rest)](
+                                 Results& results) mutable { settle(sent, answer, rest, results); }));
 }
 
-void Heartbeat::State::settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results& results) {
+void Heartbeat::settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results& results) {
   if (!rest.counts.empty()) settle_counts(rest.counts, results.back());
-  last_beat = sent.steady;
+  last_beat_ = sent.steady;
   const bool work_is_shown = !rest.shows_work || results[0].ok();
   if (work_is_shown) {
-    shown = std::move(rest.running);
-    shows_nothing = shown.empty();
+    shown_ = std::move(rest.running);
+    shows_nothing_ = shown_.empty();
   }
   const std::string why = work_is_shown ? answer.refused : results[0].why();
   if (!why.empty())
     say_failing(why);
-  else if (std::exchange(failing, false))
+  else if (std::exchange(failing_, false))
     log::info("heartbeat_works_again");
   if (answer.was_unlisted) {
-    log::warn("process_was_unlisted", {{"identity", identity.name}});
-    events.was_unlisted();
+    log::warn("process_was_unlisted", {{"identity", identity_.name}});
+    events_.was_unlisted();
   }
-  if (events.beaten) events.beaten(sent.boot);
-  if (!finishing) handle(answer.signals);
-  tell_metrics(short_answer_time, &State::end_beat);
+  workers_.note_beat(sent.boot);
+  events_.beaten();
+  if (!finishing_) handle(answer.signals);
+  flush_metrics(short_answer_time, &Heartbeat::end_beat);
 }
 
 // After all else: whatever becomes of them, nothing waits for it.
-void Heartbeat::State::tell_metrics(std::chrono::milliseconds within, void (State::*then)()) {
-  metrics_flush->begin(within, [weak = weak_from_this(), then] {
-    if (const std::shared_ptr<State> self = weak.lock()) ((*self).*then)();
-  });
+void Heartbeat::flush_metrics(std::chrono::milliseconds within, void (Heartbeat::*then)()) {
+  metrics_flush_.begin(within, [this, then] { (this->*then)(); });
 }
 
 // An error reply is a refusal: the counts are sent again.  No reply may mean either; better to lose them than to count
 // them twice.
-void Heartbeat::State::settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer) {
-  if (!answer.error.empty() || answer.ok()) statistics.flushed(counts);
+void Heartbeat::settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer) {
+  if (!answer.error.empty() || answer.ok()) statistics_.flushed(counts);
   if (!answer.ok()) return;
   const std::int64_t refused = answer.reply.view().integer();
-  if (refused > 0 && refused != counters_refused) log::warn("statistics_refused", {{"counters", refused}});
-  counters_refused = refused;
+  if (refused > 0 && refused != counters_refused_) log::warn("statistics_refused", {{"counters", refused}});
+  counters_refused_ = refused;
 }
 
-void Heartbeat::State::end_beat() {
-  if (!std::exchange(beating, false)) return;
-  if (finishing) leave_processes();
+void Heartbeat::end_beat() {
+  if (!std::exchange(beating_, false)) return;
+  if (finishing_) leave_processes();
 }
 
-void Heartbeat::State::handle(const std::vector<std::string>& signals) {
+void Heartbeat::handle(const std::vector<std::string>& signals) {
   for (const std::string& signal : signals) {
     log::info("signal_from_redis", {{"signal", std::string_view(signal).substr(0, longest_shown)}});
-    const bool is_word = signal != "TSTP" && signal != "TERM" && signal != "TTIN";
-    if (signal == "TSTP" && events.quiet) events.quiet();
-    if (signal == "TERM" && events.stop) events.stop();
-    if (signal == "TTIN" && events.dump) events.dump();
-    if (is_word && events.word) events.word(signal);
+    events_.signal_came_from_redis(signal);
   }
 }
 
-void Heartbeat::State::note_rtt(std::int64_t us) {
-  slow_rtts = us > slow_rtt_us ? slow_rtts + 1 : 0;
-  if (slow_rtts < slow_rtts_that_count) return;
-  slow_rtts = 0;
+void Heartbeat::note_rtt(std::int64_t us) {
+  slow_rtts_ = us > slow_rtt_us ? slow_rtts_ + 1 : 0;
+  if (slow_rtts_ < slow_rtts_that_count) return;
+  slow_rtts_ = 0;
   log::warn("redis_is_slow", {{"rtt_us", us}, {"readings_above_50_ms", slow_rtts_that_count}});
 }
 
-void Heartbeat::State::say_failing(const std::string& error) {
-  // That Redis is away the connection says itself.
-  if (!redis.connected() || std::exchange(failing, true)) return;
+void Heartbeat::say_failing(const std::string& error) {
+  // That Redis is away the connection says it
+  if (!redis_.connected() || std::exchange(failing_, true)) return;
   log::warn("heartbeat_fails", {{"error", error}});
 }
 
-void Heartbeat::State::finish(std::function<void()> when_done) {
-  if (std::exchange(finishing, true)) return;
-  done = std::move(when_done);
-  tick_timer.stop();
-  finish_timer.start_in(redis.connected() ? std::chrono::nanoseconds(finish_deadline) : 0ns);
+void Heartbeat::finish(std::function<void()> when_done) {
+  if (std::exchange(finishing_, true)) return;
+  done_ = std::move(when_done);
+  tick_timer_.stop();
+  finish_timer_.start_in(redis_.connected() ? std::chrono::nanoseconds(finish_deadline) : 0ns);
   // A beat under way comes first: it would bring us back into `processes`, and it carries counts.
-  if (!beating) leave_processes();
+  if (!beating_) leave_processes();
 }
 
-void Heartbeat::State::leave_processes() {
-  if (taken) return finish_timer.start_in(0ns);
-  if (!redis.connected()) return finish_timer.start_in(0ns);
+void Heartbeat::leave_processes() {
+  if (taken_) return finish_timer_.start_in(0ns);
+  if (!redis_.connected()) return finish_timer_.start_in(0ns);
   observe_slots();
-  const Statistics::Counts counts = statistics.unflushed();
+  const Statistics::Counts counts = statistics_.unflushed();
   if (!counts.empty()) {
-    send_scripts(redis, {count_jobs(counts.processed, counts.failed, statistics_day(redis_now()))}, finish_deadline,
-                 when_answered([counts](State& self, Results& results) { self.settle_counts(counts, results[0]); }));
+    send_scripts(redis_, {count_jobs(counts.processed, counts.failed, statistics_day(redis_now()))}, finish_deadline,
+                 when_answered([this, counts](Results& results) { settle_counts(counts, results[0]); }));
   }
-  redis.send_all(leave(identity.name), finish_deadline,
-                 when_answered([](State& self, Results&) { self.tell_metrics(finish_deadline, &State::finished); }));
+  redis_.send_all(leave(identity_.name), finish_deadline,
+                  when_answered([this](Results&) { flush_metrics(finish_deadline, &Heartbeat::finished); }));
 }
 
-void Heartbeat::State::finished() {
-  finish_timer.stop();
-  if (const auto callback = std::exchange(done, nullptr)) callback();
+void Heartbeat::finished() {
+  finish_timer_.stop();
+  if (const auto callback = std::exchange(done_, nullptr)) callback();
 }
-
-Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Sources sources,
-                     Events events)
-    : state_(std::make_shared<State>(loop, redis, std::move(identity), std::move(facts), std::move(sources),
-                                     std::move(events))) {}
-
-Heartbeat::~Heartbeat() {
-  state_->tick_timer.stop();
-  state_->finish_timer.stop();
-}
-
-void Heartbeat::beat() { state_->beat(); }
-
-void Heartbeat::look_for_signals() { state_->look_for_signals(); }
-
-void Heartbeat::rely_on_being_told(bool told) { state_->is_told = told; }
-
-void Heartbeat::set_facts(ProcessFacts facts) { state_->set_facts(std::move(facts)); }
-
-bool Heartbeat::beating() const { return state_->beating; }
-
-Statistics& Heartbeat::statistics() { return state_->statistics; }
-
-Metrics& Heartbeat::metrics() { return state_->metrics_flush->metrics(); }
-
-const BeatTokens& Heartbeat::tokens() const { return state_->tokens; }
-
-void Heartbeat::tell_metrics(bool wanted) { state_->tells_metrics = wanted; }
-
-void Heartbeat::finish(std::function<void()> done) { state_->finish(std::move(done)); }
 
 }  // namespace brood

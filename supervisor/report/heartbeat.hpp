@@ -1,8 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,10 +10,12 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/report/beat_tokens.hpp"
 #include "supervisor/report/heartbeat_info_json.hpp"
 #include "supervisor/report/metrics.hpp"
+#include "supervisor/report/metrics_flush.hpp"
 #include "supervisor/report/running_jobs.hpp"
 #include "supervisor/report/statistics.hpp"
 
@@ -25,28 +27,33 @@ namespace brood {
 // answer like those of one machine.
 class Heartbeat {
  public:
-  struct Sources {
-    std::function<std::vector<SeenSlot>()> slots;  // all of them
-    std::function<bool()> quiet;                   // also true while stopping
+  // The workers, as a beat tells of them.  WorkerPool's; tests invent some.
+  class Workers {
+   public:
+    virtual ~Workers() = default;
+    virtual std::vector<SeenSlot> slots() const = 0;  // all of them
     // What the classes have done and used, and their peaks since this was last asked.
-    std::function<std::vector<ClassUsage>()> usage = {};
-    BeatTokens tokens = {};  // of the program before, in the same process
-  };
-  struct Events {
-    std::function<void()> quiet, stop, dump;  // TSTP, TERM, TTIN were sent to us
+    virtual std::vector<ClassUsage> take_class_usage() = 0;
+    virtual void note_beat_token(std::uint64_t token) = 0;  // the next beat carries it, and is not yet sent
     // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
-    std::function<void(BootTime sent)> beaten;
+    virtual void note_beat(BootTime sent) = 0;
+  };
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual bool is_quiet() const = 0;  // also true while stopping
+    // TSTP, TERM or TTIN, or anything else: who writes to Redis may write it.
+    virtual void signal_came_from_redis(const std::string& signal) = 0;
+    virtual void beaten() = 0;  // after note_beat()
     // Redis has lost our record from brood:processes, and perhaps those of others that nobody beats for any more.
-    std::function<void()> was_unlisted = [] {};
-    std::function<void(const std::string&)> word = {};  // something else was sent to us
-    std::function<void(std::uint64_t)> token = {};      // the next beat carries it, and is not yet sent
+    virtual void was_unlisted() = 0;
     // Another process beats under our name.  Nothing was written, and no beat follows.
-    std::function<void()> name_is_taken = {};
+    virtual void name_is_taken() = 0;
   };
 
-  Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Sources sources,
-            Events events);
-  ~Heartbeat();
+  // `tokens`: of the program before, in the same process.
+  Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
+            Events& events, BeatTokens tokens = {});
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
@@ -57,29 +64,72 @@ class Heartbeat {
   void look_for_signals();
 
   // Whether look_for_signals() is called for each from now on.
-  void rely_on_being_told(bool told);
+  void rely_on_being_told(bool told) { is_told_ = told; }
 
   // After a reload; shown with the next beat.
   void set_facts(ProcessFacts facts);
 
   // Whether what the classes do is told; else it is forgotten.
-  void tell_metrics(bool wanted);
+  void tell_metrics(bool wanted) { tells_metrics_ = wanted; }
 
   // A beat is under way, and with it perhaps counts.
-  bool beating() const;
+  bool beating() const { return beating_; }
 
   // What has been and is to be counted.  Counts wait here while Redis is away.
-  Statistics& statistics();
-  Metrics& metrics();
-  const BeatTokens& tokens() const;
+  Statistics& statistics() { return statistics_; }
+  Metrics& metrics() { return metrics_flush_.metrics(); }
+  const BeatTokens& tokens() const { return tokens_; }
 
   // Beats no more: hands over the last counts, and leaves `processes` and the list of running jobs.  `done` is called
   // once, when that was answered or after two seconds.
   void finish(std::function<void()> done);
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  using Results = std::vector<AsyncConnection::Result>;
+  struct Sent;
+  struct Rest;
+
+  std::vector<SeenSlot> observe_slots();
+  Beat describe(const std::vector<SeenSlot>& slots, std::size_t busy, std::int64_t rtt_us, std::uint64_t token) const;
+  void tick();
+  void send(std::int64_t rtt_us);
+  void settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result);
+  void settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results& results);
+  void settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer);
+  void flush_metrics(std::chrono::milliseconds within, void (Heartbeat::*then)());
+  void end_beat();
+  void handle(const std::vector<std::string>& signals);
+  void note_rtt(std::int64_t us);
+  void say_failing(const std::string& error);
+  void leave_processes();
+  void finished();
+  // Calls `read` with what was answered.
+  template <typename Read>
+  auto when_answered(Read read);
+
+  AsyncConnection::Scope redis_;
+  const Identity identity_;
+  Workers& workers_;
+  Events& events_;
+  BeatTokens tokens_;
+  Timer tick_timer_, finish_timer_;
+  std::string info_;
+  int concurrency_ = 0;
+  Statistics statistics_;
+  MetricsFlush metrics_flush_;
+  bool tells_metrics_ = true;
+  bool is_told_ = false;  // of signals
+
+  bool beating_ = false;
+  SteadyTime last_beat_{};  // that was answered
+  std::vector<RunningJob> shown_;
+  bool shows_nothing_ = false;  // for certain: nothing need be cleared
+  int slow_rtts_ = 0;
+  bool failing_ = false;
+  std::int64_t counters_refused_ = 0;  // said once
+  bool finishing_ = false;
+  bool taken_ = false;          // somebody else goes by our name: nothing of it is ours to write
+  std::function<void()> done_;  // of finish
 };
 
 }  // namespace brood

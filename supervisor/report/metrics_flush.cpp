@@ -15,14 +15,11 @@ void MetricsFlush::go_on(std::chrono::milliseconds deadline, const std::function
   std::vector<ClassUsage> told = metrics_.unflushed(most_classes_a_call);
   if (told.empty() || !redis_.connected()) return done();
   ScriptCall call = count_runs(told, redis_now());
-  send_scripts(
-      redis_, {std::move(call)}, deadline,
-      [weak = weak_from_this(), told = std::move(told), deadline, done](std::vector<AsyncConnection::Result> results) {
-        const auto self = weak.lock();
-        if (!self) return;
-        if (self->settle(told, results[0])) return self->go_on(deadline, done);
-        done();
-      });
+  send_scripts(redis_, {std::move(call)}, deadline,
+               [this, told = std::move(told), deadline, done](const std::vector<AsyncConnection::Result>& results) {
+                 if (settle(told, results[0])) return go_on(deadline, done);
+                 done();
+               });
 }
 
 // False: no more now.

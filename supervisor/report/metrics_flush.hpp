@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "shared/redis/async_connection.hpp"
@@ -12,7 +11,7 @@ namespace brood {
 
 // Tells Redis what the classes have done, a few at a time and the next when those are answered.  What Redis refuses is
 // kept for another time, and said once.
-class MetricsFlush : public std::enable_shared_from_this<MetricsFlush> {
+class MetricsFlush {
  public:
   explicit MetricsFlush(AsyncConnection& redis) : redis_(redis) {}
 
@@ -25,7 +24,7 @@ class MetricsFlush : public std::enable_shared_from_this<MetricsFlush> {
   void go_on(std::chrono::milliseconds deadline, const std::function<void()>& done);
   bool settle(const std::vector<ClassUsage>& told, const AsyncConnection::Result& answer);
 
-  AsyncConnection& redis_;
+  AsyncConnection::Scope redis_;
   Metrics metrics_;
   bool refused_ = false;
   std::int64_t keys_refused_ = 0;

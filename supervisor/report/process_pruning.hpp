@@ -1,7 +1,7 @@
 #pragma once
 
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "shared/redis/async_connection.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -13,7 +13,6 @@ namespace brood {
 class ProcessPruning {
  public:
   ProcessPruning(EventLoop& loop, AsyncConnection& redis);
-  ~ProcessPruning();
   ProcessPruning(const ProcessPruning&) = delete;
   ProcessPruning& operator=(const ProcessPruning&) = delete;
 
@@ -26,8 +25,12 @@ class ProcessPruning {
   void unlist(const std::string& identity);
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  void scan(const std::string& cursor);
+  void ask_of(const std::vector<std::string>& identities, const std::string& cursor);
+  void remove(const std::vector<std::string>& identities, const std::vector<AsyncConnection::Result>& infos);
+
+  AsyncConnection::Scope redis_;
+  Timer next_;
 };
 
 }  // namespace brood

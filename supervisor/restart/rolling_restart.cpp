@@ -47,11 +47,15 @@ int write_refusal(const ChildBodies& bodies, int to) {
 
 }  // namespace
 
-RollingRestart::RollingRestart(Children& children, WorkerPool& pool, Events events)
-    : pool_(pool),
-      events_(std::move(events)),
+RollingRestart::RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ReadConfig read_config,
+                               BodiesFor bodies, Events& events)
+    : workers_(workers),
+      read_config_(std::move(read_config)),
+      bodies_(std::move(bodies)),
+      events_(events),
       check_(children),
-      present_(pool.present()),
+      wake_(loop),
+      present_(workers.present()),
       last_number_(present_->number) {}
 
 void RollingRestart::restart(std::optional<ControlSocket::Reply> asked_by) {
@@ -71,7 +75,7 @@ void RollingRestart::begin() {
   is_scale_ = false;
   step_ = Step::checking;
   told_.clear();
-  events_.begun();
+  events_.restart_begun();
   try {
     log::reopen();
   } catch (const std::system_error& error) {
@@ -79,10 +83,10 @@ void RollingRestart::begin() {
   }
   log::info("restart_begins", {{"generation", present_->number}});
   try {
-    const auto config = events_.read_config();
+    const auto config = read_config_();
     if (changes_redis(*config))
       return fail(Outcome::refused, "where Redis is cannot change while brood runs: stop it and start it again");
-    next_ = std::make_shared<Generation>(Generation{++last_number_, config, events_.bodies(config)});
+    next_ = std::make_shared<Generation>(Generation{++last_number_, config, bodies_(config)});
     check_.begin(
         {.title = "brood: check", .what = "loading the job libraries"},
         [this](int answer) { return write_refusal(next_->bodies, answer); },
@@ -102,7 +106,7 @@ bool RollingRestart::changes_redis(const Config& config) const {
 void RollingRestart::checked(const std::string& refusal) {
   if (!refusal.empty()) return fail(Outcome::refused, refusal);
   try {
-    pool_.bring(next_);
+    workers_.bring(next_);
     roll();
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
@@ -132,9 +136,9 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   log::info("scale_begins", {{"capsule", capsule}, {"from", before}, {"to", workers}});
   const int index = static_cast<int>(found - config.capsules.begin());
   const auto shared = std::make_shared<const Config>(std::move(config));
-  next_ = std::make_shared<Generation>(Generation{present_->number, shared, events_.bodies(shared)});
+  next_ = std::make_shared<Generation>(Generation{present_->number, shared, bodies_(shared)});
   try {
-    pool_.resize(next_, index);
+    workers_.resize(next_, index);
     roll();
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
@@ -142,13 +146,18 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
 }
 
 void RollingRestart::advance(SteadyTime now) {
+  go_on(now);
+  wake_.start_at(step_ == Step::rolling ? roll_->next_look() : std::nullopt);
+}
+
+void RollingRestart::go_on(SteadyTime now) {
   if (step_ == Step::rolling) {
-    std::vector<RollPlace> places = pool_.roll_places();
+    std::vector<RollPlace> places = workers_.roll_places();
     // More workers replace nobody.
     if (is_scale_) std::erase_if(places, [](const RollPlace& place) { return !place.fresh; });
     const RollStep step = roll_->next(places, now);
-    for (const int place : step.start) pool_.start(place);
-    for (const int place : step.give_up) pool_.give_up(place);
+    for (const int place : step.start) workers_.start(place);
+    for (const int place : step.give_up) workers_.give_up(place);
     if (step.verdict == RollStep::Verdict::done) return succeed();
     if (step.verdict == RollStep::Verdict::failed) return fail(Outcome::rolled_back, roll_->reason());
   }
@@ -167,17 +176,17 @@ void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) 
 }
 
 void RollingRestart::succeed() {
-  pool_.adopt_fresh();
+  workers_.adopt_fresh();
   present_ = std::exchange(next_, nullptr);
-  events_.changed_generation(*present_);
+  events_.generation_changed(*present_);
   events_.capsules_changed();
   end(Outcome::done, "");
 }
 
 void RollingRestart::fail(Outcome outcome, std::string why) {
   if (step_ == Step::rolling) {
-    pool_.drop_fresh();
-    if (is_scale_) pool_.put_back(present_);
+    workers_.drop_fresh();
+    if (is_scale_) workers_.put_back(present_);
     events_.capsules_changed();
   }
   end(outcome, std::move(why));
@@ -196,14 +205,14 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   else
     log::error(event, {{"outcome", name_of(outcome)}, {"reason", why}, {"generation", present_->number}});
   for (const ControlSocket::Reply& client : std::exchange(clients_, {})) client.ok(answer());
-  if (!waiting_) return events_.ended();
+  if (!waiting_) return events_.restart_ended();
   clients_ = std::move(*std::exchange(waiting_, std::nullopt));
   begin();
 }
 
 std::string RollingRestart::answer() const {
   return fmt::format(R"({},"workers":{},"finishing":{},"generation":{}}})", json_of(*last_),
-                     present_->config->concurrency(), pool_.finishing(), present_->number);
+                     present_->config->concurrency(), workers_.finishing(), present_->number);
 }
 
 void RollingRestart::await(const ControlSocket::Reply& reply) {
@@ -223,10 +232,6 @@ void RollingRestart::abandon(const std::string& why) {
   fail(Outcome::not_now, why);
 }
 
-std::optional<SteadyTime> RollingRestart::next_look() const {
-  return step_ == Step::rolling ? roll_->next_look() : std::nullopt;
-}
-
 void RollingRestart::tell_progress(SteadyTime now) {
   if (clients_.empty()) return;
   const std::string sentence = status();
@@ -240,7 +245,7 @@ std::string RollingRestart::status() const {
   if (step_ == Step::checking) return "restarting: checking the configuration and the job libraries";
   if (step_ == Step::rolling) {
     int fresh = 0, ready = 0, old = 0;
-    for (const RollPlace& place : pool_.roll_places()) {
+    for (const RollPlace& place : workers_.roll_places()) {
       fresh += place.fresh;
       ready += place.fresh && place.state == RollPlace::State::ready;
       old += !place.fresh && place.state != RollPlace::State::given_up;

@@ -9,9 +9,11 @@
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/workers/generation.hpp"
 #include "supervisor/workers/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
+#include "supervisor/workers/worker_succession.hpp"
 
 namespace brood {
 
@@ -33,15 +35,17 @@ class RollingRestart {
     std::chrono::nanoseconds took{};
     WallTime at{};
   };
-  struct Events {
-    std::function<std::shared_ptr<const Config>()> read_config;  // throws ConfigError
-    BodiesFor bodies;
-    std::function<void()> begun;
-    std::function<void()> capsules_changed;                     // what workers fetch from: see WorkerPool::capsules()
-    std::function<void(const Generation&)> changed_generation;  // it is the present one now
-    std::function<void()> ended;                                // and no other begins at once
+  using ReadConfig = std::function<std::shared_ptr<const Config>()>;  // throws ConfigError
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual void restart_begun() = 0;
+    virtual void capsules_changed() = 0;  // what workers fetch from: see Generations::capsules()
+    virtual void generation_changed(const Generation& present) = 0;
+    virtual void restart_ended() = 0;  // and no other begins at once
   };
-  RollingRestart(Children& children, WorkerPool& pool, Events events);
+  RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ReadConfig read_config,
+                 BodiesFor bodies, Events& events);
 
   // Each is answered with a JSON object: {"outcome":"done","reason":null,...}.
   void restart(std::optional<ControlSocket::Reply> asked_by);
@@ -53,7 +57,6 @@ class RollingRestart {
   // Each turn.
   void advance(SteadyTime now);
   void note_end(const WorkerPool::Reaped& reaped, SteadyTime now);
-  std::optional<SteadyTime> next_look() const;
 
   // Ends what is under way and what waits: the old workers go on, or what else the supervisor tells them.
   void abandon(const std::string& why);
@@ -69,6 +72,7 @@ class RollingRestart {
   void begin();
   void checked(const std::string& refusal);
   void roll();
+  void go_on(SteadyTime now);
   void succeed();
   // `why` by value: it may belong to what ends here.
   void fail(Outcome outcome, std::string why);
@@ -77,9 +81,12 @@ class RollingRestart {
   void tell_progress(SteadyTime now);
   bool changes_redis(const Config& config) const;
 
-  WorkerPool& pool_;
-  const Events events_;
+  WorkerSuccession& workers_;
+  const ReadConfig read_config_;
+  const BodiesFor bodies_;
+  Events& events_;
   ChildCheck check_;
+  Timer wake_;  // for advance()
 
   std::shared_ptr<const Generation> present_, next_;
   std::uint32_t last_number_;  // of a generation

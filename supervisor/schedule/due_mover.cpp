@@ -23,7 +23,7 @@ using Results = std::vector<AsyncConnection::Result>;
 
 namespace {
 
-constexpr std::size_t first_batch = 25, largest_batch = max_jobs_moved;
+constexpr std::size_t largest_batch = max_jobs_moved;
 constexpr auto between_reports = 1min;
 
 bool is_unknown_script(const Command& sent, const AsyncConnection::Result& result) {
@@ -40,253 +40,196 @@ std::string score_bound(WallTime t) {
 // While Redis moves one batch, the next is read, from behind those under way, and prepared.  What others add or take
 // meanwhile shifts it: it then leaves members out, or holds some that are under way, which the scripts find gone.  So
 // only a read with nothing under way, an exact one, tells that nothing is left.
-//
-// Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
-struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
-  State(EventLoop& loop, AsyncConnection& connection, DeadLimits limits, Leaves given)
-      : redis(connection), dead_limits(limits), leaves(std::move(given)), next_turn(loop, [this] {
-          prepare();
-          go_on();
-        }) {}
+DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves)
+    : redis_(redis), dead_limits_(dead_limits), leaves_(std::move(leaves)), next_turn_(loop, [this] {
+        prepare();
+        go_on();
+      }) {}
 
-  AsyncConnection& redis;
-  const DeadLimits dead_limits;
-  const Leaves leaves;
-  Timer next_turn;
-  std::mt19937_64 random{std::random_device{}()};
-  bool stopped = false;
-  std::size_t limit = first_batch;  // shrinks when members are large, so that a batch is about a turn's bytes
-  SteadyTime last_report{};
-  SizeRefusals refusals;
-  std::size_t refused_bytes = std::numeric_limits<std::size_t>::max();  // of the smallest member that was too large
+void DueMover::move_all(std::string set_key, WallTime now, Command companion, std::function<void(Done)> done) {
+  set_key_ = std::move(set_key);
+  bound_ = score_bound(now);
+  companion_ = std::move(companion);
+  done_ = std::move(done);
+  begin();
+}
 
-  // One move_all.
-  std::string set_key, bound;
-  Command companion;
-  std::function<void(Done)> done;
-  Done result;
-  int unanswered = 0;     // reads and moves under way
-  std::size_t stuck = 0;  // members that stay at the head of the set: the next read begins behind them
+void DueMover::stop() {
+  redis_.cancel();
+  next_turn_.stop();
+}
 
-  // What was read last.
-  std::optional<DueBatch> batch;
-  bool exact = false;  // nothing was under way
-  bool all = false;    // and nothing was left behind it
+template <typename Step>
+void DueMover::guarded(const Step& step) {
+  try {
+    step();
+  } catch (const UnexpectedReply& error) {
+    fail(error.what());
+  }
+}
 
-  // What is being moved.
-  DueBatch::Moves moves;
-  std::string reason_for_dead;
-  std::size_t batch_stuck = 0, batch_left = 0;
-  bool batch_exact = false, progress = false, raced = false;
-
-  void begin();
-  void go_on();
-  void read(std::size_t under_way);
-  void prepare();
-  void adapt_limit();
-  void move_batch();
-  void send_moves();
-  void settle_moves(const Results& results);
-  void learn_from_sizes(const Results& results);
-  void count(const Script& script, const MoveCounts& counts);
-  void end_moves();
-  void report_stuck();
-  void fail(std::string error, bool connection_lost = false);
-  void finish();
-
-  template <typename Step>
-  void guarded(Step step) {
-    try {
-      step();
-    } catch (const UnexpectedReply& error) {
-      fail(error.what());
+template <typename Read>
+void DueMover::ask(const std::vector<Command>& commands, Read read, bool is_move) {
+  ++unanswered_;
+  redis_.send_all(commands, longest_answer_time, [this, read, is_move](Results results) {
+    --unanswered_;
+    const auto lost = std::ranges::find_if(results, [](const auto& answer) { return !answer.error.empty(); });
+    if (lost == results.end()) {
+      guarded([&] { read(results); });
+    } else {
+      if (is_move) learn_from_sizes(results);
+      limit_ = 1;  // perhaps it was a batch too large to be answered in time
+      fail(lost->error, true);
     }
-  }
+    go_on();
+  });
+}
 
-  template <typename Read>
-  void ask(const std::vector<Command>& commands, Read read, bool is_move = false) {
-    ++unanswered;
-    redis.send_all(commands, longest_answer_time, [weak = weak_from_this(), read, is_move](Results results) {
-      const std::shared_ptr<State> self = weak.lock();
-      if (!self || self->stopped) return;
-      --self->unanswered;
-      const auto lost = std::ranges::find_if(results, [](const auto& result) { return !result.error.empty(); });
-      if (lost == results.end()) {
-        self->guarded([&] { read(*self, results); });
-      } else {
-        if (is_move) self->learn_from_sizes(results);
-        self->limit = 1;  // perhaps it was a batch too large to be answered in time
-        self->fail(lost->error, true);
-      }
-      self->go_on();
-    });
-  }
-};
-
-void DueMover::State::begin() {
-  stuck = 0;
-  raced = false;
+void DueMover::begin() {
+  stuck_ = 0;
+  raced_ = false;
   read(0);
 }
 
-// The next step, once all that was asked is answered and all that was read is prepared.
-void DueMover::State::go_on() {
-  if (unanswered > 0) return;
-  if (!result.error.empty()) return finish();
-  if (batch && !batch->prepared()) return;
-  if (std::exchange(raced, false)) {
-    // Others moved, or hold, all of the batch: to go on for ever would be a race at best.
-    if (batch_exact) return finish();
+// The next step, once all_ that was asked is answered and all_ that was read is prepared.
+void DueMover::go_on() {
+  if (unanswered_ > 0) return;
+  if (!result_.error.empty()) return finish();
+  if (batch_ && !batch_->prepared()) return;
+  if (std::exchange(raced_, false)) {
+    // Others moved, or hold, all_ of the batch_: to go on for ever would be a race at best.
+    if (batch_exact_) return finish();
     return read(0);
   }
-  if (batch && batch->size() > 0) return move_batch();
-  if (all) return finish();
+  if (batch_ && batch_->size() > 0) return move_batch();
+  if (all_) return finish();
   read(0);
 }
 
-void DueMover::State::read(std::size_t under_way) {
-  batch.reset();
-  const std::string offset = std::to_string(stuck + under_way), count = std::to_string(limit);
-  ask({{"ZRANGEBYSCORE", set_key, "-inf", bound, "WITHSCORES", "LIMIT", offset, count}, {"TIME"}},
-      [is_exact = under_way == 0](State& self, Results& results) {
-        if (!results[0].ok()) return self.fail(results[0].why());
-        self.batch.emplace(std::move(results[0].reply), redis_time(results[1].reply.view()), self.leaves,
-                           self.refused_bytes);
-        self.exact = is_exact;
-        self.all = is_exact && self.batch->size() < self.limit;
-        self.prepare();
+void DueMover::read(std::size_t under_way) {
+  batch_.reset();
+  const std::string offset = std::to_string(stuck_ + under_way), count = std::to_string(limit_);
+  ask({{"ZRANGEBYSCORE", set_key_, "-inf", bound_, "WITHSCORES", "LIMIT", offset, count}, {"TIME"}},
+      [this, is_exact = under_way == 0](Results& results) {
+        if (!results[0].ok()) return fail(results[0].why());
+        batch_.emplace(std::move(results[0].reply), redis_time(results[1].reply.view()), leaves_, refused_bytes_);
+        exact_ = is_exact;
+        all_ = is_exact && batch_->size() < limit_;
+        prepare();
       });
 }
 
-void DueMover::State::prepare() {
+void DueMover::prepare() {
   guarded([this] {
-    batch->prepare(set_key, dead_limits, random);
-    if (batch->prepared()) {
+    batch_->prepare(set_key_, dead_limits_, random_);
+    if (batch_->prepared()) {
       adapt_limit();
     } else {
-      next_turn.start_in(0ns);
+      next_turn_.start_in(0ns);
     }
   });
 }
 
-void DueMover::State::adapt_limit() {
-  if (batch->bytes() > DueBatch::turn_bytes) {
-    limit = std::max<std::size_t>(1, limit * DueBatch::turn_bytes / batch->bytes());
-  } else if (batch->size() == limit) {
-    limit = std::min(largest_batch, 2 * limit);
+void DueMover::adapt_limit() {
+  if (batch_->bytes() > DueBatch::turn_bytes) {
+    limit_ = std::max<std::size_t>(1, limit_ * DueBatch::turn_bytes / batch_->bytes());
+  } else if (batch_->size() == limit_) {
+    limit_ = std::min(largest_batch, 2 * limit_);
   }
 }
 
-void DueMover::State::move_batch() {
-  const std::size_t size = batch->size();
-  moves = batch->take_moves();
-  reason_for_dead = batch->reason_for_dead();
-  batch_stuck = batch->too_large();
-  batch_left = batch->left();
-  batch_exact = exact;
-  progress = false;
-  batch.reset();
-  if (!all) read(size);  // sent first, so that its answer does not wait until Redis has moved this batch
-  moves.commands.push_back(companion);
+void DueMover::move_batch() {
+  const std::size_t size = batch_->size();
+  moves_ = batch_->take_moves();
+  reason_for_dead_ = batch_->reason_for_dead();
+  batch_stuck_ = batch_->too_large();
+  batch_left_ = batch_->left();
+  batch_exact_ = exact_;
+  progress_ = false;
+  batch_.reset();
+  if (!all_) read(size);  // sent first, so that its answer does not wait until Redis has moved this batch_
+  moves_.commands.push_back(companion_);
   send_moves();
 }
 
-void DueMover::State::send_moves() {
+void DueMover::send_moves() {
   ask(
-      moves.commands, [](State& self, const Results& results) { self.settle_moves(results); }, true);
+      moves_.commands, [this](const Results& results) { settle_moves(results); }, true);
 }
 
-// It says no word of which member was too large: the largest was, in any case.  What it does not take from us it moves
+// It says no word of which member was too large: the largest was, in any case.  What it does not take from us it moves_
 // by itself from now on.
-void DueMover::State::learn_from_sizes(const Results& results) {
+void DueMover::learn_from_sizes(const Results& results) {
   std::size_t bytes = 0;
-  for (const Command& command : moves.commands) bytes = std::max(bytes, wire_size(command));
+  for (const Command& command : moves_.commands) bytes = std::max(bytes, wire_size(command));
   const bool refused = std::ranges::any_of(
-      results, [](const auto& result) { return refused_for_its_size(result.reply.view().error()); });
-  const bool closed = std::ranges::any_of(results, [](const auto& result) { return result.closed; });
-  if (!refused && !(closed && refusals.closed_upon(bytes))) return;
-  refused_bytes = std::min(refused_bytes, moves.largest_member);
-  log::warn("due_job_too_large", {{"set", set_key},
-                                  {"bytes", moves.largest_member},
+      results, [](const auto& answer) { return refused_for_its_size(answer.reply.view().error()); });
+  const bool closed = std::ranges::any_of(results, [](const auto& answer) { return answer.closed; });
+  if (!refused && !(closed && refusals_.closed_upon(bytes))) return;
+  refused_bytes_ = std::min(refused_bytes_, moves_.largest_member);
+  log::warn("due_job_too_large", {{"set", set_key_},
+                                  {"bytes", moves_.largest_member},
                                   {"error", "Redis refuses it for its proto-max-bulk-len or client-query-buffer-limit"},
                                   {"moved", "as it is"}});
 }
 
-void DueMover::State::settle_moves(const Results& results) {
+void DueMover::settle_moves(const Results& results) {
   DueBatch::Moves unknown;  // to this Redis, which has restarted or failed over
-  unknown.largest_member = moves.largest_member;
-  for (std::size_t i = 0; i < moves.scripts.size(); ++i) {
-    if (is_unknown_script(moves.commands[i], results[i])) {
-      send_text_instead(moves.commands[i], *moves.scripts[i]);
-      unknown.commands.push_back(std::move(moves.commands[i]));
-      unknown.scripts.push_back(moves.scripts[i]);
+  unknown.largest_member = moves_.largest_member;
+  for (std::size_t i = 0; i < moves_.scripts.size(); ++i) {
+    if (is_unknown_script(moves_.commands[i], results[i])) {
+      send_text_instead(moves_.commands[i], *moves_.scripts[i]);
+      unknown.commands.push_back(std::move(moves_.commands[i]));
+      unknown.scripts.push_back(moves_.scripts[i]);
     } else if (!results[i].ok()) {
       fail(results[i].why());
     } else {
-      count(*moves.scripts[i], read_moved(results[i].reply.view()));
+      count(*moves_.scripts[i], read_moved(results[i].reply.view()));
     }
   }
-  moves = std::move(unknown);
-  if (moves.scripts.empty() || !result.error.empty()) return end_moves();
+  moves_ = std::move(unknown);
+  if (moves_.scripts.empty() || !result_.error.empty()) return end_moves();
   send_moves();
 }
 
-void DueMover::State::count(const Script& script, const MoveCounts& counts) {
-  (&script == &scripts::move_due_to_dead ? result.moved_to_dead : result.moved) += counts.moved;
-  batch_stuck += counts.stuck;
-  progress |= counts.moved > 0;
+void DueMover::count(const Script& script, const MoveCounts& counts) {
+  (&script == &scripts::move_due_to_dead ? result_.moved_to_dead : result_.moved) += counts.moved;
+  batch_stuck_ += counts.stuck;
+  progress_ |= counts.moved > 0;
 }
 
-void DueMover::State::end_moves() {
-  stuck += batch_stuck + batch_left;
-  raced = !progress && batch_stuck + batch_left == 0;
-  if (batch_stuck > 0) report_stuck();
-  if (result.moved_to_dead > 0 && !reason_for_dead.empty()) {
-    log::warn("due_jobs_buried", {{"set", set_key}, {"so_far", result.moved_to_dead}, {"reason", reason_for_dead}});
+void DueMover::end_moves() {
+  stuck_ += batch_stuck_ + batch_left_;
+  raced_ = !progress_ && batch_stuck_ + batch_left_ == 0;
+  if (batch_stuck_ > 0) report_stuck();
+  if (result_.moved_to_dead > 0 && !reason_for_dead_.empty()) {
+    log::warn("due_jobs_buried", {{"set", set_key_}, {"so_far", result_.moved_to_dead}, {"reason", reason_for_dead_}});
   }
 }
 
-void DueMover::State::report_stuck() {
+void DueMover::report_stuck() {
   const SteadyTime current = steady_now();
-  if (last_report != SteadyTime{} && current - last_report < between_reports) return;
-  last_report = current;
+  if (last_report_ != SteadyTime{} && current - last_report_ < between_reports) return;
+  last_report_ = current;
   log::error(
       "due_job_stuck",
-      {{"set", set_key}, {"error", "its queue or the dead set is a key of another type, or it is larger than 16 MB"}});
+      {{"set", set_key_}, {"error", "its queue or the dead set is a key of another type, or it is larger than 16 MB"}});
 }
 
-void DueMover::State::fail(std::string error, bool connection_lost) {
-  if (result.error.empty()) result.error = std::move(error);
-  result.connection_lost |= connection_lost;
+void DueMover::fail(std::string error, bool connection_lost) {
+  if (result_.error.empty()) result_.error = std::move(error);
+  result_.connection_lost |= connection_lost;
 }
 
-void DueMover::State::finish() {
-  next_turn.stop();
-  batch.reset();
-  moves = {};
+void DueMover::finish() {
+  next_turn_.stop();
+  batch_.reset();
+  moves_ = {};
   // The callback may begin the next move_all.
-  const auto callback = std::exchange(done, nullptr);
+  const auto callback = std::exchange(done_, nullptr);
   if (!callback) return;
-  result.left = stuck;
-  callback(std::exchange(result, {}));
-}
-
-DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves)
-    : state_(std::make_shared<State>(loop, redis, dead_limits, std::move(leaves))) {}
-
-DueMover::~DueMover() { stop(); }
-
-void DueMover::move_all(std::string set_key, WallTime now, Command companion, std::function<void(Done)> done) {
-  state_->set_key = std::move(set_key);
-  state_->bound = score_bound(now);
-  state_->companion = std::move(companion);
-  state_->done = std::move(done);
-  state_->begin();
-}
-
-void DueMover::stop() {
-  state_->stopped = true;
-  state_->next_turn.stop();
+  result_.left = stuck_;
+  callback(std::exchange(result_, {}));
 }
 
 }  // namespace brood

@@ -2,14 +2,19 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <limits>
+#include <optional>
+#include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "shared/redis/size_refusals.hpp"
 #include "shared/store/outcome.hpp"
 #include "supervisor/process/event_loop.hpp"
+#include "supervisor/schedule/due_batch.hpp"
 
 namespace brood {
 
@@ -29,7 +34,6 @@ class DueMover {
   using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
 
   DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limits, Leaves leaves = {});
-  ~DueMover();
   DueMover(const DueMover&) = delete;
   DueMover& operator=(const DueMover&) = delete;
 
@@ -41,8 +45,57 @@ class DueMover {
   void stop();
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  using Results = std::vector<AsyncConnection::Result>;
+
+  void begin();
+  void go_on();
+  void read(std::size_t under_way);
+  void prepare();
+  void adapt_limit();
+  void move_batch();
+  void send_moves();
+  void settle_moves(const Results& results);
+  void learn_from_sizes(const Results& results);
+  void count(const Script& script, const MoveCounts& counts);
+  void end_moves();
+  void report_stuck();
+  void fail(std::string error, bool connection_lost = false);
+  void finish();
+  template <typename Step>
+  void guarded(const Step& step);
+  template <typename Read>
+  void ask(const std::vector<Command>& commands, Read read, bool is_move = false);
+
+  static constexpr std::size_t first_batch = 25;
+
+  AsyncConnection::Scope redis_;
+  const DeadLimits dead_limits_;
+  const Leaves leaves_;
+  Timer next_turn_;
+  std::mt19937_64 random_{std::random_device{}()};
+  std::size_t limit_ = first_batch;  // shrinks when members are large, so that a batch is about a turn's bytes
+  SteadyTime last_report_{};
+  SizeRefusals refusals_;
+  std::size_t refused_bytes_ = std::numeric_limits<std::size_t>::max();  // of the smallest member that was too large
+
+  // One move_all.
+  std::string set_key_, bound_;
+  Command companion_;
+  std::function<void(Done)> done_;
+  Done result_;
+  int unanswered_ = 0;     // reads and moves under way
+  std::size_t stuck_ = 0;  // members that stay at the head of the set: the next read begins behind them
+
+  // What was read last.
+  std::optional<DueBatch> batch_;
+  bool exact_ = false;  // nothing was under way
+  bool all_ = false;    // and nothing was left behind it
+
+  // What is being moved.
+  DueBatch::Moves moves_;
+  std::string reason_for_dead_;
+  std::size_t batch_stuck_ = 0, batch_left_ = 0;
+  bool batch_exact_ = false, progress_ = false, raced_ = false;
 };
 
 // A time as a bound of ZRANGEBYSCORE.

@@ -47,9 +47,9 @@ bool is_due(ReplyView first, WallTime now) {
 
 }  // namespace
 
-// Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
-struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
-  State(EventLoop& event_loop, AsyncConnection& connection, Settings given)
+// From a start to the next: what the one before has asked is answered to nobody.
+struct Scheduler::Run {
+  Run(EventLoop& event_loop, AsyncConnection& connection, Settings given)
       : loop(event_loop),
         redis(connection),
         settings(std::move(given)),
@@ -63,7 +63,7 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
         next_glance(loop, [this] { glance(); }) {}
 
   EventLoop& loop;
-  AsyncConnection& redis;
+  AsyncConnection::Scope redis;
   const Settings settings;
   DueMover mover;
   QueueOwnersLook owners_look;
@@ -118,22 +118,20 @@ struct Scheduler::State : std::enable_shared_from_this<Scheduler::State> {
 
   template <typename Read>
   void ask(const std::vector<Command>& commands, Read read) {
-    redis.send_all(commands, longest_answer_time, [weak = weak_from_this(), read](Results results) {
-      const std::shared_ptr<State> self = weak.lock();
-      if (!self || self->stopped) return;
+    redis.send_all(commands, longest_answer_time, [this, read](Results results) {
       for (const AsyncConnection::Result& result : results) {
-        if (!result.error.empty()) return self->back_off(result.error);
+        if (!result.error.empty()) return back_off(result.error);
       }
       try {
-        read(*self, results);
+        read(results);
       } catch (const UnexpectedReply& error) {
-        self->back_off(error.what());
+        back_off(error.what());
       }
     });
   }
 };
 
-void Scheduler::State::look() {
+void Scheduler::Run::look() {
   if (looking || stopped) return;
   looking = true;
   next_look.stop();
@@ -146,38 +144,38 @@ void Scheduler::State::look() {
 }
 
 // Nearly every poll finds nothing new: it shall cost Redis little.
-void Scheduler::State::see_whether_due() {
+void Scheduler::Run::see_whether_due() {
   std::vector<Command> commands = next_scores("-inf");
   commands.insert(commands.begin(), {"TIME"});
-  ask(commands, [asked = steady_now()](State& self, Results& results) {
-    self.now = redis_time(results[0].reply.view());
-    self.began = steady_now();
-    note_redis_time(self.now, asked, self.began);
-    self.lock = Lock::none;
-    self.stays = 0;
-    self.set_error.clear();
+  ask(commands, [this, asked = steady_now()](Results& results) {
+    now = redis_time(results[0].reply.view());
+    began = steady_now();
+    note_redis_time(now, asked, began);
+    lock = Lock::none;
+    stays = 0;
+    set_error.clear();
     results.erase(results.begin());
     for (std::size_t set = 0; set < sets.size(); ++set) {
       const AsyncConnection::Result& first = results[set];
       // A refusal is met again, and said, on the way to moving.
-      if (!first.ok() || is_due(first.reply.view(), self.now)) return self.take_lock();
+      if (!first.ok() || is_due(first.reply.view(), now)) return take_lock();
     }
-    self.plan(results);
+    plan(results);
   });
 }
 
-void Scheduler::State::take_lock() {
+void Scheduler::Run::take_lock() {
   ask({{"TIME"},
        {"SET", keys::brood_scheduler, settings.identity, "NX", "PX", lock_lifetime_ms()},
        {"GET", keys::brood_scheduler}},
-      [](State& self, Results& results) { self.begin(results); });
+      [this](Results& results) { begin(results); });
 }
 
-void Scheduler::State::begin(Results& results) {
+void Scheduler::Run::begin(Results& results) {
   now = redis_time(results[0].reply.view());
   began = steady_now();
   // The lock only spares duplicate work.  A Redis that refuses it (it is full, or the key is somebody else's) is served
-  // without: every move is guarded by itself.
+  // without: every move is guarded by it
   lock = Lock::none;
   const ReplyView holder = results[2].reply.view();
   if (holder.is_string()) lock = holder.text() == settings.identity ? Lock::ours : Lock::of_another;
@@ -185,15 +183,14 @@ void Scheduler::State::begin(Results& results) {
   set_error.clear();
   if (lock == Lock::of_another) return ask_for_next();
   if (first_begun == WallTime{}) first_begun = now;
-  owners_look.look([weak = weak_from_this()](const QueueOwners& found) {
-    const std::shared_ptr<State> self = weak.lock();
-    if (!self || self->stopped) return;
-    self->owners = found;
-    self->move_set(0);
+  owners_look.look([this](const QueueOwners& found) {
+    if (stopped) return;
+    owners = found;
+    move_set(0);
   });
 }
 
-void Scheduler::State::move_set(std::size_t moved_before) {
+void Scheduler::Run::move_set(std::size_t moved_before) {
   if (moved_before == sets.size()) return ask_for_next();
   const std::size_t set = (first_set + moved_before) % sets.size();
   // A long row of batches keeps the lock; without one this expires nothing that matters.
@@ -214,16 +211,16 @@ void Scheduler::State::move_set(std::size_t moved_before) {
   });
 }
 
-void Scheduler::State::ask_for_next() {
+void Scheduler::Run::ask_for_next() {
   // What is due but was left where it is waits for the next poll; while another holds the lock it waits for that.
   const std::string from = lock == Lock::of_another ? "-inf" : "(" + score_bound(now);
   std::vector<Command> commands = next_scores(from);
   if (lock == Lock::ours) commands.push_back({"DEL", keys::brood_scheduler});
-  ask(commands, [](State& self, Results& results) { self.plan(results); });
+  ask(commands, [this](Results& results) { plan(results); });
 }
 
 // The first member of each set from a score on, and now and then the number of processes.
-std::vector<Command> Scheduler::State::next_scores(const std::string& from) {
+std::vector<Command> Scheduler::Run::next_scores(const std::string& from) {
   std::vector<Command> commands;
   for (const std::string_view set : sets) {
     commands.push_back({"ZRANGEBYSCORE", set, from, "+inf", "WITHSCORES", "LIMIT", "0", "1"});
@@ -233,7 +230,7 @@ std::vector<Command> Scheduler::State::next_scores(const std::string& from) {
   return commands;
 }
 
-void Scheduler::State::plan(Results& results) {
+void Scheduler::Run::plan(Results& results) {
   if (counts) {
     const AsyncConnection::Result& count = results[sets.size()];
     processes = count.ok() ? static_cast<int>(std::min<std::int64_t>(count.reply.view().integer(), 100'000)) : 1;
@@ -268,7 +265,7 @@ void Scheduler::State::plan(Results& results) {
   error_pause = first_error_pause;
 }
 
-void Scheduler::State::start_look_in(nanoseconds pause) {
+void Scheduler::Run::start_look_in(nanoseconds pause) {
   looking = false;
   planned = steady_now() + pause;
   next_look.start_in(pause);
@@ -276,12 +273,12 @@ void Scheduler::State::start_look_in(nanoseconds pause) {
   if (pause > between_glances()) next_glance.start_in(between_glances());
 }
 
-void Scheduler::State::rely_on_being_told(bool told) {
+void Scheduler::Run::rely_on_being_told(bool told) {
   is_told = told;
   if (!told) glance();  // and from then on more often
 }
 
-void Scheduler::State::glance() {
+void Scheduler::Run::glance() {
   if (stopped || !redis.connected()) return;
   if (looking || glancing) {
     glance_again = true;  // what was asked for may have been read before
@@ -289,16 +286,14 @@ void Scheduler::State::glance() {
   }
   glancing = true;
   redis.send({"ZCOUNT", keys::schedule, "-inf", "(" + first_known}, longest_answer_time,
-             [weak = weak_from_this()](const AsyncConnection::Result& result) {
-               const std::shared_ptr<State> self = weak.lock();
-               if (!self || self->stopped) return;
-               self->glancing = false;
-               if (!self->looking) self->see_count(result);
+             [this](const AsyncConnection::Result& result) {
+               glancing = false;
+               if (!looking) see_count(result);
              });
 }
 
 // Whatever is refused is said by the look that is planned.
-void Scheduler::State::see_count(const AsyncConnection::Result& result) {
+void Scheduler::Run::see_count(const AsyncConnection::Result& result) {
   if (result.ok()) {
     const std::int64_t count = result.reply.view().integer();
     if (count > stays) {
@@ -311,8 +306,8 @@ void Scheduler::State::see_count(const AsyncConnection::Result& result) {
   if (planned - steady_now() > between_glances()) next_glance.start_in(between_glances());
 }
 
-void Scheduler::State::back_off(const std::string& error) {
-  // That Redis is away the connection says itself.
+void Scheduler::Run::back_off(const std::string& error) {
+  // That Redis is away the connection says it
   if (redis.connected()) say_failing(error);
   looking = false;
   const auto jittered = std::chrono::duration_cast<nanoseconds>(error_pause * (0.5 + draw()));
@@ -320,44 +315,45 @@ void Scheduler::State::back_off(const std::string& error) {
   next_look.start_in(jittered);
 }
 
-void Scheduler::State::say_failing(const std::string& error) {
+void Scheduler::Run::say_failing(const std::string& error) {
   if (!std::exchange(failing, true)) log::warn("scheduler_fails", {{"error", error}});
 }
 
 Scheduler::Scheduler(EventLoop& loop, AsyncConnection& redis, Settings settings)
-    : state_(std::make_shared<State>(loop, redis, std::move(settings))) {}
+    : run_(std::make_unique<Run>(loop, redis, std::move(settings))) {}
 
 Scheduler::~Scheduler() { stop(); }
 
-void Scheduler::look() { state_->look(); }
+void Scheduler::look() { run_->look(); }
 
-void Scheduler::glance() { state_->glance(); }
+void Scheduler::glance() { run_->glance(); }
 
-void Scheduler::rely_on_being_told(bool told) { state_->rely_on_being_told(told); }
+void Scheduler::rely_on_being_told(bool told) { run_->rely_on_being_told(told); }
 
-// What was asked before finds nobody when it is answered; a batch that was sent may still be applied.
+// A batch that was sent may still be applied.
 void Scheduler::set(Settings settings) {
-  if (!state_->stopped) resume(std::move(settings));
+  if (!run_->stopped) resume(std::move(settings));
 }
 
 void Scheduler::resume(Settings settings) {
-  const std::shared_ptr<State> old = state_;
   stop();
-  state_ = std::make_shared<State>(old->loop, old->redis, std::move(settings));
-  state_->moved = old->moved;
-  state_->moved_to_dead = old->moved_to_dead;
-  state_->is_told = old->is_told;
-  if (state_->redis.connected()) look();
+  const std::unique_ptr<Run> old = std::move(run_);
+  run_ = std::make_unique<Run>(old->loop, old->redis.connection(), std::move(settings));
+  run_->moved = old->moved;
+  run_->moved_to_dead = old->moved_to_dead;
+  run_->is_told = old->is_told;
+  if (run_->redis.connected()) look();
 }
 
 void Scheduler::stop() {
-  state_->stopped = true;
-  state_->next_look.stop();
-  state_->next_glance.stop();
-  state_->mover.stop();
+  run_->stopped = true;
+  run_->redis.cancel();
+  run_->next_look.stop();
+  run_->next_glance.stop();
+  run_->mover.stop();
 }
 
-std::uint64_t Scheduler::moved() const { return state_->moved; }
-std::uint64_t Scheduler::moved_to_dead() const { return state_->moved_to_dead; }
+std::uint64_t Scheduler::moved() const { return run_->moved; }
+std::uint64_t Scheduler::moved_to_dead() const { return run_->moved_to_dead; }
 
 }  // namespace brood

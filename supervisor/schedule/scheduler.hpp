@@ -59,8 +59,8 @@ class Scheduler {
   std::uint64_t moved_to_dead() const;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  struct Run;
+  std::unique_ptr<Run> run_;
 };
 
 }  // namespace brood

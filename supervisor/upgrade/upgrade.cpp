@@ -27,8 +27,12 @@ std::string last_line(const std::string& text) {
 
 }  // namespace
 
-Upgrade::Upgrade(Children& children, const Successor& successor, Events events, std::string failed)
-    : successor_(successor), events_(std::move(events)), check_(children), last_failure_(std::move(failed)) {}
+Upgrade::Upgrade(Children& children, const Successor& successor, ReadFile read_file, Owner& owner, std::string failed)
+    : successor_(successor),
+      read_file_(std::move(read_file)),
+      owner_(owner),
+      check_(children),
+      last_failure_(std::move(failed)) {}
 
 void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   if (under_way()) {
@@ -37,11 +41,11 @@ void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   }
   client_ = std::move(asked_by);
   step_ = Step::checking;
-  events_.begun();
+  owner_.upgrade_begun();
   log::info("upgrade_begins", {{"program", successor_.path()}});
   if (client_) client_->progress("checking " + successor_.path());
   try {
-    file_ = events_.read_file();
+    file_ = read_file_();
     Handover handover = hand_over();
     handover.rehearsal = true;
     copy_ = write_handover(handover);
@@ -60,7 +64,7 @@ void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
 }
 
 Handover Upgrade::hand_over() const {
-  Handover handover = events_.hand_over();
+  Handover handover = owner_.hand_over();
   handover.program = successor_.path();
   if (file_.mode != 0) handover.config = {file_.text, file_.mode};
   return handover;
@@ -80,7 +84,7 @@ void Upgrade::checked(const std::string& refusal) {
 
 void Upgrade::advance(SteadyTime now) {
   if (step_ != Step::waiting) return;
-  const std::string half_done = events_.half_done();
+  const std::string half_done = owner_.half_done();
   if (!half_done.empty()) {
     if (client_ && half_done != waits_for_) client_->progress("waiting: " + half_done);
     waits_for_ = half_done;
@@ -107,7 +111,7 @@ void Upgrade::fail(Outcome outcome, const std::string& why) {
   log::error("upgrade_ended", {{"outcome", name}, {"reason", why}});
   if (const auto client = std::exchange(client_, std::nullopt))
     client->ok(fmt::format(R"({{"outcome":"{}","reason":{}}})", name, json_string(why)));
-  events_.given_up();
+  owner_.upgrade_given_up();
 }
 
 void Upgrade::abandon(const std::string& why) {

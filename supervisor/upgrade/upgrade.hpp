@@ -19,14 +19,18 @@ namespace brood {
 // configuration is read once, for both.  On success nothing here returns.
 class Upgrade {
  public:
-  struct Events {
-    std::function<Handover()> hand_over;     // what there is now
-    std::function<ConfigFile()> read_file;   // of the configuration; throws ConfigError
-    std::function<std::string()> half_done;  // what must end first, for people; empty: nothing
-    std::function<void()> begun, given_up;   // given_up: everything is as it was
+  using ReadFile = std::function<ConfigFile()>;  // of the configuration; throws ConfigError
+  // Whose process it is.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual Handover hand_over() = 0;           // what there is now
+    virtual std::string half_done() const = 0;  // what must end first, for people; empty: nothing
+    virtual void upgrade_begun() = 0;
+    virtual void upgrade_given_up() = 0;  // everything is as it was
   };
   // `failed`: why the program that took over from this one gave back; empty: none has.
-  Upgrade(Children& children, const Successor& successor, Events events, std::string failed);
+  Upgrade(Children& children, const Successor& successor, ReadFile read_file, Owner& owner, std::string failed);
 
   // Answered with a JSON object when it comes to nothing; a client whose connection ends otherwise asks the successor.
   void begin(std::optional<ControlSocket::Reply> asked_by);
@@ -49,7 +53,8 @@ class Upgrade {
   void fail(Outcome outcome, const std::string& why);
 
   const Successor& successor_;
-  const Events events_;
+  const ReadFile read_file_;
+  Owner& owner_;
   ChildCheck check_;
   Step step_ = Step::none;
   UniqueFd copy_;    // of the handover, for the rehearsal

@@ -20,9 +20,9 @@ void kill_worker(pid_t pid) {
   kill(pid, SIGKILL);
 }
 
-JobEnder::JobEnder(ProcessTable& table, Scoreboard& scoreboard,
+JobEnder::JobEnder(EventLoop& loop, ProcessTable& table, Scoreboard& scoreboard,
                    std::function<std::chrono::milliseconds(int slot)> grace_of)
-    : table_(table), scoreboard_(scoreboard), grace_of_(std::move(grace_of)) {}
+    : table_(table), scoreboard_(scoreboard), grace_of_(std::move(grace_of)), wake_(loop) {}
 
 std::optional<JobEnder::Ended> JobEnder::end_job(const std::string& jid, WorkerDeath::Fate fate) {
   for (int slot = 0; slot < table_.used_slots(); ++slot) {
@@ -55,6 +55,11 @@ bool JobEnder::abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, Ste
 }
 
 void JobEnder::end_overdue(SteadyTime now) {
+  look(now);
+  wake_.start_at(next_end());
+}
+
+void JobEnder::look(SteadyTime now) {
   const auto due = next_end();
   if (!due || *due > now) return;
   next_look_ = now + 1s;

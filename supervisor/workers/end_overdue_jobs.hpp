@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/workers/process_table.hpp"
 
 namespace brood {
@@ -15,7 +16,8 @@ namespace brood {
 class JobEnder {
  public:
   // `grace_of` tells the timeout_grace that a slot's worker goes by.
-  JobEnder(ProcessTable& table, Scoreboard& scoreboard, std::function<std::chrono::milliseconds(int slot)> grace_of);
+  JobEnder(EventLoop& loop, ProcessTable& table, Scoreboard& scoreboard,
+           std::function<std::chrono::milliseconds(int slot)> grace_of);
 
   // Ends the worker that runs the job `jid`; nullopt when none runs it.
   struct Ended {
@@ -28,17 +30,19 @@ class JobEnder {
 
   // Aborts, then kills, workers whose jobs run on after their deadlines.
   void end_overdue(SteadyTime now);
-  std::optional<SteadyTime> next_end() const;
   // A worker is being ended, and not gone yet.
   bool under_way() const;
 
  private:
+  void look(SteadyTime now);
+  std::optional<SteadyTime> next_end() const;
   bool abort_for_job(int slot, const SlotSnapshot& seen, EndedBy by, SteadyTime now);
 
   ProcessTable& table_;
   Scoreboard& scoreboard_;
   const std::function<std::chrono::milliseconds(int slot)> grace_of_;
   SteadyTime next_look_{};
+  Timer wake_;  // for end_overdue()
 };
 
 // With all that it has started.  Nothing when pid is 0.

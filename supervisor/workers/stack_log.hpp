@@ -1,25 +1,25 @@
 #pragma once
 
-#include <vector>
-
-#include "shared/scoreboard/dump_request.hpp"
 #include "supervisor/process/child_bodies.hpp"
 #include "supervisor/process/children.hpp"
+#include "supervisor/workers/worker_orders.hpp"
 
 namespace brood {
 
-// Has the stacks that workers were asked for written to the log: by a short-lived child, since finding the names of
-// their functions takes time and reads files that may be anything.
+// Asks the workers for their stacks and has them written to the log: by a short-lived child, since finding the names
+// of their functions takes time and reads files that may be anything.
 class StackLog {
  public:
-  StackLog(Children& children, const ChildBodies& bodies) : children_(children), bodies_(bodies) {}
+  StackLog(Children& children, const ChildBodies& bodies, WorkerOrders& orders)
+      : children_(children), bodies_(bodies), orders_(orders) {}
 
-  // Nothing while an earlier one is still being written.
-  void write(const std::vector<DumpRequest>& asked);
+  // While an earlier one is still being written, the workers are asked and nothing is written.
+  void write();
 
  private:
   Children& children_;
   const ChildBodies& bodies_;
+  WorkerOrders& orders_;
   Child child_;
 };
 

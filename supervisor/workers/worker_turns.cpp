@@ -1,22 +1,15 @@
-// How the workers of a capsule that has one at a time take turns; see worker_pool.hpp.
+#include "supervisor/workers/worker_turns.hpp"
 
-#include <algorithm>
-
-#include "supervisor/workers/serial_turns.hpp"
-#include "supervisor/workers/worker_pool.hpp"
+#include <set>
 
 namespace brood {
 
-const CapsuleSettings& WorkerPool::capsule_of(std::uint32_t generation, int capsule) const {
-  return generations_.at(generation)->config->capsules.at(static_cast<std::size_t>(capsule));
-}
-
-std::vector<TurnTaker> WorkerPool::turn_takers() const {
+std::vector<TurnTaker> WorkerTurns::turn_takers() const {
   std::vector<TurnTaker> takers;
-  for (int slot = 0; slot < table_.used_slots(); ++slot) {
-    const ProcessTable::Slot& taken = table_[slot];
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    const ProcessTable::Slot& taken = slots_.table[slot];
     if (taken.pid == 0 && !taken.held) continue;
-    const CapsuleSettings& capsule = capsule_of(taken.generation, taken.capsule);
+    const CapsuleSettings& capsule = generations_.capsule(taken.generation, taken.capsule);
     takers.push_back({.slot = slot,
                       .capsule = capsule.name,
                       .alone = capsule.concurrency == 1,
@@ -28,29 +21,21 @@ std::vector<TurnTaker> WorkerPool::turn_takers() const {
   return takers;
 }
 
-bool WorkerPool::would_wait(const ProcessTable::Place& place, int slot, SteadyTime now) const {
-  const CapsuleSettings& capsule = capsule_of(place.generation, place.capsule);
+bool WorkerTurns::would_wait(const ProcessTable::Place& place, int slot, bool strangers, SteadyTime now) const {
+  const CapsuleSettings& capsule = generations_.capsule(place.generation, place.capsule);
   if (capsule.concurrency != 1) return false;
   std::vector<TurnTaker> takers = turn_takers();
   takers.push_back({.slot = slot, .capsule = capsule.name, .alone = true, .since = now});
-  return who_waits(takers, predecessors_.size() > 0, now).contains(slot);
+  return who_waits(takers, strangers, now).contains(slot);
 }
 
-void WorkerPool::pass_turns(SteadyTime now) {
-  const std::set<int> waiting = who_waits(turn_takers(), predecessors_.size() > 0, now);
-  for (int slot = 0; slot < table_.used_slots(); ++slot) {
-    ProcessTable::Slot& taken = table_[slot];
+void WorkerTurns::pass(bool strangers, SteadyTime now) {
+  const std::set<int> waiting = who_waits(turn_takers(), strangers, now);
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    const ProcessTable::Slot& taken = slots_.table[slot];
     const bool waits = waiting.contains(slot);
-    if (taken.pid == 0 || waits == taken.waits_its_turn) continue;
-    taken.waits_its_turn = waits;
-    taken.never_fetched &= waits;
-    scoreboard_.slot(slot).flags.store(flags_of(slot));
-    wake(slot);
+    if (taken.pid != 0 && waits != taken.waits_its_turn) orders_.let_wait_its_turn(slot, waits);
   }
-}
-
-std::uint32_t WorkerPool::flags_of(int slot) const {
-  return flags_ | table_[slot].flags | (table_[slot].waits_its_turn ? slot_quiet : 0U);
 }
 
 }  // namespace brood

@@ -72,8 +72,9 @@ struct Recovering {
             diary.note("sweep");
             return end();
           }};
-  Children children;
-  RecoveryChildren recovery{children, bodies};
+  EventLoop loop;
+  Children children{loop};
+  RecoveryChildren recovery{loop, children, bodies};
   SteadyTime now{24h};  // invented: nothing here waits for a clock
 
   ~Recovering() {
@@ -333,7 +334,9 @@ long pid_max() {
 struct Inheriting : Recovering {
   TemporaryDirectory runtime;
   DeadSupervisor dead;
-  DeadSupervisors dead_supervisors{recovery, runtime.path()};
+  AsyncConnection no_redis{loop.raw(), "test", {}};
+  ProcessPruning pruning{loop, no_redis};
+  DeadSupervisors dead_supervisors{recovery, pruning, "here:1:own", runtime.path()};
 
   Inheriting() {
     dead.identity.name = "here:99:dead";

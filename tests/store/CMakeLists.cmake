@@ -1,5 +1,6 @@
 brood_test(store/connection LINK brood_test_support)
 brood_test(store/async_connection LINK brood_test_support)
+brood_test(store/late_replies LINK brood_supervisor brood_test_support)
 brood_test(store/scheduler LINK brood_supervisor brood_test_support)
 brood_test(store/heartbeat LINK brood_supervisor brood_test_support)
 brood_test(store/metrics LINK brood_supervisor brood_test_support brood_test_vectors)

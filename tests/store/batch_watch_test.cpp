@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;
@@ -19,6 +20,7 @@ const std::string list = "brood:inflight:me:0.7:default";
 struct Watching : LoopWithRedis {
   Scoreboard board = Scoreboard::in_memory(1);
   WorkerSlot worker{board.slot(0)};
+  InventedWorkers workers;
   std::optional<BatchWatch> watch;
 
   Watching() {
@@ -30,8 +32,8 @@ struct Watching : LoopWithRedis {
     worker.set_number(5);
     worker.set_queue("default");
     worker.set_fetched(4);
-    watch.emplace(loop, connection, "me",
-                  [this] { return std::vector<OccupiedSlot>{{.slot = 0, .capsule = 0, .record = &board.slot(0)}}; });
+    workers.all = {{.slot = 0, .capsule = 0, .record = &board.slot(0)}};
+    watch.emplace(loop, connection, "me", workers);
   }
   bool begin(int entry) { return worker.begin(entry, "jid", "Job", wall_now(), steady_now(), 0); }
   bool taken_back(int entry) { return worker.entry(entry) == EntryState::taken_back; }

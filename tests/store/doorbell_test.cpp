@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;
@@ -31,13 +32,13 @@ CapsuleSettings capsule_of(const Names& queues) {
 }
 
 // Workers that are nothing but their records, and the doorbell that watches them.
-struct Listening : LoopWithRedis {
+struct Listening : LoopWithRedis, InventedWorkers {
   static constexpr int most_workers = 4;
 
   Scoreboard board = Scoreboard::in_memory(most_workers);
   int workers = 0;
   std::vector<int> woken;
-  bool may_unblock = true;
+  bool redis_lets_go = true;
   bool search_in_vain = false;  // who is woken finds nothing and waits again
   std::optional<Doorbell> doorbell;
 
@@ -57,18 +58,16 @@ struct Listening : LoopWithRedis {
   void end_its_job(int slot) { WorkerSlot(board.slot(slot)).clear_entries(); }
 
   void listen(CapsuleSettings capsule) {
-    doorbell.emplace(loop, connection,
-                     Doorbell::Setup{.capsules = {std::move(capsule)},
-                                     .slots = [this] { return slots(); },
-                                     .unblock = [this](const SlotRecord& record) { ring(slot_of(record)); },
-                                     .wake =
-                                         [this](int slot) {
-                                           BOOST_TEST((board.slot(slot).waiting_client == 0U || !may_unblock));
-                                           ring(slot);
-                                         },
-                                     .may_unblock = [this] { return may_unblock; }});
+    doorbell.emplace(loop, connection, *this);
+    doorbell->set_capsules({std::move(capsule)});
     doorbell->listen();
   }
+  void unblock(const SlotRecord& record) override { ring(slot_of(record)); }
+  void wake(int slot) override {
+    BOOST_TEST((board.slot(slot).waiting_client == 0U || !redis_lets_go));
+    ring(slot);
+  }
+  bool may_unblock() const override { return redis_lets_go; }
   void ring(int slot) {
     woken.push_back(slot);
     if (search_in_vain) wait_on(slot, "elsewhere");
@@ -78,7 +77,7 @@ struct Listening : LoopWithRedis {
     while (&board.slot(slot) != &record) ++slot;
     return slot;
   }
-  std::vector<OccupiedSlot> slots() {
+  std::vector<OccupiedSlot> fetching_slots() override {
     std::vector<OccupiedSlot> found;
     for (int i = 0; i < workers; ++i) found.push_back({.slot = i, .capsule = 0, .record = &board.slot(i)});
     return found;
@@ -140,12 +139,12 @@ BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listen
 
 BOOST_FIXTURE_TEST_CASE(where_redis_lets_nobody_go_workers_are_told_to_wait_outside, Listening) {
   add_idle_worker("a");
-  may_unblock = false;
+  redis_lets_go = false;
   listen(capsule_of({"a", "b"}));
   push("b", "job");
   BOOST_TEST(run_until([&] { return !woken.empty(); }, 1s));
   BOOST_TEST(board.slot(0).waits_outside == 1U);
-  may_unblock = true;
+  redis_lets_go = true;
   BOOST_TEST(run_until([&] { return board.slot(0).waits_outside == 0U; }));
 }
 

@@ -17,8 +17,8 @@ namespace {
 const std::string name = "here:7:aaaaaaaaaaaa";
 const std::string payload = R"({"class":"A","args":[1180591620717411303424,"\u00e9",[]],"jid":"j1"})";
 
-struct Beating : LoopWithRedis {
-  std::vector<SeenSlot> slots;
+struct Beating : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
+  std::vector<SeenSlot> seen;
   bool quiet = false;
   int beats = 0, times_unlisted = 0, times_taken = 0;
   std::function<void()> before_it_is_sent = [] {};
@@ -36,17 +36,18 @@ struct Beating : LoopWithRedis {
     facts.capsules = {CapsuleSettings{"default", 2, QueueOrder()}};
     facts.version = "0.1.0";
     facts.started_at = wall_now();
-    heartbeat.emplace(loop, connection, identity, facts,
-                      Heartbeat::Sources{[this] { return slots; }, [this] { return quiet; }, {}, std::move(tokens)},
-                      Heartbeat::Events{[this] { followed.push_back("quiet"); },
-                                        [this] { followed.push_back("stop"); },
-                                        [this] { followed.push_back("dump"); },
-                                        [this](BootTime) { ++beats; },
-                                        [this] { ++times_unlisted; },
-                                        {},
-                                        [this](std::uint64_t) { before_it_is_sent(); },
-                                        [this] { ++times_taken; }});
+    heartbeat.emplace(loop, connection, identity, facts, *this, *this, std::move(tokens));
   }
+
+  std::vector<SeenSlot> slots() const override { return seen; }
+  std::vector<ClassUsage> take_class_usage() override { return {}; }
+  void note_beat_token(std::uint64_t) override { before_it_is_sent(); }
+  void note_beat(BootTime) override { ++beats; }
+  bool is_quiet() const override { return quiet; }
+  void signal_came_from_redis(const std::string& signal) override { followed.push_back(signal); }
+  void beaten() override {}
+  void was_unlisted() override { ++times_unlisted; }
+  void name_is_taken() override { ++times_taken; }
 
   bool beat() {
     const int before = beats;
@@ -69,10 +70,10 @@ struct Beating : LoopWithRedis {
     slot.seen.jid = "j1";
     slot.seen.job_class = "A";
     slot.seen.processed = 1;
-    slots = {slot};
+    seen = {slot};
     redis.command({"HSET", "brood:inflight:" + name, "2.17", "3 low"});
     redis.command({"LPUSH", "brood:inflight:" + name + ":2.17:low", payload, "another"});
-    return slots[0];
+    return seen[0];
   }
 
   std::map<std::string, std::string> work() { return redis.hgetall(name + ":work"); }
@@ -115,7 +116,7 @@ BOOST_FIXTURE_TEST_CASE(a_running_job_is_shown_with_its_own_bytes, Beating) {
   BOOST_TEST(redis.hgetall(name + ":workers").size() == 1u);  // as Sidekiq 6.4.1 reads it
   BOOST_TEST(redis.integer({"TTL", name + ":work"}) >= 58);
 
-  slots[0].seen.entries[0] = EntryState::succeeded;
+  seen[0].seen.entries[0] = EntryState::succeeded;
   BOOST_TEST(beat());
   BOOST_TEST(work().empty());
   BOOST_TEST(redis.hget(name, "busy").value() == "0");
@@ -134,7 +135,7 @@ BOOST_FIXTURE_TEST_CASE(the_table_of_running_jobs_is_cleared_once, Beating) {
 
   run_a_job();
   BOOST_TEST(beat());
-  slots[0].seen.entries[0] = EntryState::succeeded;
+  seen[0].seen.entries[0] = EntryState::succeeded;
   BOOST_TEST(beat());
   BOOST_TEST(cleared());
   BOOST_TEST(work().empty());
@@ -163,23 +164,23 @@ BOOST_FIXTURE_TEST_CASE(markup_in_the_queue_of_a_running_job_is_neutralised, Bea
 
 BOOST_FIXTURE_TEST_CASE(an_empty_or_scribbled_slot_shows_nothing, Beating) {
   run_a_job();
-  SeenSlot empty = slots[0];
+  SeenSlot empty = seen[0];
   empty.seen.pid = 0;
-  SeenSlot scribbled = slots[0];
+  SeenSlot scribbled = seen[0];
   scribbled.seen.current = 1'000'000;
-  SeenSlot torn = slots[0];
+  SeenSlot torn = seen[0];
   torn.seen.text_is_whole = false;
   torn.seen.queue.clear();
-  slots = {empty, scribbled, torn};
+  seen = {empty, scribbled, torn};
   BOOST_TEST(beat());
   BOOST_TEST(work().empty());
 }
 
 BOOST_FIXTURE_TEST_CASE(what_was_performed_is_counted_once, Beating) {
-  slots = {{0, {}}, {1, {}}};
-  slots[0].seen.processed = 5;
-  slots[1].seen.processed = 3;
-  slots[1].seen.failed = 1;
+  seen = {{0, {}}, {1, {}}};
+  seen[0].seen.processed = 5;
+  seen[1].seen.processed = 3;
+  seen[1].seen.failed = 1;
   heartbeat->statistics().count_failure();
   BOOST_TEST(beat());
   BOOST_TEST(beat());
@@ -190,7 +191,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_performed_is_counted_once, Beating) {
   BOOST_TEST(redis.integer({"TTL", "stat:processed:" + today()}) > 157'679'000);
   BOOST_TEST(redis.integer({"TTL", "stat:failed:" + today()}) > 157'679'000);
 
-  slots[0].seen.processed = 6;
+  seen[0].seen.processed = 6;
   BOOST_TEST(beat());
   BOOST_TEST(stat("processed") == "9");
 }
@@ -202,8 +203,8 @@ BOOST_FIXTURE_TEST_CASE(nothing_performed_writes_no_counter, Beating) {
 
 BOOST_FIXTURE_TEST_CASE(a_counter_that_is_no_number_makes_nothing_count_twice, Beating) {
   redis.command({"SET", "stat:failed", "x"});
-  slots = {{0, {}}};
-  slots[0].seen.processed = 5;
+  seen = {{0, {}}};
+  seen[0].seen.processed = 5;
   BOOST_TEST(beat());
   BOOST_TEST(beat());
   BOOST_TEST(stat("processed") == "5");
@@ -211,11 +212,11 @@ BOOST_FIXTURE_TEST_CASE(a_counter_that_is_no_number_makes_nothing_count_twice, B
 }
 
 BOOST_FIXTURE_TEST_CASE(counts_wait_while_redis_is_away, Beating) {
-  slots = {{0, {}}};
+  seen = {{0, {}}};
   BOOST_TEST(beat());
   redis.kill9();
   run_until([&] { return !connection.connected(); });
-  slots[0].seen.processed = 5;
+  seen[0].seen.processed = 5;
   heartbeat->beat();
   run_for(50ms);
   redis.restart();
@@ -225,8 +226,8 @@ BOOST_FIXTURE_TEST_CASE(counts_wait_while_redis_is_away, Beating) {
 }
 
 BOOST_FIXTURE_TEST_CASE(counts_that_were_refused_are_kept, Beating) {
-  slots = {{0, {}}};
-  slots[0].seen.processed = 5;
+  seen = {{0, {}}};
+  seen[0].seen.processed = 5;
   redis.command({"CONFIG", "SET", "min-replicas-to-write", "1"});  // every write: NOREPLICAS
   heartbeat->beat();
   run_for(300ms);
@@ -253,7 +254,7 @@ BOOST_FIXTURE_TEST_CASE(a_redis_that_forgot_the_scripts_is_sent_them_again, Beat
   BOOST_TEST(beat());
   redis.command({"SCRIPT", "FLUSH"});
   redis.command({"DEL", name, name + ":work"});
-  slots[0].seen.processed = 2;
+  seen[0].seen.processed = 2;
   BOOST_TEST(beat());
   BOOST_TEST(redis.hget(name, "busy").value() == "1");
   BOOST_TEST(work().size() == 1u);
@@ -263,8 +264,8 @@ BOOST_FIXTURE_TEST_CASE(a_redis_that_forgot_the_scripts_is_sent_them_again, Beat
 BOOST_FIXTURE_TEST_CASE(signals_are_followed_in_order_between_two_beats, Beating) {
   BOOST_TEST(beat());
   for (const auto* signal : {"TTIN", "HUGE", "TSTP", "TERM"}) redis.command({"LPUSH", name + "-signals", signal});
-  BOOST_TEST(run_until([&] { return followed.size() == 3; }, 8s));
-  const std::vector<std::string> expected{"dump", "quiet", "stop"};
+  BOOST_TEST(run_until([&] { return followed.size() == 4; }, 8s));
+  const std::vector<std::string> expected{"TTIN", "HUGE", "TSTP", "TERM"};
   BOOST_TEST(followed == expected, boost::test_tools::per_element());
   BOOST_TEST(beats == 1);
   BOOST_TEST(redis.size_of(name + "-signals") == 0u);
@@ -306,7 +307,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_begins_is_shown_before_the_next_beat_is_due, 
 BOOST_FIXTURE_TEST_CASE(who_finishes_leaves_the_list_and_hands_over_its_counts, Beating) {
   run_a_job();
   BOOST_TEST(beat());
-  slots[0].seen.processed = 4;
+  seen[0].seen.processed = 4;
   bool finished = false;
   heartbeat->finish([&] { finished = true; });
   BOOST_TEST(run_until([&] { return finished; }));
@@ -385,7 +386,7 @@ BOOST_FIXTURE_TEST_CASE(a_list_of_processes_that_is_none_stops_no_heart, Beating
   redis.command({"SET", "brood:processes", "rubbish"});
   redis.command({"LPUSH", name + "-signals", "TSTP"});
   BOOST_TEST(beat());
-  BOOST_TEST(run_until([&] { return followed == std::vector<std::string>{"quiet"}; }));
+  BOOST_TEST(run_until([&] { return followed == std::vector<std::string>{"TSTP"}; }));
   BOOST_TEST(times_unlisted == 0);
 }
 
@@ -401,7 +402,7 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_the_wrong_type_beside_it_stops_no_beat, Beating
   redis.command({"LPUSH", name + "-signals", "TSTP"});
   BOOST_TEST(beat());
   BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
-  BOOST_TEST(followed == std::vector<std::string>{"quiet"}, boost::test_tools::per_element());
+  BOOST_TEST(followed == std::vector<std::string>{"TSTP"}, boost::test_tools::per_element());
 }
 
 // ---- Who else goes by the name
@@ -435,8 +436,8 @@ BOOST_FIXTURE_TEST_CASE(where_another_beats_nothing_is_written_any_more, Cloned)
   redis.command({"LPUSH", name + "-signals", "TERM"});
   redis.command({"SREM", "processes", name});
   const auto hash = redis.hgetall(name), shown = work();
-  slots[0].seen.entries[0] = EntryState::succeeded;  // to be shown no more, and to be counted
-  slots[0].seen.processed = 7;
+  seen[0].seen.entries[0] = EntryState::succeeded;  // to be shown no more, and to be counted
+  seen[0].seen.processed = 7;
 
   BOOST_TEST(finds_out());
 

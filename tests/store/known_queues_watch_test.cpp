@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "supervisor/queues/key_watch.hpp"
+#include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;
@@ -12,10 +13,8 @@ namespace {
 
 struct Watching : LoopWithRedis {
   KnownQueues known;
-  KnownQueuesWatch queues{
-      loop,
-      connection,
-      {.somebody_is_idle = [] { return true; }, .changed = [this](const KnownQueues& now, bool) { known = now; }}};
+  InventedWorkers workers;
+  KnownQueuesWatch queues{loop, connection, workers, [this](const KnownQueues& now) { known = now; }};
   KeyWatch watch{loop,
                  connection,
                  {{"paused", [this] { queues.look(); }}, {"queues", [this] { queues.look(); }}},

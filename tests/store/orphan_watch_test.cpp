@@ -15,21 +15,23 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Watching : LoopWithRedis {
+struct Watching : LoopWithRedis, OrphanWatch::Heir {
   TemporaryDirectory runtime;
   Identity own = identity_in(runtime.path());
   std::set<std::string> living;
   std::vector<DeadSupervisor> dead;
   std::vector<std::string> orphan_fields;
+  std::set<std::string> listed;
   std::optional<OrphanWatch> watch;
 
   Watching() {
     watch.emplace(
-        loop, connection, own, [this] { return living; },
-        OrphanWatch::Events{[this](const DeadSupervisor& one) { dead.push_back(one); },
-                            [this](const std::string& field) { orphan_fields.push_back(field); }});
+        loop, connection, own, [this] { return living; }, *this);
     add(own);
   }
+  void handle(const DeadSupervisor& one, SteadyTime) override { dead.push_back(one); }
+  void handle_field(const std::string& field) override { orphan_fields.push_back(field); }
+  void end_look(const std::set<std::string>& others) override { listed = others; }
 
   static Identity identity_in(const std::string& runtime_directory) {
     Identity identity = Identity::of_this_process();
@@ -109,13 +111,8 @@ BOOST_FIXTURE_TEST_CASE(one_that_has_left_files_here_and_not_the_heartbeat_is_le
 }
 
 BOOST_FIXTURE_TEST_CASE(who_is_let_be_is_named_as_listed, Watching) {
-  std::set<std::string> listed;
-  OrphanWatch other(loop, connection, own, [] { return std::set<std::string>(); },
-                    {.dead_supervisor = [](const DeadSupervisor&) {},
-                     .orphan_field = [](const std::string&) {},
-                     .looked = [&](const std::set<std::string>& all) { listed = all; }});
   add(neighbour(own.start_time + 1));
-  other.look();
+  watch->look();
   BOOST_TEST(run_until([&] { return !listed.empty(); }));
   BOOST_TEST(listed == std::set<std::string>{"neighbour:1:bbbbbbbbbbbb"}, boost::test_tools::per_element());
 }

@@ -78,10 +78,10 @@ std::string without(std::string text, const std::string& suffix) {
 }
 
 // A supervisor set up as the captured ones were: five workers, the queues default and low, one tag.
-struct Supervised : LoopWithRedis {
+struct Supervised : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
   Identity identity;
   ProcessFacts facts;
-  std::vector<SeenSlot> slots;
+  std::vector<SeenSlot> seen;
   int beats = 0;
   Strings followed;
   std::optional<Heartbeat> heartbeat;
@@ -100,12 +100,18 @@ struct Supervised : LoopWithRedis {
     identity.hostname = name.substr(0, name.find(':'));
     identity.pid = std::stoi(name.substr(name.find(':') + 1));
   }
+  std::vector<SeenSlot> slots() const override { return seen; }
+  std::vector<ClassUsage> take_class_usage() override { return {}; }
+  void note_beat_token(std::uint64_t) override {}
+  void note_beat(BootTime) override { ++beats; }
+  bool is_quiet() const override { return false; }
+  void signal_came_from_redis(const std::string& signal) override { followed.push_back(signal); }
+  void beaten() override {}
+  void was_unlisted() override {}
+  void name_is_taken() override {}
   bool beat() {
     if (!heartbeat) {
-      heartbeat.emplace(
-          loop, connection, identity, facts, Heartbeat::Sources{[this] { return slots; }, [] { return false; }},
-          Heartbeat::Events{[this] { followed.push_back("TSTP"); }, [this] { followed.push_back("TERM"); },
-                            [this] { followed.push_back("TTIN"); }, [this](BootTime) { ++beats; }});
+      heartbeat.emplace(loop, connection, identity, facts, *this, *this);
     }
     const int before = beats;
     heartbeat->beat();
@@ -113,14 +119,14 @@ struct Supervised : LoopWithRedis {
   }
   void start_anew() {
     heartbeat.reset();
-    slots.clear();
+    seen.clear();
     redis.flush();
   }
 
   // Adds a worker that runs this payload.
   SlotSnapshot& run(const std::string& queue, const std::string& payload, std::int64_t run_at) {
     SeenSlot slot;
-    slot.number = static_cast<int>(slots.size());
+    slot.number = static_cast<int>(seen.size());
     slot.seen.pid = ::getpid();
     slot.seen.incarnation = 17;
     slot.seen.number = 1;
@@ -132,8 +138,8 @@ struct Supervised : LoopWithRedis {
     const std::string field = keys::worker_field(slot.number, 17);
     redis.command({"HSET", keys::in_flight_hash(identity.name), field, "1 " + queue});
     redis.command({"LPUSH", keys::in_flight_list(identity.name, field, queue), payload});
-    slots.push_back(slot);
-    return slots.back().seen;
+    seen.push_back(slot);
+    return seen.back().seen;
   }
 };
 

@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Checking {
-  Children children;
+  EventLoop loop;
+  Children children{loop};
   ChildCheck check{children};
   std::optional<std::string> refusal;
 

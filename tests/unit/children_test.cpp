@@ -31,7 +31,8 @@ namespace {
 }
 
 struct Family {
-  Children children;
+  EventLoop loop;
+  Children children{loop};
   SteadyTime now{24h};  // invented: nothing here waits for a clock
   std::vector<Children::End> told;
 
@@ -232,4 +233,19 @@ BOOST_AUTO_TEST_CASE(a_program_that_is_not_there_ends_with_127) {
   test.reap();
   BOOST_REQUIRE(test.told.size() == 1U);
   BOOST_TEST(test.told[0].status.describe() == "exited with 127");
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_wakes_the_loop) {
+  Family test;
+  test.now = steady_now() - 5s + 50ms;
+  const Child child = test.spawn(wait_for_ever);
+  for (int round = 0; round < 3; ++round) {  // a timer may be a millisecond early
+    test.loop.run_once();
+    test.children.kill_overdue(steady_now());
+    if (!test.children.next_deadline()) break;
+  }
+  BOOST_REQUIRE(!test.children.next_deadline().has_value());  // a loop without a timer would not have waited
+  test.reap();
+  BOOST_REQUIRE(test.told.size() == 1U);
+  BOOST_TEST(test.told[0].overdue);
 }

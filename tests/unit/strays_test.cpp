@@ -81,7 +81,8 @@ BOOST_AUTO_TEST_CASE(daemons_and_their_children_are_killed_and_our_own_children_
   log::open({.file = directory / "log"});
   const pid_t foreign = fork_to(wait_for_signals);
   std::set<pid_t> ours;
-  Strays strays([&](pid_t pid) { return ours.contains(pid); });
+  EventLoop loop;
+  Strays strays(loop, [&](pid_t pid) { return ours.contains(pid); });
   ours.insert(fork_to(wait_for_signals));
   leave_daemons(20);
   BOOST_REQUIRE(own_children(1000).size() == 22u);
@@ -103,7 +104,8 @@ BOOST_AUTO_TEST_CASE(daemons_and_their_children_are_killed_and_our_own_children_
 
 BOOST_AUTO_TEST_CASE(one_look_kills_a_bounded_number) {
   const Subreaper subreaper;
-  Strays strays([](pid_t) { return false; });
+  EventLoop loop;
+  Strays strays(loop, [](pid_t) { return false; });
   for (int i = 0; i < 300; ++i) fork_to(wait_for_signals);
   strays.look_soon();
   strays.look(steady_now());
@@ -116,7 +118,8 @@ BOOST_AUTO_TEST_CASE(one_look_kills_a_bounded_number) {
 BOOST_AUTO_TEST_CASE(nobody_is_looked_for_when_there_are_none) {
   const TemporaryDirectory directory;
   log::open({.file = directory / "log"});
-  Strays strays([](pid_t) { return false; });
+  EventLoop loop;
+  Strays strays(loop, [](pid_t) { return false; });
   strays.look_soon();
   strays.look(steady_now());
   BOOST_TEST(!strays.next_look().has_value());
@@ -136,4 +139,18 @@ BOOST_AUTO_TEST_CASE(each_stop_of_a_child_is_told_once) {
     kill(child, SIGCONT);
   }
   BOOST_TEST(waitpid(ended, nullptr, 0) == ended);  // its exit is still to be had
+}
+
+BOOST_AUTO_TEST_CASE(the_loop_is_woken_until_none_is_left) {
+  const Subreaper subreaper;
+  EventLoop loop;
+  Strays strays(loop, [](pid_t) { return false; });
+  leave_daemons(3);
+  strays.look_soon();
+  strays.look(steady_now());
+  BOOST_REQUIRE(strays.next_look().has_value());
+  const SteadyTime wanted = *strays.next_look();
+  loop.run_once();
+  BOOST_TEST((steady_now() >= wanted - 1ms));  // a loop without a timer would not have waited
+  BOOST_TEST(look_until_none_is_left(strays));
 }

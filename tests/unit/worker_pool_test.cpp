@@ -29,17 +29,16 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
   EventLoop loop;
   auto config = std::make_shared<Config>();
   config->capsules.push_back({.concurrency = 2});
-  WorkerPool pool(loop, {.generation = std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}),
-                         .identity = "host:1:a",
-                         .runtime_directory = directory.path(),
-                         .all_ready = [] {},
-                         .batching = [] {},
-                         .left_wait = [] {},
-                         .unblock = [](const SlotRecord&) {}});
+  AsyncConnection no_redis(loop.raw(), "test", {});
+  WorkerUnblocker unblocking(loop, no_redis);
+  WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
+  const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}));
+  WorkerOrders orders(loop, unblocking, slots, generations);
+  WorkerPool pool(loop, slots, generations, orders, "host:1:a", *config, std::nullopt);
   pool.fill_vacant_places();
 
   // The loop has not run since, so nobody has read anything.
-  pool.note_queues_changed(true);
+  orders.note_queues_changed(true);
 
   for (int worker = 0; worker < 2; ++worker) {
     int status = 0;

@@ -21,7 +21,7 @@
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/watch/apply_action.hpp"
-#include "supervisor/cli/watch/child.hpp"
+#include "supervisor/cli/watch/command_process.hpp"
 #include "supervisor/cli/watch/layout.hpp"
 #include "supervisor/cli/watch/machine_eye.hpp"
 #include "supervisor/cli/watch/panes.hpp"
@@ -154,7 +154,7 @@ class Watch {
     std::array<pollfd, 4> events = {{{STDIN_FILENO, POLLIN, 0},
                                      {signals_.fd(), POLLIN, 0},
                                      {redis_.fd(), POLLIN, 0},
-                                     {child_ ? child_->fd() : -1, POLLIN, 0}}};
+                                     {command_ ? command_->fd() : -1, POLLIN, 0}}};
     poll(events.data(), events.size(), static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000)));
     if (events[0].revents & (POLLHUP | POLLERR | POLLNVAL)) ended_ = true;  // the terminal is gone
   }
@@ -193,12 +193,12 @@ class Watch {
   }
 
   void begin(const std::vector<std::string>& command) {
-    if (child_) {
-      view_.notice = fmt::format("brood {} still runs", child_->command().front());
+    if (command_) {
+      view_.notice = fmt::format("brood {} still runs", command_->command().front());
       return;
     }
     try {
-      child_ = std::make_unique<Child>(brood_, command);
+      command_ = std::make_unique<CommandProcess>(brood_, command);
     } catch (const std::system_error& error) {  // it was removed, say
       view_.notice = fmt::format("brood {} cannot be started: {}", command.front(), error.what());
       return;
@@ -207,11 +207,11 @@ class Watch {
   }
 
   void note_child() {
-    if (!child_) return;
-    const auto said = child_->read();
+    if (!command_) return;
+    const auto said = command_->read();
     if (!said) return;
-    const bool is_dump = child_->command().front() == "dump";
-    child_.reset();
+    const bool is_dump = command_->command().front() == "dump";
+    command_.reset();
     std::vector<std::string> lines = lines_of(*said);
     view_.notice.clear();
     if (is_dump && lines.size() > 1) {
@@ -232,7 +232,7 @@ class Watch {
   View view_;
   SteadyTime next_look_{};
   bool ended_ = false;
-  std::unique_ptr<Child> child_;
+  std::unique_ptr<CommandProcess> command_;
   RedisEye redis_;
   Screen screen_;
 };

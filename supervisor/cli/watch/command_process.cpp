@@ -1,4 +1,4 @@
-#include "supervisor/cli/watch/child.hpp"
+#include "supervisor/cli/watch/command_process.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ void check_error(const char* call, int error) {
 
 }  // namespace
 
-Child::Child(const std::string& brood, const std::vector<std::string>& command) : command_(command) {
+CommandProcess::CommandProcess(const std::string& brood, const std::vector<std::string>& command) : command_(command) {
   std::array<int, 2> ends{};
   check("pipe2", pipe2(ends.data(), O_CLOEXEC));
   output_.reset(ends[0]);
@@ -52,13 +52,13 @@ Child::Child(const std::string& brood, const std::vector<std::string>& command) 
   check_error(brood.c_str(), error);
 }
 
-Child::~Child() {
+CommandProcess::~CommandProcess() {
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
 
-std::optional<std::string> Child::read() {
+std::optional<std::string> CommandProcess::read() {
   std::array<char, 4096> bytes{};
   for (;;) {
     const ssize_t size = ::read(output_.get(), bytes.data(), bytes.size());

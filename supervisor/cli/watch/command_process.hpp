@@ -12,13 +12,13 @@ namespace brood::watch {
 
 // One of brood's own commands in a process of its own: what takes seconds holds up no key.  What it says, on standard
 // output and error, is read as it comes.
-class Child {
+class CommandProcess {
  public:
   // `brood` is the path of the program.  Throws std::system_error.
-  Child(const std::string& brood, const std::vector<std::string>& command);
-  ~Child();  // SIGKILL, when it still runs
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
+  CommandProcess(const std::string& brood, const std::vector<std::string>& command);
+  ~CommandProcess();  // SIGKILL, when it still runs
+  CommandProcess(const CommandProcess&) = delete;
+  CommandProcess& operator=(const CommandProcess&) = delete;
 
   const std::vector<std::string>& command() const { return command_; }
   int fd() const { return output_.get(); }

@@ -1,0 +1,208 @@
+#include "supervisor/workers/worker_orders.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "shared/base/log.hpp"
+#include "supervisor/workers/end_overdue_jobs.hpp"
+
+namespace brood {
+
+WorkerOrders::WorkerOrders(EventLoop& loop, WorkerUnblocker& unblocking, WorkerSlots& slots,
+                           const Generations& generations)
+    : loop_(loop), unblocker_(unblocking), slots_(slots), generations_(generations) {
+  // Those that another program's workers were asked for count on.
+  if (!slots_.adopted()) return;
+  for (int slot = 0; slot < slots_.board.slots(); ++slot)
+    dump_requests_ = std::max(dump_requests_, slots_.board.slot(slot).dump.request.load());
+}
+
+WorkerOrders::~WorkerOrders() = default;
+
+// ---- The pipes
+
+WorkerOrders::Lines& WorkerOrders::lines(int slot) {
+  const auto index = static_cast<std::size_t>(slot);
+  if (index >= lines_.size()) lines_.resize(index + 1);
+  return lines_[index];
+}
+
+void WorkerOrders::connect(int slot, UniqueFd control, UniqueFd output, std::string token) {
+  Lines& with = lines(slot);
+  with.control_watch.reset();
+  with.control = std::move(control);
+  with.control_watch =
+      std::make_unique<FdWatch>(loop_, with.control.get(), FdWatch::readable, [this, slot](int) { heard(slot); });
+  const JobOutput::Source source{.slot = slot, .worker = slots_.table[slot].pid, .record = &slots_.board.slot(slot)};
+  with.output = std::make_unique<JobOutput>(loop_, std::move(output), std::move(token), source);
+}
+
+void WorkerOrders::disconnect(int slot) {
+  Lines& with = lines(slot);
+  if (with.output) with.output->drain_and_close();
+  with = {};
+}
+
+WorkerOrders::Descriptors WorkerOrders::descriptors_of(int slot) const {
+  const Lines& with = lines_.at(static_cast<std::size_t>(slot));
+  return {with.control.get(), with.output ? with.output->descriptor() : -1, with.output ? with.output->token() : ""};
+}
+
+// A worker may write anything into its pipe: what is read per turn is bounded, and the first byte that is none of ours
+// ends it.
+void WorkerOrders::heard(int slot) {
+  ProcessTable::Slot& taken = slots_.table[slot];
+  SlotRecord& record = slots_.board.slot(slot);
+  char bytes[64];
+  const ssize_t got = recv(lines(slot).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+    // It is gone and will be reaped; or its job has closed the pipe, and then it hears nothing any more: no other job
+    // is to run there.
+    lines(slot).control_watch.reset();
+    taken.flags = slot_quiet | slot_stop;
+    record.flags.fetch_or(taken.flags);
+    return;
+  }
+  for (ssize_t i = 0; i < got; ++i) {
+    switch (static_cast<ControlByte>(bytes[i])) {
+      case ControlByte::ready:
+        if (!taken.ready_at) taken.ready_at = steady_now();
+        slots_.note_readiness();
+        break;
+      case ControlByte::need_incarnation:
+        record.incarnation.store(slots_.table.assign_incarnation(slot));
+        tell(slot, 0);
+        break;
+      case ControlByte::batching:
+        news_.batching = true;
+        break;
+      case ControlByte::left_wait:
+        news_.left_wait = true;
+        break;
+      default:
+        log::error("worker_broke_protocol", {{"slot", slot}, {"worker_pid", taken.pid}});
+        lines(slot).control_watch.reset();
+        if (taken.ended_by == EndedBy::itself) taken.ended_by = EndedBy::protocol;
+        kill_worker(taken.pid);
+        return;
+    }
+  }
+}
+
+// ---- What they are told
+
+// One whose pipe is full has been woken already.  And one that waits in Redis is let go there, after the byte: see
+// WorkerUnblocker.
+void WorkerOrders::tell(int slot, std::uint32_t flags) {
+  slots_.board.slot(slot).flags.fetch_or(flags);
+  const char byte = static_cast<char>(ControlByte::look_at_flags);
+  ::send(lines(slot).control.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  unblocker_.unblock(slots_.board.slot(slot));
+}
+
+std::uint32_t WorkerOrders::flags_of(int slot) const {
+  const ProcessTable::Slot& taken = slots_.table[slot];
+  return flags_ | taken.flags | (taken.waits_its_turn ? slot_quiet : 0U);
+}
+
+void WorkerOrders::tell_all(std::uint32_t flags) {
+  flags_ = flags;
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    if (!slots_.table.is_living(slot)) continue;
+    slots_.board.slot(slot).flags.store(flags_of(slot));  // one that finishes, or waits its turn, goes on doing so
+    wake(slot);
+  }
+}
+
+void WorkerOrders::finish(int slot) {
+  ProcessTable::Slot& taken = slots_.table[slot];
+  taken.flags |= slot_quiet | slot_stop;
+  tell(slot, taken.flags);
+  log::debug("worker_told_to_finish", {{"slot", slot}, {"worker_pid", taken.pid}});
+}
+
+void WorkerOrders::take_back_finish(int slot) {
+  slots_.table[slot].flags = 0;
+  slots_.board.slot(slot).flags.store(flags_of(slot));
+  wake(slot);
+}
+
+void WorkerOrders::let_wait_its_turn(int slot, bool waits) {
+  ProcessTable::Slot& taken = slots_.table[slot];
+  taken.waits_its_turn = waits;
+  taken.never_fetched &= waits;
+  slots_.board.slot(slot).flags.store(flags_of(slot));
+  wake(slot);
+}
+
+// The count first: whoever looked before it sees that, or we see that it waits.  One whose ready byte we have not read
+// may wait already, and what a record says of a job may be scribbled, so nobody is left out.
+void WorkerOrders::note_queues_changed(bool to_all) {
+  slots_.board.queue_changes().fetch_add(1);
+  for (int slot = 0; to_all && slot < slots_.table.used_slots(); ++slot) {
+    if (slots_.table.is_living(slot)) wake(slot);
+  }
+}
+
+std::vector<DumpRequest> WorkerOrders::ask_for_stacks() {
+  ++dump_requests_;
+  std::vector<DumpRequest> asked;
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    const ProcessTable::Slot& taken = slots_.table[slot];
+    if (taken.pid == 0 || !taken.ready_at) continue;
+    SlotRecord& record = slots_.board.slot(slot);
+    clear_stack(record.dump);
+    record.dump.request.store(dump_requests_);
+    asked.push_back({.slot = slot, .pid = taken.pid, .request = dump_requests_, .record = &record});
+    kill(taken.pid, SIGTTIN);
+  }
+  return asked;
+}
+
+// A job may have scribbled over the flags, of its neighbours too: a worker that believes itself quiet would idle for
+// ever, and one that has forgotten a stop would have to be killed.
+void WorkerOrders::mend_flags() {
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    std::atomic<std::uint32_t>& flags = slots_.board.slot(slot).flags;
+    const std::uint32_t seen = flags.load(), meant = flags_of(slot);
+    if (slots_.table[slot].pid == 0 || seen == meant) continue;
+    log::warn("slot_flags_mended", {{"slot", slot}, {"worker_pid", slots_.table[slot].pid}});
+    flags.store(meant);
+    tell(slot, 0);
+  }
+}
+
+// ---- Who is there to be told
+
+int WorkerOrders::finishing() const {
+  int finishing = 0;
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot)
+    finishing += slots_.table.is_living(slot) && (slots_.table[slot].flags & slot_stop) != 0;
+  return finishing;
+}
+
+std::vector<OccupiedSlot> WorkerOrders::occupied_slots() {
+  std::vector<OccupiedSlot> occupied;
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    const ProcessTable::Slot& taken = slots_.table[slot];
+    if (taken.pid != 0 && taken.ready_at) occupied.push_back({slot, taken.capsule, &slots_.board.slot(slot)});
+  }
+  return occupied;
+}
+
+std::vector<OccupiedSlot> WorkerOrders::fetching_slots() {
+  std::vector<OccupiedSlot> fetching;
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    const ProcessTable::Slot& taken = slots_.table[slot];
+    if (taken.pid == 0 || !taken.ready_at || taken.flags != 0 || taken.waits_its_turn) continue;
+    fetching.push_back({slot, generations_.index_of(taken.generation, taken.capsule), &slots_.board.slot(slot)});
+  }
+  return fetching;
+}
+
+bool WorkerOrders::somebody_is_idle() const { return slots_.busy() < slots_.table.ready(); }
+
+}  // namespace brood

@@ -1,0 +1,52 @@
+#include "supervisor/workers/worker_slots.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "shared/base/boot_clock.hpp"
+#include "shared/base/log.hpp"
+
+namespace brood {
+
+WorkerSlots::WorkerSlots(const Setup& setup, const Config& config)
+    : board(take_scoreboard(setup, config, adopted_)), table(board.slots()) {
+  // A start counts as a beat, since nobody can have missed us yet.
+  if (!adopted_) board.last_beat().store(boot_now().time_since_epoch().count());
+}
+
+// The one that was left, if it can be read.
+Scoreboard WorkerSlots::take_scoreboard(const Setup& setup, const Config& config, bool& adopted) {
+  if (setup.left) {
+    const std::string path = scoreboard_path(setup.runtime_directory, setup.identity);
+    try {
+      Scoreboard left = Scoreboard::open(path, true);
+      left.grow(std::max(left.slots(), slots_for(config)));
+      adopted = true;
+      return left;
+    } catch (const std::runtime_error& error) {
+      log::warn("scoreboard_not_adopted", {{"reason", error.what()}, {"hint", "the workers are replaced at once"}});
+      ::unlink(path.c_str());  // its workers have it still
+    }
+  }
+  Scoreboard created = Scoreboard::create(setup.runtime_directory, setup.identity, slots_for(config));
+  created.name_instance(setup.instance);
+  return created;
+}
+
+void WorkerSlots::make_room(const Config& config) {
+  const int slots = std::max(slots_for(config), table.slots());
+  board.grow(slots);
+  table.grow(slots);
+}
+
+int WorkerSlots::busy() const {
+  int busy = 0;
+  for (int slot = 0; slot < table.used_slots(); ++slot)
+    busy += table.is_living(slot) && board.slot(slot).current.load() >= 0;
+  return busy;
+}
+
+}  // namespace brood

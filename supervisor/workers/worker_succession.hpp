@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "supervisor/workers/generations.hpp"
+#include "supervisor/workers/roll_plan.hpp"
+#include "supervisor/workers/worker_orders.hpp"
+#include "supervisor/workers/worker_slots.hpp"
+
+namespace brood {
+
+// One generation of workers after the other, or more or fewer of the same; see RollingRestart.  Between bring() or
+// resize() and what ends it, adopt_fresh() or drop_fresh(), fresh places are there beside the old ones.
+class WorkerSuccession {
+ public:
+  WorkerSuccession(WorkerSlots& slots, Generations& generations, WorkerOrders& orders)
+      : slots_(slots), generations_(generations), orders_(orders) {}
+
+  const std::shared_ptr<const Generation>& present() const { return generations_.present(); }
+
+  // Adds the places of a new generation, which nobody fills yet.  Throws std::system_error when there is no room for
+  // their records, and then nothing has changed.
+  void bring(std::shared_ptr<const Generation> generation);
+  // Adds places to one capsule of the present generation, or gives some of them up.  `generation` has its number, and
+  // the changed size in its configuration.  Throws as bring() does.
+  void resize(std::shared_ptr<const Generation> generation, int capsule);
+
+  std::vector<RollPlace> roll_places() const;
+  void start(int place) { slots_.table.places().at(place).state = ProcessTable::Place::State::kept; }
+  // Tells its worker, if there is one, to finish the job in hand and exit.
+  void give_up(int place);
+
+  void adopt_fresh();
+  // The workers of fresh places are told to finish, or, before they are ready, killed; those given up are taken back
+  // as far as they are still there, and replaced otherwise.
+  void drop_fresh();
+  // After drop_fresh(): the generation is as it was before resize().
+  void put_back(std::shared_ptr<const Generation> generation) { generations_.replace_present(std::move(generation)); }
+
+  // Workers that are told to finish and run a job still.
+  int finishing() const { return orders_.finishing(); }
+
+ private:
+  void forget_generations();
+
+  WorkerSlots& slots_;
+  Generations& generations_;
+  WorkerOrders& orders_;
+};
+
+}  // namespace brood

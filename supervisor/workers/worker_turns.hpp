@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "supervisor/workers/generations.hpp"
+#include "supervisor/workers/serial_turns.hpp"
+#include "supervisor/workers/worker_orders.hpp"
+#include "supervisor/workers/worker_slots.hpp"
+
+namespace brood {
+
+// Tells the workers of a capsule that has one at a time whose turn it is; see serial_turns.hpp.  `strangers` live:
+// workers of which no more is known.
+class WorkerTurns {
+ public:
+  WorkerTurns(const WorkerSlots& slots, const Generations& generations, WorkerOrders& orders)
+      : slots_(slots), generations_(generations), orders_(orders) {}
+
+  // One that is forked now, into this slot and for this place, is to wait.
+  bool would_wait(const ProcessTable::Place& place, int slot, bool strangers, SteadyTime now) const;
+  void pass(bool strangers, SteadyTime now);
+
+ private:
+  std::vector<TurnTaker> turn_takers() const;
+
+  const WorkerSlots& slots_;
+  const Generations& generations_;
+  WorkerOrders& orders_;
+};
+
+}  // namespace brood

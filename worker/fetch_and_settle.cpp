@@ -178,7 +178,9 @@ Reply FetchAndSettle::deliver_in_size(const std::vector<Outcome>& outcomes,
       const std::string_view kept = size == OutcomeSize::in_short ? "without its stack" : "as it was fetched";
       log::error("outcome_too_large", {{"slot", setup_.slot}, {"reason", refused.what()}, {"stored", kept}});
       if (less.empty()) less = outcomes;
-      for (Outcome& outcome : less) outcome = resized(outcome, size);
+      std::vector<Outcome*> each;
+      for (Outcome& outcome : less) each.push_back(&outcome);
+      resize(each, size);
     }
   }
 }

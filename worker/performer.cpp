@@ -38,8 +38,8 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
   const auto* known = registry.find(job.job_class());
   if (known != nullptr && known->has_hooks()) flags |= class_has_hooks;
   if (registry.has_failure_handlers(job.job_class())) flags |= class_has_handlers;
-  for (const auto* member : {"class", "jid", "wrapped", "display_class"}) {
-    if (has_markup(job.string(member).value_or(""))) flags |= class_is_unsafe_html;
+  for (const std::string* name : {&job.job_class(), &job.jid(), &job.counted_class(), &job.display_class()}) {
+    if (has_markup(*name)) flags |= class_is_unsafe_html;
   }
   return flags;
 }
@@ -148,7 +148,8 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   const SteadyTime started = steady_now();
   const std::uint32_t flags = class_flags(registry_, job_);
   note(entry, RunNote::State::begun, {});
-  if (!slot_.begin(entry, job_.jid(), job_.display_class(), wall_now(), started, flags)) {
+  const WallTime started_at = wall_now();
+  if (!slot_.begin(entry, job_.jid(), job_.display_class(), started_at, started, flags)) {
     forget_note(entry);
     return std::nullopt;
   }
@@ -158,7 +159,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
-  title_.begin(job_.display_class(), std::time(nullptr));
+  title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
   const bool failed = performed.kind == Performed::Kind::failed;

@@ -237,7 +237,7 @@ Throughput measure_throughput(const std::string& program, const std::string& job
   const RedisUsage before = redis_usage(connection);
   redis.command({"RENAME", "queue:aside", "queue:default"});
   server.wait_performed(static_cast<std::uint64_t>(jobs), 300s);
-  const auto settled = [&] { return redis.keys("brood:inflight:*:*.*:*").empty(); };
+  const auto settled = [&] { return jobs_in_flight(redis) == 0; };
   if (!eventually(settled, 10s)) throw std::runtime_error("the jobs were not all settled");
   const RedisUsage after = redis_usage(connection);
   const BenchRecord::Sum sum = server.record().sum();

@@ -106,7 +106,7 @@ const FetchAndSettle::Batch& FetchAndSettle::settle_and_fetch(const std::vector<
     if (!registered_) register_incarnation();
     const std::size_t until = std::min(draw.size(), asked + max_queues_asked);
     const bool asks_the_last = until == draw.size();
-    const Settled settled =
+    Settled settled =
         settle(*unsettled, {draw.begin() + asked, draw.begin() + until}, want, asks_the_last ? wait_queue : "");
     if (settled.fenced) {
       leave_fenced(*unsettled);
@@ -114,7 +114,7 @@ const FetchAndSettle::Batch& FetchAndSettle::settle_and_fetch(const std::vector<
       bear_being_fenced();
       asked = 0;
     } else {
-      hold(settled);
+      hold(std::move(settled));
       asked = until;
     }
     unsettled = &none;
@@ -178,7 +178,9 @@ Reply FetchAndSettle::deliver_in_size(const std::vector<Outcome>& outcomes,
       const std::string_view kept = size == OutcomeSize::in_short ? "without its stack" : "as it was fetched";
       log::error("outcome_too_large", {{"slot", setup_.slot}, {"reason", refused.what()}, {"stored", kept}});
       if (less.empty()) less = outcomes;
-      for (Outcome& outcome : less) outcome = resized(outcome, size);
+      std::vector<Outcome*> each;
+      for (Outcome& outcome : less) each.push_back(&outcome);
+      resize(each, size);
     }
   }
 }
@@ -214,7 +216,7 @@ Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less) {
 // The order of these writes matters, since a worker may be killed between any two.  With the old number and no entries
 // the recovery finds the settle applied and gives everything back.  With the new number and the old entries it would
 // take the old batch's successes for the new batch's and acknowledge jobs that never ran.
-void FetchAndSettle::hold(const Settled& settled) {
+void FetchAndSettle::hold(Settled settled) {
   if (const std::optional<FencedBackoff::Over> over = fences_.settled(steady_now())) {
     const std::chrono::duration<double> took = over->took;
     log::info("redis_keeps_what_workers_write",
@@ -223,8 +225,9 @@ void FetchAndSettle::hold(const Settled& settled) {
   batch_.queue = settled.queue;
   batch_.entries.clear();
   // More than a batch only if somebody else put it there; what is left over comes with the next settle.
-  for (const std::string& payload : settled.payloads) {
-    if (batch_.entries.size() < static_cast<std::size_t>(max_batch_entries)) batch_.entries.push_back({payload});
+  for (std::string& payload : settled.payloads) {
+    if (batch_.entries.size() < static_cast<std::size_t>(max_batch_entries))
+      batch_.entries.push_back({std::move(payload)});
   }
   number_ = settled.number;
 
@@ -368,11 +371,11 @@ std::optional<FetchAndSettle::Waited> FetchAndSettle::hold_what_came(const std::
     fetch_is_known_ = refusal != ErrorKind::no_script;
     all_were_asked &= refusal == ErrorKind::none;
     if (refusal == ErrorKind::none) {
-      const Settled fetched = read_settled(fetch);
+      Settled fetched = read_settled(fetch);
       // What the wait brought is no longer ours either.  The next settle hears of it, and registers anew.
       if (fetched.fenced) return Waited::nothing;
       if (!fetched.nothing) {
-        hold(fetched);
+        hold(std::move(fetched));
         return Waited::job;
       }
     }
@@ -430,12 +433,12 @@ void FetchAndSettle::leave_incarnation() {
 
 void FetchAndSettle::retire(const std::vector<Outcome>& outcomes) {
   if (registered_ && !outcomes.empty()) {
-    const Settled settled = settle(outcomes, {}, 0, "");
+    Settled settled = settle(outcomes, {}, 0, "");
+    registered_ = !settled.fenced;
     if (settled.fenced)
       leave_fenced(outcomes);
     else
-      hold(settled);
-    registered_ = !settled.fenced;
+      hold(std::move(settled));
   }
   if (registered_) leave_incarnation();
   registered_ = false;

@@ -108,7 +108,7 @@ class FetchAndSettle {
   Reply deliver_in_size(const std::vector<Outcome>& outcomes,
                         const std::function<ScriptCall(const std::vector<Outcome>&)>& settling);
   void bear_being_fenced();
-  void hold(const Settled& settled);
+  void hold(Settled settled);
   void leave_fenced(const std::vector<Outcome>& outcomes);
   void report_skipped(const std::vector<std::string>& queues);
 

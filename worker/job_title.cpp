@@ -16,6 +16,8 @@ std::string shown_class(std::string_view job_class) {
 }
 
 void JobTitle::begin(std::string_view job_class, std::time_t now) {
+  if (now == second_ && job_class == job_class_) return set_title_tail(tail_);
+  job_class_ = job_class;
   if (now != second_) {
     std::tm local{};
     std::array<char, 16> text{};

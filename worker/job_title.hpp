@@ -13,7 +13,7 @@ class JobTitle {
   void end();
 
  private:
-  std::string tail_;
+  std::string job_class_, tail_;
   std::string since_;  // of `second_`
   std::time_t second_ = -1;
 };

@@ -38,8 +38,8 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
   const auto* known = registry.find(job.job_class());
   if (known != nullptr && known->has_hooks()) flags |= class_has_hooks;
   if (registry.has_failure_handlers(job.job_class())) flags |= class_has_handlers;
-  for (const auto* member : {"class", "jid", "wrapped", "display_class"}) {
-    if (has_markup(job.string(member).value_or(""))) flags |= class_is_unsafe_html;
+  for (const std::string* name : {&job.job_class(), &job.jid(), &job.counted_class(), &job.display_class()}) {
+    if (has_markup(*name)) flags |= class_is_unsafe_html;
   }
   return flags;
 }
@@ -135,7 +135,8 @@ void Performer::note_process_state() {
   threads_.note_present();
 }
 
-std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue) {
+std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue,
+                                                bool failure_waits) {
   try {
     job_.read(text);
   } catch (const BadPayload& bad) {
@@ -143,9 +144,12 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     ++age_.jobs;
     return move_to_dead(entry, text, queue, bad.what());
   }
+  if (failure_waits && !short_classes_.contain(job_.job_class())) return std::nullopt;
   const SteadyTime started = steady_now();
+  const std::uint32_t flags = class_flags(registry_, job_);
   note(entry, RunNote::State::begun, {});
-  if (!slot_.begin(entry, job_.jid(), job_.display_class(), wall_now(), started, class_flags(registry_, job_))) {
+  const WallTime started_at = wall_now();
+  if (!slot_.begin(entry, job_.jid(), job_.display_class(), started_at, started, flags)) {
     forget_note(entry);
     return std::nullopt;
   }
@@ -155,18 +159,21 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (log::enabled(level_of_jobs()))
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
-  title_.begin(job_.display_class(), std::time(nullptr));
+  title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
   const bool failed = performed.kind == Performed::Kind::failed;
-  batch_made_calls_ |= made_calls_ || failed;
+  runs_hooks_ = failed && (flags & (class_has_hooks | class_has_handlers)) != 0;
+  batch_made_calls_ |= made_calls_ || runs_hooks_;
   if (made_calls_) look_for_left_threads();  // while the entry runs: what they crash now is its own crash
-  note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, steady_now()));
+  const SteadyTime ended = steady_now();
+  short_classes_.ran(job_.job_class(), ended - started);
+  note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
   Outcome outcome = settle(entry, job_, queue, performed, started);
-  if (failed) look_for_left_threads();  // who failed may have hooks, which are code of the job too
+  if (runs_hooks_) look_for_left_threads();  // which are code of the job too
   log::clear_standing_facts();
   title_.end();
-  clean_up(made_calls_ || failed);
+  clean_up(made_calls_ || runs_hooks_);
   return outcome;
 }
 
@@ -236,17 +243,18 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   Failure failure = performed.failure;
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
   Outcome outcome = settle_failure(registry_, job, queue, failure, policy);
-  end_if_a_copy(job.jid(), job.display_class());
-  if (!slot_.finish_entry(entry)) wait_for_the_end();
+  if (runs_hooks_) end_if_a_copy(job.jid(), job.display_class());
+  if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
   return outcome;
 }
 
 Outcome Performer::move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why) {
   end_entry(entry, EntryState::failed);
-  slot_.finish_entry(entry);
   ask_redis_time(redis_);
-  return move_unreadable_to_dead(text, queue, why);
+  Outcome outcome = move_unreadable_to_dead(text, queue, why);
+  if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
+  return outcome;
 }
 
 Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {

@@ -29,6 +29,7 @@
 #include "worker/job/perform.hpp"
 #include "worker/job_title.hpp"
 #include "worker/recycling.hpp"
+#include "worker/short_classes.hpp"
 #include "worker/supervisor_orders.hpp"
 
 namespace brood {
@@ -54,9 +55,10 @@ class Performer {
   void begin_batch(std::size_t jobs);
   void end_batch();
 
-  // Performs entry `entry` of the held batch; nullopt: the supervisor has taken it back.  Does not return when the
-  // supervisor ends this worker for it.
-  std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue);
+  // Performs entry `entry` of the held batch; nullopt: the supervisor has taken it back, or it may be long, and a
+  // failure waits.  Does not return when the supervisor ends this worker for it.
+  std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue,
+                                       bool failure_waits);
 
   // Before what it returned is settled: how far the iterable jobs among them came, should Redis not have taken that
   // yet.  `pause` throws to give up.
@@ -94,7 +96,8 @@ class Performer {
   Channel& redis_;
   StandardOutput output_;
   SyscallWatch syscall_watch_;
-  bool made_calls_ = true;  // the job that ran last, or may have
+  bool made_calls_ = true;   // the job that ran last, or may have
+  bool runs_hooks_ = false;  // likewise: it failed, and code of its library is asked what is to become of it
   bool batch_made_calls_ = false;
   IterationKeeper iterations_;
   const AskRedis ask_redis_;  // a connection that is idle while a job runs
@@ -112,6 +115,7 @@ class Performer {
     std::optional<int> index = {};  // in the table of usage; nullopt: nobody's code
   };
   Counted counted_;  // as what the job that began last is counted
+  ShortClasses short_classes_;
   WorkerAge age_;
   JobTitle title_;
   std::vector<std::uint64_t> thrown_at_;  // where the job under way threw what came out, if it wants that known

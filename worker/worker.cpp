@@ -227,21 +227,25 @@ class Worker {
     SteadyTime last = begun;
     std::chrono::nanoseconds longest{};
     int performed = 0;
+    bool failure_waits = false;
     performer_.begin_batch(batch.entries.size());
     // The beat may have grown old while the fetch was under way.
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
-      std::optional<Outcome> outcome =
-          performer_.perform_entry(performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue);
-      if (!outcome) break;  // taken back
+      std::optional<Outcome> outcome = performer_.perform_entry(
+          performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue, failure_waits);
+      if (!outcome) break;
       ++performed;
       const SteadyTime now = steady_now();
       longest = std::max(longest, now - last);
       last = now;
       outcomes_.push_back(std::move(*outcome));
       recycling_ = performer_.reason_to_recycle();
-      // A failure that is discarded is acknowledged too; but unsettled, it would be charged with the next one's crash.
-      go_on = !recycling_ && slot_.entry(performed - 1) == EntryState::succeeded && now - begun < longest_unsettled;
+      // A failure that is not noted would be charged with the next one's crash.
+      const EntryState state = slot_.entry(performed - 1);
+      failure_waits |= state == EntryState::judged;
+      go_on = !recycling_ && (state == EntryState::succeeded || state == EntryState::judged) &&
+              now - begun < longest_unsettled;
     }
     if (performed > 0) performer_.end_batch();
     batch_size_.performed(performed, last - begun, longest);

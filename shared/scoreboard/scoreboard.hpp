@@ -14,6 +14,7 @@
 #include "shared/base/boot_clock.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/scoreboard/class_usage.hpp"
+#include "shared/scoreboard/outcome_notes.hpp"
 #include "shared/scoreboard/run_note.hpp"
 #include "shared/scoreboard/stack_record.hpp"
 
@@ -31,6 +32,7 @@ enum class EntryState : std::uint8_t {
   interrupted,   // asked to be requeued, not yet settled
   taken_back,    // the supervisor returned it to its queue
   being_killed,  // the supervisor ends the worker for it; it is no longer the worker's to settle
+  judged,        // ended badly, and what becomes of it is noted; not yet settled
 };
 
 // Another host may take over the jobs of a supervisor whose last heartbeat is 60 s old.  Its workers begin none on one
@@ -87,6 +89,8 @@ struct alignas(64) SlotRecord {
 
   StackRecord crash;  // the worker's last words
   StackRecord dump;   // where it was when it was last asked
+
+  OutcomeNotes outcome_notes;  // of the batch's judged entries
 };
 
 enum SlotFlag : std::uint32_t { slot_quiet = 1, slot_stop = 2 };
@@ -112,6 +116,8 @@ struct SlotSnapshot {
   std::string capsule;
   bool text_is_whole = false;  // false: the three strings are empty, a writer died or scribbled under the lock
   std::string queue, jid, job_class;
+  // Of the entries that are judged; in last_words() alone.
+  std::vector<std::optional<OutcomeNote>> outcome_notes;
 };
 
 // The worker's side of its record.  The order of writes matters; see fetch_and_settle.cpp.
@@ -136,8 +142,10 @@ class WorkerSlot {
   // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor is killing it:
   // then it is not this worker's to settle, which has only its own end to wait for.
   bool end(int entry, EntryState state);
-  // A failed entry's hooks have run too: the worker is done with it.  False as above.
-  bool finish_entry(int entry);
+  // A failed entry's hooks have run too: the worker is done with it, and this becomes of it.  failed -> judged by
+  // compare-and-swap, unless there is no room for the note: then it stays failed, and is to be settled before another
+  // entry begins.  False as above.
+  bool finish_entry(int entry, const OutcomeNote& becomes);
 
   // It waits in Redis for a job of the queue that set_queue() named; 0: no longer.
   void set_waiting_client(std::uint64_t client_id);
@@ -157,12 +165,13 @@ class WorkerSlot {
     if (after_write) after_write(after_write_argument);
   }
   SlotRecord* record_;
+  std::size_t noted_bytes_ = 0;  // of the outcomes' texts
 };
 
 SlotSnapshot snapshot(const SlotRecord& record);
 
-// As that, of a worker that is dead.  If it was killed after it had taken an entry and before it said which, the texts
-// are of the one before, and left out.
+// As that, of a worker that is dead, with what it noted.  If it was killed after it had taken an entry and before it
+// said which, the texts are of the one before, and left out.
 SlotSnapshot last_words(const SlotRecord& record);
 
 // Makes a slot ready for its next occupant, before the fork: no process, no batch, no flags, and `incarnation`

@@ -14,7 +14,7 @@ constexpr std::uint32_t entry_word(EntryState state, std::uint64_t number) {
 
 EntryState state_of(std::uint32_t word, std::uint64_t number) {
   const auto state = static_cast<EntryState>(word & 0xff);
-  if (state > EntryState::being_killed || entry_word(state, number) != word) return EntryState::none;
+  if (state > EntryState::judged || entry_word(state, number) != word) return EntryState::none;
   return state;
 }
 
@@ -94,6 +94,7 @@ void WorkerSlot::adopt_incarnation(std::uint64_t incarnation) {
 void WorkerSlot::clear_entries() {
   record_->current.store(-1);
   wrote();
+  noted_bytes_ = 0;
   for (auto& entry : record_->entries) {
     if (entry.load() == 0) continue;
     entry.store(0);
@@ -176,7 +177,15 @@ bool WorkerSlot::end(int entry, EntryState state) {
   return true;
 }
 
-bool WorkerSlot::finish_entry(int entry) {
+bool WorkerSlot::finish_entry(int entry, const OutcomeNote& becomes) {
+  if (entry < 0 || entry >= max_batch_entries) return true;
+  const std::uint64_t number = record_->number.load();
+  if (record_->outcome_notes.write(entry, number, noted_bytes_, becomes)) {
+    noted_bytes_ += becomes.payload.size();
+    std::uint32_t expected = entry_word(EntryState::failed, number);
+    record_->entries[entry].compare_exchange_strong(expected, entry_word(EntryState::judged, number));
+    wrote();
+  }
   if (this->entry(entry) == EntryState::being_killed) return false;
   record_->current.store(-1);
   wrote();
@@ -241,6 +250,11 @@ SlotSnapshot last_words(const SlotRecord& record) {
   if (seen.current < 0 && std::count(seen.entries.begin(), seen.entries.end(), EntryState::running) > 0) {
     seen.jid.clear();
     seen.job_class.clear();
+  }
+  seen.outcome_notes.resize(seen.entries.size());
+  for (std::size_t i = 0; i < seen.entries.size(); ++i) {
+    if (seen.entries[i] == EntryState::judged)
+      seen.outcome_notes[i] = record.outcome_notes.read(static_cast<int>(i), seen.number);
   }
   return seen;
 }

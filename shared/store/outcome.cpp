@@ -28,6 +28,17 @@ std::string_view to_string(Outcome::Kind kind) {
   return "acknowledge";
 }
 
+OutcomeNote note_of(const Outcome& outcome) {
+  return {static_cast<std::uint32_t>(outcome.kind), outcome.score, outcome.payload};
+}
+
+std::optional<Outcome> noted_outcome(const OutcomeNote& note) {
+  for (const Outcome::Kind kind : {Outcome::Kind::acknowledge, Outcome::Kind::retry, Outcome::Kind::move_to_dead}) {
+    if (note.kind == static_cast<std::uint32_t>(kind)) return Outcome{kind, note.payload, note.score};
+  }
+  return std::nullopt;
+}
+
 void append_arguments(std::vector<std::string>& args, const Outcome& outcome) {
   args.emplace_back(to_string(outcome.kind));
   args.push_back(outcome.payload);

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/scoreboard/outcome_notes.hpp"
 
 namespace brood {
 
@@ -35,6 +37,10 @@ struct DeadLimits {
 
 // As the scripts spell it: the enumerator's name.
 std::string_view to_string(Outcome::Kind kind);
+
+// As a worker notes what becomes of a job that failed, and back; nullopt: no failure ends so.
+OutcomeNote note_of(const Outcome& outcome);
+std::optional<Outcome> noted_outcome(const OutcomeNote& note);
 
 // Adds kind, payload and score: the three arguments by which a script knows an outcome.
 void append_arguments(std::vector<std::string>& args, const Outcome& outcome);

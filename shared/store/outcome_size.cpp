@@ -1,5 +1,6 @@
 #include "shared/store/outcome_size.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,15 @@ Outcome resized(const Outcome& outcome, OutcomeSize size) {
     kept.score = epoch_seconds(redis_now());
   }
   return kept;
+}
+
+// Redis takes at least a megabyte: a batch of those that a worker notes is far from that.
+void resize(const std::vector<Outcome*>& outcomes, OutcomeSize size) {
+  const auto is_large = [](const Outcome* outcome) { return outcome->payload.size() > OutcomeNotes::text_bytes; };
+  const bool some_are_large = std::any_of(outcomes.begin(), outcomes.end(), is_large);
+  for (Outcome* const outcome : outcomes) {
+    if (!some_are_large || is_large(outcome)) *outcome = resized(*outcome, size);
+  }
 }
 
 }  // namespace brood

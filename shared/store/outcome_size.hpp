@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "shared/store/outcome.hpp"
 
 namespace brood {
@@ -9,5 +11,8 @@ namespace brood {
 // had failed.
 enum class OutcomeSize { whole, in_short, as_it_is };
 Outcome resized(const Outcome& outcome, OutcomeSize size);
+
+// Of several that were refused together: those that may be to blame, the others stay whole.
+void resize(const std::vector<Outcome*>& outcomes, OutcomeSize size);
 
 }  // namespace brood

@@ -38,7 +38,7 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
     worker_death.worker = {.identity = identity,
                            .slot = i,
                            .incarnation = seen.incarnation,
-                           .record = DeadWorker::Record{seen.number, seen.entries, seen.queue, seen.jid},
+                           .record = record_of(last_words(board.slot(i))),
                            .ended_by_brood = false};
     worker_death.cause_unknown = true;
     worker_death.class_flags = seen.class_flags;

@@ -70,9 +70,7 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
                          .incarnation = taken.incarnation,
                          .record = std::nullopt,
                          .ended_by_brood = exit.by == EndedBy::brood};
-  if (exit.last.incarnation == taken.incarnation)
-    worker_death.worker.record =
-        DeadWorker::Record{exit.last.number, exit.last.entries, exit.last.queue, exit.last.jid};
+  if (exit.last.incarnation == taken.incarnation) worker_death.worker.record = record_of(exit.last);
   worker_death.cause = end.cause;
   worker_death.fate = taken.fate;
   worker_death.class_flags = exit.last.class_flags;

@@ -96,7 +96,7 @@ void blame_who_left_threads(WorkerExit& exit) {
   const auto begun = std::find_if(last.entries.rbegin(), last.entries.rend(), [](EntryState state) {
     return state != EntryState::fetched && state != EntryState::taken_back;
   });
-  if (begun == last.entries.rend() || *begun != EntryState::succeeded) return;
+  if (begun == last.entries.rend() || (*begun != EntryState::succeeded && *begun != EntryState::judged)) return;
   *begun = EntryState::running;
   last.current = static_cast<int>(std::distance(begun, last.entries.rend())) - 1;
 }

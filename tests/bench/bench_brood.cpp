@@ -64,21 +64,26 @@ void add_all(RedisServer& redis, const std::string& verb, const std::string& key
 class Server {
  public:
   Server(RedisServer& redis, std::size_t traces, int workers, std::vector<std::string> queues,
-         const std::string& config = "")
+         const std::string& program = "")
       : record_(BenchRecord::create(directory_ / "record", traces)),
         begin_(now_ns()),
         brood_(redis, {.workers = workers,
                        .queues = std::move(queues),
                        .libraries = {BROOD_BENCH_JOBS},
-                       .config = "poll_interval = \"1s\"\n" + config + "[log]\nlog_jobs = false\n",
-                       .environment = {{"BROOD_BENCH_RECORD", directory_ / "record"}}}) {
-    const auto all_ready = [&] { return ready().size() == static_cast<std::size_t>(workers); };
+                       .config = "poll_interval = \"1s\"\n[log]\nlog_jobs = false\n",
+                       .environment = {{"BROOD_BENCH_RECORD", directory_ / "record"}},
+                       .program = program}) {
+    // The scoreboard of another brood may be of another version.
+    const auto all_ready = [&] {
+      return (program.empty() ? ready() : brood_.workers()).size() == static_cast<std::size_t>(workers);
+    };
     if (!eventually(all_ready, 120s)) throw std::runtime_error("brood is not ready:" + brood_.log_tail());
     start_s_ = static_cast<double>(now_ns() - begin_) / 1e9;
   }
 
   BenchRecord& record() { return record_; }
   pid_t supervisor() const { return brood_.pid(); }
+  std::vector<pid_t> workers() const { return brood_.workers(); }
   double start_s() const { return start_s_; }
 
   std::vector<pid_t> ready() const {
@@ -214,6 +219,51 @@ void measure_due(long jobs) {
   std::printf("{\"moved_per_second\":%.1f}\n", static_cast<double>(at_begin) / seconds);
 }
 
+struct Throughput {
+  double jobs_per_second = 0;
+  double workers_cpu_us = 0, redis_cpu_us = 0, redis_commands = 0, redis_requests = 0;  // a job
+};
+
+// All jobs are there before the first is taken.
+Throughput measure_throughput(const std::string& program, const std::string& job_class, int workers, long jobs) {
+  RedisServer redis;
+  Server server(redis, 1, workers, {"default"}, program);
+  std::vector<std::string> payloads;
+  for (long i = 0; i < jobs; ++i) payloads.push_back(payload_text(job_class, "[" + std::to_string(i) + "]", i + 1));
+  enqueue(redis, payloads, "aside");
+  const std::vector<pid_t> pids = server.workers();
+  Connection connection(redis.address());
+  const double cpu_before = cpu_seconds(pids);
+  const RedisUsage before = redis_usage(connection);
+  redis.command({"RENAME", "queue:aside", "queue:default"});
+  server.wait_performed(static_cast<std::uint64_t>(jobs), 300s);
+  const auto settled = [&] { return jobs_in_flight(redis) == 0; };
+  if (!eventually(settled, 10s)) throw std::runtime_error("the jobs were not all settled");
+  const RedisUsage after = redis_usage(connection);
+  const BenchRecord::Sum sum = server.record().sum();
+  const auto count = static_cast<double>(jobs);
+  return {.jobs_per_second = count / (static_cast<double>(sum.last_end - sum.first_start) / 1e9),
+          .workers_cpu_us = (cpu_seconds(pids) - cpu_before) * 1e6 / count,
+          .redis_cpu_us = (after.cpu_seconds - before.cpu_seconds) * 1e6 / count,
+          .redis_commands = static_cast<double>(after.commands - before.commands) / count,
+          .redis_requests = static_cast<double>(after.requests - before.requests) / count};
+}
+
+// Good jobs and jobs that throw, one after the other.
+void measure_failing(const std::string& program, int workers, long jobs) {
+  const auto print = [](const char* name, const Throughput& seen) {
+    std::printf(
+        "\"%s\":{\"jobs_per_second\":%.1f,\"workers_cpu_us_per_job\":%.3f,\"redis_cpu_us_per_job\":%.3f,"
+        "\"redis_commands_per_job\":%.3f,\"redis_requests_per_job\":%.4f}",
+        name, seen.jobs_per_second, seen.workers_cpu_us, seen.redis_cpu_us, seen.redis_commands, seen.redis_requests);
+  };
+  std::printf("{");
+  print("good", measure_throughput(program, "BroodBench::Noop", workers, jobs));
+  std::printf(",");
+  print("failing", measure_throughput(program, "BroodBench::Failing", workers, jobs));
+  std::printf("}\n");
+}
+
 struct Scale {
   int workers = 256, queues = 200, seconds = 25;
   int waiting = 1'000'000, scheduled = 1'000'000, retries = 100'000;
@@ -289,7 +339,7 @@ void measure_scale(const Scale& scale) {
 // Figures of brood that `brood bench` does not give, one JSON object each.
 int main(int argc, char** argv) {
   return bench_main(argc, argv, [](std::vector<std::string> words) {
-    const std::string measure = take_measure(words, "mixed, scheduled, due or scale");
+    const std::string measure = take_measure(words, "mixed, failing, scheduled, due or scale");
     if (measure == "mixed") {
       CommandLine line("Jobs of 50, 5 and 1 ms among no-ops, against ideal packing", "bench_brood mixed");
       int workers = 4, jobs = 2'000;
@@ -297,6 +347,15 @@ int main(int argc, char** argv) {
       line.number("--jobs", jobs, "Jobs", 1, 100'000'000);
       refuse_arguments(line.parse(words));
       measure_mixed(workers, jobs);
+    } else if (measure == "failing") {
+      CommandLine line("Jobs that do nothing, and jobs that throw", "bench_brood failing");
+      int workers = 2, jobs = 100'000;
+      std::string program;
+      line.number("--workers", workers, "Workers", 1, 10'000);
+      line.number("--jobs", jobs, "Jobs of each kind", 1, 100'000'000);
+      line.option("--program", program, "FILE", "A brood other than the one that was built");
+      refuse_arguments(line.parse(words));
+      measure_failing(program, workers, jobs);
     } else if (measure == "scheduled") {
       CommandLine line("From due to begun on an idle server", "bench_brood scheduled");
       int jobs = 200;

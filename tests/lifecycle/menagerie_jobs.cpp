@@ -349,6 +349,33 @@ struct LeaveCrashingThread {
   }
 };
 
+// Jobs of one class, so that they are performed in one batch.
+struct FailOrCrash {
+  bool crashes = false;
+  void perform() {
+    if (crashes) descend_and_write(3);
+    throw std::runtime_error("as it was told");
+  }
+};
+
+// Says in a ledger when it begins and ends, as the example does, and fails.
+struct FailInLedger {
+  std::string path, id;
+  void perform() {
+    const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    const auto say = [&](const char* what, const char* start_time) {
+      const auto now = std::chrono::steady_clock::now().time_since_epoch() / 1ns;
+      const std::string line =
+          what + id + " " + std::to_string(getpid()) + start_time + " " + std::to_string(now) + "\n";
+      if (write(fd, line.data(), line.size()) < 0) std::abort();
+    };
+    say("S ", " 0");
+    say("D ", "");
+    close(fd);
+    throw std::runtime_error("as always");
+  }
+};
+
 // All slots, those of neighbours too.
 struct ScribbleOverScoreboard {
   void perform() {
@@ -367,4 +394,5 @@ BROOD_JOBS(SegfaultAtDepth, NoteMoment, AbortAtOnce, ThrowNumber, ThrowThroughNo
            JumpToGarbage, JumpToNull, FreeTwice, OverflowHeap, SmashStack, DivideByZero, ExitWithZero, ExitAtOnce,
            WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, RubbishOnControlPipe,
            MegabytesOnControlPipe, CloseDescriptors, CloseDescriptorsAndCrash, KillSupervisor, KillOwnGroup,
-           KillEverybody, Daemonise, ForkBomb, ForgeLog, LeaveCrashingThread, ScribbleOverScoreboard)
+           KillEverybody, Daemonise, ForkBomb, ForgeLog, LeaveCrashingThread, ScribbleOverScoreboard, FailOrCrash,
+           FailInLedger)

@@ -373,6 +373,24 @@ BOOST_AUTO_TEST_CASE(a_failure_that_is_too_large_for_redis_is_recorded_in_short_
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_failed_beside_a_failure_that_is_too_large_keeps_its_stack) {
+  Worker worker;
+  worker.redis.call({"CONFIG", "SET", "proto-max-bulk-len", std::to_string(1 << 20)});
+  const auto failed = [](const std::string& jid, std::size_t stack) {
+    return R"({"class":"A","args":[],"jid":")" + jid + R"(","error_backtrace":")" + std::string(stack, 'b') + R"("})";
+  };
+  worker.push("a", {"1", "2", "3"});
+  worker.settle({}, 3);
+
+  worker.settle({Outcome{Outcome::Kind::retry, failed("1", 1'000), 5}, Outcome{},
+                 Outcome{Outcome::Kind::retry, failed("3", 1 << 20), 6}});
+
+  const auto retries = worker.server.zrange("retry");
+  BOOST_REQUIRE(retries.size() == 2U);
+  BOOST_TEST(retries[0].first == failed("1", 1'000));
+  BOOST_TEST(retries[1].first == R"({"class":"A","args":[],"jid":"3"})");
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_that_is_fenced_again_and_again_pauses_ever_longer) {
   Worker worker;
   std::size_t losses = 0;

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
                   << ", settled without a field " << coverage.settled_without_field << ", sweeps " << coverage.sweeps
                   << ", processes lost " << coverage.processes_lost << ", commands refused "
                   << coverage.commands_refused << ", heartbeats missed " << coverage.beats_missed
-                  << ", kept from beginning " << coverage.kept_from);
+                  << ", kept from beginning " << coverage.kept_from << ", judged and not settled " << coverage.judged);
   if (seeds < enough_for_each) return;
   for (const long happened : {coverage.kills,
                               coverage.host_deaths,
@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
                               coverage.processes_lost,
                               coverage.commands_refused,
                               coverage.beats_missed,
-                              coverage.kept_from}) {
+                              coverage.kept_from,
+                              coverage.judged}) {
     BOOST_TEST(happened > 0);
   }
 }
@@ -139,6 +140,10 @@ BOOST_AUTO_TEST_CASE(with_an_incarnation_used_twice_it_goes_wrong) {
 
 BOOST_AUTO_TEST_CASE(with_the_number_before_the_clearing_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.number_before_clearing = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_look_at_what_the_dead_have_noted_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.notes_unheeded = true}) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(without_tombstones_it_goes_wrong) {

@@ -99,6 +99,41 @@ BOOST_AUTO_TEST_CASE(a_failed_job_is_charged_and_an_interrupted_one_is_not) {
   BOOST_TEST(interrupting.waiting() == (Strings{"3", "2"}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_failed_job_becomes_what_its_worker_has_noted_whatever_ended_that) {
+  for (const bool ended_by_brood : {false, true}) {
+    Grave grave({"1", "2", "3", "4", "5"}, at_number_1({judged, succeeded, judged, judged, running}));
+    grave.dead.ended_by_brood = ended_by_brood;
+    grave.dead.record->outcomes = {Outcome{Outcome::Kind::retry, "1 failed", 7}, std::nullopt,
+                                   Outcome{Outcome::Kind::move_to_dead, "3 failed", 3e9}, Outcome{}};
+
+    const RecoveryResult result = grave.recover();
+
+    BOOST_TEST(result.acknowledged == 2);  // the fourth is stored nowhere
+    BOOST_TEST(result.charged == (ended_by_brood ? 2 : 3));
+    const auto retries = grave.server.zrange("retry"), dead = grave.server.zrange("dead");
+    BOOST_REQUIRE(retries.size() == (ended_by_brood ? 1u : 2u));
+    BOOST_TEST(retries.back().first == "1 failed");
+    BOOST_TEST(retries.back().second == 7);
+    BOOST_REQUIRE(dead.size() == 1u);
+    BOOST_TEST(dead.front().first == "3 failed");
+    BOOST_TEST(grave.waiting() == (ended_by_brood ? Strings{"5"} : Strings{}), boost::test_tools::per_element());
+    BOOST_TEST(grave.type_of_list() == "none");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_job_whose_note_was_scribbled_over_goes_back_uncharged) {
+  Grave grave({"1", "2", "3"}, at_number_1({judged, judged, running}));
+  grave.dead.record->outcomes = {std::nullopt, Outcome{Outcome::Kind::retry, "2 failed", 7}};
+
+  grave.recover();
+
+  BOOST_TEST(grave.waiting() == Strings{"1"}, boost::test_tools::per_element());
+  const auto retries = grave.server.zrange("retry");
+  BOOST_REQUIRE(retries.size() == 2u);
+  BOOST_TEST(retries.front().first == "3 charged from a");  // who is guilty is charged all the same
+  BOOST_TEST(retries.back().first == "2 failed");
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_that_brood_ended_is_not_charged) {
   Grave grave({"1", "2"}, at_number_1({succeeded, running}));
   grave.dead.ended_by_brood = true;

@@ -245,6 +245,8 @@ BOOST_AUTO_TEST_CASE(what_a_left_thread_ends_between_jobs_is_charged_to_the_job_
   BOOST_TEST((entries_after(killed_by(SIGSEGV), class_has_hooks).entries == last.entries));
   BOOST_TEST((entries_after(killed_by(SIGKILL), job_left_threads, EndedBy::brood).entries == last.entries));
   BOOST_TEST((entries_after(exited(0), job_left_threads).entries == last.entries));
+  last.entries = {succeeded, judged, fetched};
+  BOOST_TEST((entries_after(killed_by(SIGSEGV), job_left_threads).entries == std::vector{succeeded, running, fetched}));
   last.entries = {succeeded, running};  // a job runs, and is charged itself
   BOOST_TEST((entries_after(killed_by(SIGSEGV), job_left_threads).entries == last.entries));
   last.entries = {interrupted, fetched};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -75,10 +76,76 @@ BOOST_AUTO_TEST_CASE(a_batch_goes_through_its_states) {
   seen = snapshot(slot.record);
   BOOST_TEST((seen.entries == std::vector{succeeded, failed, fetched}));
   BOOST_TEST(seen.current == 1);  // its hooks run now
-  BOOST_TEST(slot.worker.finish_entry(1));
+  BOOST_TEST(slot.worker.finish_entry(1, {1, 2.5, "becomes this"}));
   BOOST_TEST(snapshot(slot.record).current == -1);
+  BOOST_TEST((snapshot(slot.record).entries == std::vector{succeeded, judged, fetched}));
   BOOST_TEST(seen.processed == 2u);
   BOOST_TEST(seen.failed == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_becomes_of_failed_entries_is_read_when_their_worker_is_dead) {
+  Slot slot;
+  slot.hold(5, 3);
+  const auto fail = [&](int entry, const OutcomeNote& becomes) {
+    slot.begin(entry);
+    slot.worker.end(entry, failed);
+    slot.worker.finish_entry(entry, becomes);
+  };
+  fail(0, {1, 2.5, "the first"});
+  fail(1, {2, 4e9, std::string("a \0 within", 10)});
+  fail(2, {});
+
+  const SlotSnapshot seen = last_words(slot.record);
+
+  BOOST_TEST((seen.entries == std::vector{judged, judged, judged}));
+  BOOST_REQUIRE(seen.outcome_notes.size() == 3u);
+  for (const auto& note : seen.outcome_notes) BOOST_REQUIRE(note.has_value());
+  BOOST_TEST(seen.outcome_notes[0]->kind == 1u);
+  BOOST_TEST(seen.outcome_notes[0]->score == 2.5);
+  BOOST_TEST(seen.outcome_notes[0]->payload == "the first");
+  BOOST_TEST(seen.outcome_notes[1]->payload == std::string("a \0 within", 10));
+  BOOST_TEST(seen.outcome_notes[2]->payload == "");
+
+  slot.hold(6, 1);  // the next batch has all of the room again
+  fail(0, {1, 1, std::string(OutcomeNotes::text_bytes, 'x')});
+  BOOST_TEST((last_words(slot.record).entries == std::vector{judged}));
+  BOOST_TEST(last_words(slot.record).outcome_notes.at(0)->payload.size() == OutcomeNotes::text_bytes);
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_entry_without_room_for_its_note_stays_failed) {
+  Slot slot;
+  slot.hold(5, 2);
+  for (const int entry : {0, 1}) {
+    slot.begin(entry);
+    slot.worker.end(entry, failed);
+    BOOST_TEST(slot.worker.finish_entry(entry, {1, 1, std::string(OutcomeNotes::text_bytes / 2 + 1, 'x')}));
+  }
+  BOOST_TEST((snapshot(slot.record).entries == std::vector{judged, failed}));
+  BOOST_TEST(snapshot(slot.record).current == -1);
+}
+
+BOOST_AUTO_TEST_CASE(a_note_that_was_scribbled_over_is_none) {
+  Slot slot;
+  slot.hold(5, 1);
+  slot.begin(0);
+  slot.worker.end(0, failed);
+  slot.worker.finish_entry(0, {1, 1, "a payload of some bytes"});
+  OutcomeNotes& notes = slot.record.outcome_notes;
+  const auto is_read = [&] { return last_words(slot.record).outcome_notes.at(0).has_value(); };
+  const OutcomeNotes whole = notes;
+  BOOST_TEST(is_read());
+
+  notes.text[22] ^= 1;
+  BOOST_TEST(!is_read());
+  const std::size_t padding = offsetof(OutcomeNotes::Head, size) + sizeof whole.heads[0].size;
+  for (std::size_t i = 0; i < sizeof(OutcomeNotes::Head); ++i) {
+    if (i >= padding && i < offsetof(OutcomeNotes::Head, sum)) continue;
+    notes = whole;
+    reinterpret_cast<unsigned char*>(&notes.heads[0])[i] ^= 0x81;
+    BOOST_TEST(!is_read());
+  }
+  notes = whole;
+  BOOST_TEST(is_read());
 }
 
 BOOST_AUTO_TEST_CASE(states_of_another_number_are_none) {
@@ -233,14 +300,14 @@ BOOST_AUTO_TEST_CASE(a_scribbled_record_is_read_within_bounds) {
     std::vector<unsigned char> rubbish(sizeof(SlotRecord));
     for (unsigned char& byte : rubbish) byte = static_cast<unsigned char>(i == 0 ? 0xff : random());
     std::memcpy(static_cast<void*>(&slot.record), rubbish.data(), rubbish.size());
-    const SlotSnapshot seen = snapshot(slot.record);
+    const SlotSnapshot seen = last_words(slot.record);
     BOOST_REQUIRE(seen.entries.size() <= 32u);
     BOOST_REQUIRE(seen.current >= -1);
     BOOST_REQUIRE(seen.current < 32);
     BOOST_REQUIRE(seen.queue.size() <= 256u);
     BOOST_REQUIRE(seen.jid.size() <= 128u);
     BOOST_REQUIRE(seen.job_class.size() <= 256u);
-    for (const EntryState state : seen.entries) BOOST_REQUIRE(state <= taken_back);
+    for (const EntryState state : seen.entries) BOOST_REQUIRE(state <= judged);
   }
   BOOST_TEST(!slot.begin(-1));
   BOOST_TEST(!slot.begin(32));
@@ -422,5 +489,6 @@ BOOST_AUTO_TEST_CASE(the_hooks_of_a_failed_entry_can_be_killed) {
   slot.begin(0);
   BOOST_TEST(slot.worker.end(0, failed));
   BOOST_TEST(mark_being_killed(slot.record, 5, 0));
-  BOOST_TEST(!slot.worker.finish_entry(0));
+  BOOST_TEST(!slot.worker.finish_entry(0, {}));
+  BOOST_TEST((snapshot(slot.record).entries.front() == EntryState::being_killed));
 }

@@ -58,6 +58,19 @@ struct Noop {
   }
 };
 
+// Does nothing and fails.
+struct Failing {
+  std::int64_t number = 0;
+
+  static constexpr std::string_view job_class = "BroodBench::Failing";
+
+  void perform() {
+    const std::int64_t now = now_ns();
+    notes().note(now, now);
+    throw std::runtime_error("it is what this job does");
+  }
+};
+
 // Leaves a trace, and sleeps: a job that waits for something else than the processor.
 struct Traced {
   std::int64_t mark = 0;
@@ -81,4 +94,4 @@ struct Traced {
   }
 };
 
-BROOD_JOBS(Noop, Traced)
+BROOD_JOBS(Noop, Failing, Traced)

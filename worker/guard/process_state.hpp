@@ -23,6 +23,8 @@ class ProcessState {
   void restore_kernels() const;
 
  private:
+  bool floating_point_is_as_noted() const;
+
   struct Disposition {
     int signal;
     struct sigaction action;

@@ -26,6 +26,7 @@ class StandardOutput {
   void end_job(SlotRecord& record);
 
  private:
+  bool is_empty() const;
   bool is_the_pipe(int fd) const;
   void mend();
 
@@ -34,6 +35,7 @@ class StandardOutput {
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::streambuf *cout_ = nullptr, *clog_ = nullptr;
+  bool keep_nothing_ = false;  // these two: what is written to them goes on to stdio at once
 };
 
 }  // namespace brood

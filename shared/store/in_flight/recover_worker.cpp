@@ -20,16 +20,28 @@ std::optional<std::string> read_entry(Channel& redis, const std::string& list, s
   return std::string(reply.view().text());
 }
 
+// What its worker has decided, whoever ended that; with its note scribbled over the job goes back uncharged.
+RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i, std::optional<std::string> entry) {
+  const std::vector<std::optional<Outcome>>& outcomes = dead.record->outcomes;
+  const bool known = i < outcomes.size() && outcomes[i];
+  Outcome outcome = known ? *outcomes[i] : Outcome{.kind = Outcome::Kind::requeue_head, .payload = "", .score = 0};
+  if (outcome.kind == Outcome::Kind::acknowledge) entry.reset();
+  return {std::move(entry), std::move(outcome)};
+}
+
 // What the scoreboard says about the oldest entries, up to the first that simply goes back.
 std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWorker& dead, const std::string& queue,
                                                    const ChargeJob& charge) {
   std::vector<RecoveryAttempt::VerdictOnEntry> verdicts;
   const std::string list = keys::in_flight_list(dead.identity, keys::worker_field(dead.slot, dead.incarnation), queue);
-  for (const EntryState state : dead.record->entries) {
+  for (std::size_t i = 0; i < dead.record->entries.size(); ++i) {
+    const EntryState state = dead.record->entries[i];
     const bool guilty =
         state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
     if (state == EntryState::succeeded) {
       verdicts.push_back({std::nullopt, Outcome{}});
+    } else if (state == EntryState::judged) {
+      verdicts.push_back(as_judged(dead, i, read_entry(redis, list, i)));
     } else if (guilty && !dead.ended_by_brood) {
       std::optional<std::string> entry = read_entry(redis, list, verdicts.size());
       if (!entry) break;
@@ -107,7 +119,9 @@ RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, con
     const Reply reply = send_in_size(
         redis, field, size, [&] { return settle_without_field(settlement, redis_now()); },
         [&](OutcomeSize smaller) {
-          for (auto& performed : settlement.performed) performed.outcome = resized(performed.outcome, smaller);
+          std::vector<Outcome*> outcomes;
+          for (LostSettlement::Performed& performed : settlement.performed) outcomes.push_back(&performed.outcome);
+          resize(outcomes, smaller);
         });
     const SettledWithoutField settled = read_settled_without_field(reply.view());
     result.acknowledged = std::min(static_cast<int>(settled.settled), acknowledged);
@@ -121,6 +135,13 @@ RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, con
 }
 
 }  // namespace
+
+DeadWorker::Record record_of(const SlotSnapshot& last_words) {
+  DeadWorker::Record record{last_words.number, last_words.entries, last_words.queue, last_words.jid, {}};
+  for (const std::optional<OutcomeNote>& note : last_words.outcome_notes)
+    record.outcomes.push_back(note ? noted_outcome(*note) : std::nullopt);
+  return record;
+}
 
 RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits& limits, const ChargeJob& charge,
                        const OrphanJob& orphan) {
@@ -141,10 +162,11 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
     const Reply reply = send_in_size(
         redis, field, size, [&] { return recovery_call(dead, attempt, limits, redis_now()); },
         [&](OutcomeSize smaller) {
+          std::vector<Outcome*> outcomes;
           for (auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {
-            for (RecoveryAttempt::VerdictOnEntry& verdict : *verdicts)
-              verdict.outcome = resized(verdict.outcome, smaller);
+            for (RecoveryAttempt::VerdictOnEntry& verdict : *verdicts) outcomes.push_back(&verdict.outcome);
           }
+          resize(outcomes, smaller);
         });
     const RecoveryAnswer answer = read_recovery(reply.view());
     switch (answer.kind) {

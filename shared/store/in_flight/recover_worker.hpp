@@ -26,12 +26,17 @@ struct DeadWorker {
     std::vector<EntryState> entries;
     // Of the batch, and of the entry begun last: by these its list is known when the field is lost.  Empty: not known.
     std::string queue = {}, jid = {};
+    // Of the entries that are judged.
+    std::vector<std::optional<Outcome>> outcomes = {};
   };
   std::optional<Record> record;
   bool ended_by_brood = false;  // a stop, a deploy, a recycle: running and failed entries go back uncharged
   // Its supervisor was taken for dead because its heartbeat was missing: left alone when that is there again.
   bool only_while_silent = false;
 };
+
+// What a dead worker's last words say.
+DeadWorker::Record record_of(const SlotSnapshot& last_words);
 
 // What a charge makes of one payload: normally retry or move_to_dead, or acknowledge when it is stored nowhere.
 using ChargeJob = std::function<Outcome(const std::string& payload, const std::string& queue)>;

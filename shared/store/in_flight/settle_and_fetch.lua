@@ -38,7 +38,7 @@ if number == expected + 1 then return answer("AGAIN") end
 
 local others = math.max((#ARGV - 8) / 3, 0)
 local outcomes = tonumber(ARGV[6]) + others
-if outcomes > 0 and (outcomes > left or outcomes > 1000 or KEYS[2] ~= held_list) then return fenced end
+if outcomes > 0 and (outcomes > left or outcomes > 500 or KEYS[2] ~= held_list) then return fenced end
 left = left - outcomes
 local wanted = left == 0 and math.min(tonumber(ARGV[3]), 1000) or 0
 
@@ -48,10 +48,14 @@ if others > 0 then
   last_asked, dead = #KEYS - 4, KEYS[#KEYS - 1]
   into = {retry = {KEYS[#KEYS - 2], "zset"}, move_to_dead = {dead, "zset"}, schedule = {KEYS[#KEYS], "zset"},
           requeue_back = {KEYS[3], "list"}, requeue_head = {KEYS[3], "list"}}
+  local seen = {}
   for i = 9, #ARGV, 3 do
     local target = into[ARGV[i]]
-    local kind = target and redis.call("TYPE", target[1]).ok
-    if target and kind ~= target[2] and kind ~= "none" then return refuse(target[1]) end
+    if target and not seen[target[1]] then
+      local kind = redis.call("TYPE", target[1]).ok
+      if kind ~= target[2] and kind ~= "none" then return refuse(target[1]) end
+      seen[target[1]] = true
+    end
   end
 end
 
@@ -88,7 +92,7 @@ if refusal then
   if refusal then return refusal end
 end
 
-local trim, adds, backs, heads = false, {}, {}, {}
+local trim, adds, sets, backs, heads = false, {}, {}, {}, {}    -- one ZADD for each set
 for i = 9, #ARGV, 3 do
   local kind, payload = ARGV[i], ARGV[i + 1]
   if payload == "" and kind ~= "acknowledge" then    -- the entry as it is
@@ -96,7 +100,16 @@ for i = 9, #ARGV, 3 do
   end
   if kind == "requeue_back" then backs[#backs + 1] = payload
   elseif kind == "requeue_head" then heads[#heads + 1] = payload
-  elseif into[kind] then adds[#adds + 1] = {into[kind][1], ARGV[i + 2], payload} end
+  elseif into[kind] then
+    local set = into[kind][1]
+    if not sets[set] then
+      sets[set] = {set}
+      adds[#adds + 1] = sets[set]
+    end
+    local add = sets[set]
+    add[#add + 1] = ARGV[i + 2]
+    add[#add + 1] = payload
+  end
   trim = trim or kind == "move_to_dead"
 end
 if others > 0 then

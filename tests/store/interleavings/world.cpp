@@ -29,7 +29,7 @@ Outcome retried(const std::string& payload) { return {Outcome::Kind::retry, char
 // One letter for each state, in the order of the enumeration.
 std::string letters(const std::vector<EntryState>& states) {
   std::string text;
-  for (const EntryState state : states) text += "-frsxit"[static_cast<int>(state)];
+  for (const EntryState state : states) text += "-frsxitkj"[static_cast<int>(state)];
   return text;
 }
 
@@ -211,7 +211,8 @@ void World::kill(Worker& worker, bool with_its_host) {
     const std::uint64_t rubbish[] = {999, static_cast<std::uint64_t>(-3), record.number.load() + 7};
     record.number.store(rubbish[random_() % 3]);
   }
-  const SlotSnapshot seen = snapshot(record);
+  const SlotSnapshot seen = last_words(record);
+  coverage_.judged += std::ranges::count(seen.entries, EntryState::judged);
   note(fmt::format("kill {}.{} {} number {} states {} holding {}", worker.slot, seen.incarnation,
                    with_its_host    ? "with its host"
                    : scribbled      ? "scribbled"
@@ -228,7 +229,8 @@ void World::kill(Worker& worker, bool with_its_host) {
   }
 
   DeadWorker dead{identity, worker.slot, seen.incarnation, std::nullopt, ended_by_brood};
-  if (!with_its_host) dead.record = DeadWorker::Record{seen.number, seen.entries, seen.queue, seen.jid};
+  if (!with_its_host) dead.record = record_of(seen);
+  if (dead.record && broken_.notes_unheeded) dead.record->outcomes.clear();
   if (!has_field(keys::worker_field(worker.slot, seen.incarnation))) judge_unknown(held);
   start_recovery(dead, held);
   if (with_its_host || chance(0.15)) start_recovery(dead, held);  // two supervisors adopt the same identity
@@ -493,8 +495,9 @@ void World::work(Worker& worker, Actor& actor) {
       check_charges(payload);
       actor.yield();
       outcomes.push_back(perform(worker, slot, static_cast<int>(i), payload));
-      if (outcomes.back().kind != Outcome::Kind::acknowledge) break;  // settled at once
-      if (chance(0.08)) break;                                        // as successes are, after a while
+      const EntryState state = slot.entry(static_cast<int>(i));
+      if (state != EntryState::succeeded && state != EntryState::judged) break;  // settled at once
+      if (chance(0.08)) break;                                                   // as those are, after a while
     }
   }
   in_flight.retire(outcomes);
@@ -536,8 +539,11 @@ Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::s
   if (fortune < 0.9) {
     ++deserved_[job];
     slot.end(entry, EntryState::failed);
-    slot.finish_entry(entry);
-    return retried(payload);
+    Outcome outcome = retried(payload);
+    OutcomeNote note = note_of(outcome);
+    if (chance(0.1)) note.payload.resize(OutcomeNotes::text_bytes + 1);  // for which there is no room
+    slot.finish_entry(entry, note);
+    return outcome;
   }
   slot.end(entry, EntryState::interrupted);
   return {chance(0.67) ? Outcome::Kind::requeue_back : Outcome::Kind::requeue_head, payload, 0};

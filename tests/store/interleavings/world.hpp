@@ -39,6 +39,7 @@ struct Broken {
   bool old_beats_ignored = false;        // jobs are begun though another host may be about to take them over
   bool adoptions_unchecked = false;      // whoever was taken for dead is recovered though its heartbeat is there again
   bool lapses_ignored = false;           // what was fetched before the heartbeat was old is begun when it comes again
+  bool notes_unheeded = false;           // nobody reads what a dead worker has noted of its failed jobs
 };
 
 // How often things happened, over any number of runs: a rule is tested only if it was needed.
@@ -46,7 +47,7 @@ struct Coverage {
   long commands = 0, kills = 0, host_deaths = 0, lost_replies = 0, fenced = 0, acknowledged = 0, charged = 0,
        given_back = 0, orphaned = 0, taken_back = 0, retired = 0, moved = 0, waits = 0, arrived = 0, fetched_behind = 0,
        waits_lost = 0, waits_refused = 0, quieted = 0, fields_lost = 0, flushes = 0, settled_without_field = 0,
-       sweeps = 0, processes_lost = 0, commands_refused = 0, beats_missed = 0, kept_from = 0;
+       sweeps = 0, processes_lost = 0, commands_refused = 0, beats_missed = 0, kept_from = 0, judged = 0;
 };
 
 // One seed: three slots, three queues, 36 jobs, the product's own worker and recovery code, a real Redis, and

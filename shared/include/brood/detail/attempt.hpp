@@ -56,19 +56,35 @@ struct EndedInside {
   std::uint32_t kind;  // of abi::Result
 };
 
-// Describes the exception in flight; call it inside a catch block.
+// What is in flight; call these inside a catch block.
+inline Thrown described() {
+  return {std::current_exception(), readable_type(::abi::__cxa_current_exception_type()), {}};
+}
+inline Thrown described(const std::exception& error) {
+  Thrown thrown = described();
+  if (const char* what = error.what(); what != nullptr) thrown.message = what;
+  return thrown;
+}
+inline Thrown described(const ArgumentError& error) {
+  return {std::current_exception(), "ArgumentError", error.what()};  // as Ruby calls it
+}
+inline Thrown described(const JobFailure& error) {
+  Thrown thrown = described(static_cast<const std::exception&>(error));
+  if (!error.error_class().empty()) thrown.error_class = error.error_class();
+  return thrown;
+}
+
+// The same of whatever it is, for the price of throwing it again.
 inline Thrown describe_thrown() {
-  Thrown thrown{std::current_exception(), readable_type(::abi::__cxa_current_exception_type()), {}};
+  Thrown thrown = described();
   try {
     throw;
   } catch (const ArgumentError& error) {
-    thrown.error_class = "ArgumentError";  // as Ruby calls it
-    thrown.message = error.what();
+    return described(error);
   } catch (const JobFailure& error) {
-    if (!error.error_class().empty()) thrown.error_class = error.error_class();
-    thrown.message = error.what();
+    return described(error);
   } catch (const std::exception& error) {
-    if (const char* what = error.what(); what != nullptr) thrown.message = what;
+    return described(error);
   } catch (const std::string& text) {
     thrown.message = text;
   } catch (const char* text) {
@@ -77,6 +93,13 @@ inline Thrown describe_thrown() {
     thrown.message = "an exception of type " + thrown.error_class + ", which is no std::exception";
   }
   return thrown;
+}
+
+inline void tell_thrown(Thrown thrown, abi::Result& result) {
+  last_thrown() = std::move(thrown);
+  result.error_class = text_of(last_thrown().error_class);
+  result.message = text_of(last_thrown().message);
+  if (abi::has(result, &abi::Result::thrown)) result.thrown = object_of(last_thrown().exception);
 }
 
 // Does `work()` and writes down how it ended: nothing that it throws leaves.
@@ -92,11 +115,14 @@ void answer_for(Work work, abi::Result& result) {
     if (abi::has(result, &abi::Result::delay_ms)) result.delay_ms = interrupted.in.count();
   } catch (const EndedInside& end) {
     result.kind = end.kind;
+  } catch (const ArgumentError& error) {
+    tell_thrown(described(error), result);
+  } catch (const JobFailure& error) {
+    tell_thrown(described(error), result);
+  } catch (const std::exception& error) {
+    tell_thrown(described(error), result);
   } catch (...) {
-    last_thrown() = describe_thrown();
-    result.error_class = text_of(last_thrown().error_class);
-    result.message = text_of(last_thrown().message);
-    if (abi::has(result, &abi::Result::thrown)) result.thrown = object_of(last_thrown().exception);
+    tell_thrown(describe_thrown(), result);
   }
 }
 

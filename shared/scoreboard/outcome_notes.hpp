@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace brood {
+
+// What becomes of an entry that ended badly.
+struct OutcomeNote {
+  std::uint32_t kind = 0;  // an Outcome::Kind
+  double score = 0;
+  std::string payload;
+};
+
+// Those of a worker's batch, in its record, until they are settled: so that the jobs behind a failed one may begin
+// before that.  Whoever recovers from a worker that did not live to settle them reads them when it is dead.
+struct OutcomeNotes {
+  static constexpr std::size_t entries = 32, text_bytes = 16 * 1024;
+
+  struct Head {
+    std::uint64_t number;  // of the batch
+    double score;
+    std::uint32_t kind, begin, size;
+    std::uint64_t sum;  // of all that and the text
+  };
+  std::array<Head, entries> heads;
+  char text[text_bytes];
+
+  // `begin` is where the text goes.  False when it does not fit, and nothing is written.
+  bool write(int entry, std::uint64_t number, std::size_t begin, const OutcomeNote& note);
+
+  // nullopt when there is none of this entry and number; or somebody has scribbled over it.
+  std::optional<OutcomeNote> read(int entry, std::uint64_t number) const;
+};
+
+}  // namespace brood

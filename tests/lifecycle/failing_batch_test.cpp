@@ -1,0 +1,135 @@
+#include <boost/test/unit_test.hpp>
+
+#include <signal.h>
+
+#include <map>
+#include <set>
+
+#include "shared/job/payload.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/ledger.hpp"
+#include "tests/support/storm.hpp"
+
+// Jobs that fail are settled by the batch, as good ones are.  Whatever ends their worker before that, each is charged
+// once, for its own failure.
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+BroodOptions options(int workers) {
+  return {.workers = workers,
+          .libraries = {BROOD_BINARY_DIR "/tests/job_libraries/libmenagerie_jobs.so"},
+          .config = "poll_interval = \"100ms\"\n"};
+}
+
+// All are there before the first is taken.
+void enqueue_at_once(RedisServer& redis, const std::vector<std::string>& payloads) {
+  enqueue(redis, payloads, "aside");
+  redis.command({"RENAME", "queue:aside", "queue:default"});
+}
+
+struct Records {
+  std::map<std::string, int> error_classes;  // how many jobs have failed by it
+  std::set<std::string> jids;
+  int charged_twice = 0, said_to_have_crashed = 0;
+};
+Records records_in(RedisServer& redis, const std::string& set) {
+  Records records;
+  for (const auto& [text, score] : redis.zrange(set)) {
+    const Payload job = Payload::parse(text);
+    ++records.error_classes[job.string("error_class").value_or("")];
+    records.jids.insert(job.jid());
+    records.charged_twice += job.integer("retry_count") != 0;
+    records.said_to_have_crashed += job.integer("crash_count").has_value();
+  }
+  return records;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_crash_is_charged_to_none_of_those_that_have_failed_before_it_in_the_same_batch) {
+  constexpr int crashes = 4, failures_between = 70;
+  RedisServer redis;
+  BroodProcess brood(redis, options(1));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  std::vector<std::string> payloads;
+  for (int i = 0; i < crashes * (failures_between + 1); ++i)
+    payloads.push_back(
+        payload_text("FailOrCrash", (i + 1) % (failures_between + 1) == 0 ? "[true]" : "[false]", i + 1));
+
+  enqueue_at_once(redis, payloads);
+
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == payloads.size(); }, 120s), brood.log_tail());
+  const Records records = records_in(redis, "retry");
+  BOOST_TEST((records.error_classes ==
+              std::map<std::string, int>{{"SIGSEGV", crashes}, {"std::runtime_error", crashes * failures_between}}),
+             brood.log_tail());
+  BOOST_TEST(records.said_to_have_crashed == crashes);
+  BOOST_TEST(records.charged_twice == 0);
+  BOOST_TEST(records.jids.size() == payloads.size());
+  BOOST_TEST(times_logged(brood, "job_failed") == static_cast<std::size_t>(crashes * failures_between));
+  // Some of them had not been settled when the worker crashed.
+  BOOST_TEST(sum_logged(brood, "worker_recovered", "charged") > crashes);
+}
+
+BOOST_AUTO_TEST_CASE(failing_jobs_amid_kills_of_workers_and_supervisors_are_lost_never_and_charged_once) {
+  constexpr int workers = 3, workers_killed = 24, supervisors_killed = 4, kills = workers_killed + supervisors_killed;
+  const int jobs = 6'000;
+  RedisServer redis;
+  Dice dice;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(redis, options(workers));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  std::vector<std::string> payloads;
+  for (int i = 0; i < jobs; ++i)  // without a retry: the first charge is the last
+    payloads.push_back(payload_text("FailInLedger", "[\"" + ledger.path() + "\",\"" + std::to_string(i) + "\"]", i + 1,
+                                    R"("retry":0)"));
+
+  enqueue_at_once(redis, payloads);
+  std::set<pid_t> killed;
+  for (int i = 1; i <= kills; ++i) {
+    const auto left = static_cast<std::size_t>(jobs - jobs / (kills + 2) * i);
+    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("queue:default") <= left; }, 120s), brood.log_tail());
+    if (i % (kills / supervisors_killed) == 0) {
+      brood.kill9();
+      brood.start();
+      continue;
+    }
+    std::vector<pid_t> running;
+    const auto somebody_runs = [&] {
+      running = brood.workers();
+      std::erase_if(running, [&](pid_t pid) { return killed.contains(pid); });
+      return !running.empty();
+    };
+    BOOST_TEST_REQUIRE(eventually(somebody_runs), brood.log_tail());
+    const pid_t victim = running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))];
+    if (kill(victim, SIGKILL) == 0) killed.insert(victim);
+  }
+  BOOST_TEST(eventually([&] { return redis.size_of("dead") >= payloads.size() && no_job_is_left(redis); }, 120s),
+             brood.log_tail());
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+
+  Records records = records_in(redis, "dead");
+  BOOST_TEST(redis.size_of("dead") == payloads.size());
+  BOOST_TEST(records.jids.size() == payloads.size());
+  BOOST_TEST(records.charged_twice == 0);
+  // A killed worker was in one job at most: all that had failed before in its batch have failed by their own error.
+  const int by_kill = records.error_classes["SIGKILL"];
+  BOOST_TEST(by_kill <= static_cast<int>(killed.size()));
+  BOOST_TEST(records.error_classes["std::runtime_error"] == jobs - by_kill);
+  BOOST_TEST(records.said_to_have_crashed == by_kill);
+  // What ran when its supervisor died, and its worker with that, runs again; nothing else does.
+  int begun_again = 0;
+  for (const auto& [id, times] : ledger.begun()) begun_again += times - 1;
+  BOOST_TEST(begun_again <= workers * supervisors_killed);
+  BOOST_TEST_MESSAGE(jobs << " failing jobs, " << killed.size() << " workers and " << supervisors_killed
+                          << " supervisors killed: " << by_kill << " charged with the kill, " << begun_again
+                          << " begun again, " << sum_logged(brood, "worker_recovered", "charged")
+                          << " charged by a recovery");
+}

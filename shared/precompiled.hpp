@@ -1,4 +1,5 @@
-// What most files of ours read first, read once.  CMake includes it everywhere; each file still names what it uses.
+// The headers that most of our files include, compiled once.  CMake includes it everywhere; each file still includes
+// what it uses.
 #pragma once
 
 #include <fmt/format.h>

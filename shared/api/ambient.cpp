@@ -17,7 +17,7 @@ struct Attribute {
 struct State {
   std::vector<Attribute> attributes;
   bool as_pairs = false;                                      // Sidekiq 8's form, not 7's
-  std::vector<std::pair<std::string, std::string>> unread{};  // members that are carried on as they are
+  std::vector<std::pair<std::string, std::string>> unread{};  // members passed on as they are
   std::string locale, traceparent;
 };
 
@@ -26,7 +26,7 @@ State& here() {
   return state;
 }
 
-// The last of a name, as Ruby reads it; null: there is none.
+// The last attribute of this name, as Ruby reads it; null when there is none.
 Attribute* find(std::string_view name) {
   auto& attributes = here().attributes;
   const auto found = std::find_if(attributes.rbegin(), attributes.rend(),
@@ -153,13 +153,13 @@ void restore(std::string_view payload) {
     State read;
     for (const auto& [name, json] : detail::Members(payload)) read_member(read, name, json);
     here() = std::move(read);
-  } catch (const std::invalid_argument&) {  // it has a string that is no UTF-8, say: nothing is known of it
+  } catch (const std::invalid_argument&) {  // it has, say, a string that is not UTF-8: we know none of it
   }
 }
 
 void carry(Push& push) {
   const State& state = here();
-  // Attributes of a form that is not known are as good as set: ours must not take their place.
+  // Attributes in a form that we do not know count as set: ours must not replace them.
   for (const auto& [name, json] : state.unread) carry_member(push, name, json);
   if (!state.attributes.empty()) carry_member(push, "cattr", written(state));
   if (!state.locale.empty()) carry_member(push, "locale", detail::quoted(state.locale));

@@ -23,7 +23,7 @@ class ApiState {
         max_dead_jobs_(known.dead.max_jobs),
         dead_seconds_(known.dead.timeout_seconds) {}
 
-  // Lets `talk` have this process's connection to itself.  Nothing that a user passed in may run in it.
+  // Gives `talk` sole use of this process's connection.  It must run no code that a user passed in.
   template <typename Talk>
   auto converse(Talk talk) {
     if (push_receiver())

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t looked_at_once = 250;  // half a millisecond of Redis
 
-// Two spellings of one time differ by less: a double is good for a quarter of a microsecond today.
+// Two spellings of one time differ by less than this: today a double resolves a quarter of a microsecond.
 constexpr double spelling = 1e-6;
 
 bool is_job(std::string_view member, std::string_view jid) {

@@ -43,15 +43,15 @@ struct Client::State {
       : times(known.times),
         sender([this, address = known.address] { return std::make_unique<PushSender>(address, buffer); }) {}
 
-  // Lets `talk` have the connection, and what is kept for it, to itself.
+  // Gives `talk` sole use of the connection and of the pushes that are kept for it.
   template <typename Talk>
   auto use(Talk talk) {
     if (!nowhere.empty()) throw RedisError(nowhere);
     return sender.use(std::move(talk));
   }
 
-  // A delay counts from what the clock of Redis says.  While it does not answer, a push that is kept counts from what
-  // is known, and any other will say so itself.
+  // A delay counts from Redis's clock.  While Redis does not answer, a push that is kept counts from the last time
+  // known, and any other push reports the failure itself.
   WallTime now() {
     if (push_receiver() || !nowhere.empty() || redis_time_is_fresh()) return redis_now();
     sender.use([](PushSender& its) {
@@ -66,17 +66,17 @@ struct Client::State {
   }
 
   ClientMiddleware middleware = default_middleware();
-  std::optional<TimeUnit> times;  // of what is pushed; nullopt: as the fleet writes them
+  std::optional<TimeUnit> times;  // how pushes spell times; nullopt: as the fleet does
   std::optional<BufferOptions> buffer;
   PerProcess<PushSender> sender;
-  std::string nowhere;  // why it is not known where Redis is; empty: it is known
+  std::string nowhere;  // why the address of Redis is unknown; empty: it is known
 };
 
 Client::Client() {
   try {
     state_ = std::make_unique<State>(known_redis());
   } catch (const RedisError& unknown) {
-    // Where its pushes go to a test, the machine's Redis is nothing to fail for.
+    // When a test receives the pushes, it is no error that the machine has no Redis.
     if (!push_receiver()) throw;
     state_ = std::make_unique<State>(KnownRedis{});
     state_->nowhere = unknown.what();

@@ -6,11 +6,11 @@
 namespace brood {
 namespace {
 
-// A connection that rested longer is asked whether it still lives, before a push is risked on it: a push whose reply is
-// lost cannot be sent again without the danger of a second one.
+// A connection idle for longer than this gets a PING before a push: a push whose reply is lost cannot be sent again
+// without the risk of pushing twice.
 constexpr std::chrono::seconds trusted_rest{1};
 
-// The other end is no master any more, a new connection may find one.
+// True when this server did not apply the command, but a new connection may reach one that does.
 bool asks_to_reconnect(const Reply& reply) {
   const std::string_view error = reply.view().error();
   return classify_error(error) == ErrorKind::not_applied_reconnect || error.find("READONLY") != error.npos ||
@@ -108,7 +108,7 @@ void ClientConnection::transaction(std::vector<Command> commands) {
     replies = connection_.pipeline(commands);
     for (const Reply& reply : replies) {
       if (!asks_to_reconnect(reply)) continue;
-      connection_.disconnect();  // what is refused within MULTI keeps the others from being applied
+      connection_.disconnect();  // one refusal within MULTI keeps all of it from being applied
       replies = connection_.pipeline(commands);
       break;
     }

@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// No connection, or it was lost before the whole reply had come: what was sent may have been applied, or not.
+// No connection, or it was lost before the whole reply came: what was sent may or may not have been applied.
 class RedisAway : public RedisError {
  public:
   explicit RedisAway(const std::string& what, bool perhaps_too_large = false)
@@ -20,15 +20,15 @@ class RedisAway : public RedisError {
   const bool perhaps_too_large;  // see ConnectionClosed
 };
 
-// It refuses a command for its size, now and for ever: nothing of it was applied.
+// Redis refuses a command for its size, and always will: nothing of it was applied.
 class RefusedForSize : public RedisError {
  public:
   using RedisError::RedisError;
 };
 
-// The one connection of a program that uses the library.  Whatever ends it is thrown as RedisError, with the address.
-// A connection that rested is asked whether it still lives before anything is risked on it, and what a former master
-// refuses is sent once more on a new one, as Sidekiq's client does it.
+// The one connection of a program that uses the library.  Every failure is thrown as RedisError, with the address.  An
+// idle connection is checked before anything is risked on it, and what a former master refuses is sent once more on a
+// new connection, as Sidekiq's client does.
 class ClientConnection {
  public:
   explicit ClientConnection(const RedisAddress& address);
@@ -43,7 +43,8 @@ class ClientConnection {
   Reply run(ScriptCall call);
   Reply try_to_run(ScriptCall call);  // returns an error reply
 
-  // For redis_now(), unless that was told not long ago.  One that is away, or does not tell, is no failure.
+  // Reads Redis's clock for redis_now(), unless it was read a moment ago.  It is no error when Redis is away or
+  // refuses.
   void ask_time();
 
   void set_timeouts(Connection::Timeouts timeouts) { connection_.set_timeouts(timeouts); }

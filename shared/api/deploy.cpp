@@ -41,7 +41,7 @@ bool Api::mark_deploy(std::string_view label, Time at) {
   const Utc time(wall_time(at));
   const std::string stamp = fmt::format("{}T{:02}:{:02}:00Z", time.date('-'), time.hour, time.minute);
   return state_->converse([&](ClientConnection& redis) {
-    // Whoever deploys to many machines says so from each of them.
+    // A deploy to many machines marks itself from each of them: only the first mark counts.
     const Reply first = redis.call({"SET", keys::deploy_lock(label), stamp, "NX", "EX", "60"});
     if (first.view().is_nil()) return false;
     const std::string key = keys::deploy_marks(time.date());

@@ -18,10 +18,10 @@ SetEntry read_entry(std::string_view member, std::string_view score);
 // The order of a sorted set: by score, then by bytes.
 bool comes_before(const SetEntry& a, const SetEntry& b);
 
-// What ZSCAN's MATCH takes for the payloads that may be of this job.
+// A MATCH pattern for ZSCAN that finds the payloads that may be this job's.
 std::string pattern_of_jid(std::string_view jid);
 
-// The strings of a JSON array; what is none is left out.
+// The strings of a JSON array; other elements are left out.
 std::vector<std::string> string_elements(std::optional<std::string_view> array);
 
 }  // namespace brood

@@ -12,7 +12,7 @@ EntryAsRead as_read(const SetEntry& entry) { return {entry.payload, entry.score_
 }  // namespace
 
 void EntryCursor::start_at(double score) {
-  // No member is empty and before all others, so all of that score are behind this one.
+  // No real member is empty, and an empty one sorts first: all entries of that score come after it.
   seen_ = read_entry("", score_text(score));
 }
 

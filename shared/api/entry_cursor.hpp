@@ -11,20 +11,20 @@
 
 namespace brood {
 
-// Walks through a sorted set in its order, page by page, while others change it: every entry that stays where it is
-// comes once.
+// Walks through a sorted set in its order, page by page, while others change it: every entry that stays in place comes
+// exactly once.
 class EntryCursor {
  public:
   EntryCursor(std::string set, JobSet::Order order) : set_(std::move(set)), order_(order) {}
 
-  // Begins behind all entries below `score` (with Order::lowest_first).
+  // Starts at the first entry with `score` or more (with Order::lowest_first).
   void start_at(double score);
 
-  // Empty: there are no more.
+  // The next page; empty when there are no more.
   std::vector<SetEntry> next(ClientConnection& redis);
 
-  // Says that this one, of the last page, is still in the set, when most of that page has been taken out: from there
-  // the next page is found.
+  // Names one entry of the last page that is still in the set, after most of that page was taken out: the next page is
+  // found from there.
   void left(const SetEntry& entry) { anchor_ = entry; }
 
  private:

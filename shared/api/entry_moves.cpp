@@ -77,7 +77,7 @@ BulkResult change_entries(detail::ApiState& state, const std::string& set,
     end = read_entries(redis.call({"ZRANGE", set, "-1", "-1", "WITHSCORES"}).view());
   });
   if (end.empty()) return result;
-  // Jobs that come back at once, before the end, must not keep us for ever.
+  // Jobs that come back at once, before the end, must not keep this loop going for ever.
   const std::size_t most = 2 * total + 1000;
 
   EntryMoves moves(state, set);

@@ -15,8 +15,8 @@ namespace detail {
 class ApiState;
 }
 
-// What can be done to entries of one set, to max_entries_changed of them at most, each guarded by the entry as it was
-// read.  The answer says how many were done, gone or stuck.
+// What can be done to entries of one set, at most max_entries_changed at a time.  An entry that has changed since it
+// was read is left alone.  The answer says how many were done, gone or stuck.
 class EntryMoves {
  public:
   EntryMoves(detail::ApiState& state, std::string set);
@@ -31,7 +31,7 @@ class EntryMoves {
   std::mt19937_64 random_;
 };
 
-// Does so to all entries that `wanted` takes, in their order, up to the one that is the last at the beginning.
+// Applies `change` to every entry that `wanted` accepts, in order, up to the entry that was last when the walk began.
 BulkResult change_entries(detail::ApiState& state, const std::string& set,
                           BulkResult (EntryMoves::*change)(ClientConnection&, const std::vector<SetEntry>&),
                           const JobSet::Condition& wanted, const Progress& progress);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t scanned_at_once = 250;  // half a millisecond of Redis
 
-// The members with their scores as other commands spell them: ZSCAN has a spelling of its own.
+// Members with their scores, spelled as other commands spell them: ZSCAN spells them differently.
 std::vector<SetEntry> with_scores(ClientConnection& redis, const std::string& set, ReplyView scanned) {
   std::vector<SetEntry> entries;
   for (std::size_t first = 0; first < scanned.size();) {

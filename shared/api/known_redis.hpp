@@ -9,14 +9,14 @@
 
 namespace brood {
 
-// Where Redis is, and what else a client goes by of the machine's configuration.
+// Where Redis is, and the other settings of the machine that a client follows.
 struct KnownRedis {
   RedisAddress address;
   DeadLimits dead;
-  std::optional<TimeUnit> times = {};  // of what is pushed; nullopt: as the fleet writes them
+  std::optional<TimeUnit> times = {};  // how pushes spell times; nullopt: as the fleet does
 };
 
-// In a job that of its worker, else as `brood run` finds it.  Throws RedisError.
+// In a job its worker's Redis, else the one that `brood run` would use.  Throws RedisError.
 KnownRedis known_redis();
 
 // At `url`, with Sidekiq's own limits of the dead set.  Throws RedisError.

@@ -12,7 +12,7 @@ using std::chrono::minutes;
 
 constexpr minutes longest_overview = std::chrono::hours(72);
 constexpr minutes longest_of_class = std::chrono::hours(8);
-constexpr minutes finest_overview = std::chrono::hours(1);  // beyond, ten minutes are one key
+constexpr minutes finest_overview = std::chrono::hours(1);  // in a longer one, a key covers ten minutes
 
 minutes checked(minutes length, minutes longest) {
   if (length < minutes(1) || length > longest)
@@ -20,7 +20,7 @@ minutes checked(minutes length, minutes longest) {
   return length;
 }
 
-// The field "<Class>|p" of a class; classes may hold a "|" too.
+// Reads a field "<Class>|p"; a class may hold a "|" too.
 void add_field(std::map<std::string, ClassMetrics>& classes, std::string_view field, std::uint64_t value) {
   const std::size_t bar = field.rfind('|');
   if (bar == field.npos) return;

@@ -28,7 +28,7 @@ YesNoOrCount read_retry(std::string_view json) {
 
 std::chrono::system_clock::time_point read_time(std::string_view json) {
   const auto seconds = read_member<double>("at", json);
-  // What a clock of nanoseconds can say, with a margin.
+  // What a nanosecond clock can hold, with a margin.
   if (std::fabs(seconds) > 9e9)
     throw std::invalid_argument("at: " + std::string(json) + " is no time in epoch seconds");
   return std::chrono::system_clock::time_point(

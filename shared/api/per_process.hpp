@@ -10,9 +10,9 @@
 
 namespace brood {
 
-// A T for each process, and one thread at a time in it.  A child that was forked gets a T of its own: its parent's has
-// a socket on which two would talk at once, and may have been copied in the midst of a change by another thread.
-// T::leave_to_parent() lets go of what the parent goes on with.
+// One T per process, used by one thread at a time.  A forked child gets a T of its own: its parent's holds a socket on
+// which both would talk at once, and another thread may have been changing it during the fork.  T::leave_to_parent()
+// lets go of what the parent keeps using.
 template <typename T>
 class PerProcess {
  public:
@@ -38,7 +38,7 @@ class PerProcess {
     std::mutex mutex = {};
     std::unique_ptr<Own> inherited = {};  // another thread may just be looking at it
 
-    // False: a thread that the child does not have was changing it.  Then it must not even be destroyed.
+    // False when a thread that the child does not have was changing the value: then it must not even be destroyed.
     bool release() {
       if (!mutex.try_lock()) return false;
       value->leave_to_parent();

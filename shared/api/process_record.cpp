@@ -6,7 +6,7 @@
 namespace brood {
 namespace {
 
-// The members of a JSON object with their texts; none when it is no object.
+// Visits each member of a JSON object with its text; nothing when it is not an object.
 template <typename Visit>
 void each_member(std::string_view json, Visit visit) {
   if (!json.starts_with('{')) return;
@@ -59,7 +59,7 @@ std::optional<Process> read_process(std::string identity, ReplyView fields) {
   } catch (const BadJson&) {
     return std::nullopt;
   }
-  // Release 8 says it in a field of its own, so that it may change.
+  // Release 8 writes it in a field of its own, because it may change there.
   if (fields[1].is_string()) process.concurrency = lenient_number<std::int64_t>(fields[1]);
   process.busy = lenient_number<std::int64_t>(fields[2]);
   process.beat = lenient_time(fields[3]);
@@ -75,7 +75,7 @@ std::optional<Work> read_work(std::string identity, std::string tid, std::string
     const auto payload = object.raw("payload");
     if (!payload) return std::nullopt;
     Work work{std::move(identity), std::move(tid), object.string("queue").value_or(""), {}, {}};
-    // A text in releases 7 and 8, an object in 6.
+    // A JSON string in releases 7 and 8, an object in 6.
     work.job = JobRecord::read(payload->starts_with('"') ? json_unescape(*payload) : std::string(*payload));
     work.run_at = lenient_time(object.number("run_at").value_or(0));
     return work;

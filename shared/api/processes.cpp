@@ -9,8 +9,8 @@
 namespace brood {
 namespace {
 
-// Takes those without a heartbeat out of `processes`, unless somebody has done so within the last minute.  Where
-// nothing can be written, a replica or a full Redis, that is left to others.
+// Takes processes without a heartbeat out of `processes`, unless somebody did so within the last minute.  Does nothing
+// where Redis takes no writes (a replica, a full Redis): others will.
 void prune(ClientConnection& redis) {
   const Reply lock = std::move(redis.pipeline({{"SET", keys::process_cleanup, "1", "NX", "EX", "60"}}).front());
   if (lock.view().is_nil() || lock.view().is_error()) return;
@@ -88,7 +88,7 @@ std::vector<Work> Api::work() {
     const std::vector<Reply> replies = redis.pipeline(commands);
     std::vector<Work> all;
     for (std::size_t i = 0; i < identities.size(); ++i) {
-      // Who writes both, for readers of every release, says the same in both.
+      // A process may write both, for readers of every release: then both say the same.
       const ReplyView newer = replies[2 * i].view();
       const ReplyView hash = newer.is_array() && newer.size() > 0 ? newer : replies[2 * i + 1].view();
       for (std::size_t field = 0; hash.is_array() && field + 1 < hash.size(); field += 2) {

@@ -12,7 +12,7 @@ namespace brood {
 namespace {
 
 // A batch that a slow network does not carry before its deadline would be sent again and again, for ever.
-constexpr std::size_t most_bytes_at_once = bytes_always_taken - 20'000;  // without the lengths of the payloads
+constexpr std::size_t most_bytes_at_once = bytes_always_taken - 20'000;  // leaves room for the lengths of the payloads
 
 }  // namespace
 
@@ -61,7 +61,7 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
     }
   } catch (const RedisAway& away) {
     refusal_ = away.what();
-    if (away.perhaps_too_large) return send_first_batch(redis);  // closed again it is refused
+    if (away.perhaps_too_large) return send_first_batch(redis);  // a second close means that it is refused
   } catch (const RefusedForSize& refused) {
     refusal_ = refused.what();
     return Sent::refused;
@@ -74,7 +74,7 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
   return Sent::away;
 }
 
-// A copy of it may still be under way: the number is never used again.
+// A copy of the batch may still be on its way to Redis, so its number is never used again.
 void PushBuffer::drop_first_batch() {
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_));
   in_doubt_ = 0;
@@ -138,7 +138,7 @@ void PushBuffer::push(ClientConnection& redis, std::vector<ClientPush> jobs) {
   if (jobs.empty()) return;
   if (steady_now() < rests_until_ || !push_waiting(redis)) return keep(jobs, 0, 0);
   const auto at = [&](std::size_t i) { return jobs.begin() + static_cast<std::ptrdiff_t>(i); };
-  const std::size_t most = std::min(options_.max_jobs, max_jobs_pushed_once);  // so that there is room for each
+  const std::size_t most = std::min(options_.max_jobs, max_jobs_pushed_once);  // so that each fits into the buffer
   for (std::size_t begin = 0; begin < jobs.size(); begin += most) {
     const std::size_t end = std::min(jobs.size(), begin + most);
     std::move(at(begin), at(end), std::back_inserter(waiting_));

@@ -14,8 +14,8 @@
 
 namespace brood {
 
-// Pushes that wait for Redis to come back, in order.  All go in numbered batches of one destination each; a batch whose
-// reply is missing is sent again as it was, before any other.
+// Pushes that wait for Redis to come back, in order.  They go out in numbered batches, each for one destination.  A
+// batch whose reply is missing is sent again unchanged, before any other.
 class PushBuffer {
  public:
   explicit PushBuffer(const BufferOptions& options);
@@ -27,20 +27,20 @@ class PushBuffer {
   // of them, and RedisError when Redis refuses them for good: then they are not kept.
   void push(ClientConnection& redis, std::vector<ClientPush> jobs);
 
-  // Tries now to push all that is kept; false: Redis is away.  Throws RedisError when some was refused for good: it is
-  // kept, and everything else pushed.
+  // Tries once to push all that is kept; false when Redis is away.  Throws RedisError when Redis refused some of it for
+  // good: that stays kept, and everything else is pushed.
   bool drain(ClientConnection& redis);
 
-  // Forgets a job that waits; false: there is none, or it may be in Redis already.
+  // Forgets a waiting job; false when there is none, or when Redis may have it already.
   bool take_back(std::string_view jid);
   void forget_all();
 
  private:
   enum class Sent {
     pushed,
-    away,      // Redis is, or cannot write now: later it will
+    away,      // Redis is away or cannot write now: try later
     refused,   // this batch
-    shut_out,  // by a password or a right that is missing
+    shut_out,  // a password or a right is missing
   };
   Sent send_first_batch(ClientConnection& redis);
   std::size_t first_batch() const;
@@ -53,7 +53,7 @@ class PushBuffer {
   BufferOptions options_;
   std::string client_;
   std::uint64_t number_ = 1;  // of the next batch
-  std::size_t in_doubt_ = 0;  // so many of the first are the batch of this number, which was sent
+  std::size_t in_doubt_ = 0;  // how many of the first jobs are in that batch, once it was sent
   std::deque<ClientPush> waiting_, refused_;
   std::string refusal_;  // what Redis said last when it refused some
   SteadyTime rests_until_{};

@@ -12,21 +12,21 @@
 
 namespace brood {
 
-// Takes what every Client of this process would send, in place of Redis: what <brood/testing.hpp> is made of.  Called
-// from any thread, and never while a Client has locked itself: it may use the same one.
+// Takes what every Client of this process would send, in place of Redis: <brood/testing.hpp> is built on it.  Called
+// from any thread, and never while a Client holds its lock: the receiver may use that Client.
 class BROOD_API PushReceiver {
  public:
   virtual ~PushReceiver();
 
   // What it throws comes out of the push.
   virtual void push(std::vector<ClientPush> jobs) = 0;
-  // A scheduled job; with its time in epoch seconds, only one of that time.
+  // Cancels a scheduled job; with `time`, in epoch seconds, only one scheduled for then.
   virtual bool cancel(std::string_view jid, std::optional<double> time) = 0;
   // Returns when the job was first cancelled.
   virtual std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds) = 0;
 };
 
-// The one that was added last gets the pushes until it is removed, in whatever order.
+// The receiver added last gets the pushes.  They may be removed in any order.
 BROOD_API void add_push_receiver(std::shared_ptr<PushReceiver> receiver);
 BROOD_API void remove_push_receiver(const PushReceiver& receiver);
 

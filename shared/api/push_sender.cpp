@@ -22,7 +22,7 @@ constexpr std::size_t usual_batch = 1000, usual_scheduled_batch = 100;  // those
 constexpr std::size_t most_bytes = bytes_always_taken, framing_bytes = 50;
 constexpr auto between_sends = 20ms;
 
-// One queue's or the schedule's jobs, a batch with each command.
+// The jobs of one queue or of the schedule, one command per batch.
 class Pushes {
  public:
   Pushes(std::string_view verb, std::string key, std::size_t batch)
@@ -90,7 +90,7 @@ PushSender::~PushSender() {
       if (drain(std::chrono::ceil<std::chrono::milliseconds>(deadline - now))) break;
       std::this_thread::sleep_for(between_sends);
     }
-  } catch (const std::exception&) {  // whoever wants to know calls drain()
+  } catch (const std::exception&) {  // a caller who wants to know calls drain()
   }
 }
 

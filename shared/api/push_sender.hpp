@@ -15,7 +15,7 @@
 
 namespace brood {
 
-// What a client has to itself in one process: the connection, and what it keeps while Redis is away.
+// A client's own part in one process: the connection, and the pushes that it keeps while Redis is away.
 class PushSender {
  public:
   PushSender(const RedisAddress& address, const std::optional<BufferOptions>& buffer);
@@ -29,12 +29,12 @@ class PushSender {
   // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
-  // In which unit the fleet's oldest release of Sidekiq reads times; the usual one where none runs.  Costs two round
-  // trips a minute.
+  // The unit in which the fleet's oldest release of Sidekiq reads times; the usual one where none runs.  Costs two
+  // round trips a minute.
   TimeUnit times_of_fleet();
 
   std::size_t buffered() const { return buffer_ ? buffer_->size() : 0; }
-  // Tries once, for so long; false: Redis is away.
+  // Tries once, for at most `longest`; false when Redis is away.
   bool drain(std::chrono::milliseconds longest);
   bool take_back(std::string_view jid) { return buffer_ && buffer_->take_back(jid); }
 

@@ -44,7 +44,7 @@ void check_args(const std::string& args) {
   reader.expect_end();
 }
 
-// A queue's name, or null.
+// A queue's name, null or false.
 void check_retry_queue(std::string_view json) {
   if (json == "null" || json == "false") return;
   std::string name;

@@ -17,9 +17,9 @@ struct ClientPush {
   std::optional<double> score;  // into the schedule; else into the queue
 };
 
-// Writes arguments and members as ruby_spelling() has them: those that somebody has typed, and that no program has to
-// find again.  Throws std::invalid_argument for what is no JSON; what JSON has no place there is for prepare_push() to
-// say.
+// Rewrites arguments and members as ruby_spelling() spells them: for those that a person typed and that no program has
+// to find again.  Throws std::invalid_argument for what is not JSON; prepare_push() refuses JSON that does not belong
+// there.
 void spell_as_ruby(Push& job);
 
 // Checks the parts by Sidekiq's rules and writes the payload.  Throws std::invalid_argument with a sentence.

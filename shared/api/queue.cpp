@@ -12,15 +12,14 @@
 namespace brood {
 namespace {
 
-// How many jobs may join a queue between the reading of a page and the removal of what is unwanted in it, without that
-// these are missed.
+// How many jobs may join a queue between reading a page and removing jobs of that page, before these are missed.
 constexpr std::size_t slack = 1000;
 constexpr auto longest_batch = std::chrono::milliseconds(50);
 
-// In calls of bounded length; answers how many were removed.
+// Removes them in calls of bounded length; returns how many were removed.
 std::size_t remove_all(detail::ApiState& state, const std::string& queue, std::vector<QueuedJob> jobs) {
   std::size_t removed = 0;
-  // From the tail's side: what goes there does not move what is nearer to the head.
+  // Starts at the tail: a removal there does not move the jobs nearer to the head.
   while (!jobs.empty()) {
     const std::size_t first = jobs.size() > max_jobs_removed ? jobs.size() - max_jobs_removed : 0;
     const std::vector<QueuedJob> some(std::make_move_iterator(jobs.begin() + static_cast<std::ptrdiff_t>(first)),
@@ -34,7 +33,7 @@ std::size_t remove_all(detail::ApiState& state, const std::string& queue, std::v
   return removed;
 }
 
-// The queue's name counts, whatever the payload says: as in Sidekiq, and as for whoever fetches it.
+// The list decides the queue, whatever the payload says: as in Sidekiq, and as for the worker that fetches the job.
 JobRecord read_job(std::string payload, const std::string& queue) {
   JobRecord job = JobRecord::read(std::move(payload));
   job.queue = queue;

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// The kernel's random numbers, fetched some hundred bytes at a time.  One lives no longer than a call, so that no
+// The kernel's random numbers, fetched some hundred bytes at a time.  An object lives no longer than a call, so that no
 // forked child has its parent's.
 class RandomBytes {
  public:

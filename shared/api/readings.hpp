@@ -12,7 +12,7 @@
 #include "shared/api/client_connection.hpp"
 #include "shared/redis/reply.hpp"
 
-// What other programs wrote may be anything: what cannot be read counts as nothing, and never as an error.
+// Other programs may have written anything: what cannot be read counts as nothing, never as an error.
 namespace brood {
 
 template <std::integral Number>

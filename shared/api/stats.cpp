@@ -11,7 +11,7 @@ namespace {
 
 constexpr int longest_history = 1825;
 
-// What may be anything: its members, or none when it is no set.
+// The members of a key that may be of any type; none when it is not a set.
 std::vector<std::string> lenient_members(ClientConnection& redis, std::string_view key) {
   const Reply type = redis.call({"TYPE", key});
   return type.view().text() == "set" ? members_of(redis, key) : std::vector<std::string>{};

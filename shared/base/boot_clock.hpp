@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// The steady clock stands still while the machine sleeps, and this one does not: for what another machine's clock is
-// going to judge as well.
+// Unlike the steady clock, this one goes on while the machine sleeps: for times that another machine's clock judges
+// too.
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;

@@ -16,7 +16,7 @@ inline constexpr std::size_t histogram_buckets = histogram_bounds.size() + 1;
 
 // The first bucket whose bound is greater.
 constexpr std::size_t histogram_bucket(std::uint64_t ms) {
-  if (ms < histogram_bounds.front()) return 0;  // as of most jobs that are many
+  if (ms < histogram_bounds.front()) return 0;  // the usual case where jobs are many
   return static_cast<std::size_t>(std::upper_bound(histogram_bounds.begin(), histogram_bounds.end(), ms) -
                                   histogram_bounds.begin());
 }

@@ -88,7 +88,7 @@ bool is_hidden(pid_t pid, const std::optional<uid_t>& user) {
   HiddenProcess process;
   if (kill(pid, 0) != 0) process.error = errno;
   if (process.error == EPERM) {
-    // The kernel opens a pidfd of any process; what a job may not signal it may not open either.
+    // The kernel lets anybody open a pidfd.  EPERM here too means that a job's seccomp filter refuses both calls.
     const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     process.asking_is_refused = fd < 0 && errno == EPERM;
     if (fd >= 0) close(fd);

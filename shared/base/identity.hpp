@@ -15,26 +15,26 @@ struct Identity {
   std::string pid_namespace;  // "pid:[4026531836]"
   pid_t pid = 0;
   std::uint64_t start_time = 0;   // clock ticks since boot: field 22 of /proc/<pid>/stat
-  std::string runtime_directory;  // where its scoreboard lies, for an heir on the same host; empty: not told
+  std::string runtime_directory;  // of its scoreboard, for adopters of its jobs on this host; empty: not told
 
-  std::optional<uid_t> user;  // whose process it is; nullopt: its record, by an older brood, does not say
+  std::optional<uid_t> user;  // the process's owner; nullopt: an older brood wrote the record without it
 
   static Identity of_this_process();
 
-  // Same boot and same pid namespace, without which its pids mean nothing to us.  No proof that they do: machines that
-  // were cloned while they ran have all of this in common, and so do the processes that they ran.
+  // Same boot and same pid namespace; without these its pids mean nothing to us.  With them they may still mean
+  // nothing: machines that were cloned while they ran share all of this, and so do the processes that they ran.
   bool same_boot(const Identity& other) const;
 };
 
 // Field 22 of /proc/<pid>/stat; 0 when there is no such process (a zombie counts as gone).
 std::uint64_t process_start_time(pid_t pid);
 
-// True while the very process (pid, start_time) of this process's own user lives, or may: where /proc hides processes
-// (hidepid, ProtectProc=), one of our user that cannot be dumped, as supervisors cannot, is there but not to be seen.
-// One that is there and another user's is not it: that user has the pid now.
+// True while exactly this process (pid, start_time) of our own user lives, or may live: where /proc hides processes
+// (hidepid, ProtectProc=), it does not show a process of our user that cannot be dumped, such as a supervisor.  When
+// another user's process has the pid, ours is gone.
 bool process_lives(pid_t pid, std::uint64_t start_time);
 
-// The same of a supervisor, which may be another user's.
+// The same for a supervisor, which may be another user's.
 bool supervisor_lives(const Identity& identity);
 
 // True while any process that may be this user's has this pid.
@@ -42,10 +42,10 @@ bool pid_is_taken(pid_t pid);
 
 // What is known of a process that /proc does not show.
 struct HiddenProcess {
-  int error = 0;                   // of asking whether it may be signalled
-  bool asking_is_refused = false;  // by a filter of this very process
+  int error = 0;                   // errno of kill(pid, 0); 0: it may be signalled
+  bool asking_is_refused = false;  // by this process's own seccomp filter
 };
-// Pure: whether that may be the process that once had its pid, which was `user`'s.
+// Pure: whether it may still be the process of `user` that once had this pid.
 bool may_be_hidden(const HiddenProcess& process, const std::optional<uid_t>& user, uid_t own_user);
 
 }  // namespace brood

@@ -92,7 +92,7 @@ class Destination {
   ino_t inode_ = 0;
 };
 
-// spdlog's end of the line: keeps lines that the destination does not take at once.
+// The sink that spdlog writes to.  It keeps lines that the destination does not take at once.
 class RingSink : public spdlog::sinks::sink {
  public:
   void open(const Options& options) {

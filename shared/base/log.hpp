@@ -8,16 +8,16 @@
 #include <string_view>
 #include <type_traits>
 
-// One line an event: `event=worker_crashed slot=3 worker_pid=4711 status="killed by SIGSEGV"`.  Writing never blocks:
-// lines that the descriptor does not take at once wait in a bounded ring, and what does not fit is counted, and
-// reported as event=log_lines_dropped once lines pass again.  For processes of one thread.
+// One line per event: `event=worker_crashed slot=3 worker_pid=4711 status="killed by SIGSEGV"`.  Writing never blocks:
+// lines that the descriptor does not take at once wait in a bounded ring.  Lines that do not fit are counted, and
+// reported as event=log_lines_dropped once lines get through again.  For processes of one thread.
 namespace brood::log {
 
 enum class Level { debug, info, warn, error };
 enum class Format { text, json };
 
 // One name and its value.  Numbers and booleans stay bare in JSON; everything else is a string.  Values may be hostile:
-// control characters and what is no UTF-8 are escaped.  Every line names its writer's ts, level, pid and event itself.
+// control characters and bytes that are not UTF-8 are escaped.  The line adds ts, level, pid and event itself.
 struct Fact {
   std::string_view name;
   std::string value;
@@ -41,8 +41,8 @@ struct Options {
 // Throws std::system_error when `file` cannot be opened.
 void open(const Options& options);
 
-// Writes on where another program in this process did, with its descriptor, when open() has failed; -1: to standard
-// error.  What reopens the log tries the file again.
+// When open() has failed: goes on writing to `descriptor`, the log of the program that executed this one; -1: to
+// standard error.  reopen() tries the file again.
 void inherit(const Options& options, int descriptor);
 
 // Opens the file anew under its name, after log rotation has moved the old one away.  Without a file it does nothing.
@@ -72,16 +72,16 @@ inline void warn(std::string_view event, std::initializer_list<Fact> facts = {})
 inline void error(std::string_view event, std::initializer_list<Fact> facts = {}) { write(Level::error, event, facts); }
 
 // Where lines go, or -1 before open().  It is not descriptor 2, and closes on exec.  A forked child keeps it, so that
-// its lines go there whatever becomes of its descriptor 2; once a job has closed it, or has put something else in its
-// place, the next line opens the destination anew: the file, or else what descriptor 2 is by then.
+// its lines go there whatever becomes of its descriptor 2.  When a job has closed it, or put something else in its
+// place, the next line opens the destination anew: the file, or whatever descriptor 2 is by then.
 int descriptor();
 
-// The same while lines wait to be written, else -1: its writability flushes the ring.  The supervisor's loop watches
+// The same while lines wait to be written, else -1: call flush() when it is writable.  The supervisor's loop watches
 // it; a worker calls flush() between jobs.
 int waiting_descriptor();
 void flush();
 
-// More than half the ring waits: what can be said later, or left unsaid, leaves the rest of it to what cannot.
+// More than half of the ring is full: lines that can wait or be left out leave the rest to those that cannot.
 bool behind();
 
 // Lines dropped since the start because the ring was full.

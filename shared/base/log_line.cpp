@@ -65,7 +65,7 @@ enum class Escape {
   plain,   // quotes and backslashes stay
 };
 
-// Not fmt::format: a job may print megabytes of what has to be escaped.
+// Faster than fmt::format: a job may print megabytes that must be escaped.
 void append_hex(std::string& line, std::string_view prefix, std::uint32_t value, int digits) {
   line += prefix;
   for (int i = digits - 1; i >= 0; --i) line += "0123456789abcdef"[(value >> (4 * i)) & 0xf];
@@ -138,7 +138,7 @@ void append_text_fact(std::string& line, const Fact& fact) {
   }
 }
 
-// fmt prints what JSON has no number for: nan, inf, and a char.
+// fmt also prints values that are no JSON numbers: nan, inf, and a char.
 bool is_json_literal(std::string_view value) {
   if (value == "true" || value == "false") return true;
   if (value.starts_with('-')) value.remove_prefix(1);
@@ -149,7 +149,7 @@ bool is_a_member_of_every_line(std::string_view name) {
   return name == "ts" || name == "level" || name == "pid" || name == "event";
 }
 
-// Durations are texts, as people read them; for programs a number stands beside.
+// Durations are texts for people; for programs the line has the number of seconds beside.
 std::optional<double> duration_of(const Fact& fact) {
   static constexpr std::string_view names[] = {"after", "again_in", "refill_in", "took", "uptime"};
   if (std::find(std::begin(names), std::end(names), fact.name) == std::end(names)) return std::nullopt;

@@ -15,13 +15,13 @@ namespace brood::log {
 // One event as the line that is written, its newline included.  Pure: the time and the writer's pid are given.
 //   text   2026-11-21T05:09:37.123Z INFO pid=4711 event=worker_crashed slot=3 status="killed by SIGSEGV"
 //   json   {"ts":"2026-11-21T05:09:37.123Z","level":"info","pid":4711,"event":"worker_crashed","slot":3,...}
-// Of `more` those that the line does not have already.  For journald the line starts with its <priority> and has no
-// time.
+// Facts of `more` are added unless the line has that name already.  For journald the line starts with its <priority>
+// and has no time.
 std::string format_line(const Options& options, Level level, WallTime now, pid_t pid, std::string_view event,
                         std::initializer_list<Fact> facts, const std::vector<Fact>& more = {});
 
-// `text` with everything escaped that a terminal or a log reader would act on, and what is no UTF-8: for messages that
-// quote what others wrote.
+// `text` with everything escaped that a terminal or a log reader would act on, and all that is not UTF-8: for messages
+// that quote what others wrote.
 std::string printable(std::string_view text);
 
 // The same JSON, with \uXXXX in place of such characters in its strings.

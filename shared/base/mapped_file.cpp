@@ -15,7 +15,7 @@
 namespace brood {
 namespace {
 
-// Those of this process: its own, those it has outgrown, and others' that it reads.
+// The files that this process has mapped: its own, those that it has outgrown, and others' that it reads.
 constexpr std::size_t most_files = 64;
 
 struct MappedFile {
@@ -42,14 +42,14 @@ bool extend(const MappedFile& file) {
   const int fd = ::open(file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat status {};
-  // The pages too: on a full tmpfs one that cannot be had would be the next SIGBUS.
+  // Allocates the pages too: on a full tmpfs a page without memory would raise the next SIGBUS.
   const bool extended = fstat(fd, &status) == 0 && status.st_dev == file.device && status.st_ino == file.inode &&
                         fallocate(fd, 0, 0, static_cast<off_t>(file.size)) == 0;
   ::close(fd);
   return extended;
 }
 
-// An empty page in its place: of this process, and of the children that it will have.
+// Puts an empty page in its place, for this process and its later children alone.
 bool replace_page(const MappedFile& file, char* address) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   void* const at = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) / page * page);
@@ -61,10 +61,10 @@ struct sigaction handler_before {};
 
 void on_bus_error(int signal, siginfo_t* fault, void*) {
   if (bring_back_page(*fault)) return;
-  sigaction(signal, &handler_before, nullptr);  // and the same fault again
+  sigaction(signal, &handler_before, nullptr);  // which gets the fault when it comes again
 }
 
-// Before whoever handles them already: a program that takes over from another, say, or a sanitizer.
+// Our handler runs before the one that is there, say a sanitizer's.
 void handle_bus_errors() {
   struct sigaction action {};
   if (sigaction(SIGBUS, nullptr, &action) != 0 || action.sa_sigaction == on_bus_error) return;

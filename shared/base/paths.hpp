@@ -15,7 +15,7 @@ inline const char* process_environment(const char* name) { return std::getenv(na
 std::string runtime_directory(const Environment& environment = process_environment);
 
 // For what outlives a reboot: $STATE_DIRECTORY, else $XDG_STATE_HOME/brood, else /var/lib/brood (root) or
-// ~/.local/state/brood.  Throws std::runtime_error when there is no home to speak of.
+// ~/.local/state/brood.  Throws std::runtime_error when HOME is needed and not set.
 std::string state_directory(const Environment& environment = process_environment);
 
 // Where the embedded redis-server listens: every program of one user finds the same.

@@ -5,12 +5,12 @@
 
 namespace brood {
 
-// What `ps` and `top` show for this process from now on.  The room is that of the arguments and the environment this
-// process was started with; the environment is moved away first.  Does nothing where the kernel does not tell that
-// room.
+// What `ps` and `top` show for this process from now on.  It is written over the arguments and the environment that the
+// process was started with; the environment is copied away first.  Where the kernel does not tell where these lie, only
+// the short name (PR_SET_NAME) changes.
 void set_process_title(const std::string& wanted);
 
-// What stands behind the title until the next call; empty: nothing.  No system call, so that it may come with each job.
+// Shown after the title until the next call; empty: nothing.  Makes no system call, so that each job can have one.
 void set_title_tail(std::string_view tail);
 
 }  // namespace brood

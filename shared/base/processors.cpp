@@ -18,7 +18,7 @@ std::optional<double> number_in(const path& file) {
   return std::ifstream(file) >> number ? std::optional(number) : std::nullopt;
 }
 
-// Processors' worth of time; nullopt: as much as there is.
+// How many processors' time; nullopt: no limit.
 std::optional<double> quota_of(std::optional<double> quota, std::optional<double> period) {
   if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
   return *quota / *period;
@@ -35,8 +35,8 @@ std::optional<double> quota_of_version_1(const path& group) {
   return quota_of(number_in(group / "cpu.cfs_quota_us"), number_in(group / "cpu.cfs_period_us"));
 }
 
-// The least of a group and all above it.  In a container the name of the group may be that of the host, which is not
-// there: its own is then the topmost.
+// The least quota of a group and all above it.  In a container the group's name may be the host's, which does not exist
+// here: then the container's own group is the topmost.
 template <typename QuotaOf>
 double least_quota(const path& top, const path& name, double least, QuotaOf quota_of) {
   path group = top;

@@ -4,17 +4,17 @@
 
 namespace brood {
 
-// The time of day by the clock of Redis: scores, and the times in payloads, are made by it, and what is due is judged
-// by it.  A host whose own clock is a day ahead then neither delays a retry by a day nor hurries it.  As it was last
-// told, counted on by the steady clock; by this host's own clock while nobody has told.
+// The time of day by Redis's clock.  Scores and the times in payloads are made by it, and it decides what is due: so a
+// host whose own clock is a day ahead neither delays a retry by a day nor hurries it.  It is the time that Redis told
+// last, counted on by the steady clock; until Redis has told one, this host's own clock.
 WallTime redis_now();
 
-// Redis said `time` between these two moments.  What was known stays where that allows it: a slow reply tells less than
+// Redis said `time` between these two moments.  What was known is kept if that allows it: a slow reply tells less than
 // an earlier quick one.  Children that are forked later know it too.
 void note_redis_time(WallTime time, SteadyTime asked, SteadyTime answered);
 
-// Not for long enough, or this host's clock has been set since, or stood still in its sleep: whoever makes a score
-// asks.
+// False when Redis told the time too long ago, or this host's clock was set since, or the host slept: ask before making
+// a score.
 bool redis_time_is_fresh();
 
 }  // namespace brood

@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// The SHA-1 of `text` in lower-case hex, as redis.sha1hex says it: by it a script knows a text that is too large to be
-// sent.
+// The SHA-1 of `text` in lower-case hex, as redis.sha1hex gives it: by it a script recognises a text that is too large
+// to send.
 std::string sha1_hex(std::string_view text);
 
 }  // namespace brood

@@ -10,7 +10,7 @@ std::string signal_name(int signal);
 // What siginfo's si_code says beside the signal: "SEGV_MAPERR", "SI_USER"; empty when nothing is known of it.
 std::string signal_code_name(int signal, int code);
 
-// True when `address` of the siginfo tells something: the signal is the answer to one instruction.
+// True when siginfo's address means something: one instruction raised the signal.
 bool signal_has_address(int signal, int code);
 
 }  // namespace brood

@@ -2,11 +2,11 @@
 
 namespace brood {
 
-// How a payload spells its times: Sidekiq 8 writes integer milliseconds, and takes float seconds for what they are; 6
-// and 7 know float seconds alone.
+// How a payload spells its times: Sidekiq 8 writes integer milliseconds, and reads float seconds too; 6 and 7 know only
+// float seconds.
 enum class TimeUnit { integer_milliseconds, float_seconds };
 
-// Where nobody says which, and no Ruby process runs that would have to read it: as the newest release writes them.
+// Where nothing says which, and no Ruby process runs that would have to read it: as the newest release writes them.
 inline constexpr TimeUnit usual_time_unit = TimeUnit::integer_milliseconds;
 
 }  // namespace brood

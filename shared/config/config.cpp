@@ -124,7 +124,7 @@ void read_capsules(const ConfigSection& root, Config& config) {
 }
 
 void read_sections(const ConfigSection& root, Config& config) {
-  // Only beside others may the default capsule be without workers.
+  // The default capsule may be without workers only when there are others.
   root.count("concurrency", config.capsules[0].concurrency, root.has("capsules") ? 0 : 1, most_workers);
   root.queues(config.capsules[0]);
   root.texts("require",

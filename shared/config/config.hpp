@@ -15,9 +15,9 @@
 
 namespace brood {
 
-// When a redis-server that writes an append-only file lets the disk confirm it; its own words for it.
+// When redis-server syncs its append-only file to disk, in its own words.
 enum class AppendFsync {
-  always,    // before it answers: what was answered survives its kill and the machine's
+  always,    // before it answers: what it confirmed survives a kill and a power cut
   everysec,  // once a second: a kill loses up to two seconds on a slow disk, a power cut on any
   no,        // when the kernel sees fit: a power cut loses up to half a minute
 };
@@ -29,13 +29,13 @@ struct RedisSettings {
   std::string password_file;
   AppendFsync appendfsync = AppendFsync::always;  // of the embedded server
   bool share_with_jobs = true;                    // jobs, and what they start, find the same Redis in their environment
-  // For how long `run` begins with one that refuses us, or with a host name that is not known; 0: for ever.
+  // How long `run` keeps trying at its start when Redis refuses us or the host name is unknown; 0: for ever.
   std::chrono::milliseconds give_up_after{30'000};
 };
 
 // What becomes of a worker whose job has left threads behind.
 enum class LeftThreads {
-  replace,  // it makes room for a new one: they would go on, and crash, beside somebody else's job
+  replace,  // a new one takes its place: the threads would go on, and crash, beside another job
   allow,    // it goes on
 };
 
@@ -47,7 +47,7 @@ struct WorkerSettings {
   std::chrono::milliseconds timeout_grace{2000};
   int max_crashes = 3;
   int max_batch = 32;
-  bool seccomp = true;  // workers cannot hit their supervisor
+  bool seccomp = true;  // workers cannot signal, trace or slow down their supervisor
   LeftThreads threads = LeftThreads::replace;
 };
 
@@ -64,7 +64,7 @@ struct CapsuleSettings {
 struct CommandSettings {
   std::vector<std::string> run;            // the program, then what command_word.hpp reads
   std::chrono::milliseconds timeout{0};    // 0: none of its own
-  std::map<std::string, std::string> env;  // beside what the worker has
+  std::map<std::string, std::string> env;  // added to what the worker has
   std::string directory;                   // absolute; empty: the worker's
   std::string place;                       // of `run`: "etc/brood.toml:12: commands.Transcode.run"
 };
@@ -73,7 +73,7 @@ struct CommandSettings {
 struct CompatibilitySettings {
   // Whose rules hold; nullopt: those of the oldest that runs beside brood.
   std::optional<SidekiqRelease> sidekiq = {};
-  // Of the times in what brood pushes; nullopt: as that release writes them.
+  // How pushes spell times; nullopt: as that release does.
   std::optional<TimeUnit> timestamps = {};
 
   std::optional<TimeUnit> time_unit() const;  // nullopt: not said
@@ -92,7 +92,7 @@ struct Config {
   bool leaves_due_jobs_to_ruby = true;
   int max_retries = 25;
   int max_unavailable = 1;
-  bool metrics = true;                                 // Sidekiq's execution metrics are told
+  bool metrics = true;                                 // writes Sidekiq's execution metrics
   std::chrono::milliseconds max_iteration_runtime{0};  // of one run of an iterable job; 0: no limit
   std::vector<std::string> labels;
   std::int64_t dead_max_jobs = 10'000;
@@ -100,11 +100,11 @@ struct Config {
   RedisSettings redis;
   log::Options log;
   bool log_jobs = false;
-  WorkerSettings worker;  // of the default capsule, and of what no capsule says otherwise
+  WorkerSettings worker;  // of the default capsule; the others take from it what they do not set
   std::map<std::string, CommandSettings> commands;
-  std::optional<CommandSettings> on_error;  // a program that is told of every failure; its words stand for themselves
+  std::optional<CommandSettings> on_error;  // a program that is told of every failure; its words are taken literally
   CompatibilitySettings compatibility;
-  ConfigFile file;                    // that it was read from; nothing: there is none
+  ConfigFile file;                    // that it was read from; empty: there is none
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 
   int concurrency() const;  // workers of all capsules together

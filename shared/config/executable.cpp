@@ -40,7 +40,7 @@ std::string executable_path(const std::string& program) {
   const char* const path = std::getenv("PATH");
   std::istringstream directories(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
   for (std::string directory; std::getline(directories, directory, ':');) {
-    if (!directory.starts_with('/')) continue;  // what lies in the working directory is nobody's program by accident
+    if (!directory.starts_with('/')) continue;  // a file in the working directory must not run by accident
     const std::string candidate = directory + "/" + program;
     if (why_not_executable(candidate).empty()) return candidate;
   }

@@ -36,7 +36,7 @@ bool names_a_variable(const Environment& environment) {
   return provider != nullptr && *provider != '\0';
 }
 
-// The variable that has the URL where no setting says it.  As in Sidekiq, REDIS_PROVIDER holds its name.
+// The variable that holds the URL when no setting gives it.  As in Sidekiq, REDIS_PROVIDER may name it.
 std::string variable_of_url(const Environment& environment) {
   return names_a_variable(environment) ? environment("REDIS_PROVIDER") : "REDIS_URL";
 }

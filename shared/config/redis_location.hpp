@@ -19,10 +19,10 @@ bool uses_embedded_redis(const RedisSettings& settings, const Environment& envir
 // The address behind redis_url(), with the settings' user and the content of their password file.  Throws AddressError.
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment = process_environment);
 
-// The clients of a job, and brood's commands in programs that it starts, use the Redis that its worker was configured
-// with, before that of the machine: the worker tells them by the variables BROOD_REDIS_URL, BROOD_REDIS_USER and
-// BROOD_REDIS_PASSWORD_FILE of its environment.  Where redis_url() throws, nothing is told.  With share_with_jobs =
-// false nothing is told either, and the variable that the worker itself has the URL from is taken away.
+// Tells jobs which Redis their worker uses, by the variables BROOD_REDIS_URL, BROOD_REDIS_USER and
+// BROOD_REDIS_PASSWORD_FILE of its environment.  A client in a job, and a brood command in a program that a job starts,
+// prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL is told.  With
+// share_with_jobs = false nothing is told, and the variable that gave the worker its URL is removed.
 void tell_jobs_of_redis(const RedisSettings& settings);
 
 // What a worker has told; nullopt: this is no job, nor was it started by one.

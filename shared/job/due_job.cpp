@@ -33,8 +33,8 @@ RewrittenJob move_to_dead(std::string_view member, const std::string& reason, Wa
   return moved_to_dead;
 }
 
-// As Payload::with does it, but nothing is read again: nearly every due job needs this one change, and its new value is
-// a number of our own spelling.
+// As Payload::with, but without reading the result again: nearly every due job needs only this change, and we spell the
+// new value ourselves.
 std::string with_enqueued_at(const Payload& job, const std::string& time) {
   constexpr std::string_view name = R"(,"enqueued_at":)";
   const std::string& text = job.text();
@@ -44,7 +44,7 @@ std::string with_enqueued_at(const Payload& job, const std::string& time) {
     const auto begin = static_cast<std::size_t>(old->data() - text.data());
     changed.append(text, 0, begin).append(time).append(text, begin + old->size());
   } else {
-    // A job has members, so behind the last one.
+    // A job has members: put it after the last one.
     const std::size_t end = text.find_last_not_of(" \t\n\r", text.rfind('}') - 1) + 1;
     changed.append(text, 0, end).append(name).append(time).append(text, end);
   }
@@ -57,12 +57,12 @@ RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937
   try {
     const Payload job = Payload::parse(std::string(member));
     std::string queue = job.raw("queue") ? job.string("queue").value_or("") : "default";
-    // Any name that Redis takes is a queue to some Ruby process of the fleet: it is not for us to refuse it.
+    // Some Ruby process of the fleet may serve a queue of any name that Redis takes: do not refuse it here.
     if (queue.empty()) return move_to_dead(member, "its queue is not a name", now);
 
     const TimeUnit unit = job.time_unit();
     const std::string time = json_time(now, unit);
-    // Ruby's integers have no end, ours do: a count beyond them stays.
+    // Ruby's integers have no end, ours do: a count that ours cannot hold stays as it is.
     std::optional<std::int64_t> count = retry_count == RetryCount::one_less ? job.integer("retry_count") : std::nullopt;
     if (count == std::numeric_limits<std::int64_t>::min()) count.reset();
     if (!count && job.raw("queue") && job.truthy("jid") && job.truthy("created_at"))

@@ -15,7 +15,7 @@ struct RewrittenJob {
   std::string reason;   // why it goes to the dead set, a sentence
 };
 
-// What becomes of `retry_count`: a run that somebody asked for is not to count as an attempt, so Sidekiq takes one off.
+// What becomes of `retry_count`: a run that a user asked for does not count as an attempt, so Sidekiq subtracts one.
 enum class RetryCount { as_it_is, one_less };
 
 // Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit; queue, jid and created_at

@@ -23,20 +23,20 @@ namespace brood {
 //   labels of deploy marks                     Dashboard, Metrics, within a        7, 8            page_text
 //                                              script
 //
-// `error_message`, `args`, `tags` and cursors are escaped by every release, and so they stay as they are.  So does
-// whatever a job was pushed with: class, jid and further members of a payload are the pusher's own words, which brood's
-// client refuses with markup, and which brood carries as they are where somebody else has pushed them.
+// Every release escapes `error_message`, `args`, `tags` and cursors, so they stay as they are.  So does what a job was
+// pushed with (class, jid and further members): brood's client refuses markup there, and brood carries as they are the
+// jobs that others have pushed.
 
 // For people to read: < and > become ‹ and ›, so that std::vector<int> is still seen to be one.
 std::string page_text(std::string_view text);
 
-// What page_text() was given, for what brood itself wrote: of an error's class, by which jobs are looked for.
+// Undoes page_text() for text that brood itself wrote: an error's class, by which jobs are searched.
 std::string from_page_text(std::string_view shown);
 
 // For names, also within quotes: each of < > & " ' becomes _.
 std::string page_name(std::string text);
 
-// For what an operator chose: whatever is not one of A-Z a-z 0-9 _ . : @ / * - becomes -.
+// For what an operator chose: anything but A-Z a-z 0-9 _ . : @ / * - becomes -.
 std::string page_word(std::string text);
 
 // Whether page_name() would change it.

@@ -84,7 +84,7 @@ std::optional<WallTime> Payload::time(std::string_view key) const {
   const double seconds = milliseconds ? *value / 1e3 : *value;
   if (!(std::abs(seconds) < most_seconds)) return std::nullopt;
 
-  // Integers exactly; a double's seconds and fraction apart, since it does not hold that many nanoseconds.
+  // Integers convert exactly.  A double cannot hold so many nanoseconds: convert seconds and fraction apart.
   if (const auto whole = integer(key)) {
     if (milliseconds) return WallTime(std::chrono::milliseconds(*whole));
     return WallTime(std::chrono::seconds(*whole));
@@ -116,7 +116,7 @@ std::string json_time(WallTime t, TimeUnit unit) {
   if (unit == TimeUnit::integer_milliseconds)
     return std::to_string(std::chrono::floor<std::chrono::milliseconds>(t).time_since_epoch().count());
 
-  // Nanoseconds since the epoch do not fit a double; seconds plus a fraction round but once.
+  // Nanoseconds since the epoch do not fit a double; seconds plus a fraction round only once.
   const double seconds = static_cast<double>(nanoseconds / nanoseconds_in_second) +
                          static_cast<double>(nanoseconds % nanoseconds_in_second) / 1e9;
   return json_float(seconds);  // an integer would be read as milliseconds by release 8

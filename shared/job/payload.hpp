@@ -51,7 +51,7 @@ class Payload {
   const std::string& display_class() const { return display_class_; }  // display_class, else wrapped, else class
   const std::string& counted_class() const { return counted_class_; }  // wrapped, else class
 
-  // That of created_at, else of another time that it has; of none the usual one.
+  // The unit of created_at, else of another time member; the usual one when there is none.
   TimeUnit time_unit() const;
   // A time member in either unit (>= 1e11 means milliseconds); nullopt when absent, no number, or beyond the clock.
   std::optional<WallTime> time(std::string_view key) const;

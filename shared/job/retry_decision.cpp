@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t max_message_characters = 10'000;
 
-// Longer delays are cut to this, before they overflow the clock; to Sidekiq they would be just as endless.
+// Longer delays are cut to this, before they overflow the clock: a hundred years are as good as for ever.
 constexpr std::int64_t longest_delay_s = 100LL * 365 * 86'400;
 
 std::int64_t saturated_increment(std::int64_t n) { return n == std::numeric_limits<std::int64_t>::max() ? n : n + 1; }

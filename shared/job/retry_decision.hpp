@@ -63,8 +63,8 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
                       std::optional<RetryOption> class_retry, std::string_view fetched_from, WallTime now,
                       double jitter, const RetryPolicy& policy);
 
-// A job that somebody ended by hand, to be tried again: its record says why, and no count of it changes.  Whatever its
-// `retry` says, since somebody chose so.
+// For a job that somebody ended by hand and that is to be tried again, whatever its `retry` says: its record says why,
+// and no count changes.
 Verdict retry_uncharged(const Payload& job, const Failure& failure, std::string_view fetched_from, WallTime now,
                         double jitter);
 
@@ -80,7 +80,7 @@ Payload discarded(const Payload& job, WallTime now);
 
 // Sidekiq's error_backtrace: JSON array of lines, zlib, base64 without line breaks.
 std::string encode_backtrace(const std::vector<std::string>& lines);
-// Lenient about line breaks; nullopt when it is not one, or larger than `max_bytes` unpacked.
+// Ignores line breaks; nullopt when it is not a backtrace, or is larger than `max_bytes` unpacked.
 std::optional<std::vector<std::string>> decode_backtrace(std::string_view text, std::size_t max_bytes = 1 << 20);
 
 }  // namespace brood

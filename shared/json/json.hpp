@@ -30,12 +30,12 @@ struct JsonOutline {
   // Throws BadJson: no JSON, more than one value, a byte order mark, no UTF-8, nested deeper than 100.
   static JsonOutline of(std::string_view text);
 
-  // The same into this outline, whose memory is used again, and without a copy of a text that has room for
-  // `json_padding` more bytes (std::string::reserve).  What it throws leaves the outline empty.
+  // The same into this outline, whose memory is used again.  A text that has room for `json_padding` more bytes
+  // (std::string::reserve) is not copied.  After a throw the outline is empty.
   void read(const std::string& text);
 };
 
-// How far simdjson may read behind a text.
+// How far simdjson may read past the end of a text.
 inline constexpr std::size_t json_padding = 64;
 
 // True for exactly one JSON value, white space around it allowed.

@@ -15,7 +15,7 @@ using simdjson::ondemand::parser;
 using simdjson::ondemand::value;
 
 constexpr int max_depth = 100;               // Ruby's max_nesting
-constexpr std::size_t usual_size = 1 << 20;  // longer texts bring a parser of their own, whose memory goes with them
+constexpr std::size_t usual_size = 1 << 20;  // longer texts get a parser of their own, which is freed at once
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

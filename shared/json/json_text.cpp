@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
 
-// One step through text that claims to be UTF-8: a character, or the longest run of bytes that begins like one and
-// is none.  One U+FFFD stands for such a run, as in Ruby's scrub.
+// One step through text that claims to be UTF-8: a character, or the longest run of bytes that begins like one and is
+// none.  Such a run becomes one U+FFFD, as in Ruby's scrub.
 struct Utf8Step {
   std::size_t length;
   bool valid;

@@ -14,7 +14,7 @@ namespace brood {
 
 namespace {
 
-// No sentence here quotes the URL: a password with an unescaped `/` or `@` lands in the host or the port.
+// No message here quotes the URL: a password with an unescaped `/` or `@` lands in the host or the port.
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';

@@ -19,7 +19,7 @@ namespace brood {
 
 namespace {
 
-// How often to look at what a large exchange has got done, and how soon one counts as such.
+// How often a slow exchange looks at how much has got through.
 constexpr std::chrono::seconds pace_look_interval{1};
 
 int milliseconds_until(SteadyTime deadline) {
@@ -55,7 +55,7 @@ struct Connection::State {
   int eof_fd = -1;
   std::unique_ptr<Stream> stream;
   std::uint64_t counted = 0;  // of this stream's bytes
-  SteadyTime next_look{};     // at how many are through
+  SteadyTime next_look{};     // when to look at how many are through
   std::uint64_t connections = 0;
   std::atomic<std::uint64_t>* byte_count = nullptr;
   SizeRefusals refusals;
@@ -81,11 +81,11 @@ struct Connection::State {
   short wait(int fd, short events, SteadyTime deadline, const char* what_for);
 };
 
-// Waits until `fd` (-1: none) has one of `events` or an error to tell; 0 when the deadline passes and nothing is named
-// in `what_for`.
+// Waits until `fd` (-1: none) has one of `events` or an error.  When the deadline passes first, throws ConnectionLost
+// for `what_for`, or returns 0 when that is null.
 short Connection::State::wait(int fd, short events, SteadyTime deadline, const char* what_for) {
   for (;;) {
-    // Without POLLIN a pipe reports just that its last writer is gone; unread bytes do not wake us.
+    // No POLLIN: unread bytes in the pipe must not wake us, only its end.
     pollfd watched[] = {{fd, events, 0}, {eof_fd, POLLRDHUP, 0}};
     const int ready = poll(watched, 2, milliseconds_until(deadline));
     if (ready < 0 && errno == EINTR) continue;
@@ -115,7 +115,7 @@ UniqueFd Connection::State::connect_any(SteadyTime deadline) {
   const std::vector<Endpoint> endpoints = endpoints_of(address, Lookup::blocking);
   for (std::size_t i = 0;; ++i) {
     try {
-      // Each gets its share of the time, so that one address that swallows packets leaves some to the next.
+      // Each gets its share of the time, so that an address that swallows packets leaves some to the next.
       const auto share = (deadline - steady_now()) / static_cast<int>(endpoints.size() - i);
       return connect_one(endpoints[i], steady_now() + share);
     } catch (const std::runtime_error&) {
@@ -126,7 +126,7 @@ UniqueFd Connection::State::connect_any(SteadyTime deadline) {
 
 void Connection::State::greet(SteadyTime deadline) {
   std::vector<Command> commands = greeting(address, client_name);
-  if (refusals.suspects()) commands.push_back({"PING"});  // it lives, then, when it closes the connection again
+  if (refusals.suspects()) commands.push_back({"PING"});  // proves that it lives, should it close the connection again
   for (const Command& command : commands) stream->append(command);
   Pace pace(deadline, std::chrono::nanoseconds(0));
   for (const Command& command : commands) {
@@ -173,8 +173,8 @@ void Connection::State::count_bytes() {
 Reply Connection::State::next_reply(Pace& pace, Wait how) {
   for (bool last_chance = false;;) {
     if (Reply reply = stream->next_reply()) return reply;
-    // The deadline is for the whole reply, since a server that sends byte by byte is always ready; but what already
-    // lies in the socket is taken, should this process have been stopped meanwhile.
+    // The deadline is for the whole reply, since a server that sends byte by byte is always ready.  But this process
+    // may have been stopped meanwhile: so bytes that are in the socket already are read first.
     if (last_chance) throw ConnectionLost("no whole reply within the deadline");
     const SteadyTime now = steady_now();
     last_chance = is_over(pace, now);
@@ -190,8 +190,8 @@ Reply Connection::State::next_reply(Pace& pace, Wait how) {
   }
 }
 
-// A server that restarted or dropped an idle client is noticed before anything is sent, when it is still safe to
-// connect anew.  Bytes that nobody asked for would be taken for our reply.
+// Notices a server that restarted or dropped an idle client before anything is sent, when it is still safe to connect
+// anew.  Bytes that nobody asked for would be taken for our reply.
 void Connection::State::connect_if_needed(std::chrono::milliseconds longest) {
   if (stream && !stream->silent()) stream.reset();
   if (!stream) connect(longest);

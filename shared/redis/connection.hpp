@@ -24,7 +24,7 @@ class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What came is not what Redis says.
+// What came is not the protocol of Redis.
 class NotTheProtocol : public ConnectionLost {
  public:
   using ConnectionLost::ConnectionLost;
@@ -35,17 +35,16 @@ class ConnectionClosed : public ConnectionLost {
  public:
   explicit ConnectionClosed(const std::string& what, bool perhaps_too_large = false)
       : ConnectionLost(what), perhaps_too_large(perhaps_too_large) {}
-  const bool perhaps_too_large;  // the command that was sent: if it is, TooLargeForRedis comes when it is sent again
+  const bool perhaps_too_large;  // the command: if it is, sending it again throws TooLargeForRedis
 };
 
-// It ended the connection before it had said a word: it may speak TLS, or stand before a server that is away.
+// The other end closed the connection before it sent a byte: it may speak TLS, or be a proxy whose server is away.
 class HungUp : public ConnectionClosed {
  public:
   using ConnectionClosed::ConnectionClosed;
 };
 
-// A command that Redis refuses for its size, now and for ever: nothing of it was applied, nor of what was sent behind
-// it.
+// A command that Redis refuses for its size, and always will: nothing of it was applied, nor of what was sent after it.
 class TooLargeForRedis : public ConnectionLost {
  public:
   using ConnectionLost::ConnectionLost;
@@ -57,39 +56,39 @@ class HostUnknown : public ConnectionLost {
   using ConnectionLost::ConnectionLost;
 };
 
-// The server lets us in no more than that: a wrong password, no such database, or it speaks TLS or is no Redis at all.
-// Nothing but the greeting was sent, and trying again does not help.
+// The server does not let us in: a wrong password, no such database, or it speaks TLS or is no Redis at all.  Only the
+// greeting was sent, and trying again does not help.
 class LoginRefused : public ConnectionLost {
  public:
   using ConnectionLost::ConnectionLost;
 };
 
-// How long to wait for a reply that may take long, and who may shorten it.  A reply that has begun to come then is
+// How long to wait for a reply that may take long, and who may shorten the wait.  Once bytes of the reply come, it is
 // waited for as any other.
 struct Patience {
   std::chrono::milliseconds longest;
-  std::chrono::milliseconds longest_connect{0};  // should it have to connect first; 0: as long as ever
+  std::chrono::milliseconds longest_connect{0};  // if it has to connect first; 0: the usual time
   int wake_fd = -1;
-  // Called when `wake_fd` is readable, which it must no longer be afterwards, or when a signal came: how much longer
-  // to wait at most; nullopt: go on.
+  // Called when `wake_fd` is readable (it must read it empty) or when a signal came.  Returns how much longer to wait
+  // at most; nullopt: go on as before.
   std::function<std::optional<std::chrono::milliseconds>()> woken = {};
 };
 
-// One conversation with Redis: sends a command and waits for its reply.  The seam at which the tests of the worker
-// protocol put their unreliable network.
+// One conversation with Redis: sends a command and waits for its reply.  The tests of the worker protocol put their
+// unreliable network in its place.
 class Channel {
  public:
   virtual ~Channel() = default;
 
-  // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.  Of its kinds
-  // TooLargeForRedis tells that it is of no use to send that command again.
+  // Returns the reply, error replies included.  Throws ConnectionLost; the next call then connects anew.  After
+  // TooLargeForRedis, one of its kinds, it is of no use to send that command again.
   virtual Reply call(const Command& command) = 0;
 
   // As call(), for a command that waits in Redis, and others that Redis is to run once that wait has ended: all are
   // sent at once.  Throws ConnectionLost when `patience` ends before the last reply.
   virtual std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience);
 
-  // How often it has connected: something else now means another connection.
+  // How often it has connected: another number means another connection.
   virtual std::uint64_t connections() const { return 0; }
 
   // Closes the connection; the next call connects anew.
@@ -102,9 +101,9 @@ class Connection : public Channel {
  public:
   struct Timeouts {
     std::chrono::milliseconds connect{5'000};
-    // For one whole reply, or as long as no byte moves: a large one may take its time on a slow line (see pace.hpp).
+    // For one whole reply; extended while bytes move: a large one may take long on a slow line (see pace.hpp).
     std::chrono::milliseconds command{10'000};
-    bool is_final = false;  // that time is all there is, however the bytes move
+    bool is_final = false;  // never extended, however the bytes move
   };
   Connection(RedisAddress address, Timeouts timeouts, std::string client_name = "");
   Connection(RedisAddress address) : Connection(std::move(address), Timeouts{}) {}
@@ -121,12 +120,12 @@ class Connection : public Channel {
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
 
-  // From the next connection on adds to `count` how many bytes get through, for somebody who waits for this process.
+  // From the next connection on adds to `count` how many bytes get through, for a process that waits for this one.
   void count_bytes_in(std::atomic<std::uint64_t>* count);
 
-  // Waiting for a reply also ends when `fd` becomes readable at its end (EOF), so that a worker whose supervisor is
-  // gone need not sit out the deadline.  Throws ConnectionLost then, now and at every later call that has to wait:
-  // whoever still has something to settle passes -1 (not set) first.
+  // Waiting for a reply also ends when `fd` is at its end (EOF), so that a worker whose supervisor is gone need not
+  // wait until the deadline.  Throws ConnectionLost then, now and at every later call that has to wait: a caller that
+  // still has something to settle first passes -1 (not set).
   void give_up_on_eof_of(int fd);
 
  private:

@@ -20,8 +20,8 @@ std::vector<Command> greeting(const RedisAddress& address, const std::string& cl
 std::optional<std::string> refusal(const Command& command, const Reply& reply) {
   if (!reply.view().is_error()) return std::nullopt;
   const std::string_view error = reply.view().error();
-  // A name is a courtesy to CLIENT LIST, which an ACL or an old proxy may forbid.  But a server that is full, or lets
-  // us do nothing without a password, says so to whatever comes first.
+  // The name only serves CLIENT LIST, and an ACL or an old proxy may forbid it.  But a server that is full, or requires
+  // a password, says so to whatever command comes first.
   const bool courtesy = command.args.front() == "CLIENT";
   const ErrorKind kind = classify_error(error);
   const bool unusable =

@@ -10,10 +10,10 @@
 
 namespace brood {
 
-// What we say first on a new connection: AUTH, SELECT, CLIENT SETNAME, each only if there is something to say.
+// The first commands on a new connection: AUTH, SELECT, CLIENT SETNAME, each only if it is needed.
 std::vector<Command> greeting(const RedisAddress& address, const std::string& client_name);
 
-// Why the connection cannot be used when `command` of the greeting was answered so; nullopt: go on.
+// Why this reply to `command` of the greeting makes the connection useless; nullopt: go on.
 std::optional<std::string> refusal(const Command& command, const Reply& reply);
 
 // Throws LoginRefused for a refusal that only an operator can end, else ConnectionLost.

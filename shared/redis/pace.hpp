@@ -7,14 +7,14 @@
 
 namespace brood {
 
-// When an exchange has taken too long.  A slow line is not a dead one: while bytes move, its deadline moves with them,
-// until none has moved for `silence`; but not for ever: a line that carries less than `slowest` bytes a second is
-// given up.  Pure.
+// Decides when an exchange has taken too long.  A slow line is not a dead one: while bytes move, the deadline moves
+// with them, until none has moved for `silence`.  But a line that carries fewer than `slowest` bytes a second is given
+// up.  Pure.
 class Pace {
  public:
   static constexpr std::uint64_t slowest = 16 * 1024;
 
-  // `deadline` should no byte move; `moved` is what the count of moved bytes is now.
+  // `deadline` holds if no byte moves; `moved` is the count of moved bytes now.
   Pace(SteadyTime deadline, std::chrono::nanoseconds silence, std::uint64_t moved = 0)
       : first_(deadline), deadline_(deadline), silence_(silence), begin_(moved), moved_(moved) {}
 

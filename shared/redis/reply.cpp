@@ -102,12 +102,12 @@ ErrorKind classify_error(std::string_view error) {
   for (const std::string_view retry : {"BUSY", "MISCONF", "NOREPLICAS", "CLUSTERDOWN", "OOM", "TRYAGAIN"}) {
     if (word == retry) return ErrorKind::not_applied_retry;
   }
-  // LOADING: a server that comes up, or a master of yesterday that fetches the data of today's.
+  // LOADING: a server that starts, or a former master that loads the data of the new one.
   for (const std::string_view elsewhere : {"READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED"}) {
     if (word == elsewhere) return ErrorKind::not_applied_reconnect;
   }
   if (bare.starts_with("ERR max number of clients")) return ErrorKind::not_applied_reconnect;
-  // DENIED: protected mode speaks so to whoever comes over the network without a password.
+  // DENIED: protected mode's answer to a connection over the network without a password.
   if (word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM" || word == "DENIED") return ErrorKind::unauthorized;
   if (word == "NOSCRIPT") return ErrorKind::no_script;
   return ErrorKind::other;

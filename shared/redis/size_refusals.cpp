@@ -3,7 +3,7 @@
 namespace brood {
 namespace {
 
-// What is sent again may say another time.
+// A command that is sent again may hold another time, and so differ by some bytes.
 constexpr std::size_t about_the_same = 100;
 
 }  // namespace

@@ -12,11 +12,11 @@ inline constexpr std::size_t bytes_always_taken = 1'000'000;
 // at the command.  It closes the connection, and would refuse the same bytes for ever.
 bool refused_for_its_size(std::string_view error);
 
-// Beyond its client-query-buffer-limit Redis closes the connection without a word.  It may have been killed as well;
+// Beyond its client-query-buffer-limit Redis closes the connection without a word.  A Redis that is killed does so too,
 // but not twice in a row, each time in answer to the same large command.
 class SizeRefusals {
  public:
-  // It closed the connection in answer to `bytes`: true for the second time in a row.
+  // Redis closed the connection in answer to a command of `bytes`: true for the second time in a row.
   bool closed_upon(std::size_t bytes);
   void answered(std::size_t bytes);
   bool suspects() const { return suspect_ > 0; }

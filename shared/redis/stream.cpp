@@ -39,7 +39,7 @@ int depth_of(const redisReadTask* task) {
 
 decltype(redisReplyObjectFunctions::createArray) create_any_array = nullptr;
 
-// hiredis' own functions, but for arrays that a sane server does not send: a refused one ends the stream.
+// The functions of hiredis, but they refuse arrays that a sane server does not send, which ends the stream.
 redisReplyObjectFunctions* bounded_functions(const redisReader* reader) {
   static redisReplyObjectFunctions functions = [reader] {
     redisReplyObjectFunctions bounded = *reader->fn;
@@ -119,7 +119,7 @@ void Stream::write_some() {
 }
 
 std::uint64_t Stream::through() const {
-  // Of a Unix socket this is memory, which is a little more than the bytes in it.
+  // For a Unix socket this counts memory, a little more than the bytes in it.
   int waiting = 0;
   if (ioctl(fd(), SIOCOUTQ, &waiting) != 0 || waiting < 0) return moved_;
   return moved_ - std::min(moved_, static_cast<std::uint64_t>(waiting));
@@ -130,7 +130,7 @@ bool Stream::read_some() { return read(MSG_DONTWAIT); }
 bool Stream::read_patiently() { return read(0); }
 
 void Stream::set_patience(std::chrono::milliseconds longest) {
-  // None would be for ever.
+  // 0 would mean for ever.
   longest = std::max(longest, std::chrono::milliseconds(1));
   const timeval time{.tv_sec = longest.count() / 1000, .tv_usec = longest.count() % 1000 * 1000};
   check("SO_RCVTIMEO", setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time));

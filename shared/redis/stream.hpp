@@ -14,8 +14,8 @@ struct redisReader;
 
 namespace brood {
 
-// A connected socket with hiredis' reader behind it: commands go out, whole replies come in.  Nothing here waits; its
-// owner polls the socket and keeps the deadlines.
+// A connected socket with hiredis' reader behind it: commands go out, whole replies come in.  Only read_patiently()
+// waits; its owner polls the socket and keeps the deadlines.
 class Stream {
  public:
   explicit Stream(UniqueFd socket);
@@ -30,23 +30,23 @@ class Stream {
   // the server ("max number of clients reached").
   void write_some();
 
-  // How many bytes have gone to the system and come from it, and how many of them are through: what the other end has
-  // not taken in yet is left out.  The second asks the kernel.
+  // How many bytes have gone to the system and come from it.  through() leaves out what the other end has not taken
+  // yet, and asks the kernel for that.
   std::uint64_t moved() const { return moved_; }
   std::uint64_t through() const;
 
   // Reads once, up to 64 KB; false when nothing was there.  Throws ConnectionClosed at the end of the stream, HungUp
-  // when nothing had come.
+  // when it ends before a byte has come.
   bool read_some();
 
-  // Lets read_patiently() wait for so long; it is read_some() otherwise, and needs a socket in blocking mode.
+  // Lets read_patiently(), which is otherwise read_some(), wait so long: puts the socket in blocking mode.
   void set_patience(std::chrono::milliseconds longest);
   bool read_patiently();
   // Whether anything has come yet.
   bool heard() const { return heard_; }
 
   // The next whole reply; an empty one when there is none yet.  Throws ConnectionLost when the server does not speak
-  // the protocol or exceeds what a reply may be.
+  // the protocol, or sends more than a reply may hold.
   Reply next_reply();
 
   // True while the server is as silent as it must be when it owes no reply: neither a byte nor the end of the stream.

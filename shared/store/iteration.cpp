@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view state_seconds_to_live = "2592000";
 
-// So that the next run still has a number, whatever was written there.
+// Leaves room for the number of the next run, whatever was written there.
 constexpr std::int64_t most_executions = 1'000'000'000'000;
 
 // Zero for what is no number, as Ruby reads it.
@@ -60,7 +60,7 @@ Command is_iteration_cancelled(std::string_view jid) { return {"HEXISTS", keys::
 
 Command drop_iteration(std::string_view jid) { return {"UNLINK", keys::iteration(jid)}; }
 
-// Renewed each time, as Sidekiq 7 does it: NX came with Redis 7.
+// Sets the time to live anew each time, as Sidekiq 7 does: EXPIRE takes NX only since Redis 7.
 std::vector<Command> cancel_iteration(std::string_view jid, std::int64_t epoch_seconds) {
   const std::string key = keys::iteration(jid);
   return {{"HSETNX", key, "cancelled", std::to_string(epoch_seconds)},
@@ -69,7 +69,7 @@ std::vector<Command> cancel_iteration(std::string_view jid, std::int64_t epoch_s
 }
 
 std::int64_t read_cancelled(const std::vector<Reply>& replies) {
-  replies.at(0).view().integer();  // throws what Redis refused it for
+  replies.at(0).view().integer();  // throws when Redis refused it
   return number_of<std::int64_t>(replies.at(1).view().text());
 }
 

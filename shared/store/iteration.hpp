@@ -21,10 +21,10 @@ struct IterationState {
 };
 
 Command load_iteration(std::string_view jid);
-// What was never saved is a state without a cursor.  Throws UnexpectedReply.
+// A state that was never saved has no cursor.  Throws UnexpectedReply.
 IterationState read_iteration(ReplyView reply);
 
-// All but `cancelled`, which it returns.
+// Saves all but `cancelled`, which the script answers.
 ScriptCall save_iteration(std::string_view jid, const IterationState& state);
 bool read_saved_is_cancelled(ReplyView reply);
 Command is_iteration_cancelled(std::string_view jid);  // answers 1 or 0

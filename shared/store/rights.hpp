@@ -7,10 +7,9 @@
 
 namespace brood {
 
-// Asks a Redis whether its user may do all that brood's scripts do: an access list that lacks one right would stop a
-// script in its midst.  Answered by an error of ErrorKind::unauthorized that names each missing right, by its command
-// and key; by anything else when nothing is known to be missing.  Changes nothing.  Queues that are named are tried
-// too.
+// Asks Redis whether our user may do all that brood's scripts do: a missing right would stop a script half-way.  The
+// reply is an error of ErrorKind::unauthorized that names each missing right, by its command and key; any other reply
+// means that none is known to be missing.  Changes nothing.  The given queues are tried too.
 Command probe_of_rights(const std::vector<std::string>& queues = {});
 
 }  // namespace brood

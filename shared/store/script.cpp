@@ -34,7 +34,7 @@ void send_text_instead(Command& by_sha, const Script& script) {
 
 Reply send(Channel& redis, const ScriptCall& call) {
   Reply reply = redis.call(call.evalsha());
-  // The same bytes but for the script's name, so that whichever of the two arrives twice is recognised by its number.
+  // Keys and arguments are the same: if both commands arrive, the script recognises the second by its number.
   if (classify_error(reply.view().error()) == ErrorKind::no_script) return redis.call(call.eval());
   return reply;
 }

@@ -26,7 +26,7 @@ struct ScriptCall {
   Command eval() const;  // after NOSCRIPT: same keys, same arguments
 };
 
-// What evalsha() made of a call, made into what eval() makes of it.
+// Turns a command that evalsha() made into the one that eval() makes.
 void send_text_instead(Command& by_sha, const Script& script);
 
 // Sends the script by its SHA and, where Redis does not know it, once by its text.  Error replies are returned.

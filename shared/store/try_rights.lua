@@ -1,6 +1,7 @@
--- Tries every command of the scripts that move jobs, and every key that holds jobs, with calls that change nothing or are
--- undone at once.  What counts and shows may be refused: it says so itself, and no job waits for it.
--- KEYS: none, since whoever may not use one of them would be refused as a whole    ARGV[1] name for keys that nobody has
+-- Tries every command of the scripts that move jobs, and every key that holds jobs, with calls that change nothing or
+-- are undone at once.  Scripts that only count or show are not tried: they report a refusal themselves, and no job
+-- waits for them.
+-- KEYS: none, since one forbidden key would refuse the whole script    ARGV[1] name for keys that nobody has
 -- ARGV[2...] queues by their keys
 -- Returns OK, or an error that begins with NOPERM and names what is refused.
 local refused = {}
@@ -13,7 +14,7 @@ local function try(command, key, ...)
 end
 
 local own, other = ARGV[1], ARGV[1] .. ":2"
-if try("DEL", own) and try("DEL", other) then    -- frees memory first, and else what is made here would stay
+if try("DEL", own) and try("DEL", other) then    -- frees memory; and without this right what is made here would stay
   try("LPUSH", own, 1)
   try("RPUSH", own, 1)
   for _, call in ipairs({{"LSET", 0, 1}, {"LLEN"}, {"LINDEX", 0}, {"LRANGE", 0, -1}, {"LTRIM", 0, -1}}) do

@@ -25,7 +25,7 @@
 namespace brood {
 namespace {
 
-// The handler itself may meet them on a broken stack: it never blocks them.
+// The handler may raise these itself on a broken stack, so it never blocks them.
 constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr int other_crashes[] = {SIGABRT, SIGSYS, SIGTRAP};
 
@@ -84,8 +84,9 @@ void set_patience(std::chrono::milliseconds patience) {
   timer_settime(installed.end_of_patience, 0, &once, nullptr);
 }
 
-// The signal once more, with its own words: blocked until the handler returns, it then ends the process where it came,
-// so that a core file shows that place.  Executing the fault again would not: what it lacked may be there by then.
+// Sends the signal once more, with the same siginfo.  It is blocked until the handler returns, and then ends the
+// process at the place of the fault, so that a core file shows that place.  Executing the faulty instruction again
+// might not fault: what it lacked may be there by then.
 void end_by_default(siginfo_t* info) {
   const int signal = info->si_signo;
   struct sigaction by_default {};
@@ -96,7 +97,7 @@ void end_by_default(siginfo_t* info) {
     syscall(SYS_tgkill, getpid(), this_thread(), signal);
 }
 
-// From within the handler, which cannot go on.
+// The same for a handler that does not return.
 void end_at_once(siginfo_t* info) {
   end_by_default(info);
   mask(SIG_UNBLOCK, info->si_signo);
@@ -185,7 +186,7 @@ void on_exit_call(int status, void*) {
   StackRecord& crash = installed.record->crash;
   write_exit_header(crash, status);
   write_frames_from(crash, installed.modules, reinterpret_cast<const void*>(&std::exit));
-  crashing.store(0);  // a library's destructor may crash yet
+  crashing.store(0);  // a library's destructor may still crash
   if (installed.settings.when_written != nullptr) installed.settings.when_written();
 }
 

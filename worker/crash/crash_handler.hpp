@@ -16,15 +16,15 @@ struct CrashHandlerSettings {
 // What a worker tells of itself in its slot.
 //
 // From now on, in this process and not in copies of it: a crash is written into `record.crash`, first what is certain
-// and then, if the unwinder comes to an end in time, the frames; the process then ends by the same signal as without a
-// handler.  An uncaught exception's type and what() are kept there too.  TTIN writes the stack of what this process is
-// doing into `record.dump`, for the request that stands there, and it goes on.
+// and then the frames, if the unwinder finishes in time; the process then ends by the same signal as without a handler.
+// An uncaught exception's type and what() are kept there too.  TTIN writes the stack of what this process is doing into
+// `record.dump`, for the request in that record, and the process goes on.
 //
-// The calling thread gets an alternative stack: only there the overflow of a stack can be told.
+// The calling thread gets an alternative stack: without it, no handler can run after a stack overflow.
 void install_crash_handler(SlotRecord& record, const CrashHandlerSettings& settings = {});
 
-// Once the libraries are loaded, and after each job, which may have loaded more: notes where they are.  From the first
-// call on, exit() during a job is written into `record.crash`; libraries' destructors run after that.
+// Call it once the libraries are loaded, and after each job, which may have loaded more: notes where they are.  From
+// the first call on, exit() during a job is written into `record.crash`; libraries' destructors run after that.
 void note_libraries();
 
 }  // namespace brood

@@ -33,7 +33,7 @@ namespace {
 
 constexpr unsigned longest_report_s = 10;  // names take 2 s at most, unless a broken file holds them up
 
-// A file without a name, shared by the process that may crash and the one that tells.
+// A file without a name, shared by the process that may crash and the one that reports.
 struct CrashRecord {
   SlotRecord slot;
   std::int64_t crashed_steady;  // nanoseconds
@@ -51,7 +51,7 @@ Reporter reporter;
 
 bool timed_out(const StackRecord& crash) { return crash.signal == SIGABRT && crash.code == SI_TIMER; }
 
-// By a signal that says nothing of itself: valgrind dies of one that claims to be a fault.
+// Ends by a signal without the siginfo of a fault: valgrind dies of a signal that claims to be one.
 void end_by(int signal_number) {
   signal(signal_number, SIG_DFL);
   sigset_t only;
@@ -126,7 +126,7 @@ SlotRecord& report_own_crash() {
   UniqueFd file(check("memfd_create", memfd_create("brood-crash", MFD_CLOEXEC)));
   check("ftruncate", ftruncate(file.get(), sizeof(CrashRecord)));
   reporter.record = map(file.get());
-  // Away from the numbers that jobs close, and read back by, most often.
+  // A high number, away from those that jobs close most often.
   reporter.file = check("fcntl", fcntl(file.get(), F_DUPFD_CLOEXEC, 100));
   // By its name: under valgrind /proc/self/exe is valgrind.
   reporter.program = std::filesystem::read_symlink("/proc/self/exe");

@@ -15,7 +15,7 @@ constexpr std::size_t longest_name = 64, longest_function = 260;
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// A line is a line: what a job's own files are called must not look like two, or colour a terminal.
+// Keeps a line one line: the names of a job's own files must not break it, or colour a terminal.
 std::string printable(std::string_view text, std::size_t max_characters) {
   std::string out = utf8_prefix(text, max_characters);
   std::replace_if(

@@ -27,7 +27,7 @@ std::string to_text(int number, const Frame& frame);
 // One frame for each address, with what the record alone says.  Of a record without frames only the program counter.
 std::vector<Frame> raw_frames(const CapturedStack& stack);
 
-// Without what lies beneath every job alike: brood's own frames from the one that called the job outwards.
+// Leaves out what lies beneath every job: brood's own frames, from the one that called the job outwards.
 std::vector<Frame> frames_of_job(std::vector<Frame> frames);
 
 // See shared/scoreboard/stack_lines.hpp.

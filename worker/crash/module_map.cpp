@@ -81,7 +81,7 @@ ModuleMap::Module describe_object(std::uint64_t bias, const ElfW(Phdr) * headers
   return module;
 }
 
-// The dynamic linker calls the program itself nothing.
+// The dynamic linker has no name for the program itself.
 std::string path_of_program() {
   char path[sizeof(ModuleRecord::path)];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);

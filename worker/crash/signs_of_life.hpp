@@ -8,17 +8,18 @@
 
 namespace brood {
 
-// Who of several supervisors is dead, by their heartbeats alone.  A flush of Redis takes those of the living too, which
-// beat again soon; the last one of the dead stays for a minute.  So whoever has none for a minute is dead, and whoever
-// has one that is too new to have been left behind lives.  Pure: told what was seen, and when.
+// Tells which of several supervisors are dead, by their heartbeats alone.  A flush of Redis removes the heartbeats of
+// the living too, but they beat again soon; the last heartbeat of a dead one stays for a minute.  So one that has had
+// no heartbeat for a minute is dead, and one whose heartbeat is too new to be left over lives.  Pure: told what was
+// seen, and when.
 class SignsOfLife {
  public:
   SignsOfLife(const std::set<std::string>& identities, SteadyTime begun);
 
-  // Just now it had a heartbeat, or nobody knows.
+  // It has a heartbeat now, or Redis does not tell.
   void seen(const std::string& identity, SteadyTime now);
 
-  // Those of whom it is not certain yet.  After two minutes there are none.
+  // Those not yet known to be dead or alive.  After two minutes there are none.
   std::set<std::string> doubtful(SteadyTime now) const;
   std::set<std::string> silent(SteadyTime now) const;
 

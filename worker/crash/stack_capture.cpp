@@ -21,7 +21,7 @@ std::uint64_t sp_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at
 std::uint64_t fp_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at.uc_mcontext.gregs[REG_RBP]); }
 // Where the function at pc would return to if it had not done anything yet.
 std::uint64_t return_address(const ucontext_t& at) { return *reinterpret_cast<const std::uint64_t*>(sp_of(at)); }
-// As if it had: but still within the call, since that may be the last instruction of its function.
+// As if it had returned, but to within the call, since that may be the last instruction of its function.
 void step_out(ucontext_t& at, std::uint64_t to) {
   at.uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(to - 1);
   at.uc_mcontext.gregs[REG_RSP] += sizeof(std::uint64_t);
@@ -54,8 +54,8 @@ void step_out_of_frame(ucontext_t&, std::uint64_t, std::uint64_t, std::uint64_t)
 
 thread_local sigjmp_buf* way_out = nullptr;
 
-// False when a fault ended it.  The mask is not saved: every handler of a fault runs under the mask of the handler that
-// it interrupts.
+// False when a fault ended the step.  The mask is not saved: every handler of a fault runs under the mask of the
+// handler that it interrupts.
 template <typename Step>
 bool attempt(Step step) {
   sigjmp_buf here;
@@ -97,7 +97,7 @@ _Unwind_Reason_Code note_frame_from_function(_Unwind_Context* context, void* arg
   if (!walk.begun) {
     if (_Unwind_GetRegionStart(context) != walk.from) return _URC_NO_REASON;
     walk.begun = true;
-    // It is read as an address of an instruction; behind a call that does not return another function may begin.
+    // Readers take it for an instruction's own address; after a call that does not return another function may begin.
     walk.record->pc = pc - 1;
     walk.record->sp = _Unwind_GetCFA(context);
     append(*walk.record, walk.record->pc);
@@ -111,8 +111,8 @@ void unwind(StackRecord& record, std::uint64_t from) {
   attempt([&walk] { _Unwind_Backtrace(note_frame, &walk); });
 }
 
-// A jump to where no code is leaves the unwinder nothing to go by, but the call that made it has left its return
-// address: pretend that it had returned.
+// After a jump to where no code is, the unwinder has nothing to go by.  But the call that jumped left its return
+// address: pretend that it has returned.
 void unwind_from_caller(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted) {
   std::uint64_t caller = 0;
   attempt([&] { caller = return_address(interrupted); });
@@ -124,8 +124,8 @@ void unwind_from_caller(StackRecord& record, const ModuleMap& modules, ucontext_
   interrupted.uc_mcontext = before;
 }
 
-// [fp] is the caller's frame pointer, and behind it lies the return address: job libraries are built so.  Where one of
-// the callers has something for the unwinder to go by, that goes on.
+// [fp] is the caller's frame pointer, and after it lies the return address: job libraries are built so.  As soon as the
+// unwinder knows one of the callers, it goes on from there.
 void unwind_from_frame_pointers(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted) {
   const mcontext_t before = interrupted.uc_mcontext;
   std::uint64_t frame = fp_of(interrupted), lowest = sp_of(interrupted);
@@ -236,7 +236,7 @@ void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& int
     record.frame_count = 1;
     unwind_from_caller(record, modules, interrupted);
     if (record.frame_count < 3) unwind_from_frame_pointers(record, modules, interrupted);
-    // Rubbish for a return address is a trace of what happened, if nothing better is known.
+    // A wrong return address still says something, when nothing better is known.
     if (record.frame_count == 1) record.frame_count = unwound;
   }
   complete(record, modules);

@@ -15,11 +15,11 @@ namespace brood {
 // What is certain: the signal, the registers, the thread.  `info` is null for a dump.  Leaves the thrown type and its
 // what() alone.  The record's state is `header` afterwards.
 void write_header(StackRecord& record, const siginfo_t* info, const ucontext_t& interrupted);
-// As for somebody who calls exit(status).
+// The same for a thread that calls exit(status).
 void write_exit_header(StackRecord& record, int status);
 
-// The frames of the interrupted code and the modules that they lie in.  Broken stacks end it early: a fault on the way
-// ends what it was doing, if end_faulty_step() is called for it, and what was found until then stands.  `interrupted`
+// The frames of the interrupted code and the modules that they lie in.  A broken stack ends it early: a fault on the
+// way ends the step under way, if its handler calls end_faulty_step(), and the frames found so far stay.  `interrupted`
 // is as before on return.  The record's state is `complete` afterwards.
 void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted);
 // The frames of the caller from the innermost of `function` on: what called it, and what called that.

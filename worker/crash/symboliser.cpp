@@ -26,8 +26,8 @@ namespace {
 // No recursion of inlined calls in real code is as deep.
 constexpr std::size_t max_inlined = 50;
 
-// The program or shared object at `path`; nothing for what is none.  Asked before it is opened, since to open a FIFO
-// or a device may wait, or do something.
+// The program or shared object at `path`; nothing for any other file.  Checked before it is opened, since opening a
+// FIFO or a device may block, or have effects.
 UniqueFd open_elf(const std::string& path) {
   struct stat file {};
   if (!path.starts_with('/') || stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return UniqueFd();
@@ -96,7 +96,8 @@ class Module {
   void append(Frame place, std::vector<Frame>& frames) {
     const char* symbol = dwfl_module_addrname(module_, place.offset);
     if (symbol != nullptr) place.function = demangled(symbol);
-    // Of abort() the name is enough, while to unpack libc's debug information would take longer than all the rest.
+    // For abort() and its like the name is enough: reading libc's debug information would take longer than all the
+    // rest.
     if (is_machinery(place)) return frames.push_back(std::move(place));
 
     Dwarf_Addr bias = 0;
@@ -152,7 +153,7 @@ class Module {
     Dwarf_Die* scopes = nullptr;
     int count = dwarf_getscopes(unit, address, &scopes);
     if (count > 0) {
-      // Of an inlined call libdw goes on with where it was written; wanted is into what it was inlined.
+      // For an inlined call libdw goes on with where the function was written; we want where it was inlined.
       Dwarf_Die innermost = scopes[0];
       std::free(std::exchange(scopes, nullptr));
       count = dwarf_getscopes_die(&innermost, &scopes);

@@ -12,7 +12,7 @@
 
 #include "shared/scoreboard/stack_record.hpp"
 
-// The C++ runtime's own, which the program's name stands before in every library that is loaded.
+// Replaces the C++ runtime's function: every loaded library finds the program's symbol first.
 extern "C" [[noreturn]] __attribute__((visibility("default"))) void __cxa_throw(void* object, std::type_info* type,
                                                                                 void (*destroy)(void*));
 

@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// Where exceptions were thrown, for jobs that want it known: whatever throws in this process, in any library and on any
-// thread, passes by here first.
+// Notes where exceptions were thrown, for jobs that ask for it: every throw in this process, in any library and on any
+// thread, passes through here first.
 //
 // While it lives, the stack of each throw is noted; without it a throw costs one look at a flag.  One at a time.
 class ThrowWatch {

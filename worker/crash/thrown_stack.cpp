@@ -56,7 +56,7 @@ std::vector<std::string> lines_of(std::vector<Frame> frames) {
   return lines;
 }
 
-// In the child.  It is a copy of a worker: nothing of that may run here but what is needed.
+// Runs in the child, a copy of a worker: nothing of the worker may run here but what is needed.
 [[noreturn]] void write_lines(const CapturedStack& stack, milliseconds longest, int to) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
@@ -72,7 +72,7 @@ std::vector<std::string> lines_of(std::vector<Frame> frames) {
   _exit(0);
 }
 
-// What it says until it closes its end; nullopt when that is too late.
+// What the child writes until it closes its end; nullopt when the deadline passes first.
 std::optional<std::string> read_until(SteadyTime deadline, int from) {
   std::string text;
   for (;;) {
@@ -93,7 +93,7 @@ std::vector<std::string> named_lines(const CapturedStack& stack, milliseconds lo
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
   UniqueFd from(ends[0]), to(ends[1]);
   const SteadyTime deadline = steady_now() + longest;
-  // Not fork(): libuv has it close, in the child, what were its own descriptors in the supervisor.
+  // Not fork(): there libuv would close, in the child, the descriptor numbers that it had in the supervisor.
   const pid_t child = _Fork();
   if (child < 0) return {};
   if (child == 0) write_lines(stack, longest, to.get());

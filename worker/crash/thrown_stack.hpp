@@ -7,9 +7,9 @@
 
 namespace brood {
 
-// The lines of a stack that ThrowWatch has noted, as a crash's are told, without what lies beneath every job.  A child
-// process looks for the names, because broken debug information may crash or hang who reads it; when it is not done
-// within `longest`, the lines have no names.
+// The lines of a stack that ThrowWatch has noted, in the form of a crash's, without what lies beneath every job.  A
+// child process looks up the names, because broken debug information may crash or hang its reader; when it takes longer
+// than `longest`, the lines have no names.
 std::vector<std::string> describe_throw(const std::vector<std::uint64_t>& frames,
                                         std::chrono::milliseconds longest = std::chrono::seconds(2));
 

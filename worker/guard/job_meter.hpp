@@ -19,7 +19,7 @@ class JobMeter {
   // `waited_for_children` false: none can have been waited for since begin().
   JobUsage end(bool waited_for_children = true);
 
-  // A child has ended that had so much at its highest.
+  // Notes the peak memory of a child that has ended.
   void note_child_peak(std::uint64_t kb) { child_peak_kb_ = std::max(child_peak_kb_, kb); }
 
   // CPU time of this process, from its birth to the beginning of the job.

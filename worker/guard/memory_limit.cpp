@@ -38,7 +38,7 @@ void MemoryLimit::set_soft_limit(std::uint64_t bytes) const {
 }
 
 std::optional<Failure> MemoryLimit::judge(const Failure& failure) const {
-  // The mangled name is what is left when no memory was there to demangle it.
+  // The name stays mangled when there is no memory to demangle it.
   const bool refused = failure.error_class == "std::bad_alloc" || failure.error_class == "St9bad_alloc";
   if (!in_force() || !refused) return std::nullopt;
   Failure out_of_memory = failure;

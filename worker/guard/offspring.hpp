@@ -2,10 +2,10 @@
 
 namespace brood {
 
-// What a worker's jobs start and leave behind.  The worker adopts it, so that it is known whose it was: while the
-// worker lives it may go on, and with the worker it is ended by the supervisor.
+// The processes that a worker's jobs start and leave behind.  The worker adopts them, so that it is known whose they
+// are: they may go on while the worker lives; when it has ended, the supervisor ends them.
 
-// Once at birth, and after a job that may have undone it.
+// Call it once at birth, and after a job that may have undone it.
 void adopt_orphans();
 
 // Collects children that have ended, so that no zombies pile up; at most so many that the next job is not kept waiting.

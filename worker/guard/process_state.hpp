@@ -13,8 +13,8 @@ namespace brood {
 // What a worker relies on and a job may change: signal mask, the dispositions that matter to it (those of crashes too),
 // the alternative stack, the terminate handler, pending alarms, working directory, umask, floating-point environment,
 // and who is told of the supervisor's death.  Noted once the libraries are loaded and put back after each job, so that
-// nobody pays for what an earlier job left behind.  What the process itself keeps is told apart from what the kernel
-// keeps: only a system call can have changed that.
+// no job suffers from what an earlier one left behind.  restore_kernels() is apart from restore_own(), since only a
+// system call can have changed what the kernel keeps.
 class ProcessState {
  public:
   ProcessState();

@@ -41,7 +41,8 @@ class Filter {
  public:
   Filter() : filter_(seccomp_init(SCMP_ACT_ALLOW), seccomp_release) {
     if (!filter_) throw std::system_error(ENOMEM, std::generic_category(), "seccomp_init");
-    // What a 32-bit program calls, where this machine runs them; a filter that knows no such call would kill it.
+    // Adds the calls of 32-bit programs, where this machine runs these: a filter that does not know a call would kill
+    // them.
     for (const std::uint32_t other : {SCMP_ARCH_X86, SCMP_ARCH_X32, SCMP_ARCH_ARM}) {
       if (related(other)) check_rule("seccomp_arch_add", seccomp_arch_add(filter_.get(), other));
     }
@@ -98,7 +99,7 @@ bool can_shield_supervisor() {
 }
 
 void shield_parent() {
-  if (!can_shield_supervisor()) return;  // the supervisor has said so
+  if (!can_shield_supervisor()) return;  // the supervisor has logged that
   try {
     shield_supervisor(getppid(), check("getpgid", getpgid(getppid())));
   } catch (const std::system_error& error) {

@@ -56,7 +56,7 @@ int find_c_library(dl_phdr_info* object, std::size_t, void* found) {
 constexpr std::uint32_t offset_of_pointer =
     offsetof(seccomp_data, instruction_pointer);  // little-endian: low half first
 
-// The pid that a descriptor of a process names; 0: none, as the directories of /proc do not.
+// The pid that a pidfd names; 0 when `fd` is none, as for a directory of /proc.
 pid_t named_by(int fd) {
   char path[48] = "/proc/self/fdinfo/";
   char digits[12];
@@ -94,7 +94,7 @@ long send(const ucontext_t& call) {
 void trap_pidfd_signals() {
   Code code;
   if (own_architecture == 0 || dl_iterate_phdr(find_c_library, &code) == 0) return;
-  // All of it lies in one stretch of 4 GB: the upper halves of begin and end are the same.
+  // The filter works only if all of the code lies in one stretch of 4 GB: begin and end have the same upper half.
   if (code.begin >> 32 != code.end >> 32) return;
   const auto high = static_cast<std::uint32_t>(code.begin >> 32);
   const auto low = static_cast<std::uint32_t>(code.begin), end = static_cast<std::uint32_t>(code.end);
@@ -112,7 +112,7 @@ void trap_pidfd_signals() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
-  // Fails where the kernel takes no filters, which somebody else says.
+  // Fails where the kernel takes no filters; the supervisor logs that.
   syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 

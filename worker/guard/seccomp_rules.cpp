@@ -46,8 +46,8 @@ constexpr CallGroup groups[] = {
      "remap_file_pages mbind set_mempolicy get_mempolicy set_mempolicy_home_node pkey_mprotect pkey_alloc pkey_free "
      "userfaultfd membarrier mseal map_shadow_stack modify_ldt arch_prctl set_thread_area get_thread_area cacheflush "
      "breakpoint set_tls get_tls"},
-    // Its own signals, threads, children, clocks and limits; a child that is made the supervisor's (CLONE_PARENT) is
-    // reaped and ended as a stray, and tells its death by SIGCHLD whatever was asked for.
+    // Its own signals, threads, children, clocks and limits.  A child that is given to the supervisor (CLONE_PARENT) is
+    // ended and reaped as a stray, and its death raises SIGCHLD whatever signal was asked for.
     {CallReach::own,
      "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack sigaction "
      "sigpending sigprocmask sigreturn sigsuspend signal sgetmask ssetmask pause nanosleep getitimer alarm setitimer "
@@ -69,8 +69,8 @@ constexpr CallGroup groups[] = {
     {CallReach::own,
      "setuid setgid setreuid setregid setresuid setresgid setfsuid setfsgid capset setuid32 setgid32 setreuid32 "
      "setregid32 setresuid32 setresgid32 setfsuid32 setfsgid32"},
-    // Sockets, queues and shared memory: the supervisor has none that a job may reach but its control socket, which
-    // does not obey it.
+    // Sockets, queues and shared memory: a job can reach none of the supervisor's but its control socket, which does
+    // not obey a job.
     {CallReach::own,
      "socket connect accept accept4 sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg recvmmsg_time64 shutdown bind "
      "listen getsockname getpeername socketpair setsockopt getsockopt socketcall recv send ipc shmget shmat shmctl "
@@ -124,8 +124,8 @@ constexpr Refusal all_refusals[] = {
     {"tgkill", EPERM, is<supervisor>},
     {"rt_sigqueueinfo", EPERM, is<supervisor>},
     {"rt_tgsigqueueinfo", EPERM, is<supervisor>},
-    // Any descriptor of the supervisor's /proc directory will do, and any socket tells who is at its other end.  A
-    // program that is answered as by a kernel before 5.1 takes kill().
+    // A descriptor of the supervisor's /proc directory will do, and any socket tells who is at its other end.  A
+    // program that is answered as by a kernel before 5.1 uses kill().
     {"pidfd_send_signal", ENOSYS, {}},
     {"pidfd_open", EPERM, is<supervisor>},
     {"pidfd_getfd", EPERM, {}},

@@ -51,7 +51,7 @@ StandardOutput::StandardOutput(int pipe, std::string token)
   __fpurge(stdout);  // what the supervisor had not written yet is its own to write
   check("dup2", dup2(pipe, STDOUT_FILENO));
   check("dup2", dup2(pipe, STDERR_FILENO));
-  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe has whole blocks otherwise
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe is block-buffered otherwise
 }
 
 // Sure only while everything is as it was.
@@ -73,7 +73,7 @@ void StandardOutput::flush() {
 void StandardOutput::end_job(SlotRecord& record) {
   if (device_ == 0) return;
   mend();
-  // What it printed is still in the pipe, or has been read by now: the supervisor says so before it reads.
+  // What the job printed is still in the pipe, or was read: then the supervisor had set output_read before it read.
   int unread = 0;
   ioctl(STDOUT_FILENO, FIONREAD, &unread);
   if (record.output_read.exchange(0) == 0 && unread <= 0) return;
@@ -89,7 +89,7 @@ bool StandardOutput::is_the_pipe(int fd) const {
 void StandardOutput::mend() {
   const bool out = is_the_pipe(STDOUT_FILENO), error = is_the_pipe(STDERR_FILENO);
   if (!out || !error) {
-    // The job may have closed every descriptor: then any that is left will do.
+    // The job may have closed every descriptor: then use any that is left.
     if (!is_the_pipe(pipe_.get())) {
       pipe_.release();
       const int left = out ? STDOUT_FILENO : error ? STDERR_FILENO : -1;

@@ -21,7 +21,7 @@ class StandardOutput {
   // Passes on what a job left in buffers; without a system call if that is nothing.
   void flush();
 
-  // Then, for the job that is the last in the record: puts back what it closed or replaced, and marks where its output
+  // Call it then, for the last job in the record: puts back what the job closed or replaced, and marks where its output
   // ends, if it printed anything.
   void end_job(SlotRecord& record);
 

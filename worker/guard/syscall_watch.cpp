@@ -92,7 +92,7 @@ bool SyscallWatch::end_job() {
     next_unwatched_ = 1;
     return false;
   }
-  // The job's other calls, and those of the next ones of its kind, are not to pay for the watch.
+  // The next jobs are probably alike: their calls must not pay for the watch, so some of them go unwatched.
   switch_to(false);
   handlers_checked_ = false;
   unwatched_ = next_unwatched_;

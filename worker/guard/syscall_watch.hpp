@@ -37,11 +37,11 @@ class SyscallWatch {
   bool possible_ = true;
   bool handlers_checked_ = false;  // since the last job that made a call
   int unwatched_ = 0;              // jobs that go unwatched from here on
-  int next_unwatched_ = 1;         // as many, should the next watched job be caught
+  int next_unwatched_ = 1;         // how many, if the next watched job is caught
 };
 
-// For signal handlers, first thing: what they call is no job's doing.  True when the signal was the watch's own, which
-// is dealt with.
+// Call it first in a signal handler: the handler's own calls are not the job's.  True when the watch itself raised the
+// signal, which is then handled.
 bool watched_call(const siginfo_t& info, ucontext_t& interrupted);
 void end_watch();
 

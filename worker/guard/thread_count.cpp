@@ -10,7 +10,7 @@ namespace {
 constexpr int most_looks = 20;
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 1'000'000};
 
-// Two more, as every directory has; 0: not known.
+// The number of threads and two, as for every directory; 0: not known.
 int links_of_threads() {
   struct stat status {};
   return stat("/proc/self/task", &status) == 0 ? static_cast<int>(status.st_nlink) : 0;
@@ -28,7 +28,7 @@ int ThreadCount::left_behind() {
     now = links_of_threads();
   }
   if (now > present_) return now - present_;
-  present_ = now;  // a library's own have ended: the next to come is not among them
+  present_ = now;  // a library's threads have ended: others must not take their places unseen
   return 0;
 }
 

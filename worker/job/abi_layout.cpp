@@ -2,9 +2,9 @@
 
 #include <type_traits>
 
-// Where everything lies that crosses the border to a job library.  Libraries that were built with other headers of the
+// Where each member lies that crosses the border to a job library.  Libraries that were built with other headers of the
 // same version read and write by this table, so a line of it never changes.  A struct that has grown gets further
-// lines; what is no growth at its end takes another abi::version, which refuses all libraries that are built.
+// lines; any other change takes another abi::version, which refuses all libraries built before.
 namespace brood::abi {
 namespace {
 
@@ -17,7 +17,7 @@ struct TypeOf<Member> {
   using Is = Type;
 };
 
-// A double has more than one representation of a number, and so has what it is in.
+// A double has two ways to write some numbers, so a struct with one fails the test.
 template <typename Struct>
 constexpr bool has_no_padding = std::has_unique_object_representations_v<Struct>;
 template <>
@@ -153,7 +153,7 @@ BROOD_MEMBER(Library, run_death_handlers, 72, void (*)(const Call*, const Failur
 BROOD_MEMBER(Library, run_event_handlers, 80, void (*)(const Occasion*, Result*));
 BROOD_END(Library, 88);
 
-// What no library of this version may lack: to ask for more would refuse some that are built.
+// What every library of this version has at least: to ask for more would refuse some that are built.
 BROOD_NUMBER(least_library_size, 40);
 BROOD_NUMBER(least_job_class_size, 48);
 

@@ -15,7 +15,7 @@ namespace brood {
 // One job as a library sees it; lives no longer than the job, the name of the queue and the host.
 class CallFrame {
  public:
-  // No host: for a hook or a handler, in which nothing can be asked of the worker.
+  // `host` is null for a hook or a handler, which can ask nothing of the worker.
   CallFrame(const Payload& job, std::string_view queue, const JobHost* host);
   CallFrame(const CallFrame&) = delete;
   CallFrame& operator=(const CallFrame&) = delete;

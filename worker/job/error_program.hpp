@@ -13,8 +13,8 @@ namespace brood {
 // retry_count as it will be, crash where the attempt ended its worker, and job, the payload as it was.
 std::string error_report(const Payload& job, std::string_view queue, const Failure& failure);
 
-// Executes it with that on its standard input, and waits until it has ended or its time is over; then it is killed.
-// Whatever happens is only logged: a failure that nobody could be told of is still a failure.
+// Executes it with that report on its standard input, and waits until it has ended or its time is over; then it is
+// killed.  A failure here is only logged.
 void tell_error_program(const CommandSettings& program, const Payload& job, std::string_view queue,
                         const Failure& failure);
 

@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// While a job is held up; where it has nothing to go on with, twice as long each time: a slow network, or a large
-// cursor, needs more.
+// How long a job is held up.  A load, without which the job cannot go on, waits twice as long each time: a slow network
+// or a large cursor needs more.
 constexpr auto shortest_patience_connect = 500ms;
 constexpr auto shortest_patience = 1000ms;
 constexpr std::chrono::milliseconds longest_patience = 16s;
@@ -74,7 +74,7 @@ bool IterationKeeper::save(const std::string& jid, const IterationState& state) 
   return is_cancelled(jid);
 }
 
-// What a save would have told.
+// Asks what a save would have told.
 bool IterationKeeper::is_cancelled(const std::string& jid) {
   if (steady_now() < ask_again_) return false;
   try {
@@ -112,7 +112,7 @@ IterationKeeper::Sent IterationKeeper::send(Write& write, const Patience& patien
                {{"jid", write.jid}, {"reason", refused.what()}, {"kept", "what was saved before"}});
     return Sent::too_large;
   } catch (const ConnectionClosed& closed) {
-    if (closed.perhaps_too_large) return send(write, patience);  // closed again it is refused
+    if (closed.perhaps_too_large) return send(write, patience);  // a second close means that it is refused
     why = closed.what();
   } catch (const ConnectionLost& lost) {
     why = lost.what();

@@ -14,26 +14,26 @@
 namespace brood {
 
 // Keeps the states of iterable jobs in Redis, over the worker's own connection, which is idle while a job runs.  What
-// Redis did not take is kept here, the latest of each job alone, and delivered before the jobs are settled: whoever
-// gets such a job next finds how far it came.
+// Redis did not take is kept here, only the latest of each job, and delivered before the jobs are settled: so the next
+// run of such a job finds how far it came.
 class IterationKeeper {
  public:
   explicit IterationKeeper(Channel& redis);
 
-  // While Redis is away it goes on asking after each pause, as long as `pause` returns true; else nullopt.  Throws
-  // UnexpectedReply for what is no state.
+  // While Redis is away it asks again after each pause, until `pause` returns false: then nullopt.  Throws
+  // UnexpectedReply when the key holds no state.
   std::optional<IterationState> load(const std::string& jid,
                                      const std::function<bool(std::chrono::milliseconds)>& pause);
 
-  // True when somebody has cancelled the job.  Holds it up for a second or so at most; a Redis that did not answer then
-  // is not asked again for a few seconds.  A state that Redis refuses for its size leaves the one that was saved
-  // before.
+  // True when somebody has cancelled the job.  Holds the job up for a second or so at most; a Redis that did not answer
+  // is then not asked again for a few seconds.  When Redis refuses a state for its size, the one saved before stays.
   bool save(const std::string& jid, const IterationState& state);
 
-  // After the job is done, and the scoreboard says so: a crash in between must not run it from its beginning.
+  // Call it when the job is done and the scoreboard says so: a crash in between must not run the job from its
+  // beginning.
   void drop(const std::string& jid);
 
-  // Before a settle.  `pause` throws to give up.
+  // Call it before a settle.  `pause` throws to give up.
   void deliver(const std::function<void(std::chrono::milliseconds)>& pause);
 
  private:

@@ -16,7 +16,7 @@ inline constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(
 // What an iterable job may ask of its worker.
 struct IterationHost {
   std::chrono::milliseconds max_runtime{0};  // 0: no limit
-  std::function<bool()> interrupt = {};      // it is to let another worker go on
+  std::function<bool()> interrupt = {};      // true: end this run, another worker goes on
   // nullopt: the worker leaves before Redis has answered.  Throws UnexpectedReply.
   std::function<std::optional<IterationState>()> load = {};
   std::function<bool(const IterationState&)> save = {};  // true: somebody has cancelled the job
@@ -31,7 +31,7 @@ struct JobHost {
   std::string capsule = {};
   std::optional<IterationHost> iterations = {};    // nullopt: it keeps no states
   std::function<void(std::string_view)> say = {};  // what the job logs; empty: into this process's log
-  // What its lines of the log are to have as well; empty: nobody keeps that.
+  // Adds a fact to the job's lines in the log; empty: nobody keeps it.
   std::function<void(std::string_view name, std::string_view value)> log_with = {};
 };
 

@@ -64,10 +64,12 @@ bool is_class_name(std::string_view name) {
   });
 }
 
-// An exception of a static constructor passes dlopen or ends the process, by how glibc and the library were built.
+// An exception of a static constructor leaves dlopen or ends the process, depending on how glibc and the library were
+// built.
 void* load_object(const std::string& path) {
   const LastWordsOfLoading last_words(path);
-  // Declared as throwing nothing, so that a compiler sees no reason to catch around it: call it as a stranger.
+  // dlopen is declared as throwing nothing, so the compiler would leave out the catch: call it through a volatile
+  // pointer.
   void* (*const volatile open)(const char*, int) = dlopen;
   try {
     return open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -150,7 +152,7 @@ constexpr std::uint64_t registered_events =
 constexpr std::uint64_t known_registrations =
     abi::registered_middleware | abi::registered_error_handler | abi::registered_death_handler | registered_events;
 
-// A library that has registered what it has no function for.
+// Refuses a library that registers something without having a function for it.
 void check_registered(const std::string& path, const abi::Library& library, std::uint64_t registered) {
   if ((registered & ~known_registrations) != 0)
     refuse(path, "registers what this brood does not know; it needs a newer one");

@@ -15,14 +15,14 @@
 namespace brood {
 
 // A job library that cannot be used: missing, not a shared object, built for another ABI, a class twice.  what() is one
-// sentence with the library's path.  Also a command that takes the class of a library.
+// sentence with the library's path.  Also thrown for a command whose class is in a library.
 class LibraryError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 // A library whose own code threw before any job: in a static constructor, in brood_setup or in a handler of startup.
-// It may be usable, and what it needs, a database say, may not be there yet.
+// It may work later: what it needs, a database, say, may not be there yet.
 class StartupError : public LibraryError {
  public:
   using LibraryError::LibraryError;
@@ -32,7 +32,7 @@ class StartupError : public LibraryError {
 // library.
 class JobRegistry {
  public:
-  // What a library says is copied, as much of it as both sides know: what it has not is null.
+  // A copy of what a library says, as much of it as both sides know; the rest is null.
   struct Registered {
     abi::JobClass job_class;
     const abi::Library* library;  // where it lies in the library
@@ -52,8 +52,9 @@ class JobRegistry {
   };
 
   // Loads the library, checks all that it says of itself, runs its brood_setup and adds its classes; a library that was
-  // loaded before is left alone.  Libraries are never unloaded.  Throws LibraryError, and then adds nothing.  A static
-  // constructor that throws ends the process (no exception passes the dynamic linker); its words are logged first.
+  // loaded before is left alone.  Libraries are never unloaded.  Throws LibraryError, and then adds nothing.  When a
+  // static constructor throws, this throws StartupError, or logs the exception and ends the process, depending on how
+  // glibc and the library were built.
   void load(const std::filesystem::path& path);
 
   // The same for a library that is a part of this program; `name` is what messages call it.

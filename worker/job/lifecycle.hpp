@@ -24,7 +24,7 @@ class Lifecycle {
   struct Setup {
     int slot = 0;
     std::string capsule;
-    std::chrono::milliseconds longest{};  // what happens at one event may take; then this process is killed
+    std::chrono::milliseconds longest{};  // for the handlers of one event; then this process is killed
     // Called around the handlers of one event.
     std::function<void(std::string_view event)> begins = [](std::string_view) {};
     std::function<void()> ended = [] {};
@@ -32,10 +32,10 @@ class Lifecycle {
 
   Lifecycle(const JobRegistry& registry, Setup setup) : registry_(registry), setup_(std::move(setup)) {}
 
-  // All libraries are loaded: fork, and startup.  Throws StartupError.
+  // Call it when all libraries are loaded: runs the handlers of fork and startup.  Throws StartupError.
   void start();
 
-  // Redis has answered over its so-manieth connection.
+  // Redis has answered; `connections` says how often the worker has connected.
   void beat(std::uint64_t connections);
 
   void quiet();     // once, however often it is called

@@ -13,7 +13,7 @@
 namespace brood {
 namespace {
 
-// As of what a client schedules.
+// The same limit as for what a client schedules.
 constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(999'999'999);
 
 Performed failed(std::string error_class, std::string message) {
@@ -115,7 +115,8 @@ bool is_same_failure(const Performed& one, const Performed& other) {
          one.failure.message == utf8_prefix(other.failure.message, longest_text);
 }
 
-// The middleware of another library throws anew what came out of the job; one with older headers knows of no delay.
+// Another library's middleware throws the job's failure anew, and one with older headers drops the delay: put both
+// back.
 Performed with_origin(Performed whole, const Performed& inside) {
   if (is_same_failure(whole, inside)) whole.thrown = inside.thrown;
   if (whole.kind == inside.kind && whole.delay == std::chrono::milliseconds(0)) whole.delay = inside.delay;
@@ -158,7 +159,7 @@ Performed perform_in_middleware(const JobRegistry& registry, const Payload& job,
   };
   const Performed whole =
       read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), run, result); });
-  return is_same_failure(whole, inside) ? inside : whole;  // which knows more of it than its words
+  return is_same_failure(whole, inside) ? inside : whole;  // which has more of it than its texts
 }
 
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,

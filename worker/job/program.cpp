@@ -51,7 +51,7 @@ Pipe make_pipe() {
   return pipe;
 }
 
-// Ours, with what `more` says of a variable in place of what we have.
+// Our environment, with the variables of `more` added or replaced.
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
   std::vector<std::string> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -69,8 +69,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-// All that the child needs.  It runs in our memory while we stand still, so that everything is made beforehand, and its
-// answer is just here.
+// All that the child needs, made before: it runs in our memory while we stand still, and leaves its answer here.
 struct Birth {
   const char* path;
   char* const* words;
@@ -107,8 +106,8 @@ void child_step(Birth& birth, const char* what, int result) {
   _exit(EXIT_FAILURE);
 }
 
-// A fork would copy the page tables of whatever the job libraries have loaded.  No signal may reach a handler of ours
-// in the child, whose memory is ours.
+// vfork, since a fork would copy the page tables of whatever the job libraries have loaded.  No signal may reach a
+// handler of ours in the child, whose memory is ours.
 pid_t give_birth(Birth& birth) {
   sigset_t all, before;
   sigfillset(&all);
@@ -137,7 +136,8 @@ void handle_ends_of_children() {
 }  // namespace
 
 Program::Program(const ProgramStart& start) {
-  if (start.path.find('/') == std::string::npos) say_why(ENOENT, start.path);  // execve would look in the directory
+  if (start.path.find('/') == std::string::npos)
+    say_why(ENOENT, start.path);  // execve would look in the working directory
   handle_ends_of_children();
   const UniqueFd input = make_input(start.input);
   Pipe errors = make_pipe();

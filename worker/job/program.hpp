@@ -44,7 +44,8 @@ class Program {
 
   void signal(int number) const;  // to its whole group
 
-  // nullopt while it runs.  Then whatever it has left in its group is killed.  Not to be asked again after an end.
+  // nullopt while it runs.  Once it has ended, whatever is left in its group is killed; not to be called again after
+  // that.
   std::optional<ProgramEnd> end();
 
  private:

@@ -72,7 +72,7 @@ class Watch {
     }
   }
 
-  // When it was asked to end, for what its time was.
+  // It was asked to end because its time was over.
   bool timed_out() const { return kill_at_.has_value(); }
   milliseconds time_given() const { return time_given_.value_or(0ms); }
   std::vector<std::string> last_lines() const { return tail_.lines(); }
@@ -120,7 +120,7 @@ class Watch {
       waiting_.clear();  // the supervisor is gone
   }
 
-  // What lay in the pipe at the end, and no more: others may hold it, and print for ever.
+  // Reads what lay in the pipe at the end, and no more: other processes may hold the pipe, and print for ever.
   void take_the_rest() {
     std::size_t left = 1 << 20;  // the largest pipe that a program may ask for
     do {
@@ -163,7 +163,8 @@ Performed judge(const ProgramEnd& end, const Watch& watch, const std::string& pa
   if (!watch.timed_out() && end.exited && end.value == 0) return {};
   std::vector<std::string> lines = watch.last_lines();
   const std::string last = lines.empty() ? "" : ": " + lines.back();
-  // Even one that exits with 0 then: most do so having been told to end, not having done their work.
+  // Even exit status 0 is a timeout then: most programs exit so because they were told to end, not because they are
+  // done.
   if (watch.timed_out())
     return failed_program(
         "JobTimeout",

@@ -15,8 +15,8 @@ namespace brood {
 Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                        const RetryPolicy& policy, bool ask_hooks = true);
 
-// What `retry_for` of this job does: as `configured` has it, else as the oldest Ruby process that lives, else as the
-// newest release.  Asks Redis for a job that has one, once a minute at most.
+// What `retry_for` of this job does: as `configured` says, else as in the oldest Ruby process that lives, else as in
+// the newest release.  Asks Redis only for a job that has `retry_for`, once a minute at most.
 RetryFor rule_of_retry_for(const Payload& job, std::optional<SidekiqRelease> configured, FleetRelease& fleet,
                            const AskRedis& ask);
 

@@ -5,8 +5,8 @@
 
 namespace brood {
 
-// Why the dynamic linker must not be given this file; nullopt when it may.  It trusts what a file says of its own size:
-// of one that was cut short, by a copy in progress or a full disk, it dies.
+// Why the dynamic linker must not be given this file; nullopt when it may.  The linker trusts what a file says of its
+// own size: it crashes on one that was cut short, by a copy in progress or a full disk.
 std::optional<std::string> flaw_of_shared_object(const std::string& path);
 
 }  // namespace brood

@@ -109,7 +109,7 @@ std::vector<InFlightHolder> census(Connection& redis, bool thorough) {
   const std::vector<Reply> replies = redis.pipeline(commands);
   std::size_t next = 0;
   for (auto& [name, holder] : holders) {
-    // Refused, by an access list, say: not seen missing.
+    // A refusal, by an access list, say, does not prove that the heartbeat is missing.
     const ReplyView beats = replies[next++].view();
     holder.has_heartbeat = !beats.is_integer() || beats.integer() != 0;
     if (const ReplyView token = replies[next++].view(); token.is_string()) holder.beat_token = token.text();

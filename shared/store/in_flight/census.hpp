@@ -31,7 +31,7 @@ struct InFlightHolder {
 // Of every identity in brood:processes, by name: in three round trips.
 std::vector<InFlightHolder> in_flight_census(Connection& redis);
 
-// The same, and whatever else holds jobs in flight by the names of all keys: takes a while where there are many keys.
+// The same, and other holders of jobs in flight, found by the names of all keys: slow where there are many keys.
 std::vector<InFlightHolder> thorough_in_flight_census(Connection& redis);
 
 }  // namespace brood

@@ -15,8 +15,8 @@ struct Crash {
   std::string job_class, error_class, message, jid, queue;
   std::string identity;             // of the supervisor
   std::vector<std::string> frames;  // as lines; the first few
-  bool has_names = false;           // the frames name functions; asked only when it is noted
-  std::int64_t count = 0;           // of this fingerprint; said only when it is read
+  bool has_names = false;           // the frames name functions; only note_crash() reads it
+  std::int64_t count = 0;           // of this fingerprint; only read_crashes() sets it
 };
 
 // The innermost of its frames that is the job's own, without its number; empty: no stack is known.
@@ -33,8 +33,8 @@ void note_crash(Channel& redis, const Crash& crash);
 // What the book holds, the latest first.  An entry that cannot be read is left out.
 std::vector<Crash> read_crashes(Channel& redis);
 
-// Another text after every crash, at the price of one cheap command: whoever watches the book reads it only then.
-// Throws as read_crashes does.
+// Changes with every crash, and costs one cheap command: whoever watches the book reads it only after a change.  Throws
+// as read_crashes does.
 std::string latest_crash_mark(Channel& redis);
 
 }  // namespace brood

@@ -5,8 +5,7 @@
 
 namespace brood {
 
-// By which a script recognises an entry of a list: "=" and its bytes, or "#" and the SHA-1 of one that need not be
-// sent.
+// How a script recognises an entry of a list: "=" and its bytes, or "#" and the SHA-1 of an entry too large to be sent.
 std::string entry_mark(std::string_view entry);
 
 }  // namespace brood

@@ -7,7 +7,7 @@
 namespace brood {
 
 // How often one payload has come back from workers whose end nobody saw, within 72 h.  The scripts that give it back
-// count in the same breath: whoever ends a recovery meanwhile does not make a return uncounted.
+// count in the same step: so no return stays uncounted when a recovery is cut short.
 inline constexpr int returns_before_death = 3;
 
 ScriptCall orphan_return_count(const std::string& payload);  // answers the count

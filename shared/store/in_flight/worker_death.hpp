@@ -41,9 +41,9 @@ struct WorkerDeath {
   // Somebody ended the running job by hand, and chose what becomes of it; it is not charged an attempt.
   enum class Fate { retry, dead, discard };
   std::optional<Fate> fate = {};
-  bool leave_out_symbols = false;  // many wait: each report is to cost little
-  // The supervisor died, and with it the knowledge of how this worker ended: a job that was running goes back to its
-  // queue, and to `dead` when that happens to it for the third time.
+  bool leave_out_symbols = false;  // many reports wait: make each cheap
+  // The supervisor died, so nobody knows how this worker ended: a job that was running goes back to its queue, and to
+  // `dead` when that happens to it for the third time.
   bool cause_unknown = false;
   std::uint32_t class_flags = 0;        // ClassFlag bits of the class that ran
   std::optional<int> max_crashes = {};  // where it ran; nullopt: as configured in general
@@ -57,7 +57,7 @@ struct OrphanedJobs {
   bool only_while_silent = false;  // taken for dead because its heartbeat was missing: see DeadWorker
 };
 
-// How much a recovery dares: each attempt less than the one before, so that what killed that cannot kill this.
+// How much a recovery risks: each attempt less than the one before, so that what killed that one cannot kill this.
 enum class RecoveryMode {
   full,          // retry policy with the class's hooks and death handlers
   no_library,    // retry policy alone

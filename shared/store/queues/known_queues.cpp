@@ -11,7 +11,7 @@ std::vector<std::string> read_queue_names(ReplyView members, std::vector<std::st
   std::vector<std::string> names;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const std::string_view name = members[i].text();
-    // Nor is there a queue called "*": it would stand for all of them.
+    // This leaves out a queue called "*" too, which would stand for all of them.
     if (is_safe_name(name))
       names.emplace_back(name);
     else if (unsafe)

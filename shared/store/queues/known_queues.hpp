@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What Redis says of the queues: which there are, where somebody asked, and which of them nobody is to fetch from.
+// What Redis says of the queues: their names, if they were asked for, and which are paused.
 struct KnownQueues {
   std::vector<std::string> names;  // sorted
   std::set<std::string, std::less<>> paused;

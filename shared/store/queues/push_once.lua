@@ -13,7 +13,7 @@ end
 local refusal = must_be(scheduled and "zset" or "list", KEYS[2]) or not scheduled and must_be("set", KEYS[3])
 if refusal then return refusal end
 
--- Changes nothing: who may not write the number is refused before anything is pushed, as all of it is by a full Redis.
+-- Keeps the number.  Fails before anything is pushed when Redis is full or we may not write the number.
 redis.call("SET", KEYS[1], last, "XX", "EX", ARGV[2])
 if scheduled then
   redis.call("ZADD", KEYS[2], unpack(ARGV, 3))

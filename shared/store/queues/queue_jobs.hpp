@@ -13,11 +13,11 @@ namespace brood {
 
 // How far a walk through a queue has come, from its head: the newest job.
 struct QueuePosition {
-  std::size_t behind = 0;           // of the last job seen
+  std::size_t behind = 0;           // position after the last job seen
   std::optional<std::size_t> size;  // of the queue when it was seen; nullopt at the beginning
 };
 
-// Up to `count` jobs behind what was seen, wherever that is by now.  Some may come twice, none is passed over.
+// Up to `count` jobs after those seen, wherever these are by now.  Some may come twice, none is skipped.
 ScriptCall queue_page(std::string_view queue, const QueuePosition& position, std::size_t count);
 
 struct QueuePage {
@@ -32,16 +32,16 @@ struct QueuedJob {
   std::string payload;
 };
 
-// Redis looks for what it removes from an end of the list: so many go with one search.
+// LREM searches the list from one end: one search removes so many jobs.
 inline constexpr std::size_t max_jobs_removed = 250;
 
-// Removes jobs of a queue, up to max_jobs_removed, the head's side first.  Those that have moved by more than `slack`
-// places since, because as many have joined the queue, are not found.
+// Removes jobs of a queue, up to max_jobs_removed, the head's side first.  A job that has moved by more than `slack`
+// places since it was read, because as many have joined the queue, is not found.
 ScriptCall remove_jobs(std::string_view queue, const std::vector<QueuedJob>& jobs, std::size_t slack);
 
 struct Removed {
   std::size_t removed = 0;
-  std::size_t unseen = 0;  // so many of the last were not looked at, and wait for another call
+  std::size_t unseen = 0;  // how many of the last were not looked at; call again for them
 };
 Removed read_removed(ReplyView reply);
 

@@ -1,6 +1,6 @@
--- A page of a queue, from its head: behind what was seen, wherever that is by now.  A job that joined since has moved the
--- others on by one; one that left from behind has moved nothing, but is taken for one from before: so some may come twice,
--- and none is passed over.
+-- A page of a queue, from its head: after what was seen, wherever that is by now.  A job that has joined since moved
+-- the others on by one.  A job that has left at the tail moved nothing, but here it looks like one that left at the
+-- head: so some jobs may come twice, and none is skipped.
 -- KEYS[1] queue
 -- ARGV[1] position behind the last job seen    ARGV[2] size of the queue when it was, "" for the first page    ARGV[3] how many
 -- Returns {size, position of the first, {payloads}}.

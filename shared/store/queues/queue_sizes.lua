@@ -5,7 +5,7 @@ local filled, no_lists = {}, {}
 for i, key in ipairs(KEYS) do
   local length = redis.pcall("LLEN", key)
   if type(length) == "table" then
-    -- A reader's access list, say, is no fault of the queue's.
+    -- Any other error, an access list's, say, is not the queue's fault.
     if not length.err:find("WRONGTYPE", 1, true) then return redis.error_reply(length.err) end
     no_lists[#no_lists + 1] = i
   elseif length > 0 then

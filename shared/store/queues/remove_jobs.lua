@@ -2,14 +2,15 @@
 -- KEYS[1] queue
 -- ARGV[1] how many jobs may have joined the queue since they were read, or left it
 -- ARGV[2...] position from the head, as read, and payload of each, the head's side first
--- Returns how many were removed; and of how many more nothing was looked at, so that nobody has to wait for us: the last.
+-- Returns how many were removed, and how many of the last were not looked at, so that one call does not hold up Redis.
 local key, slack = KEYS[1], tonumber(ARGV[1])
 local size = redis.call("LLEN", key)
 local removed = "\0removed\0"
 local found, first, last, shift, looked_at = 0, 0, 0, 0, 0
 local marked = {}
 
--- Where it lies now; of equal payloads the one that lies where this one should be: as far from where it was as the one before.
+-- Where the job lies now.  Of equal payloads the one nearest to where this one should be: as far from its old place as
+-- the one before.
 local function place_of(expected, payload)
   if expected >= 0 and redis.call("LINDEX", key, expected) == payload then return expected end
   local from, nearest = math.max(0, expected - slack), nil
@@ -28,8 +29,8 @@ while i < #ARGV and looked_at < 10 * slack do
   local place = place_of(ARGV[i] + shift, ARGV[i + 1])
   if place then
     shift = place - ARGV[i]
-    -- Redis removes from a list by value alone, and looks for it from an end: so all are made one value, which nobody else
-    -- sees, and go with one search from the nearer end.
+    -- LREM removes by value alone and searches from one end.  So all found jobs are overwritten with one value, which
+    -- nobody else sees, and one search from the nearer end removes them.
     redis.call("LSET", key, place, removed)
     marked[#marked + 1] = {place, ARGV[i + 1]}
     if found == 0 then first = place end
@@ -40,7 +41,7 @@ while i < #ARGV and looked_at < 10 * slack do
 end
 if found > 0 then
   local reply = redis.pcall("LREM", key, first + last > size and -found or found, removed)
-  if type(reply) == "table" then    -- who may not remove leaves the queue as it was
+  if type(reply) == "table" then    -- without the right to remove: leave the queue as it was
     for _, mark in ipairs(marked) do redis.call("LSET", key, unpack(mark)) end
     return reply
   end

@@ -1,5 +1,5 @@
--- Adds to Sidekiq's counters.  A counter that is no number keeps what it is, and the others are counted all the same:
--- were the script to fail half-way, what it had added would be added again.
+-- Adds to Sidekiq's counters.  A counter that is not a number stays as it is, and the others are counted all the same:
+-- if the script failed half-way, what it had added would be added again.
 -- KEYS[1] "stat:processed"    KEYS[2] the same of today    KEYS[3] "stat:failed"    KEYS[4] the same of today
 -- ARGV[1] processed    ARGV[2] failed    ARGV[3] seconds that a day's counters live
 -- Returns how many counters could not be added to.

@@ -6,7 +6,7 @@
 --   peak_rss_kb    number of buckets, and for each    its index    its count
 -- Returns how many keys could not be added to.
 
--- A write that changes nothing, and that a full Redis refuses: then nothing is added, and all of it may come again.
+-- Changes nothing, but a full Redis refuses it: then nothing is added, and all of it may be sent again.
 redis.call("SETRANGE", KEYS[5], 0, "")
 
 local refused = {}

@@ -7,7 +7,8 @@
 -- Else returns 1 when the process was known, 0 at its first beat or after an outage; then 1 when its record had been lost from
 -- KEYS[5] and is there again, else 0; then what was refused beside the beat itself, "" for nothing; and then the signals,
 -- oldest first.
--- By KEYS[1] alone others know that we live: a wrong type there is an error, and elsewhere it stops no beat.
+-- Others know by KEYS[1] alone that we live: a wrong type there is an error, but a wrong type elsewhere stops no
+-- heartbeat.
 local complaint = ""
 local function try(command, key, ...)
   local reply = redis.pcall(command, key, ...)
@@ -16,15 +17,15 @@ local function try(command, key, ...)
 end
 local token = redis.call("HGET", KEYS[1], "brood_token")
 if token and ARGV[5] ~= "*" and not string.find(ARGV[5], token, 1, true) then return {-1} end
--- Whatever it finds, EXPIRE is a write that a full Redis serves, and that lets through what follows.
+-- A full Redis serves EXPIRE, and after such a write lets the others through.
 local known = redis.call("EXPIRE", KEYS[1], ARGV[2])
 local unlisted, signals = 0, {}
 try("HSET", KEYS[1], unpack(ARGV, 6))
 if complaint ~= "" then return redis.error_reply(complaint) end
 if known == 0 then redis.call("EXPIRE", KEYS[1], ARGV[2]) end
 try("SADD", KEYS[3], ARGV[1])
--- Whoever owns lists is listed, for its heirs to find.  One that has left owns none, so a late beat does not list it again.
--- Where the key is none of ours the registration of each worker says so.
+-- A process that owns lists is listed, so that others can adopt its jobs.  One that has left owns none, so a late
+-- heartbeat does not list it again.  When KEYS[5] has a wrong type, the registration of each worker says so.
 if redis.call("EXISTS", KEYS[4]) == 1 and redis.pcall("HGET", KEYS[5], ARGV[1]) ~= ARGV[4] then
   if redis.pcall("HSET", KEYS[5], ARGV[1], ARGV[4]) == 1 then unlisted = 1 end
 end

@@ -27,14 +27,15 @@ struct Beat {
 struct BeatAnswer {
   // Somebody else beats under this name, and nothing was written: all that follows is empty.
   bool name_is_taken = false;
-  bool was_known = false;     // false at the first beat, or back after an outage
-  bool was_unlisted = false;  // its record had been lost from brood:processes, and perhaps others' with it
-  std::string refused;        // beside the beat, which others know us by: a key of the wrong type; empty: nothing
+  bool was_known = false;            // false at the first beat, or back after an outage
+  bool was_unlisted = false;         // its record had been lost from brood:processes, and perhaps others' with it
+  std::string refused;               // a write beside the heartbeat's own: a key of the wrong type; empty: none
   std::vector<std::string> signals;  // TSTP, TERM, TTIN or anything else, oldest first
 };
 
-// `record` is the process' value in brood:processes, where it stands for as long as it owns something in flight.
-// `known_tokens` names those that this process may have left there, or is "*" for any; others are another's.
+// `record` is the process's value in brood:processes, where it stays as long as the process owns something in flight.
+// `known_tokens` names the tokens that this process may have left there, or is "*" for any; other tokens are another
+// process's.
 ScriptCall send_beat(std::string_view identity, std::string_view record, std::string_view known_tokens,
                      const Beat& beat);
 BeatAnswer read_beat(ReplyView reply);

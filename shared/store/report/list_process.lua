@@ -1,4 +1,4 @@
--- Lists an identity that has something in flight and stands in no list, so that its heartbeat is looked for.
+-- Lists an identity that has something in flight but is not listed, so that others watch its heartbeat.
 -- KEYS[1] in-flight hash of the identity    KEYS[2] "brood:processes"
 -- ARGV[1] identity    ARGV[2] a record of it
 -- Returns 1 when it was not listed and is now, else 0.

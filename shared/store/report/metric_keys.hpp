@@ -7,7 +7,8 @@
 
 #include "shared/base/clock.hpp"
 
-// Where releases 7 and 8 keep how often and how long classes ran (specification, section 5.7); 8's where none is named.
+// Where releases 7 and 8 keep how often and how long classes ran (specification, section 5.7).  A name without a
+// release is for 8.
 namespace brood::keys {
 
 std::string metrics_of_minute(WallTime t);       // j|250214|8:03

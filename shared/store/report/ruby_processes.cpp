@@ -66,7 +66,7 @@ std::optional<SidekiqRelease> FleetRelease::oldest(const AskRedis& ask) {
     for (const RubyProcess& process : ruby_processes(ask))
       oldest = oldest ? std::min(*oldest, process.release) : process.release;
     oldest_ = oldest;
-  } catch (const std::exception&) {  // whoever wants Redis for more than this will say so
+  } catch (const std::exception&) {  // a caller that needs Redis for more than this reports it
   }
   return oldest_;
 }

@@ -20,13 +20,13 @@ struct RubyProcess {
   std::vector<std::string> queues = {};  // that it fetches from
 };
 
-// `info` of the process `identity`.  nullopt: its heartbeat has ended, it is a brood, or nobody can read it.
+// `info` of the process `identity`.  nullopt: its heartbeat has ended, it is a brood process, or it cannot be read.
 std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyView info);
 
 // Sends commands at once and returns as many replies.
 using AskRedis = std::function<std::vector<Reply>(const std::vector<Command>&)>;
 
-// All that live, in two round trips; none where Redis does not let us know.  Throws what `ask` throws.
+// All that live, in two round trips; none where Redis refuses to tell.  Throws what `ask` throws.
 std::vector<RubyProcess> ruby_processes(const AskRedis& ask);
 
 // Which release of Sidekiq the fleet goes by: its oldest, since the newer ones read what that one writes.

@@ -9,9 +9,9 @@
 
 namespace brood {
 
-// Moves a due member that Redis holds but would not take from us, for its size, within Redis: as it is, without a new
-// enqueued_at, or without why it is moved to dead.  Guarded by its score as read; each answers as move_due does for one
-// job.
+// Moves a due member that is too large for Redis to take from us, inside Redis: unchanged, so without a new
+// enqueued_at, or without the reason why it goes to dead.  Guarded by its score as read; each answers as move_due does
+// for one job.
 ScriptCall move_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
                              std::string_view queue);
 ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,

@@ -21,7 +21,8 @@ if entries > 0 then
   end
 end
 if #members > 0 then
-  -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+  -- Changes nothing.  After it a full Redis lets the rest through, and without the right to remove we fail before
+  -- anything is added.
   redis.call("ZREM", KEYS[1], "\0")
   redis.call("ZREMRANGEBYRANK", KEYS[2], 1, 0)
   redis.call("ZADD", KEYS[2], unpack(adds))

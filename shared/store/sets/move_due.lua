@@ -34,7 +34,8 @@ for queue = 1, queues do
     end
   end
   if #push > 2 then
-    -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+    -- Changes nothing.  After it a full Redis lets the rest through, and without the right to remove we fail before
+    -- anything is added.
     if #pushed == 0 then redis.call("ZREM", KEYS[1], "\0") end
     local reply = redis.pcall(unpack(push))
     if type(reply) == "table" then

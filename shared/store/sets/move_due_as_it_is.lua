@@ -21,7 +21,8 @@ repeat
 until found or #members == 0
 if not found then return {0, 1, 0} end
 
--- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+-- Changes nothing.  After it a full Redis lets the rest through, and without the right to remove we fail before
+-- anything is added.
 redis.call("ZREM", KEYS[1], "\0")
 local added = to_queue and redis.pcall("LPUSH", KEYS[2], found) or not to_queue and redis.pcall("ZADD", KEYS[2], ARGV[4], found)
 if type(added) == "table" then return {0, 0, 1} end

@@ -7,7 +7,8 @@
 local kind = redis.call("TYPE", KEYS[2]).ok
 if kind ~= "zset" and kind ~= "none" then return {0, 0, 1} end
 if redis.call("ZSCORE", KEYS[1], ARGV[1]) ~= ARGV[2] then return {0, 1, 0} end
--- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
+-- Changes nothing.  After it a full Redis lets the rest through, and without the right to remove we fail before
+-- anything is added.
 redis.call("ZREM", KEYS[1], "\0")
 redis.call("ZADD", KEYS[2], ARGV[4], ARGV[3])
 redis.call("ZREM", KEYS[1], ARGV[1])

@@ -19,20 +19,20 @@ struct EntryAsRead {
 
 inline constexpr std::size_t max_entries_changed = 250;  // by one script
 
-// Up to `count` entries behind `seen`, or from the first when that is null; `anchor` is one before it that is likelier
-// to be there still.  Where both have gone, all that are left of the score of `seen` come again.
+// Up to `count` entries after `seen`, or from the first when that is null.  `anchor` is an earlier entry that is more
+// likely to be there still.  When both have gone, all entries left with the score of `seen` come again.
 ScriptCall set_page(std::string_view set_key, bool highest_first, std::size_t count, const EntryAsRead* seen,
                     const EntryAsRead* anchor);
 
 // Answers how many were removed.
 ScriptCall remove_entries(std::string_view set_key, const std::vector<EntryAsRead>& entries);
 
-// Moves entries to the dead set; none: trims that alone.
+// Moves entries to the dead set and trims it; without entries it only trims.
 ScriptCall kill_entries(std::string_view set_key, const std::vector<EntryAsRead>& entries, WallTime now,
                         const DeadLimits& limits);
 struct Killed {
   std::size_t moved = 0;
-  bool trimmed = true;  // false: the dead set is still larger than it may be, and waits for another call
+  bool trimmed = true;  // false: the dead set is still too large, call again
 };
 Killed read_killed(ReplyView reply);
 

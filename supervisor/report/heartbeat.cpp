@@ -79,7 +79,7 @@ struct Heartbeat::State : std::enable_shared_from_this<Heartbeat::State> {
     SteadyTime steady;
     BootTime boot;
   };
-  struct Rest {  // what is told once the beat is
+  struct Rest {  // what is sent once the beat has been answered
     bool shows_work;
     std::vector<RunningJob> running;
     std::vector<ScriptCall> calls;
@@ -228,15 +228,15 @@ void Heartbeat::State::settle(Sent sent, const BeatAnswer& answer, Rest& rest, R
   tell_metrics(short_answer_time, &State::end_beat);
 }
 
-// After all else: whatever becomes of them, nothing waits for it.
+// Last, so that nothing waits for the metrics, whatever becomes of them.
 void Heartbeat::State::tell_metrics(std::chrono::milliseconds within, void (State::*then)()) {
   metrics_flush->begin(within, [weak = weak_from_this(), then] {
     if (const std::shared_ptr<State> self = weak.lock()) ((*self).*then)();
   });
 }
 
-// An error reply is a refusal: the counts are sent again.  No reply may mean either; better to lose them than to count
-// them twice.
+// After an error reply the counts are sent again: Redis has refused them.  No reply may mean either; it is better to
+// lose counts than to count twice.
 void Heartbeat::State::settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer) {
   if (!answer.error.empty() || answer.ok()) statistics.flushed(counts);
   if (!answer.ok()) return;
@@ -269,7 +269,7 @@ void Heartbeat::State::note_rtt(std::int64_t us) {
 }
 
 void Heartbeat::State::say_failing(const std::string& error) {
-  // That Redis is away the connection says itself.
+  // The connection itself logs that Redis is away.
   if (!redis.connected() || std::exchange(failing, true)) return;
   log::warn("heartbeat_fails", {{"error", error}});
 }

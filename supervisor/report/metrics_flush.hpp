@@ -11,7 +11,7 @@
 namespace brood {
 
 // Tells Redis what the classes have done, a few at a time and the next when those are answered.  What Redis refuses is
-// kept for another time, and said once.
+// kept and sent again later, and logged once.
 class MetricsFlush : public std::enable_shared_from_this<MetricsFlush> {
  public:
   explicit MetricsFlush(AsyncConnection& redis) : redis_(redis) {}

@@ -37,9 +37,9 @@ std::string score_bound(WallTime t) {
   return fmt::format("{}.{:06}", us / 1'000'000, us % 1'000'000);
 }
 
-// While Redis moves one batch, the next is read, from behind those under way, and prepared.  What others add or take
-// meanwhile shifts it: it then leaves members out, or holds some that are under way, which the scripts find gone.  So
-// only a read with nothing under way, an exact one, tells that nothing is left.
+// While Redis moves one batch, the next is read from behind it and prepared.  What others add or take meanwhile shifts
+// that read: it then misses members, or holds some that are already being moved, which the scripts find gone.  So only
+// an exact read, one with nothing under way, tells that nothing is left.
 //
 // Callbacks of commands under way hold it weakly: an answer that comes after the end finds nobody.
 struct DueMover::State : std::enable_shared_from_this<DueMover::State> {
@@ -135,7 +135,7 @@ void DueMover::State::go_on() {
   if (!result.error.empty()) return finish();
   if (batch && !batch->prepared()) return;
   if (std::exchange(raced, false)) {
-    // Others moved, or hold, all of the batch: to go on for ever would be a race at best.
+    // Others moved the whole batch, or it stays: going on might never end.
     if (batch_exact) return finish();
     return read(0);
   }
@@ -196,8 +196,8 @@ void DueMover::State::send_moves() {
       moves.commands, [](State& self, const Results& results) { self.settle_moves(results); }, true);
 }
 
-// It says no word of which member was too large: the largest was, in any case.  What it does not take from us it moves
-// by itself from now on.
+// Redis does not say which member was too large, but the largest was in any case.  From now on members of that size are
+// moved as they are, without sending their payloads.
 void DueMover::State::learn_from_sizes(const Results& results) {
   std::size_t bytes = 0;
   for (const Command& command : moves.commands) bytes = std::max(bytes, wire_size(command));

@@ -32,8 +32,7 @@ constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
 
 std::string lock_lifetime_ms() { return std::to_string(std::chrono::milliseconds(lock_lifetime).count()); }
 
-// Until a score is due, rounded up by the timer to its milliseconds, and only there; `most` when that is later than
-// anybody would wait.
+// The time until a score is due, at most `most`.  Only the timer rounds it up to milliseconds.
 nanoseconds until(double score, WallTime now, nanoseconds most) {
   const double seconds = score - epoch_seconds(now);
   if (!(seconds < std::chrono::duration<double>(most).count())) return most;
@@ -159,7 +158,7 @@ void Scheduler::State::see_whether_due() {
     results.erase(results.begin());
     for (std::size_t set = 0; set < sets.size(); ++set) {
       const AsyncConnection::Result& first = results[set];
-      // A refusal is met again, and said, on the way to moving.
+      // An error comes up again while moving, and is logged then.
       if (!first.ok() || is_due(first.reply.view(), self.now)) return self.take_lock();
     }
     self.plan(results);
@@ -176,7 +175,7 @@ void Scheduler::State::take_lock() {
 void Scheduler::State::begin(Results& results) {
   now = redis_time(results[0].reply.view());
   began = steady_now();
-  // The lock only spares duplicate work.  A Redis that refuses it (it is full, or the key is somebody else's) is served
+  // The lock only saves double work.  Where Redis refuses it (it is full, or the key is somebody else's) we go on
   // without: every move is guarded by itself.
   lock = Lock::none;
   const ReplyView holder = results[2].reply.view();
@@ -196,7 +195,7 @@ void Scheduler::State::begin(Results& results) {
 void Scheduler::State::move_set(std::size_t moved_before) {
   if (moved_before == sets.size()) return ask_for_next();
   const std::size_t set = (first_set + moved_before) % sets.size();
-  // A long row of batches keeps the lock; without one this expires nothing that matters.
+  // Each batch renews the lock.  Where we hold none, this lets nothing expire that matters.
   const Command keep_lock{"PEXPIRE", keys::brood_scheduler, lock_lifetime_ms()};
   mover.move_all(std::string(sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
     if (set == schedule) stays = static_cast<std::int64_t>(done.left);
@@ -215,7 +214,8 @@ void Scheduler::State::move_set(std::size_t moved_before) {
 }
 
 void Scheduler::State::ask_for_next() {
-  // What is due but was left where it is waits for the next poll; while another holds the lock it waits for that.
+  // What is due but was left waits for the next poll, so only later scores count.  While another holds the lock all
+  // count: what is due then waits for the lock.
   const std::string from = lock == Lock::of_another ? "-inf" : "(" + score_bound(now);
   std::vector<Command> commands = next_scores(from);
   if (lock == Lock::ours) commands.push_back({"DEL", keys::brood_scheduler});
@@ -253,7 +253,7 @@ void Scheduler::State::plan(Results& results) {
     if (due_in < pause) expected = set;
     pause = std::min(pause, due_in);
   }
-  // The glances until then count what was not there now.
+  // Until then the glances count only what was pushed since.
   const WallTime next = now + (steady_now() - began) + pause;
   first_known = score_bound(next);
   if (results[schedule].ok() && results[schedule].reply.view().size() >= 2) {
@@ -297,7 +297,7 @@ void Scheduler::State::glance() {
              });
 }
 
-// Whatever is refused is said by the look that is planned.
+// An error is not logged here: the next planned look meets it too.
 void Scheduler::State::see_count(const AsyncConnection::Result& result) {
   if (result.ok()) {
     const std::int64_t count = result.reply.view().integer();
@@ -312,7 +312,7 @@ void Scheduler::State::see_count(const AsyncConnection::Result& result) {
 }
 
 void Scheduler::State::back_off(const std::string& error) {
-  // That Redis is away the connection says itself.
+  // The connection itself logs that Redis is away.
   if (redis.connected()) say_failing(error);
   looking = false;
   const auto jittered = std::chrono::duration_cast<nanoseconds>(error_pause * (0.5 + draw()));
@@ -335,7 +335,7 @@ void Scheduler::glance() { state_->glance(); }
 
 void Scheduler::rely_on_being_told(bool told) { state_->rely_on_being_told(told); }
 
-// What was asked before finds nobody when it is answered; a batch that was sent may still be applied.
+// Answers to what was asked before are dropped; a batch that was sent may still be applied.
 void Scheduler::set(Settings settings) {
   if (!state_->stopped) resume(std::move(settings));
 }

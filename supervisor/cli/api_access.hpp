@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// The data API on the Redis that a command is told of, with the configured limits of the dead set.  Throws as
-// RedisAccess::locate().
+// The data API on the Redis that `access` names, with the configured limits of the dead set.  Throws what
+// RedisAccess::locate() throws.
 Api open_api(const RedisAccess& access);
 
 }  // namespace brood

@@ -13,7 +13,7 @@ namespace brood {
 namespace exit_status {
 inline constexpr int ok = 0;
 inline constexpr int usage = 64;
-inline constexpr int unavailable = 69;  // Redis does not answer, or no supervisor
+inline constexpr int unavailable = 69;  // no Redis, no supervisor, or no companion program
 inline constexpr int internal = 70;
 inline constexpr int try_again = 75;  // not now: a job does not run here, a worker does not answer
 inline constexpr int configuration = 78;
@@ -25,15 +25,16 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Help or the version was asked for: `text` is the answer, and nothing else is done.
+// Thrown when help or the version was asked for: `text` is printed, and nothing else is done.
 struct Answer {
   std::string text;
 };
 
-// The options of one command, as its help shows them; -h and -V are among them.  CLI11 is behind it, in one file: it
+// The options of one command, as its help shows them; -h and -V are among them.  Only its source includes CLI11, which
 // takes as long to compile as everything else that a command includes.
 //
-// `names` is "-q,--queue" or "--json", `type` what the help calls the value.  What is not given stays as it was.
+// `names` is "-q,--queue" or "--json", `type` what the help calls the value.  The variable of an option that is not
+// given stays as it was.
 class CommandLine {
  public:
   // `command` is what it is called by: "brood queues".
@@ -44,7 +45,7 @@ class CommandLine {
 
   void flag(const std::string& names, bool& into, const std::string& text);
 
-  // Of an option that is given twice the last one counts; of a vector each.
+  // Of an option that is given twice the last value counts; a vector gets all of them.
   void option(const std::string& names, std::string& into, const std::string& type, const std::string& text);
   void option(const std::string& names, std::optional<std::string>& into, const std::string& type,
               const std::string& text);
@@ -60,14 +61,14 @@ class CommandLine {
               std::size_t most);
   void number(const std::string& names, double& into, const std::string& text, double least, double most);
 
-  // From one program to the next: no help shows it.
+  // For one brood to tell another: no help shows it.
   void hidden(const std::string& names, std::string& into);
   void hidden(const std::string& names, std::optional<int>& into);
 
   void footer(const std::string& text);
 
-  // What is neither an option nor an option's value, in order, unchanged (CLI11 would take "[1,2]" apart); all that
-  // follows "--" is such.  Throws UsageError, or Answer.
+  // Returns the words that are neither options nor values of options, in order and unchanged (CLI11 would take "[1,2]"
+  // apart); all words after "--" are such.  Throws UsageError, or Answer.
   std::vector<std::string> parse(const std::vector<std::string>& args);
 
   // After parse(): the long names of the options that were given, such as "--queue".
@@ -78,7 +79,7 @@ class CommandLine {
   std::unique_ptr<Parser> parser_;
 };
 
-// For commands that take none.
+// For commands that take none: throws UsageError when there are any.
 void refuse_arguments(const std::vector<std::string>& arguments);
 
 // -C, else /etc/brood/brood.toml where it can be read, else none.

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t longest_line = 1024 * 1024;
 
-// "<host>:<pid>:<nonce>"; 0: no identity.
+// The pid in "<host>:<pid>:<nonce>"; 0 when this is no identity.
 pid_t pid_in(const std::string& identity) {
   const std::size_t nonce = identity.rfind(':');
   const std::size_t colon = nonce == identity.npos || nonce == 0 ? identity.npos : identity.rfind(':', nonce - 1);
@@ -53,7 +53,6 @@ UniqueFd connect_within(const LocalSupervisor& supervisor, SteadyTime deadline) 
   }
 }
 
-// One connection.
 class Conversation {
  public:
   explicit Conversation(UniqueFd fd) : fd_(std::move(fd)) {}
@@ -62,7 +61,7 @@ class Conversation {
     while (!text.empty()) {
       const ssize_t size = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
       if (size < 0 && errno == EINTR) continue;
-      if (size < 0 && errno == EPIPE) return;  // it was refused: the reason is there to be read
+      if (size < 0 && errno == EPIPE) return;  // we were refused: the reason can still be read
       if (size < 0 && errno != EAGAIN) fail("send");
       if (size < 0)
         wait_for(POLLOUT, deadline);

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// A supervisor of this machine that lives, as far as its pid says.
+// A supervisor of this machine that seems to live: its pid is in use.
 struct LocalSupervisor {
   std::string identity;
   pid_t pid = 0;
@@ -21,7 +21,8 @@ struct LocalSupervisor {
 // Those whose scoreboards lie in `directory`, by identity.
 std::vector<LocalSupervisor> local_supervisors(const std::string& directory);
 
-// It did not answer in time, or not in the protocol of supervisor/control/control_protocol.hpp, or it ended meanwhile.
+// The supervisor did not answer in time, or not in the protocol of supervisor/control/control_protocol.hpp, or it ended
+// meanwhile.
 class NoAnswer : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -32,8 +33,7 @@ struct ControlAnswer {
   std::string text;  // JSON when it is ok, else the supervisor's sentence
 };
 
-// Sends one request and waits for its answer, for as long as a line comes within `patience` after the other.  Throws
-// NoAnswer.
+// Sends one request and waits for the whole answer, for each of its lines up to `patience`.  Throws NoAnswer.
 ControlAnswer ask(const LocalSupervisor& supervisor, const std::string& verb, const std::vector<std::string>& arguments,
                   std::chrono::milliseconds patience,
                   const std::function<void(const std::string& sentence)>& progress = {});

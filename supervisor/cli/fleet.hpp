@@ -9,17 +9,18 @@
 
 namespace brood {
 
-// What the processes of all machines say of themselves in Redis, and orders to them through it.  All throw
-// ConnectionLost or UnexpectedReply.
+// What the processes of all machines say of themselves in Redis, and orders to them through Redis.  All functions here
+// throw ConnectionLost or UnexpectedReply.
 
 // The identities of brood's supervisors that beat, sorted.
 std::vector<std::string> supervisors_that_beat(Connection& redis);
 
-// Whether it was sent: to a supervisor of brood that beats.  It follows it within some two seconds, or forgets it.
+// Sends an order to a supervisor of brood; false when none of this identity beats.  The supervisor follows it within
+// some two seconds; an order that nobody has read after a minute is forgotten.
 bool send_word(Connection& redis, const std::string& identity, const FleetWord& word);
 
-// Who says that it runs a job; a beginning of the id, of four characters or more, will do for those of the usual
-// length.
+// Which supervisors say that they run the job.  An id of the usual length may be shortened to its first four characters
+// or more; when `jid` is itself the id of a running job, only that one is meant.
 struct RunningElsewhere {
   std::string identity, jid, job_class;
 };

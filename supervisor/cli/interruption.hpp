@@ -2,7 +2,8 @@
 
 namespace brood {
 
-// From now on the first INT, TERM or HUP is noted, for interrupted() to tell; the second ends the program.
+// From now on the first INT, TERM or HUP is noted, for interrupted() to tell; a second one of the same signal ends the
+// program.
 void note_interruption();
 bool interrupted();
 

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// What tells one of several supervisors from another, of its answer to "status": "tag shop; queues critical, default; 4
+// Tells people which of several supervisors this is, by its answer to "status": "tag shop; queues critical, default; 4
 // workers; up 3m".  What the answer lacks is left out.
 std::string introduction(const JsonObject& status, WallTime now);
 

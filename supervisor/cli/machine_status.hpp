@@ -20,17 +20,17 @@ struct WorkerStatus {
   std::string state;                  // starting, idle, busy, quiet, stopping, gone, or resting: nobody is in the slot
   std::string job_class, jid, queue;  // of the job that it runs
   double age = 0;                     // seconds that the job has run
-  std::optional<double> deadline_in;  // seconds until the job's time is over; negative: it is
+  std::optional<double> deadline_in;  // seconds until the job's time is over; negative: since then
   std::optional<double> rests_for;    // seconds until a resting slot is filled
   std::uint64_t processed = 0, failed = 0;  // by this worker
 };
 
-// Of all workers that a supervisor has had.
+// Sums over all workers that a supervisor has had.
 struct JobCounters {
   std::uint64_t processed = 0, failed = 0;
 };
 
-// What the supervisors of this machine and user say, dead ones included while their scoreboards lie there.
+// What the scoreboards of this machine and user say, those of dead supervisors too while they lie there.
 struct MachineStatus {
   std::vector<WorkerStatus> workers;
   std::vector<ClassUsage> classes;                       // of all of them together, by name

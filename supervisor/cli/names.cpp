@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Somebody has pressed the tabulator and waits.
+// Short: somebody has pressed Tab and waits.
 constexpr Connection::Timeouts patience{.connect = 300ms, .command = 500ms};
 constexpr std::size_t most_names = 200;
 
@@ -84,7 +84,8 @@ Names names_here(const std::string& kind) {
 
 }  // namespace
 
-// What the completions of shells offer, one a line.  They may expand what they read: only harmless names are said.
+// Prints what the completions of shells offer, one name a line.  A shell may expand what it reads, so only safe names
+// are printed.
 int names_command(const std::vector<std::string>& args) {
   RedisAccess access;
   CommandLine line("Names for completions: brood names KIND", "brood names");

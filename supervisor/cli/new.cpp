@@ -29,14 +29,14 @@ constexpr const char* new_footer = R"(Examples:
 The last part of DIR is the name of the project: a letter, then letters, digits, "-" and "_".  DIR must not exist, or
 be empty.)";
 
-// What its texts call the project.
+// What the template's texts call the project.
 struct Project {
   std::string name, library;
 };
 
 std::string printable(const std::filesystem::path& path) { return log::printable(path.native().substr(0, 200)); }
 
-// A library called "test" could be no target of CMake, and one called "images" might be some other.
+// CMake allows no target called "test", and a library called "images" might be somebody else's.
 std::string library_name(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   if (name == "jobs" || name.ends_with("_jobs")) return name;

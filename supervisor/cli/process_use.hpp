@@ -7,7 +7,7 @@ namespace brood {
 
 // What the kernel says of a process.
 struct ProcessUse {
-  std::uint64_t start_time = 0;  // clock ticks since boot: another one, another process
+  std::uint64_t start_time = 0;  // clock ticks since boot; with another one it is another process
   double cpu_s = 0;              // that it has used in its life
   std::uint64_t rss_kb = 0;
 };

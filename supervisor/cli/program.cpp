@@ -26,7 +26,8 @@
 namespace brood {
 namespace {
 
-// A descriptor 0 to 2 that is closed would be the number of the next thing opened: a print would then write into Redis.
+// Where one of the descriptors 0 to 2 is closed, the next file or socket opened would get its number, and a print would
+// then write into Redis.
 void open_missing_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) != fd) _exit(exit_status::internal);

@@ -17,7 +17,7 @@ struct Ending {
   std::optional<std::string> complaint;  // one sentence, when something went wrong that was thrown
 };
 
-// Runs `command`, which returns the exit status.  What it throws has a status of its own; an Answer is printed.
+// Runs `command`, which returns the exit status.  Each kind of exception has a status of its own; an Answer is printed.
 Ending run_to_ending(const std::function<int()>& command);
 
 // Says on standard error what `name`, such as "brood status", has to complain of.  Returns the exit status.

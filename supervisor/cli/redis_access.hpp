@@ -17,7 +17,8 @@ struct RedisAccess {
 
   void add_options(CommandLine& line);
 
-  // What the configuration says, `url` included; clients of this process go by it.  Throws ConfigError.
+  // The configuration, with `url` as its Redis where one is given.  Clients of this process take the unit of their
+  // times from it from now on.  Throws ConfigError.
   Config configuration() const;
 
   // Throws ConfigError or AddressError; ConnectionLost when the embedded redis-server is meant and does not run.

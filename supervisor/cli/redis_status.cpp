@@ -113,14 +113,14 @@ RedisStatus ask_redis_without_crashes(Connection& redis) {
   status.retries = count(replies[5]);
   status.dead = count(replies[6]);
   ask_processes(redis, sorted_texts(replies[0]), status);
-  // Of another type, or not ours to read: it pauses nothing.
+  // When the set is of another type, or we may not read it, no queue counts as paused.
   const bool has_paused = replies[7].view().is_array();
   ask_queues(redis, sorted_texts(replies[1]), has_paused ? sorted_texts(replies[7]) : std::vector<std::string>(),
              status);
   return status;
 }
 
-// A book that cannot be read, for it is of another type or not ours to read, hides nothing else.
+// The keys may be of another type, or we may lack the right to read them.
 std::vector<Crash> ask_crashes(Connection& redis) {
   try {
     std::vector<Crash> crashes = read_crashes(redis);

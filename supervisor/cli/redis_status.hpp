@@ -24,14 +24,14 @@ struct QueueStatus {
   std::optional<std::int64_t> size;  // nullopt: the key is no list
   double latency = 0;                // seconds that the next job has waited
   bool paused = false;               // nobody fetches from it
-  bool served = false;               // some process fetches from it, or would
+  bool served = false;               // some process fetches from it, or would if it were not paused
 };
 
 // A supervisor without a heartbeat that holds jobs in flight: it is dead, or cut off from Redis.
 struct SilentStatus {
   std::string identity;
   std::int64_t in_flight = 0;
-  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued: when it began nobody says any more
+  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued: nobody says any more when it began
 };
 
 struct RedisStatus {
@@ -51,7 +51,7 @@ RedisStatus ask_redis(Connection& redis);
 
 // The same without crashes, which are by far the most of it.
 RedisStatus ask_redis_without_crashes(Connection& redis);
-// One that cannot be read hides nothing else.
+// Empty when they cannot be read: that must not hide all the rest.  Throws ConnectionLost.
 std::vector<Crash> ask_crashes(Connection& redis);
 
 }  // namespace brood

@@ -44,7 +44,7 @@
 namespace brood {
 namespace {
 
-// In a child; empty: all of it can be loaded and executed.
+// In a child.  Empty when all libraries can be loaded and all programs executed.
 std::string why_not_loadable(const Config& config) {
   try {
     require_programs(config);
@@ -88,7 +88,7 @@ int check_libraries(const Config& config) {
   });
 }
 
-// As the first worker of each capsule would start, and then be gone.
+// For each capsule a child starts as its first worker would, and ends.
 int check_startup(const Config& config) {
   for (const CapsuleSettings& capsule : config.capsules) {
     if (capsule.concurrency == 0) continue;
@@ -165,18 +165,18 @@ int check_everything(const Config& config, const RedisAddress& redis, bool start
   if (startup && library_status == EX_OK) library_status = check_startup(config);
   if (config.require.empty() && config.commands.empty())
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
-  // What a person must mend comes before what may pass.
+  // What a person must mend comes before what may pass by itself.
   const int status = library_status != EX_OK ? library_status : redis_status;
   if (status == EX_OK) std::cout << "everything can run" << std::endl;
   return status;
 }
 
 void make_private_directory(const std::string& path) {
-  // Only one of our own making is narrowed: somebody may have named /tmp.
+  // Only a directory that we made ourselves is closed to others: somebody may have named /tmp.
   if (std::filesystem::create_directories(path)) check("chmod", chmod(path.c_str(), 0700));
   struct stat about {};
   check("lstat", lstat(path.c_str(), &about));
-  // systemd makes some of ours links; one of another user's in /tmp leads where they please.
+  // systemd makes some of our directories links; another user's link in /tmp leads wherever that user likes.
   if (S_ISLNK(about.st_mode) && about.st_uid != geteuid() && about.st_uid != 0)
     throw std::runtime_error("the runtime directory " + path + " is another user's link; set RUNTIME_DIRECTORY");
   check("stat", stat(path.c_str(), &about));
@@ -208,7 +208,7 @@ void shield_from_jobs(const Config& config) {
                {"hint", "jobs can signal their supervisor; [worker] seccomp = false silences this"}});
 }
 
-// What another program has left in this process.  Its jobs are in one Redis, and are not to be looked for in another.
+// Reads what another program has left in this process.  Throws BadHandover when a later version has written it.
 Handover take_handover(int descriptor) {
   Handover handover = read_handover(descriptor);
   if (handover.format > Handover::current_format)
@@ -217,14 +217,15 @@ Handover take_handover(int descriptor) {
   return handover;
 }
 
-// Handed over, it is what was rehearsed with, whatever the file holds by now; who came back goes by its own.
+// A program that takes over goes by the configuration of the rehearsal, whatever the file holds by now; one that comes
+// back goes by the configuration that it had.
 Config config_of(const RunOptions& options, const std::optional<Handover>& handover) {
   const auto& text = options.failed.empty() ? handover->config : handover->former_config;
   if (!text) return load_config(options.config_path, options.overrides);
   return load_config(options.config_path, ConfigFile{text->text, static_cast<mode_t>(text->mode)}, options.overrides);
 }
 
-// A log that cannot be opened now is no reason to leave the workers alone.
+// A takeover goes on when the log cannot be opened: the workers must not be left without a supervisor.
 void open_log(const log::Options& options, const std::optional<Handover>& handover) {
   try {
     log::open(options);
@@ -235,7 +236,7 @@ void open_log(const log::Options& options, const std::optional<Handover>& handov
   }
 }
 
-// A worker has two, and until this program stands there are copies of both.
+// A worker has two descriptors here, and until this program stands there are copies of both.
 void require_descriptors(std::size_t workers) {
   rlimit limit{};
   check("getrlimit", getrlimit(RLIMIT_NOFILE, &limit));
@@ -269,10 +270,11 @@ int run_command(const RunOptions& options) {
   if (options.adopt) handover = take_handover(*options.adopt);
   const Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
   const RedisAddress redis = locate_redis(config.redis);
+  // The jobs that the workers hold are in that Redis.
   if (handover && handover->redis != redis.without_password())
     throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
   const bool only_looks = options.check || (handover && handover->rehearsal);
-  // Not once a running supervisor has handed over: it had us try this before.
+  // Not in a takeover: the rehearsal has tried this.
   if (!handover || only_looks) require_programs(config);
   if (config.capsules.empty()) throw ConfigError("no workers are configured");
   if (options.check) return check_everything(config, redis, options.startup);
@@ -329,11 +331,11 @@ int run_command(const RunOptions& options) {
     set_process_title("brood: supervisor" + (named.tag.empty() ? "" : " " + named.tag));
   };
   name_process(config);
-  // Until it stands, for the program before.
+  // These stay open, for the program before, until the supervisor stands.
   std::vector<int> left;
   if (handover) left = descriptors_of(*handover);
   if (options.adopt) left.push_back(*options.adopt);
-  // The first roll brings what was rehearsed with.
+  // The first rolling restart goes by the configuration of the rehearsal.
   std::shared_ptr<const Config> rehearsed;
   if (handover && handover->config && options.failed.empty()) rehearsed = std::make_shared<const Config>(config);
   Supervisor supervisor(

@@ -11,8 +11,8 @@ namespace brood {
 struct RunOptions {
   std::string config_path;  // empty: built-in defaults
   ConfigOverrides overrides;
-  std::optional<int> adopt = {};   // a descriptor: what another program has left in this process
-  std::optional<int> former = {};  // another: its file, see way_back.hpp
+  std::optional<int> adopt = {};   // the descriptor of what another program has left in this process
+  std::optional<int> former = {};  // the descriptor of that program's file, see way_back.hpp
   std::string failed = {};         // why the program that took over from this one gave back
   std::string instance = {};       // a name for this supervisor, where several run
   bool check = false;              // say whether everything could run, and exit

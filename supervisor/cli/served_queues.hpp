@@ -9,7 +9,7 @@ namespace brood {
 
 // The queues that some process says it fetches from, Ruby's too: what its heartbeat shows.
 struct ServedQueues {
-  bool known = false;  // false: the processes cannot be read, and nothing speaks against a queue
+  bool known = false;  // false: the processes cannot be read, and every queue counts as served
   bool somebody_beats = false;
   std::set<std::string> names;
 

@@ -16,7 +16,7 @@ struct Verb {
   std::vector<std::string_view> takes;  // its options, beside those that all verbs have: "--limit"
 };
 
-// How it is obeyed; `Order` is the whole command line.
+// A verb and the function that obeys it; `Order` is the whole command line.
 template <typename Order>
 struct VerbFor {
   Verb verb;
@@ -26,8 +26,8 @@ struct VerbFor {
 // The lines of a help text.
 std::string help_on(std::string_view command, const std::vector<Verb>& verbs);
 
-// The verb that `words` begin with, which is taken off; the first of all when they are empty.  Throws UsageError for
-// any other word, and for an option that is given and not the verb's: `verbs` together name those that not all take.
+// Takes the verb off the beginning of `words` and returns its index in `verbs`; 0 when `words` are empty.  Throws
+// UsageError for a word that is no verb, and for an option that only other verbs take.
 std::size_t take_verb(const CommandLine& line, const std::vector<Verb>& verbs, std::vector<std::string>& words);
 
 template <typename Order>

@@ -127,7 +127,7 @@ void EmbeddedRedis::look(SteadyTime now) {
 bool EmbeddedRedis::stop() {
   stopping_ = true;
   next_start_.reset();
-  if (!running()) {  // it may not have listened yet when we found its lock taken
+  if (!running()) {  // when we found its lock taken it may not have listened yet
     adopted_ = listener_of(socket_path_);
     adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
   }

@@ -63,10 +63,10 @@ void RedisLink::connect() {
   const auto again = [this] { next_resolve_ = steady_now() + resolve_again_after; };
   try {
     resolver_.resolve(address_.host, [this, again](std::vector<std::string> addresses) {
-      // Meanwhile the old address may have answered again, and commands be under way.
+      // Meanwhile the old address may have answered again, and commands may be under way.
       if (connected()) return;
       if (addresses.empty()) {
-        // A name that was known will be known again; until then the address of that time is tried.
+        // A name that was known before will be known again; until then its last address is tried.
         if (connection_.address().numeric_hosts.empty())
           host_unknown_ = "no address is known for the host " + address_.host;
         again();
@@ -122,7 +122,7 @@ void RedisLink::judge(const AsyncConnection::Result& info) {
   if (!fitness.warning.empty()) log::warn("redis_setting", {{"reason", fitness.warning}});
 }
 
-// A master that has become a replica refuses writes, and is left for that; but it may be set to take them.
+// A master that has become a replica refuses writes, and is left for that; but it may be configured to take them.
 void RedisLink::look_at_role() {
   connection_.send({"INFO", "replication"}, role_deadline, [](AsyncConnection::Result info) {
     if (!info.ok()) return;
@@ -150,7 +150,7 @@ std::string RedisLink::refusal() const {
   return host_unknown_.empty() ? connection_.refusal() : host_unknown_;
 }
 
-// Said once and every minute.  It may end: an operator mends a password, a name comes to be known.
+// Logged once and then every minute.  A refusal may end: an operator mends a password, a name becomes known.
 void RedisLink::look_at_refusal(SteadyTime now) {
   const std::string why = refusal();
   if (why.empty()) {
@@ -186,7 +186,7 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   }
   if (!server_ || stopping_) return;
   if (server_->next_start() && *server_->next_start() <= now) start_server();
-  // One that another supervisor started is not ours to reap: that it is gone shows only by looking.
+  // We do not reap a server that another supervisor started: only a look shows that it is gone.
   if (!connected() && now >= next_look_) {
     server_->look(now);
     next_look_ = now + look_again_after;

@@ -16,8 +16,8 @@ namespace brood {
 
 // The supervisor's line to Redis: resolves the name, connects, judges whether this Redis can be used, says once when it
 // is away and when it is back, and looks after the embedded server where that is the one.  A replica is not used, and a
-// master that has become one is left; the name is then resolved anew.  One that refuses us is tried on, but before any
-// was usable not for ever.
+// master that has become one is left; the name is then resolved anew.  A Redis that refuses us is tried again and
+// again: for ever if one was usable before, else for `give_up_after`.
 class RedisLink {
  public:
   class Events {
@@ -27,7 +27,7 @@ class RedisLink {
     // The first Redis that answered cannot be used (EX_CONFIG), or it went on refusing us (EX_TEMPFAIL).
     virtual void redis_is_unusable(int exit_status) = 0;
   };
-  // How long one that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
+  // How long a Redis that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
   using Patience = std::chrono::milliseconds;
 
   // Without a `server` this Redis is somebody else's.

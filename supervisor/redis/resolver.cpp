@@ -52,7 +52,6 @@ void Resolver::resolve(const std::string& host, Done done) {
   done_ = std::move(done);
 }
 
-// What it wrote is the answer.
 void Resolver::ended() {
   char buffer[longest_answer];
   fcntl(answers_.get(), F_SETFL, O_NONBLOCK);  // a grandchild may hold the other end open

@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// Resolves a host name in a short-lived child: getaddrinfo blocks, and this loop does not.
+// Resolves a host name in a short-lived child: getaddrinfo blocks, and the loop must not.
 class Resolver {
  public:
   // `done` gets the numeric addresses; none when the name did not resolve within ten seconds.

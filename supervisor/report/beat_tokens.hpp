@@ -8,19 +8,19 @@
 
 namespace brood {
 
-// The random numbers that a supervisor leaves in Redis, another with each heartbeat: by them it knows whether it alone
-// beats under its name.  A machine that was cloned while it ran has the same processes, with the same names, and what
-// one of them writes after that the other never wrote.  Pure: tests invent the numbers.
+// The random numbers that a supervisor leaves in Redis, a new one with each heartbeat.  By them it knows whether it
+// alone beats under its name: a machine that was cloned while it ran has the same processes with the same names, but
+// from then on each of the two writes numbers that the other never wrote.  Pure: tests invent the numbers.
 class BeatTokens {
  public:
-  // A reply may be lost and a command late, and a Redis that starts again or fails over may know an older heartbeat, if
-  // it is not a minute old: of that many heartbeats none is forgotten, at one every two seconds.
+  // A reply may be lost and a command come late, and a Redis that starts again or fails over may know a heartbeat of up
+  // to a minute ago.  At one heartbeat every two seconds so many tokens reach back far enough.
   static constexpr std::size_t remembered = 64;
 
   // Of a supervisor that begins: whatever is there already is another's.
   BeatTokens() = default;
-  // Of a program that takes over in the same process, by what the one before told it.  One that told nothing knew of no
-  // tokens: then what is there is taken for its own until a heartbeat has been answered.
+  // Of a program that takes over in the same process: `told` is what the one before told it.  When that knew of no
+  // tokens and told none, any token in Redis is taken for its own until a heartbeat has been answered.
   explicit BeatTokens(std::string_view told);
 
   void add(std::uint64_t token);

@@ -23,7 +23,7 @@ struct ProcessFacts {
 };
 
 // The `info` field of the process hash: every member that any release's Web UI needs.  The busy page prints these
-// members without escaping, so that whatever is not [A-Za-z0-9_.:@/*-] becomes '-'.
+// members without escaping, so that every character but [A-Za-z0-9_.:@/*-] becomes '-'.
 std::string heartbeat_info(const Identity& identity, const ProcessFacts& facts);
 
 // The thread id under which a worker is listed: base 36 of incarnation and slot together, never used twice.

@@ -22,7 +22,7 @@ class Metrics {
     std::uint64_t peak_rss_kb = 0;  // unflushed
   };
 
-  // What another has observed and left.  `same_memory` false: the counters have begun anew.
+  // Takes over what the program before has observed and not told.  `same_memory` false: the counters have begun anew.
   void resume(const std::vector<Known>& left, bool same_memory, SteadyTime now);
 
   // Counts what each class has gained; one that is seen for the first time began at zero.  A class whose counters ran
@@ -34,7 +34,7 @@ class Metrics {
 
   // These were applied, or may have been: a count whose fate is unknown is not repeated.
   void flushed(const std::vector<ClassUsage>& told);
-  // Nobody wants to be told.
+  // Drops what is unflushed: nobody wants to be told.
   void forget_unflushed();
 
   std::vector<Known> known() const;

@@ -17,8 +17,8 @@ class Statistics {
     bool empty() const { return processed == 0 && failed == 0; }
   };
 
-  // Takes the counters of a slot as they are, counting nothing: what a scoreboard that was adopted has been flushed
-  // for.
+  // Takes the counters of a slot as they are and counts nothing: those of an adopted scoreboard, which have been
+  // flushed already.
   void start_from(int slot, Counts counters, SteadyTime now);
 
   // Counts what the slot's counters have gained.  A slot seen for the first time began at zero.  Counters that ran

@@ -13,8 +13,7 @@ namespace brood {
 
 namespace {
 
-// A larger one stays where it is: to move it would hold up the loop, and it is sent twice over, as member and as
-// payload.
+// A larger one stays where it is: moving it would hold up the loop, since it is sent twice, as member and as payload.
 constexpr std::size_t largest_member = 16 << 20;
 constexpr std::size_t framing_bytes = 100;  // of one job, with its score and its share of the queues' names
 constexpr double latest_time = 9e9;         // that a clock of nanoseconds can say
@@ -72,7 +71,7 @@ void DueBatch::prepare_one(std::string_view member, std::string_view score, std:
     return;
   }
   if (is_refused) return move_one_as_it_is(member, score, set_key, job.queue, limits);
-  // Only a job that is too large by itself makes a command that is.
+  // A command is too large only when a single job is.
   const std::size_t bytes = member.size() + job.payload.size() + framing_bytes;
   if (job_bytes_ + bytes > bytes_always_taken) move_jobs(set_key);
   jobs_.push_back({member, score, std::move(job.queue), std::move(job.payload)});

@@ -15,7 +15,7 @@
 
 namespace brood {
 
-// Members of one sorted set that are due, as ZRANGEBYSCORE WITHSCORES gave them, on their way to the scripts that move
+// Prepares members of one sorted set that are due, as ZRANGEBYSCORE WITHSCORES gave them, for the scripts that move
 // them.  Sends nothing.
 class DueBatch {
  public:
@@ -30,7 +30,8 @@ class DueBatch {
   // Whether a due job stays where it is, for others to move.
   using Leaves = std::function<bool(std::string_view queue, WallTime due)>;
 
-  // Of members from `refused_bytes` on Redis is not asked to take any bytes.  Throws UnexpectedReply.
+  // A payload for a member of `refused_bytes` or more is not sent: such a member is moved as it is.  Throws
+  // UnexpectedReply.
   DueBatch(Reply members, WallTime now, Leaves leaves, std::size_t refused_bytes);
 
   std::size_t size() const { return size_; }

@@ -32,8 +32,7 @@ constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
 
 std::string lock_lifetime_ms() { return std::to_string(std::chrono::milliseconds(lock_lifetime).count()); }
 
-// Until a score is due, rounded up by the timer to its milliseconds, and only there; `most` when that is later than
-// anybody would wait.
+// The time until a score is due, at most `most`.  Only the timer rounds it up to milliseconds.
 nanoseconds until(double score, WallTime now, nanoseconds most) {
   const double seconds = score - epoch_seconds(now);
   if (!(seconds < std::chrono::duration<double>(most).count())) return most;
@@ -193,7 +192,7 @@ void Scheduler::Run::begin(Results& results) {
 void Scheduler::Run::move_set(std::size_t moved_before) {
   if (moved_before == sets.size()) return ask_for_next();
   const std::size_t set = (first_set + moved_before) % sets.size();
-  // A long row of batches keeps the lock; without one this expires nothing that matters.
+  // Each batch renews the lock.  Where we hold none, this lets nothing expire that matters.
   const Command keep_lock{"PEXPIRE", keys::brood_scheduler, lock_lifetime_ms()};
   mover.move_all(std::string(sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
     if (set == schedule) stays = static_cast<std::int64_t>(done.left);
@@ -250,7 +249,7 @@ void Scheduler::Run::plan(Results& results) {
     if (due_in < pause) expected = set;
     pause = std::min(pause, due_in);
   }
-  // The glances until then count what was not there now.
+  // Until then the glances count only what was pushed since.
   const WallTime next = now + (steady_now() - began) + pause;
   first_known = score_bound(next);
   if (results[schedule].ok() && results[schedule].reply.view().size() >= 2) {

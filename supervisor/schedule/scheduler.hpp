@@ -13,12 +13,12 @@
 namespace brood {
 
 // Moves jobs whose time has come from `retry` and `schedule` to their queues.  It knows the next due score and wakes
-// for it; what was pushed meanwhile it finds by polling with Sidekiq's arithmetic, and what was pushed to `schedule` by
-// a glance, one command that counts what is due sooner: when it is told of a change, or some twice a second where
-// nobody tells it.  Due is judged by the clock of Redis.
+// for it.  What was pushed meanwhile it finds by polling with Sidekiq's arithmetic, and in `schedule` also by a glance,
+// one command that counts what is due sooner.  It glances when it is told of a change, or about twice a second where
+// nobody tells it.  The clock of Redis decides what is due.
 //
-// Unless it is to move all, jobs of queues that live Ruby processes serve, and none of brood's, are left to those for a
-// minute: what their scheduler pushes goes through the middleware of Ruby's client.
+// Unless it is to move all, it leaves jobs of queues that live Ruby processes serve, and none of brood's, to those for
+// a minute: what their scheduler pushes goes through the middleware of Ruby's client.
 class Scheduler {
  public:
   struct Settings {
@@ -51,7 +51,7 @@ class Scheduler {
   // Moves nothing more: Sidekiq's scheduler ends when a process quiets.  A batch under way may still be applied.
   void stop();
 
-  // After a stop: by these, as at the start.
+  // After a stop: goes by these, as at the start.
   void resume(Settings settings);
 
   // Since the start.

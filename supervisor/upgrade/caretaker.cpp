@@ -65,7 +65,7 @@ int take_care_of_workers(const std::string& why, int status) {
   if (!has_children()) return status;
   way_back::restore_environment();
   ServiceNotify service;
-  // None that comes early is to end us, nor the program that begins again.
+  // No signal that comes early may end us, nor the program that begins again.
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);

@@ -334,7 +334,7 @@ UniqueFd write_handover(const Handover& handover) {
   for (std::size_t written = 0; written < json.size();)
     written +=
         static_cast<std::size_t>(check("write", ::write(file.get(), json.data() + written, json.size() - written)));
-  // The program before this one may need it yet.
+  // Sealed, since the program before may still need it.
   if (!handover.rehearsal)
     check("fcntl", fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL));
   return file;

@@ -69,7 +69,7 @@ struct Handover {
   int control_listener = -1;
   int log = -1;  // where lines go, should its file not open any more
 
-  // The file of the configuration as it was read, which may have been changed since.  None: there is no file.
+  // The configuration file as it was read; it may have changed since.  None: there is no file.
   struct Text {
     std::string text;
     std::uint32_t mode = 0;  // of the file
@@ -86,22 +86,22 @@ struct Handover {
   std::vector<Metrics::Known> classes;
 };
 
-// What it lets through the exec: all descriptors but standard ones.  They stay as they are until the next program
-// stands, for the one before; it has copies of its own.
+// The descriptors in it, which survive the exec.  Until the next program stands they stay open for the one before; the
+// next program works with copies.
 std::vector<int> descriptors_of(const Handover& handover);
-// None of -1.  Throws std::system_error.
+// Such a copy; none of -1.  Throws std::system_error.
 UniqueFd own_descriptor(int left);
 
 std::string to_json(const Handover& handover);
 // Throws BadHandover.
 Handover parse_handover(const std::string& json);
 
-// A memfd that holds the text, closed by an exec unless it is told otherwise; and back, without moving where it is
-// read.  Only a rehearsal's can be written to.
+// Writes the handover to a memfd, which an exec closes unless it is told otherwise, and reads it back without moving
+// the file's offset.  Only a rehearsal's can be written to afterwards.
 UniqueFd write_handover(const Handover& handover);
 Handover read_handover(int descriptor);
 
-// A program that could take over says so in the copy that it was given: no other answers in this way.  Throws
+// A program that could take over signs the copy that it was given: no other program answers in this way.  Throws
 // std::system_error.
 void sign_rehearsal(int descriptor);
 bool is_signed(int descriptor);

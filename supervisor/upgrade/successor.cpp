@@ -99,7 +99,7 @@ int Successor::rehearse(int handover) const {
   std::vector<std::string> words = command(handover);
   const HiddenAddress hidden(words);
   fcntl(handover, F_SETFD, 0);
-  // What it says when all is well is for nobody.
+  // Nobody wants to read its standard output; a refusal is on standard error.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
   execv(path_.c_str(), pointers(words).data());

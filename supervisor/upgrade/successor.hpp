@@ -24,8 +24,9 @@ class Successor {
   // status of a failed exec.
   int rehearse(int handover) const;
 
-  // In place of this program, with its arguments and the environment that it was started with; the descriptors of the
-  // handover stay open.  Returns only when that has failed, with a sentence, and then nothing has changed.
+  // Executes the successor in place of this program, with its arguments and the environment that it was started with;
+  // the descriptors of the handover stay open.  Returns only when that has failed, with a sentence; then nothing has
+  // changed.
   std::string take_over(const Handover& handover) const;
 
  private:

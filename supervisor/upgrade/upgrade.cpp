@@ -74,7 +74,7 @@ void Upgrade::checked(const std::string& refusal) {
   const bool answered = is_signed(copy_.get());
   copy_.reset();
   if (!refusal.empty()) return fail(Outcome::refused, last_line(refusal));
-  // Whatever it is, it has not looked at what it would get.
+  // Whatever was executed, it has not looked at what it would get.
   if (!answered)
     return fail(Outcome::refused,
                 successor_.path() + " cannot be executed in place of this program: it does not answer as brood does");

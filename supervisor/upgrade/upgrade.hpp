@@ -14,8 +14,8 @@
 
 namespace brood {
 
-// Lets the program's file, as it is now, take over this process: first it has a look at a copy of what it would get, in
-// a child, and only if it finds nothing wrong, and as soon as nothing is half done, this program gives way.  The
+// Lets the program that now lies in this one's file take over this process.  First that program looks, in a child, at a
+// copy of what it would get.  If it finds nothing wrong, this program gives way as soon as nothing is half done.  The
 // configuration is read once, for both.  On success nothing here returns.
 class Upgrade {
  public:
@@ -32,9 +32,10 @@ class Upgrade {
   // `failed`: why the program that took over from this one gave back; empty: none has.
   Upgrade(Children& children, const Successor& successor, ReadFile read_file, Owner& owner, std::string failed);
 
-  // Answered with a JSON object when it comes to nothing; a client whose connection ends otherwise asks the successor.
+  // The client is answered with a JSON object when the upgrade fails; when it succeeds, the client's connection ends,
+  // and it asks the successor.
   void begin(std::optional<ControlSocket::Reply> asked_by);
-  // Answered as the last one was, when it came to nothing; false: nothing is to be said.
+  // Answers with the refusal of the last upgrade; false when it was not refused.
   bool answer_failure(const ControlSocket::Reply& reply) const;
   // Each turn.
   void advance(SteadyTime now);

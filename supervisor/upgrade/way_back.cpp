@@ -48,7 +48,7 @@ std::string word_of(const std::string& why) {
   return std::string(failed) + "=" + (why.empty() ? "it ended before it stood" : why);
 }
 
-// All that an exec needs is made before anything can go wrong: who crashes allocates nothing.
+// All that an exec needs is made before anything can go wrong: the handler of a crash must not allocate.
 class Way {
  public:
   Way(const std::vector<std::string>& argv, int handover, int program)
@@ -90,13 +90,13 @@ class Way {
 };
 
 std::unique_ptr<Way> way;                 // while there is something to give back
-alignas(16) char crash_stack[16 * 1024];  // the other may be what has overflowed
+alignas(16) char crash_stack[16 * 1024];  // the usual stack may be what has overflowed
 
 void crashed(int signal) {
   for (const Crash& crash : crashes) {
     if (way && crash.signal == signal) way->take(crash.word);
   }
-  raise(signal);  // the default has it by now
+  raise(signal);  // SA_RESETHAND: by now the default handles it
 }
 
 void watch_for_crashes() {
@@ -114,7 +114,7 @@ void watch_for_crashes() {
 void stop_watching() {
   for (const Crash& crash : crashes) {
     struct sigaction now {};
-    // Somebody else may have come before us meanwhile, for what a job does to the scoreboard, and stays.
+    // Another handler may have taken our place meanwhile, against what a job does to the scoreboard.  It stays.
     if (sigaction(crash.signal, nullptr, &now) == 0 && now.sa_handler == crashed) ::signal(crash.signal, SIG_DFL);
   }
   stack_t none{};
@@ -127,7 +127,7 @@ void stop_watching() {
 void open(const std::vector<std::string>& argv) {
   const auto handover = descriptor_after(argv, adopt), program = descriptor_after(argv, former);
   const bool only_looks = std::find(argv.begin(), argv.end(), "--check") != argv.end();
-  // A rehearsal is told of a program, and does not get it.
+  // A rehearsal gets the number of the program's descriptor, but the exec has closed it.
   if (!handover || *handover < 0 || only_looks || program == -1) return;
   way = std::make_unique<Way>(argv, *handover, program.value_or(-1));
   if (way->leads_back()) watch_for_crashes();

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-// While a program takes over from another in the same process, the other's file stays open, and so does all that it
-// left: until the new one stands, whatever ends it, an exception, an exit or a crash, executes the other once more, and
-// that finds everything as it was.  What a program does before its main() begins nobody takes back, nor SIGKILL.
+// While a new program takes over from another in the same process, the other's file stays open, and so does all that it
+// left.  If the new one ends before it stands, by an exception, an exit or a crash, the other is executed once more and
+// finds everything as it was.  There is no way back when the new one ends before its main() begins, or by SIGKILL.
 namespace brood::way_back {
 
 // What one program tells the next among the arguments of `brood run`.
@@ -24,9 +24,9 @@ bool is_open();
 // Executes the other program; returns only when there is none, or it cannot be executed.
 void take(const std::string& why);
 
-// Where that returned: executes this one from its beginning.  Returns only when that fails.
+// Where take() returned: executes this program from its beginning.  Returns only when that fails.
 void begin_again(const std::string& why);
-// As this program was started.
+// Gives this process the environment that the program was started with.
 void restore_environment();
 
 // This program stands.

@@ -22,7 +22,8 @@ namespace {
 constexpr const char* program = BROOD_BINARY_DIR "/bin/brood";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
-// What can be read of it: reading of a process that ends at this moment fails, by an exception where an iterator reads.
+// As much of the file as can be read.  Reading about a process that ends at this moment fails; a stream iterator would
+// throw then.
 std::string content(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();

@@ -23,11 +23,11 @@ void enqueue_ledger_jobs(RedisServer& redis, const std::string& path, int count,
 // How many jobs lie in workers' in-flight lists.
 std::size_t jobs_in_flight(RedisServer& redis);
 
-// Whether a queue, all in-flight lists and `retry` are empty at one moment: between two looks a job may go from where
-// the second looks to where the first has looked.
+// Whether a queue, all in-flight lists and, unless `but_in_retry`, `retry` are empty at one moment.  With two looks a
+// job could go from where the second looks to where the first has looked.
 bool no_job_is_left(RedisServer& redis, const std::string& queue = "default", bool but_in_retry = false);
 
-// Waits until workers have taken more than `by` jobs out of the default queue, or all; false: they do not get on.
+// Waits until workers have taken more than `by` jobs out of the default queue, or all; false when they do not get on.
 bool load_goes_on(RedisServer& redis, std::size_t by = 100);
 
 }  // namespace brood

@@ -20,10 +20,10 @@ class Dice {
   std::mt19937 generator_;
 };
 
-// SIGKILL for the supervisor and all its children, as systemd does to a unit: nobody sees the other end.
+// SIGKILL for the supervisor and all its children, as systemd does to a unit: none of them sees another end.
 void kill_with_workers(BroodProcess& brood);
 
-// Nobody waits in a test for the fifteen seconds of a first retry: all of them are due now.
+// Makes all retries due now, so that no test waits the fifteen seconds of a first retry.
 void make_retries_due(RedisServer& redis);
 
 // How often a line of the log has this event.

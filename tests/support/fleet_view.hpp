@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// What it shares with its workers, to be read and written as a job could.  Throws when there is none yet.
+// The scoreboard of a `brood run`, to be read and written as a job could.  Throws when there is none yet.
 Scoreboard scoreboard_of(const BroodProcess& brood);
 
 // The living workers of a `brood run`, as its scoreboard has them.

@@ -36,7 +36,7 @@ class Ledger {
     std::vector<std::string> doubled;     // done more than once
     std::vector<std::string> overlapped;  // two runs of it at one time
   };
-  // Holds the ledger against the ids 0 .. count-1.
+  // Compares the ledger with the ids 0 .. count-1.
   Verdict judge(int count) const;
 
  private:

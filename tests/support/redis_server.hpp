@@ -20,8 +20,8 @@ namespace brood {
 class RedisServer {
  public:
   struct Options {
-    // Keeps its data over kill9() and restart(): each write is on disk before its reply.  By the second Redis may put
-    // writes off for two seconds while the disk is slow, and a kill then takes back what it had answered.
+    // Keeps its data over kill9() and restart(): each write is on disk before its reply.  With everysec Redis may
+    // put writes off for two seconds while the disk is slow, and a kill then takes back what it had answered.
     bool append_only = false;
     std::vector<std::string> extra{};  // further arguments of redis-server
     bool tcp = false;                  // listens on a free loopback port too; url() then names that

@@ -15,7 +15,7 @@ namespace brood {
 // How many times as long as usual the storms are to be: BROOD_STORM in the environment, else 1.
 int storm_factor();
 
-// What workers are to have while things happen to them: Ledger jobs, without end as long as somebody asks.
+// Work for the workers while things happen to them: Ledger jobs, as many as are asked for.
 struct Load {
   RedisServer& redis;
   const std::string queue = "default";
@@ -25,14 +25,15 @@ struct Load {
   int jobs = 0;  // pushed so far; their ids are 0 .. jobs-1
 
   void push(int count);
-  void keep_up();  // pushes some more when half of the last ones have run
+  void keep_up();  // pushes 2,000 more when fewer than 1,000 are left in the queue
 };
 
-// Every queue, retry and in-flight list has become empty; retries do not wait for their time.
+// Waits, up to two minutes, until the default queue, `retry` and all in-flight lists are empty; makes retries due
+// meanwhile.  False when they do not become empty.
 bool drained(RedisServer& redis);
 
-// The jobs of which two runs came to their end and counted.  One does not: the last of a killed worker, which may have
-// died before it had noted that end.
+// The jobs of which two runs came to their end and count.  The last run of a killed worker does not count: the worker
+// may have died before it had noted that end.
 std::vector<std::string> settled_twice(const Ledger& ledger, const std::set<pid_t>& killed);
 
 }  // namespace brood

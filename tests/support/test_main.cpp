@@ -1,4 +1,4 @@
-// The main() of every test program: the cases find their way into it by themselves.
+// The main() of every test program; test cases register themselves.
 #include <boost/test/unit_test.hpp>
 
 int main(int argc, char** argv) {

@@ -140,7 +140,7 @@ class Bench {
     std::int64_t commands = 0, requests = 0;
   };
 
-  // Its own question is not counted: it is the last command before, or the first after.
+  // Our own questions are not counted: the difference would hold one of the two, so one is added beforehand.
   Usage usage_before() { return usage(1); }
   Usage usage_since(const Usage& before) {
     Usage now = usage(0);
@@ -179,7 +179,7 @@ class Bench {
     }
   }
 
-  // Every worker has run a job, and found how many it can fetch at once.
+  // Afterwards every worker has run jobs, and has learnt how many it can fetch at once.
   void warm_up() {
     const std::size_t jobs = static_cast<std::size_t>(options_.workers) * 100;
     queues_.lay_aside(
@@ -231,7 +231,7 @@ class Bench {
     for (std::size_t i = 0; i < options_.latency_jobs; ++i) {
       throw_if_interrupted();
       queues_.push_traced(random() % queues_.names().size());
-      // Not in step with anybody's timer.
+      // Random, so as not to fall into step with a timer.
       std::this_thread::sleep_for(10ms + std::chrono::microseconds(random() % 1'000));
       wait_until_performed(i + 1, "latency");
       bar.show(i + 1);
@@ -283,7 +283,7 @@ BenchReport measure(const BenchOptions& options) {
     report.redis = address.without_password();
     return report;
   }
-  const BenchDirectory directory("/tmp");  // and not TMPDIR: the path of a Unix socket may have 107 bytes only
+  const BenchDirectory directory("/tmp");  // not TMPDIR: the path of a Unix socket has at most 107 bytes
   const BenchRedis redis(directory.path(), options.append_only);
   BenchReport report = Bench(options, redis.address()).run();
   report.redis = options.append_only ? "private, append-only" : "private";

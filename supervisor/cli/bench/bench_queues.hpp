@@ -20,10 +20,10 @@ class BenchQueues {
   // Writes jobs where no worker looks, spread evenly over the queues.  `progress` is told how many there are.
   void lay_aside(std::size_t jobs, const std::string& job_class, const std::function<std::string(std::size_t)>& args,
                  const std::function<void(std::size_t)>& progress);
-  // All that was laid aside is there for the workers, at one moment.
+  // Gives the workers all that was laid aside, at one moment.
   void offer();
 
-  // One job that notes its latency, to the queue number `queue`.
+  // Pushes one job that notes its latency to queue number `queue`.
   void push_traced(std::size_t queue);
 
   // Deletes whatever lies in them.

@@ -53,7 +53,7 @@ struct BenchReport {
   BenchMemory memory;
 };
 
-// The value that `share` of the sorted values do not exceed; 0.5 is the median.  There must be one.
+// The value that `share` of the sorted values do not exceed; 0.5 is the median.  `sorted` must not be empty.
 double quantile(const std::vector<double>& sorted, double share);
 
 // For people.

@@ -46,7 +46,7 @@ void write_private_file(const std::string& path, const std::string& text) {
     throw std::runtime_error("cannot write " + path);
 }
 
-// Becomes the server: nothing that this program's own environment says may lead it elsewhere.
+// Becomes the server.  Nothing in this program's environment may lead it to another Redis or directory.
 int become_server(const BenchServerSettings& settings) {
   const int log = open((settings.directory + "/log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   dup2(log, STDOUT_FILENO);

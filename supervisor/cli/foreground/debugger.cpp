@@ -18,11 +18,11 @@ namespace {
 
 // Job libraries are loaded late, so that a breakpoint in one is not known yet when it is set.
 constexpr const char* gdb_command = "gdb -q -ex 'set breakpoint pending on' --args";
-// What the program itself still holds at its end is no leak; an error is a failure.
+// Memory that the program still holds at its end is no leak; an error that valgrind finds is a failure.
 constexpr const char* valgrind_command =
     "valgrind --error-exitcode=70 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=none";
 
-// Only where the shell would look the first word up itself.
+// Looks only for a first word without quotes and the like: others are for the shell to make out.
 void require_installed(const std::string& command) {
   const std::string word = command.substr(0, command.find_first_of(" \t"));
   if (word.empty()) throw UsageError("--debugger needs a command");

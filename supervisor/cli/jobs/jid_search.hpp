@@ -9,7 +9,7 @@
 namespace brood {
 
 // Finds jobs by what people type of their ids: the whole id, or a beginning of at least four characters that only one
-// has.  Each job that there is must be offered; several with one id are all found.
+// has.  All jobs must be offered; where several have one id, all of them are found.
 template <typename Job>
 class JidSearch {
  public:
@@ -24,7 +24,7 @@ class JidSearch {
     }
   }
 
-  // Throws UsageError for a beginning of several, and says which.
+  // Throws UsageError for a beginning that several ids have, and names them.
   std::vector<Job> jobs() const;
   std::vector<std::string> not_found() const;
 

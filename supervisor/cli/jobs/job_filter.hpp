@@ -13,7 +13,8 @@ class CommandLine;
 
 class CommandLine;
 
-// Which jobs are meant: those that meet every condition that is given.  Of one option given several times, any.
+// Which jobs are meant: those that meet every condition that is given.  Of an option that is given several times, any
+// value will do.
 class JobFilter {
  public:
   // The names of its options.
@@ -23,7 +24,8 @@ class JobFilter {
   void read();  // after the parse: throws UsageError for what is no duration
 
   bool is_empty() const;
-  // `since` is when it became what it is: died, failed, was enqueued.  What has no such time has no age.
+  // `since` is when it became what it is: died, failed, was enqueued.  A job without such a time meets no condition
+  // about its age.
   bool takes(const JobRecord& job, std::optional<Time> since) const;
 
   std::vector<std::string> classes, queues, errors, tags, jids, matches;

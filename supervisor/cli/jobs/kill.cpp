@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Between two lines: the worker has its grace first.
+// Between two lines of the answer: the worker gets its grace first.
 constexpr auto longest_silence = 30s;
 constexpr std::size_t shortest_beginning = 4, usual_length = 24;  // of an id
 constexpr std::array outcomes = {"retry", "dead", "discard"};
@@ -68,8 +68,8 @@ Kill parse_kill(const std::vector<std::string>& args) {
   return kill;
 }
 
-// The id that a word stands for: itself, unless it begins that of one running job.  Only ids of the usual length can be
-// begun: "job1", once its job has ended, must not hit "job10".
+// The id that a word stands for: the word itself, unless the id of exactly one running job begins with it.  Only ids of
+// the usual length may be shortened: "job1", once its job has ended, must not hit "job10".
 std::string id_meant(const std::string& word) {
   std::set<std::string> begun;
   for (const WorkerStatus& worker : read_scoreboards(runtime_directory()).workers) {

@@ -56,7 +56,7 @@ const std::vector<std::string>& names_of(const QueuesOrder& order) {
   return order.words;
 }
 
-// The queue, if it is known: a misspelled name is not silently an empty queue.
+// Throws UsageError for a queue that nobody knows: a misspelled name must not look like an empty queue.
 Queue known_queue(Api& api, const std::string& name) {
   const std::vector<QueueSummary> all = api.queue_summaries();
   const bool known = std::any_of(all.begin(), all.end(), [&](const QueueSummary& queue) { return queue.name == name; });
@@ -167,7 +167,7 @@ int set_paused(const QueuesOrder& order, bool paused) {
   JsonArray array;
   for (Queue& queue : queues) {
     paused ? queue.pause() : queue.unpause();
-    // One that nothing was ever pushed to may be paused before that happens; but it may also be misspelled.
+    // A queue may be paused before anything was ever pushed to it; but the name may also be misspelled.
     const bool is_known =
         served.holds(queue.name()) ||
         std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });

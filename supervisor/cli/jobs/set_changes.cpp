@@ -32,7 +32,7 @@ struct Change {
   ChangeWords words;
   std::function<bool(JobSet&, const SetEntry&)> one;
   std::function<BulkResult(JobSet&, const JobSet::Condition&, const Progress&)> many;
-  std::size_t keeps = 0;  // what they are moved to holds no more than these; 0: all
+  std::size_t keeps = 0;  // the set that they are moved to holds at most so many; 0: any number
 };
 
 // Which entries a command line means, before anything is done to them.
@@ -51,7 +51,7 @@ Census count(const JobSet& set, const SetOrder& order) {
       ++census.wanted;
       if (census.first.size() < shown_of_a_dry_run) census.first.push_back(entry);
     }
-    // Without a condition the count is known, and the few are enough.
+    // Without a condition all are wanted, and only the few to be shown are looked for.
     return !order.filter.is_empty() || census.first.size() < shown_of_a_dry_run;
   });
   if (order.filter.is_empty()) census.wanted = census.total;

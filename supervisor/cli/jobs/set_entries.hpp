@@ -15,7 +15,7 @@ struct FoundEntries {
 // Those that the words mean: ids, or beginnings of ids.  Throws UsageError for none, and for a beginning of several.
 FoundEntries find_entries(const JobSet& set, const std::vector<std::string>& words);
 
-// Says on standard error which are not there; false: none is missing.
+// Says on standard error which are not there; false when none is missing.
 bool complain_of_missing(const SetKind& kind, const FoundEntries& found);
 
 }  // namespace brood

@@ -27,9 +27,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Who lives says so every ten seconds.
+// A supervisor that lives beats every ten seconds.
 constexpr auto usual_wait = 15s;
-// After Redis has come back, the last of the living is connected again by then.
+// By then every living supervisor is connected again to a Redis that has come back.
 constexpr auto youth_of_redis = 60s;
 
 constexpr const char* recover_footer =
@@ -107,7 +107,8 @@ Candidate judge(InFlightHolder holder) {
 std::vector<Candidate> look(Connection& redis) {
   std::vector<Candidate> all;
   for (InFlightHolder& holder : thorough_in_flight_census(redis)) {
-    // Who stopped in order has left no record: for an hour tombstones bear its name, and nothing is held.
+    // A supervisor that stopped in order has left no record and holds nothing; only tombstones bear its name, for an
+    // hour.
     if (!holder.identity && holder.lists.empty()) continue;
     all.push_back(judge(std::move(holder)));
   }
@@ -144,7 +145,7 @@ bool beats(Connection& redis, const std::string& identity) {
   return redis.call({"EXISTS", identity}).view().integer() != 0;
 }
 
-// Those of other hosts that say something within `patience` live.
+// Finds out which supervisors of other hosts beat within `patience`: those live.
 void watch(Connection& redis, std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
   const auto silent = [&] {
     return std::count_if(candidates.begin(), candidates.end(),

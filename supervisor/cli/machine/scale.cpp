@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Those that are meant by an identity, or its beginning; all without one.
+// The supervisors that `word` means, an identity or the beginning of one; all when it is empty.
 std::vector<std::string> fleet_meant(Connection& redis, const std::string& word) {
   std::vector<std::string> all = supervisors_that_beat(redis);
   if (std::find(all.begin(), all.end(), word) != all.end()) return {word};
@@ -29,7 +29,7 @@ std::vector<std::string> fleet_meant(Connection& redis, const std::string& word)
   return all;
 }
 
-// Through Redis nobody answers: what came of it is to be seen there.
+// Nobody answers through Redis: what came of it shows in the heartbeats.
 int scale_fleet(const RedisAccess& access, const std::string& word, const SupervisorOrder& order) {
   Connection redis(access.locate(), {.connect = 3s, .command = 5s}, "brood-scale");
   const std::vector<std::string> meant = fleet_meant(redis, word);
@@ -67,7 +67,7 @@ int scale_command(const std::vector<std::string>& args) {
   const std::vector<std::string> words = line.parse(args);
   if (words.empty()) throw UsageError("the number of workers is missing");
   if (words.size() > 1) refuse_arguments({words[1]});
-  // A name may hold anything but '='.
+  // A capsule's name holds no '='.
   const std::size_t sign = words[0].find('=');
   const std::string number = sign == std::string::npos ? words[0] : words[0].substr(sign + 1);
   if (sign != std::string::npos) capsule = words[0].substr(0, sign);

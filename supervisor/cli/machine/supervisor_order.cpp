@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto longest_introduction = 1s;
 
-// Its option, and what is known of it; one that does not answer at once has only a pid or a name.
+// The option that chooses it, and what it says of itself; the option alone when it does not answer at once.
 std::string choice(const LocalSupervisor& one) {
   const std::string option =
       one.instance.empty() ? fmt::format("--pid {}", one.pid) : "--instance " + log::printable(one.instance);

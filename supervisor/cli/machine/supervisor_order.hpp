@@ -14,7 +14,7 @@
 
 namespace brood {
 
-// What the supervisor of this machine is told by quiet, resume, stop, restart, upgrade and scale, and waited for.
+// An order of quiet, resume, stop, restart, upgrade or scale to the supervisor of this machine, which is waited for.
 struct SupervisorOrder {
   std::string verb;
   std::vector<std::string> arguments = {};
@@ -32,9 +32,9 @@ extern const char* const restart_footer;
 // The one that is meant; nullopt: none runs here.  Throws UsageError when several might be.
 std::optional<LocalSupervisor> find_supervisor(const SupervisorOrder& order);
 
-// It says every ten seconds what it waits for.
+// How long a supervisor may say nothing: every ten seconds it says what it waits for.
 constexpr std::chrono::seconds longest_silence{60};
-// After its last word.
+// How long it may take after its last word to be gone, or its successor to be there.
 constexpr std::chrono::seconds longest_exit{10};
 
 // How it is asked; `progress` is told what it waits for.

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The supervisor's words when its successor is about to begin, and then its connections end.
+// What the supervisor says when its successor is about to begin; then its connections end.
 constexpr std::string_view words_before_its_successor = "handing over";
 
 ControlAnswer ask_the_successor(const SupervisorOrder& order, const std::function<void(const std::string&)>& progress) {

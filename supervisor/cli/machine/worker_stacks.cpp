@@ -29,7 +29,7 @@ std::string content_of(pid_t pid, const char* file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// True when `question` is in the set of signals that /proc/<pid>/status names so, such as "SigBlk".
+// True when the signal `question` is in the set that /proc/<pid>/status calls `name`, such as "SigBlk".
 bool is_in_set(const std::string& status, std::string_view name) {
   const std::size_t line = status.find(fmt::format("\n{}:\t", name));
   if (line == status.npos) return false;
@@ -52,14 +52,14 @@ std::string silence_of(pid_t pid) {
   return fmt::format("does not answer: its state is {}{}", state, place);
 }
 
-// Never one that a supervisor gives, which count from 1.
+// Never a number that a supervisor gives: those count from 1.
 std::uint32_t new_request() {
   std::uint32_t number = 0;
   check("getrandom", getrandom(&number, sizeof number, 0));
   return number | 0x8000'0000;
 }
 
-// Asks; returns why it could not.  The descriptor is that of this very process, whoever has its pid later.
+// Asks; returns why it could not.  The pidfd means this very process, even if another gets its pid later.
 std::string ask_worker(const SlotSnapshot& worker, StackRecord& answer, std::uint32_t request) {
   if (!worker.ready) return "is still starting";
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));

@@ -28,7 +28,7 @@ Exit status: 0; 69 Redis is not available, or, where no other format is asked fo
 of any machine beats, and none runs here.  With --check: 0 a supervisor of this machine and user runs with all its workers,
 and Redis answers; 69 none runs or answers, or Redis does not; 75 it is starting, quiet or stopping.)";
 
-// One that does not answer at once is left out: what its workers do is known without it.
+// A supervisor that does not answer at once is left out: what its workers do is known without it.
 std::vector<JsonObject> ask_supervisors() {
   std::vector<JsonObject> answers;
   for (const LocalSupervisor& supervisor : local_supervisors(runtime_directory())) {
@@ -150,7 +150,7 @@ int status_command(const std::vector<std::string>& args) {
   else
     print(prometheus ? status_prometheus(report) : status_text(report, style));
   if (!report.redis) return exit_status::unavailable;
-  // Who reads JSON or scrapes sees it there.
+  // JSON and Prometheus's format say it themselves.
   const bool nobody_works = report.redis->processes.empty() && report.supervisors.empty();
   if (json || prometheus || !nobody_works) return exit_status::ok;
   fmt::print(stderr, "brood status: nobody performs jobs of this Redis: no process beats, and none runs here\n");

@@ -102,7 +102,7 @@ std::string restart_text(const JsonObject& supervisor) {
   return fmt::format("{} {} {}: {}", what, how, when, last.string("reason").value_or(""));
 }
 
-// A table cuts what is long, and why a restart failed is to be read whole.
+// No table: it cuts what is long, and why a restart failed must be read whole.
 std::string supervisors_text(const std::vector<JsonObject>& supervisors, const Style& style) {
   if (supervisors.empty()) return "";
   std::string text = "\n" + style.bold("Supervisors of this machine") + "\n";

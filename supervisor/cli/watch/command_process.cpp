@@ -35,7 +35,7 @@ CommandProcess::CommandProcess(const std::string& brood, const std::vector<std::
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&files, writer.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, writer.get(), STDERR_FILENO);
-  // This process reads its signals from a descriptor; that one is to get them as any other.
+  // Signals are blocked in this process, which reads them from a descriptor; the child must get them as usual.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

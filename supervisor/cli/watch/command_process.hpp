@@ -23,7 +23,7 @@ class CommandProcess {
   const std::vector<std::string>& command() const { return command_; }
   int fd() const { return output_.get(); }
 
-  // Reads what is there and waits for nothing; all that it said, when it has ended.
+  // Reads what is there without waiting.  Returns all that the command said once it has ended, nullopt before.
   std::optional<std::string> read();
 
  private:

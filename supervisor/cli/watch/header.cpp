@@ -52,7 +52,7 @@ std::string busy_text(const Scene& scene) {
   return fmt::format("{} of {}", busy.busy, busy.all);
 }
 
-// What one cannot know now is not shown as if it were.
+// What cannot be known now is not shown as if it were known.
 Line totals(const Scene& scene, const char* first_name, std::int64_t RedisStatus::*first, const char* second_name,
             std::int64_t RedisStatus::*second) {
   const RedisStatus* const redis = scene.model.redis();

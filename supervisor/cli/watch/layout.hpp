@@ -23,7 +23,8 @@ struct Scene {
 // chosen is shown.
 Frame lay_out(View& view, const Scene& scene, Size size);
 
-// How much of the screen the table, or the lines above it, have; and how many lines these are.
+// How many rows of the screen the table has, or the help or detail in its place; and how many lines help or detail
+// have.
 std::size_t body_rows(Size size);
 std::size_t body_lines(const View& view, const Glyphs& glyphs, Size size);
 

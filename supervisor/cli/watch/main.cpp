@@ -9,7 +9,7 @@
 namespace brood {
 namespace {
 
-// What `brood status` has found to be in order.
+// Gets a command line that `brood status` has found to be in order.
 int watch_command(const std::vector<std::string>& args) {
   RedisAccess access;
   bool watch = false;

@@ -10,12 +10,12 @@
 
 namespace brood::watch {
 
-// Looks at Redis again and again in a thread of its own, so that a Redis that is slow or away holds up nobody.  It asks
-// for at most a tenth of the time.
+// Looks at Redis again and again in a thread of its own, so that a Redis that is slow or away holds up nobody.  At most
+// a tenth of the time goes into asking.
 class RedisEye {
  public:
-  // `locate` is called by that thread before it connects, and may throw.  Block all signals that this process waits
-  // for before: the thread must not get them.
+  // That thread calls `locate` before it connects; it may throw.  First block all signals that this process waits for:
+  // the thread must not get them.
   RedisEye(std::function<RedisAddress()> locate, std::chrono::milliseconds interval);
   ~RedisEye();  // as stop()
   RedisEye(const RedisEye&) = delete;

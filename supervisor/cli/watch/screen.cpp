@@ -187,7 +187,8 @@ void Screen::resize() {
 void Screen::redraw() { clearok(curscr, TRUE); }
 
 void Screen::show(const Frame& frame) {
-  // While nobody reads, a write would wait, and no signal were heeded; the next frame says the same.
+  // While nobody reads the terminal, a write would block, and no signal would be handled.  The next frame shows the
+  // same.
   pollfd terminal{STDOUT_FILENO, POLLOUT, 0};
   if (poll(&terminal, 1, 0) == 0) return;
   werase(stdscr);
@@ -195,7 +196,8 @@ void Screen::show(const Frame& frame) {
     wmove(stdscr, static_cast<int>(row), 0);
     for (const Span& span : frame.lines[row]) {
       wattrset(stdscr, static_cast<int>(state_->attributes(span.look)));
-      // At the very last place of the screen it says that the cursor cannot go on, and has written all the same.
+      // At the very last place of the screen it returns an error, as the cursor cannot go on, but it has written the
+      // text.
       waddnstr(stdscr, span.text.data(), static_cast<int>(span.text.size()));
     }
   }

@@ -44,7 +44,7 @@ std::chrono::milliseconds read_interval(const std::string& text) {
   return *interval;
 }
 
-// Reads the signals that end, stop or resize from a descriptor; as before at the end of its life.
+// Reads the signals that end, stop or resize from a descriptor.  Its destructor restores the signal mask.
 class Signals {
  public:
   Signals() {
@@ -60,13 +60,13 @@ class Signals {
 
   int fd() const { return fd_.get(); }
 
-  // 0: none has come.
+  // The next signal that has come; 0 when there is none.
   int next() const {
     signalfd_siginfo info{};
     return read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
   }
 
-  // As if nobody had caught it: returns when the shell continues this process.
+  // Stops as SIGTSTP does by default; returns when the shell continues this process.
   void stop_this_process() const {
     signal(SIGTSTP, SIG_DFL);
     sigset_t stop;
@@ -131,7 +131,7 @@ class Watch {
     }
   }
 
-  // What is shown while it is held.
+  // Takes what is shown from the model; while the user holds the display it stays as it is.
   void prepare() {
     if (view_.paused) return;
     shown_ = model_;
@@ -253,7 +253,7 @@ int watch_status(const RedisAccess& access, const std::string& interval) {
     watching.run();
     is_stopped = watching.stop();
   }
-  // A name that is still looked up would meet what destructors have torn down.
+  // A thread that still looks up a name would use what destructors have torn down.
   if (!is_stopped) _exit(exit_status::ok);
   return exit_status::ok;
 }

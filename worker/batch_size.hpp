@@ -13,7 +13,7 @@ class BatchSize {
 
   int want() const { return want_; }
 
-  // The jobs of one fetch took so long together, and the longest of them so long.
+  // Notes how long the jobs of one fetch took together, and the longest of them.
   void performed(int jobs, std::chrono::nanoseconds together, std::chrono::nanoseconds longest) {
     if (jobs <= 0) return;
     if (longest >= longest_batch) {

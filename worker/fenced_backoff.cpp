@@ -7,8 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto first_pause = 100ms;
-constexpr auto longest_pause = 5'000ms;
+constexpr auto first_backoff = 100ms;
+constexpr auto longest_backoff = 5'000ms;
 constexpr auto peace = 10s;  // longer than the longest pause
 constexpr std::size_t many = 3;
 constexpr std::size_t most_doublings = 6;
@@ -21,8 +21,8 @@ FencedBackoff::Fenced FencedBackoff::fenced(SteadyTime now) {
   last_ = now;
   Fenced verdict;
   if (fences_ > 1)
-    verdict.pause =
-        std::min<std::chrono::milliseconds>(first_pause * (1 << std::min(fences_ - 2, most_doublings)), longest_pause);
+    verdict.pause = std::min<std::chrono::milliseconds>(first_backoff * (1 << std::min(fences_ - 2, most_doublings)),
+                                                        longest_backoff);
   verdict.first_of_many = fences_ == many;
   verdict.one_of_many = fences_ > many;
   return verdict;

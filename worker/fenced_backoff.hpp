@@ -9,7 +9,7 @@
 namespace brood {
 
 // A worker is fenced now and then, when somebody has taken it for dead.  One that is fenced again and again has a Redis
-// that loses what workers write, and would ask it thousands of times a second: it pauses, ever longer.  Pure.
+// that loses writes, and would ask it thousands of times a second: so it pauses, longer each time.  Pure.
 class FencedBackoff {
  public:
   struct Fenced {

@@ -63,8 +63,8 @@ std::string QueueChoice::wait_queue(int number) const {
   return waits_[static_cast<std::size_t>(number) % waits_.size()];
 }
 
-// With Redis away all is as it was, and the fetch that follows finds it away too.  What it refuses is taken for empty;
-// the supervisor says so.
+// When Redis is away nothing changes here, and the fetch that follows finds it away too.  A list that Redis refuses to
+// tell counts as empty; the supervisor logs it.
 void QueueChoice::look() {
   const std::uint32_t seen = changes_ ? changes_->load() : 0;
   try {

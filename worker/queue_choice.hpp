@@ -13,29 +13,29 @@
 
 namespace brood {
 
-// The order in which each fetch of a worker asks its capsule's queues: as QueueOrder draws it, with all the other
-// queues that Redis knows, shuffled, in the place of "*", and without those that are paused.  What Redis knows is read
-// anew whenever the supervisor has seen it change, and now and then: a pause that comes and goes between two looks of
-// the supervisor is one that it does not see, and a worker may.
+// The order in which each fetch of a worker asks its capsule's queues: as QueueOrder draws it, with all other queues
+// that Redis knows, shuffled, in the place of "*", and without those that are paused.  Redis is asked anew whenever the
+// supervisor has seen a change, and now and then: the supervisor may miss a pause that comes and goes between two of
+// its looks, while a worker has seen it.
 class QueueChoice {
  public:
-  // `changes` is a number that is another one then; nullptr: it never is.
+  // `changes` is a number that the supervisor changes when it sees a change; nullptr: it never does.
   QueueChoice(const CapsuleSettings& capsule, Channel& redis, const std::atomic<std::uint32_t>* changes);
 
-  // Draws for one fetch, and looks first where what is known is out of date.
+  // Draws for one fetch; asks Redis first when what is known is out of date.
   void begin();
-  // Draws once more of what begin() knew, so that nothing that it has heard of since is forgotten: is_stale() and
-  // wait_queue() stay as they are.
+  // Draws again from what begin() knew, without asking Redis: is_stale() still tells of a change since begin(), and
+  // wait_queue() stays as it is.
   void begin_again();
-  // The next `most` queues of the draw, none twice; fewer when it ends.  The price is that of those alone.
+  // The next `most` queues of the draw, none twice; fewer when it ends.  Costs no more than these queues.
   std::vector<std::string> take(std::size_t most);
   bool is_over() const;
 
   bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
   bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
-  // Something has changed since begin(): whoever would wait begins anew.
+  // Something has changed since begin(): call begin() again instead of waiting.
   bool is_stale() const { return changes_ && changes_->load() != seen_; }
-  // Nothing may have changed, but it is long since begin() looked.
+  // Nothing may have changed, but begin() asked Redis long ago.
   bool is_old() const;
 
   // The queue that the capsule's worker `number` (0: the first) waits on when it is idle: they spread over all of them,

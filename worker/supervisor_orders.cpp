@@ -29,9 +29,9 @@ std::chrono::nanoseconds longest_wait_for_adoption{};
 
 timer_t last_timer{};
 
-// Ends this worker when its last job outlasts what a supervisor would have waited for, or well before another host may
-// take it over.  A timer of our own, since a job may use alarm(2), and SIGKILL, since a job may block or ignore all
-// else. timer_settime(2) is async-signal-safe.
+// Ends this worker when its last job runs longer than a supervisor would have waited, or well before another host may
+// adopt its jobs.  A timer of our own, since a job may use alarm(2), and SIGKILL, since a job may block or ignore all
+// else.  timer_settime(2) is async-signal-safe.
 void set_last_alarm() {
   const BootTime beat{std::chrono::nanoseconds(last_beat->load())};
   const auto until_adoption = beat + longest_life_after_beat - boot_now();
@@ -43,7 +43,7 @@ void set_last_alarm() {
 
 void handle_term(int) {
   term_came = 1;
-  if (getppid() != supervisor) set_last_alarm();  // not a wish but the kernel's word that the supervisor is dead
+  if (getppid() != supervisor) set_last_alarm();  // then the kernel sent it: the supervisor is dead
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// A worker's ear for its supervisor: the flags in its slot, the bytes on its control pipe, TERM, and the supervisor's
-// own end.
+// What a worker hears from its supervisor: the flags in its slot, the bytes on its control pipe, TERM, and the
+// supervisor's own end.
 class SupervisorOrders {
  public:
   // Installs the handler of TERM: finish the job in hand and exit.
@@ -23,16 +23,15 @@ class SupervisorOrders {
   // Fetch no more; also true when told to stop.
   bool told_to_quiet();
 
-  // The supervisor has not beaten for so long that another host may soon take it for dead, and its jobs over: begin
-  // none.
+  // The supervisor has sent no heartbeat for so long that another host may soon take it for dead and adopt its jobs:
+  // begin none.
   bool beat_is_old() const;
-  // How often that was so and is over: what was fetched before may be another host's by now.
+  // How many such gaps are over: jobs that were fetched before one may be another host's by now.
   std::uint32_t lapses() const;
 
-  // Waits until the supervisor says something, or until `longest` has passed.  True when it was said, or when there is
-  // no supervisor any more.
+  // Waits until the supervisor says something, or until `longest` has passed.  True when it said something, or is gone.
   bool wait(std::chrono::milliseconds longest);
-  // Waits for so long whatever the supervisor says, or until it says to stop.
+  // Waits for so long, whatever the supervisor says except stop.
   void pause(std::chrono::milliseconds length);
   // Readable when it says something; -1 when there is none.
   int descriptor() const { return orphaned_ ? -1 : worker_setup_.control; }

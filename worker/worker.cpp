@@ -35,7 +35,7 @@ constexpr auto quiet_wait = 1000ms;
 constexpr auto look_for_beat_again = 100ms;
 constexpr auto look_again = 20ms;         // at the queues, when Redis was away so far
 constexpr auto idle_poll = 2s;            // outside of Redis: the supervisor looks and wakes us
-constexpr auto ask_to_wait_again = 10s;   // it may by then
+constexpr auto ask_to_wait_again = 10s;   // Redis may allow it by then
 constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to let us go
 constexpr auto longest_unsettled = 50ms;  // of a success
 constexpr auto say_batching_again = 500ms;
@@ -168,8 +168,8 @@ class Worker {
       say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   }
 
-  // None where a job can only come from the queue waited on.  They are drawn of what the draw knew that chose that
-  // queue: a look now would take the change for heeded, of which it knew nothing.
+  // None where a job can only come from the queue waited on.  They are drawn from what was known when that queue was
+  // chosen: asking Redis now would hide a change that came after the choice.
   std::vector<std::string> other_queues() {
     draw_.begin_again();
     std::vector<std::string> draw = draw_.take(max_queues_asked_after_wait + 1);
@@ -182,13 +182,13 @@ class Worker {
     return !refused_at_ || steady_now() - *refused_at_ > ask_to_wait_again;
   }
 
-  // Somebody wants us while we wait in Redis: whoever it is has Redis let us go as well.
+  // Somebody wants us while we wait in Redis, and has asked Redis to end the wait as well.
   std::optional<std::chrono::milliseconds> woken() {
     if (!orders_.wait(0ms) && !orders_.told_to_quiet() && !beat_is_missed() && !draw_.is_stale()) return std::nullopt;
     return time_to_unblock;
   }
 
-  // Another host that sees no beat of our supervisor is about to take over what we hold, or has done so before we
+  // Another host that sees no heartbeat of our supervisor is about to adopt what we hold, or has done so before we
   // looked.
   bool beat_is_missed() const { return orders_.beat_is_old() || orders_.lapses() != lapses_; }
 
@@ -204,8 +204,8 @@ class Worker {
     return waits;
   }
 
-  // Redis is away.  A worker with nothing to settle may leave at once; one that has something goes on trying until its
-  // supervisor's patience ends, and what it could not say then stands in the scoreboard.
+  // Redis is away.  A worker with nothing to settle may leave at once.  One that has something goes on trying until its
+  // supervisor's patience ends; what it could not settle is then in the scoreboard.
   void pause(std::chrono::milliseconds length) {
     log::flush();
     if (!orders_.told_to_stop()) return orders_.pause(length);
@@ -213,8 +213,8 @@ class Worker {
     orders_.wait(length);
   }
 
-  // What arrived while the quiet was ordered; quiet may last for hours.  A stop gives it back by retiring.
-  // To the head of its queue, newest first: so the oldest is again the next to run.
+  // Gives back what arrived while quiet was ordered: quiet may last for hours.  (A stop gives it back by retiring.)  It
+  // goes to the head of its queue, newest first, so that the oldest is again the next to run.
   void give_back_unbegun() {
     if (!outcomes_.empty()) return;  // settled first: what is left over then comes again
     lapses_ = orders_.lapses();
@@ -229,7 +229,7 @@ class Worker {
     int performed = 0;
     bool failure_waits = false;
     performer_.begin_batch(batch.entries.size());
-    // The beat may have grown old while the fetch was under way.
+    // The heartbeat may have grown old while the fetch was under way.
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
       std::optional<Outcome> outcome = performer_.perform_entry(

@@ -37,7 +37,7 @@ constexpr auto digit_values = [] {
   return values;
 }();
 
-// Like Ruby's unpack("m"): what is no base64 digit is passed over, padding ends it.
+// Like Ruby's unpack("m"): skips what is not a base64 digit, and ends at padding.
 std::string from_base64(std::string_view text) {
   std::string out;
   out.reserve(text.size() / 4 * 3);

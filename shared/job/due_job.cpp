@@ -28,7 +28,7 @@ RewrittenJob move_to_dead(std::string_view member, const std::string& reason, Wa
                                        {"failed_at", json_time(now, TimeUnit::integer_milliseconds)}})
                                 .text();
   } catch (const BadJson&) {
-    // Nothing can be added to what is no object; Sidekiq too keeps the raw bytes.
+    // Nothing can be added to a text that is not an object; Sidekiq too keeps the raw bytes.
   }
   return moved_to_dead;
 }

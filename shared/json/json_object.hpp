@@ -41,7 +41,7 @@ class JsonObject {
   };
 
   // The object with members changed in place and new ones appended, in the order given, without white space.  Of two
-  // edits of one key the later counts.  Throws BadJson when a raw value is none.
+  // edits of one key the later counts.  Throws BadJson when a raw value is not JSON.
   JsonObject with(const std::vector<Edit>& edits) const;
 
  private:

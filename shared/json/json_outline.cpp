@@ -62,7 +62,7 @@ bool is_number(std::string_view text) {
   return i == text.size();
 }
 
-// Finds the end of the string whose quote stands at `begin`, one behind its closing quote, and checks its escapes.
+// Finds the end of the string whose quote stands at `begin`, one past its closing quote, and checks its escapes.
 // simdjson checks them only while it unescapes, and then refuses half a surrogate pair, which Ruby mostly lets pass.
 std::size_t string_end(std::string_view text, std::size_t begin) {
   for (std::size_t i = begin + 1; i < text.size();) {

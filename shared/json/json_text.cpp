@@ -110,7 +110,7 @@ unsigned hex4(std::string_view text, std::size_t at) {
   return code;
 }
 
-// The character of the \u at `at`, which is moved behind it, and behind the second half of a pair.
+// The character of the \u escape at `at`.  Moves `at` past it, and past the second half of a pair.
 unsigned unicode_escape(std::string_view text, std::size_t& at) {
   const unsigned code = hex4(text, at + 2);
   at += 6;

@@ -28,7 +28,7 @@ class JsonWriter {
     return value ? number(key, *value) : null(key);
   }
 
-  // With so many digits behind the point; 3 for seconds.
+  // With so many digits after the point; 3 for seconds.
   JsonWriter& decimal(std::string_view key, double value, int digits = 3) {
     return json(key, fmt::format("{:.{}f}", value, digits));
   }

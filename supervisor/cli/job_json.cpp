@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t enough_to_write = 64 * 1024;
 
-std::optional<double> epoch_seconds(const std::optional<Time>& time) {
+std::optional<double> seconds_at(const std::optional<Time>& time) {
   return time ? std::optional(std::chrono::duration<double>(time->time_since_epoch()).count()) : std::nullopt;
 }
 
@@ -23,10 +23,10 @@ void write_job(JsonWriter& json, const JobRecord& job, bool with_stack) {
       .text("queue", job.queue)
       .json("args", is_json(job.args) ? job.args : "null")
       .texts("tags", job.tags)
-      .decimal("created_at", epoch_seconds(job.created_at))
-      .decimal("enqueued_at", epoch_seconds(job.enqueued_at))
-      .decimal("failed_at", epoch_seconds(job.failed_at))
-      .decimal("retried_at", epoch_seconds(job.retried_at))
+      .decimal("created_at", seconds_at(job.created_at))
+      .decimal("enqueued_at", seconds_at(job.enqueued_at))
+      .decimal("failed_at", seconds_at(job.failed_at))
+      .decimal("retried_at", seconds_at(job.retried_at))
       .number("retry_count", job.retry_count)
       .text("error_class", job.error_class)
       .text("error_message", job.error_message)

@@ -29,7 +29,7 @@ std::string BeatTokens::told() const { return fmt::format("{}", fmt::join(tokens
 
 std::string token_text(std::uint64_t token) { return fmt::format("{:016x}", token); }
 
-std::uint64_t random_token() {
+std::uint64_t new_beat_token() {
   std::uint64_t token = 0;
   while (token == 0) check("getrandom", getrandom(&token, sizeof token, 0));
   return token;

@@ -38,7 +38,7 @@ class BeatTokens {
 
 std::string token_text(std::uint64_t token);
 // Another one each time, in the copies of this process too.  Never 0.
-std::uint64_t random_token();
+std::uint64_t new_beat_token();
 
 // Whether a heartbeat with this token may be of the supervisor that noted `noted` before it sent them.  A heartbeat
 // without a token ("") may be anybody's.

@@ -120,7 +120,7 @@ void Heartbeat::beat() {
 void Heartbeat::send(std::int64_t rtt_us) {
   const std::vector<SeenSlot> slots = observe_slots();
   Rest rest{!shows_nothing_, what_runs(slots), {}, statistics_.unflushed()};
-  const std::uint64_t token = random_token();
+  const std::uint64_t token = new_beat_token();
   workers_.note_beat_token(token);
   tokens_.add(token);  // its own too: between us and Redis something may send it twice
   ScriptCall call = send_beat(identity_.name, identity_record(identity_), tokens_.known(),

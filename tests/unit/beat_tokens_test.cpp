@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(after_a_program_that_told_nothing_any_is_taken_until_a_beat
 
 BOOST_AUTO_TEST_CASE(random_tokens_differ) {
   std::set<std::uint64_t> all;
-  for (int i = 0; i < 1000; ++i) all.insert(random_token());
+  for (int i = 0; i < 1000; ++i) all.insert(new_beat_token());
   BOOST_TEST(all.size() == 1000U);
 }
 

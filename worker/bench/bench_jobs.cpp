@@ -32,7 +32,7 @@ struct Notes {
   void note(std::int64_t started, std::int64_t ended) {
     if (worker.first_start.load(std::memory_order_relaxed) == 0) worker.first_start.store(started);
     worker.last_end.store(ended, std::memory_order_relaxed);
-    // The last write: whoever counts the jobs then reads the times.
+    // Written last: a reader that sees the count also sees the times.
     worker.performed.store(worker.performed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
@@ -71,7 +71,7 @@ struct Failing {
   }
 };
 
-// Leaves a trace, and sleeps: a job that waits for something else than the processor.
+// Leaves a trace, and sleeps: a job that waits for something other than the processor.
 struct Traced {
   std::int64_t mark = 0;
   std::int64_t sleep_us = 0;

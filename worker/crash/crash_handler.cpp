@@ -57,7 +57,7 @@ void change_installed(Change change) {
   check("mprotect", mprotect(&installed, sizeof installed, PROT_READ));
 }
 
-// The kernel thread id of who writes the record; 0: nobody.
+// The kernel thread id of the thread that writes the record; 0: none.
 std::atomic<pid_t> crashing{0};
 std::atomic<pid_t> dumping{0};
 std::atomic<pid_t> terminating{0};

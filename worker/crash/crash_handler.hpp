@@ -13,7 +13,7 @@ struct CrashHandlerSettings {
   void (*when_written)() = nullptr;
 };
 
-// What a worker tells of itself in its slot.
+// Writes into a worker's slot what happens to the worker.
 //
 // From now on, in this process and not in copies of it: a crash is written into `record.crash`, first what is certain
 // and then the frames, if the unwinder finishes in time; the process then ends by the same signal as without a handler.

@@ -12,7 +12,7 @@
 
 namespace brood {
 
-// What is told of a crash: to the retry record, to the log, to the crash book.
+// What the retry record, the log and the crash book say of a crash.
 struct CrashReport {
   Failure failure;                 // with the member `crash`
   std::vector<std::string> stack;  // its backtrace

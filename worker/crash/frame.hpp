@@ -17,11 +17,11 @@ struct Frame {
   std::string function;       // empty: not known
   std::string file;           // of the source; empty: not known
   int line = 0;
-  bool inlined = false;  // into the frame behind it, which has the same address
+  bool inlined = false;  // into the next frame, which has the same address
 };
 
-// `#0 decode(Image&) at decode.cpp:42 (libjobs.so+0x1a2b)`, with `, inlined` behind the place if it is; or, of what has
-// no name, `#0 libjobs.so+0x1a2b [build id 1f2e...]`.  Valid UTF-8 of a bounded length, whatever the names hold.
+// `#0 decode(Image&) at decode.cpp:42 (libjobs.so+0x1a2b)`, with `, inlined` after the place if it is; without a name,
+// `#0 libjobs.so+0x1a2b [build id 1f2e...]`.  Valid UTF-8 of a bounded length, whatever the names hold.
 std::string to_text(int number, const Frame& frame);
 
 // One frame for each address, with what the record alone says.  Of a record without frames only the program counter.

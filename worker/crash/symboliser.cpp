@@ -92,7 +92,7 @@ class Module {
     return module;
   }
 
-  // Appends `place` with its names, behind the calls that were inlined into it.
+  // Appends `place` with its names, after the calls that were inlined into it.
   void append(Frame place, std::vector<Frame>& frames) {
     const char* symbol = dwfl_module_addrname(module_, place.offset);
     if (symbol != nullptr) place.function = demangled(symbol);

@@ -40,7 +40,7 @@ const CxaThrow found_early = runtime_throw();  // before there is a reason to th
 
 struct Walk {
   Throw* into;
-  bool begun = false;  // the frames of this file are behind it
+  bool begun = false;  // the walk is past the frames of this file
 };
 
 _Unwind_Reason_Code note_frame(_Unwind_Context* context, void* argument) {

@@ -25,7 +25,7 @@ struct Exit {
   void perform();
 };
 
-// Takes memory until somebody says no.
+// Takes memory until it is refused.
 struct Gobble {
   std::int64_t megabytes = 0;
   int milliseconds = 0;  // and holds it for so long

@@ -7,7 +7,8 @@
 #include <brood/job.hpp>
 
 // Appends every line of one file to another, and goes on with the next one after a stop, a deploy or a crash.  A line
-// that was written just before a crash is there twice: what must not be has to be told by looking at what is there.
+// written just before a crash may be there twice: a job that must not do a thing twice has to look at what is already
+// done.
 struct CopyLines {
   std::string from, to;
 

@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// For the report of a job that SIGABRT ended, before SIGKILL would end that too.
+// Time for the report of a job that SIGABRT ended, before SIGKILL ends the report too.
 constexpr auto time_to_report = 12'000ms;
 constexpr auto look_again = 100ms;
 constexpr const char* capsule = "default";

@@ -37,7 +37,7 @@ class ForegroundJob {
 
   const JobRegistry& registry() const { return registry_; }
 
-  // Within middleware, and followed by the events of a worker's end.  An end that does not return is reported as
+  // Performs it within middleware, then runs the events of a worker's end.  An end that does not return is reported as
   // report_own_crash() says.
   Run perform(const Payload& job, const std::string& queue, const Limits& limits);
 

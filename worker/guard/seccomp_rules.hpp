@@ -12,9 +12,9 @@ namespace brood {
 
 enum class CallReach {
   own,         // the caller, its own kind, what it was given, and what it may open: nothing here is the supervisor
-  privileged,  // others too, but only for who has a capability, or may trace them: nobody who is the same user may
+  privileged,  // others too, but only with a capability or the right to trace them: nobody of the same user may
                // trace a supervisor, which cannot be dumped
-  named,       // who is named by an argument: refused when that is the supervisor
+  named,       // whoever an argument names: refused when that is the supervisor
   hidden,      // others, by what a filter cannot read: refused altogether
 };
 

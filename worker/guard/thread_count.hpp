@@ -2,8 +2,8 @@
 
 namespace brood {
 
-// Whether a job has left threads behind, which would go on beside the next one.  The kernel's count of this process's
-// threads is asked, by one stat() of /proc/self/task; where there is no /proc, none are ever seen.
+// Tells whether a job has left threads behind, which would go on beside the next one.  Asks the kernel how many threads
+// this process has, by one stat() of /proc/self/task; where there is no /proc, it sees none.
 class ThreadCount {
  public:
   // The threads that are there now belong to no job: a library has started them when it was loaded, or in a handler.

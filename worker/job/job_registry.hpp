@@ -75,7 +75,7 @@ class JobRegistry {
   const std::vector<const abi::Library*>& middleware() const { return middleware_; }
   // Those whose handlers hear of a job: its own library, or all where nobody knows its class, and those that serve all.
   std::vector<const Library*> libraries_told(std::string_view job_class) const;
-  // Whether an attempt of this class that fails, or crashes, is to be told to a handler.
+  // Whether a handler is to be told of a failed or crashed attempt of this class.
   bool has_failure_handlers(std::string_view job_class) const;
   bool has(abi::EventKind event) const;
 

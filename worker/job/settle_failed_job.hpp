@@ -28,7 +28,7 @@ Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure
 Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                       bool ask_hooks);
 
-// A text that is no job goes to `dead` as it is: nothing may be added to it.  The log says why.
+// A text that is not a job goes to `dead` as it is, since nothing can be added to it.  The log says why.
 Outcome move_unreadable_to_dead(const std::string& payload, std::string_view queue, const std::string& reason);
 
 }  // namespace brood

@@ -160,7 +160,7 @@ class RecoveryChild {
     }
   }
 
-  // Each mode dares less: what ended the child before may have been the symboliser, or any text of the record.
+  // Each mode risks less: what ended the child before may have been the symboliser, or any text of the record.
   CrashReport describe(const WorkerDeath& worker_death, const Payload& job) const {
     const WorkerDeath::Cause cause = worker_death.cause.value_or(WorkerDeath::Cause{"Killed", "ended by hand", false});
     std::vector<Frame> frames;
@@ -231,8 +231,8 @@ class RecoveryChild {
     }
   }
 
-  // How its worker ended nobody knows, so nobody is charged; but what takes its supervisor down each time must not do
-  // so for ever.
+  // Nobody knows how its worker ended, so the job is not charged.  But a job that takes its supervisor down each time
+  // must not do so for ever.
   Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
     const Reply before = send(redis_, orphan_return_count(payload));
     const bool known = before.view().is_integer();
@@ -241,8 +241,7 @@ class RecoveryChild {
     return {Outcome::Kind::give_back, "", 0};
   }
 
-  // A job that ran when nobody knows what happened is a verdict of its own to the script, and a return to everybody
-  // else.
+  // The script counts a job that is given back for an unknown end as charged; everybody else counts it as given back.
   void add_to_total(const RecoveryResult& result) {
     const int returned = std::min(result.charged, returned_);
     total_.acknowledged += result.acknowledged;
@@ -298,7 +297,7 @@ class RecoveryChild {
   RecoveryResult total_;
 };
 
-// Every recovery is harmless to repeat, so whoever loses Redis only says so.
+// A recovery can be repeated without harm, so losing Redis is only reported.
 template <typename Work>
 int answer(Work work) {
   try {

@@ -18,8 +18,8 @@
 namespace brood::testing {
 namespace {
 
-// All that the guardian needs, made before the fork: the test may have threads, so that its child calls nothing but the
-// kernel.
+// All that the guardian needs, made before the fork: the test may have threads, so its child may only make system
+// calls.
 struct OrphanedJobs {
   char* const* arguments;
   char* const* environment;
@@ -36,7 +36,7 @@ void arrange_descriptors(const OrphanedJobs& orphaned_jobs) {
   const int output = fcntl(orphaned_jobs.output, F_DUPFD, out_of_the_way);
   const int test = orphaned_jobs.test < 0 ? -1 : fcntl(orphaned_jobs.test, F_DUPFD, out_of_the_way);
   const int null = open("/dev/null", O_RDWR);
-  // Whoever reads the test's output would else wait for us, too.
+  // Else a reader of the test's output would wait for us, too.
   for (const int standard : {0, 1, 2}) dup2(null, standard);
   dup2(orders, orders_place);
   dup2(output, output_place);
@@ -77,7 +77,7 @@ void kill_children() {
   close(file);
 }
 
-// Who is killed leaves its children to us: we are their reaper.
+// A process that is killed leaves its children to us: we are their subreaper.
 void kill_all(pid_t program) {
   constexpr timespec look_again{.tv_sec = 0, .tv_nsec = 5'000'000};
   if (program > 0) ::kill(program, SIGKILL);
@@ -157,7 +157,8 @@ Guardian::Guardian(const Program& program) : owner_(getpid()) {
   const UniqueFd theirs(ends[1]);
   const UniqueFd output(
       check(program.output.c_str(), open(program.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)));
-  // Others of the test's children may hold our end of the socket open; an old kernel has no pidfd.
+  // The pidfd tells when the test ends, since others of its children may hold our end of the socket open; an old kernel
+  // has none.
   const UniqueFd test(static_cast<int>(syscall(SYS_pidfd_open, owner_, 0)));
   const std::vector<char*> arguments = pointers(program.arguments), environment = pointers(program.environment);
   const OrphanedJobs orphaned_jobs{arguments.data(), environment.data(), program.directory.c_str(),

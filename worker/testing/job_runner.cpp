@@ -26,7 +26,8 @@ std::string known_classes(const Jobs& jobs) {
 }  // namespace
 
 JobRunner::JobRunner(Jobs jobs) : jobs_(std::move(jobs)) {
-  // Of the Jobs of one program, the last that named its classes names those that middleware may make of a job.
+  // library() puts its classes where middleware finds the class that it makes of a job.  The Jobs of a program share
+  // that place, and the last call counts: so call it again.
   for (const brood::detail::CompiledIn& compiled_in : jobs_.known_->compiled_in) compiled_in.library();
 }
 
@@ -41,7 +42,8 @@ void JobRunner::run(const std::string& payload, const std::string& queue) {
   if (performed.kind == Performed::Kind::failed) throw_failure(job, performed.failure);
 }
 
-// One whose max_iteration_runtime has passed has moved its cursor; one that did not would do so for ever.
+// A job that stops at its max_iteration_runtime has moved its cursor, so it goes on; one that has not moved it would
+// stop so for ever.
 Performed JobRunner::perform_whole(const Payload& job, const std::string& queue) {
   for (;;) {
     const IterationState before = iteration(job.jid());

@@ -6,7 +6,7 @@
 namespace brood::testing {
 namespace {
 
-// So many hex digits at the begin of `rest`, which it steps over.
+// Reads so many hex digits at the start of `rest`, and steps over them.
 unsigned read_hex(std::string_view& rest, std::size_t digits) {
   const std::string_view text = rest.substr(0, digits);
   unsigned value = 0;
@@ -24,7 +24,7 @@ void append_utf8(std::string& text, unsigned code) {
 
 char unescaped(char letter) { return letter == 'n' ? '\n' : letter == 'r' ? '\r' : letter == 't' ? '\t' : letter; }
 
-// The other way round than shared/base/log_line.cpp.
+// Undoes the quoting of shared/base/log_line.cpp.
 std::string read_quoted(std::string_view& rest) {
   std::string value;
   rest.remove_prefix(1);

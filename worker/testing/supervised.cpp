@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A temporary directory, until somebody else sees to its end.
+// A temporary directory, removed at the end unless it was handed over.
 class NewDirectory {
  public:
   NewDirectory() {
@@ -116,13 +116,13 @@ struct Supervised::State {
       fail("brood run has ended with status " + std::to_string(*status) + ":");
   }
 
-  // Asks until `look` has found something.  `what` says what it waited for, at the end.
+  // Asks until `look` has found something.  `what` says what it waited for, for the error.
   template <typename Look, typename What>
   auto wait(Look look, What what) {
     const SteadyTime deadline = steady_now() + options.patience;
     for (;;) {
       const SteadyTime begin = steady_now();
-      // Asked before, so that what has happened until an end counts.
+      // Asked before `look`, so that what happened before the end still counts.
       const auto ended = guardian.exit_status();
       try {
         if (auto found = look()) return found;
@@ -132,7 +132,7 @@ struct Supervised::State {
       const SteadyTime now = steady_now();
       if (now >= deadline)
         throw TimedOut(what() + " within " + std::to_string(options.patience.count()) + " ms\n" + last_lines(log()));
-      // Redis works for the workers, too.
+      // Leaves Redis time for the workers.
       std::this_thread::sleep_for(std::max<SteadyTime::duration>(3ms, now - begin));
     }
   }

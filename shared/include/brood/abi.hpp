@@ -13,13 +13,12 @@
 // writes it into a struct that the other side has made, first asks has(): beyond the size it is absent.  So
 //
 //  - a library built with older headers runs under a newer worker: what its Library and JobClass lack is null there;
-//  - one built with newer headers runs under an older worker, which passes over what it does not know.  What must not
-//  be
-//    passed over is a bit of its own in Registered, since a worker refuses a library with bits that it does not know;
+//  - one built with newer headers runs under an older worker, which passes over what it does not know.  What it must
+//    not pass over is a bit of its own in Registered, since a worker refuses a library with bits that it does not know;
 //    and what a library needs of its worker it looks for in the Call, as iterable jobs do.
 //
-// Only what cannot be done so raises `version`, and a worker loads no library of another one. worker/job/abi_layout.cpp
-// says where everything lies, and does not compile when it has moved.
+// Only a change that cannot be made so raises `version`, and a worker loads no library of another one.  Where
+// everything lies is in worker/job/abi_layout.cpp, which does not compile when something has moved.
 namespace brood::abi {
 
 inline constexpr std::uint32_t version = 1;
@@ -63,7 +62,7 @@ struct Call {
   Text args;                                                   // the JSON array
   Text payload;                                                // the whole JSON text of the job
   std::int64_t earlier_attempts;                               // 0: the first
-  void* host;                                                  // handed back to the two functions below
+  void* host;                                                  // handed back to the functions below
   int (*stopping)(void* host);                                 // not 0: wind up
   void (*log)(void* host, std::uint32_t level, Text message);  // LogLevel
   // The deadline, from now in milliseconds; -1: there is none, 0: it has passed.

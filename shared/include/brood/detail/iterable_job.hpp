@@ -37,7 +37,7 @@ concept Performs = requires(Job job, Context& context) {
 }
 || requires(Job job) { job.perform(); };
 
-// Of the one that is called; of none: true.
+// Whether the perform() that is called returns nothing; true when there is none.
 template <typename Job>
 constexpr bool perform_returns_nothing() {
   if constexpr (requires(Job job, Context & context) { job.perform(context); }) {
@@ -133,7 +133,7 @@ BROOD_HOOK(on_cancel)
 BROOD_HOOK(on_complete)
 #undef BROOD_HOOK
 
-// One that cannot be called is refused elsewhere.
+// Whether the each() that is called returns nothing.  One that cannot be called is refused elsewhere.
 template <typename Job, typename Item>
 constexpr bool each_returns_nothing() {
   if constexpr (requires(Job job, Item && item, Iteration & iteration) {

@@ -2,13 +2,13 @@
 
 #include <type_traits>
 
-// Whether a class has a member of a name, whatever it takes, whoever may call it: a hook that cannot be called would
-// never be, and nobody would know.
+// Whether a class has a member of this name, whatever it takes and whoever may call it: a hook that cannot be called
+// would silently never be.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// Of a class with such a member the name is ambiguous in what derives from it and from `Likewise`.  A field of that
-// name is an argument.
+// In what derives from a class with such a member and from `Likewise`, the name is ambiguous.  A field of that name is
+// an argument.
 #define BROOD_MEMBER(name)                                           \
   struct Likewise_##name {                                           \
     int name;                                                        \

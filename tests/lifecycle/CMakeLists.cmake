@@ -66,14 +66,13 @@ brood_test(lifecycle/watch LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_watch_test brood brood_examples)
 
 # Jobs that turn on their worker and its supervisor.
-include(${PROJECT_SOURCE_DIR}/packaging/cmake/BroodJobLibrary.cmake)
-brood_add_job_library(hostile_jobs ${CMAKE_CURRENT_LIST_DIR}/hostile_jobs.cpp)
+brood_test_job_library(hostile_jobs ${CMAKE_CURRENT_LIST_DIR}/hostile_jobs.cpp)
 set_target_properties(hostile_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/hostile LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_hostile_test brood brood_examples hostile_jobs)
 
 # Jobs that want more than they may have, and workers that are replaced in time.
-brood_add_job_library(limited_jobs ${CMAKE_CURRENT_LIST_DIR}/limited_jobs.cpp)
+brood_test_job_library(limited_jobs ${CMAKE_CURRENT_LIST_DIR}/limited_jobs.cpp)
 set_target_properties(limited_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/shield LINK brood_test_support PkgConfig::libseccomp brood_worker TIMEOUT 600 ALONE)
 brood_test(lifecycle/limits LINK brood_test_support TIMEOUT 600)
@@ -83,15 +82,15 @@ endforeach()
 add_test(NAME lifecycle_shield_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_shield_test> --log_level=test_suite --color_output=no)
 set_tests_properties(lifecycle_shield_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 
-brood_add_job_library(rogue_jobs ${CMAKE_CURRENT_LIST_DIR}/rogue_jobs.cpp)
+brood_test_job_library(rogue_jobs ${CMAKE_CURRENT_LIST_DIR}/rogue_jobs.cpp)
 set_target_properties(rogue_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/rogue LINK brood_test_support brood_supervisor TIMEOUT 600)
 add_dependencies(lifecycle_rogue_test brood brood_examples rogue_jobs)
 
 brood_test(lifecycle/recovery_children LINK brood_supervisor brood_test_support)
 
-brood_add_job_library(unruly_jobs ${CMAKE_CURRENT_LIST_DIR}/unruly_jobs.cpp)
-brood_add_job_library(unresolved_jobs ${CMAKE_CURRENT_LIST_DIR}/unresolved_jobs.cpp)
+brood_test_job_library(unruly_jobs ${CMAKE_CURRENT_LIST_DIR}/unruly_jobs.cpp)
+brood_test_job_library(unresolved_jobs ${CMAKE_CURRENT_LIST_DIR}/unresolved_jobs.cpp)
 set_target_properties(unruly_jobs unresolved_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS service boot signals capsules serial pausing)
   brood_test(lifecycle/${test} LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
@@ -99,13 +98,13 @@ foreach(test IN ITEMS service boot signals capsules serial pausing)
 endforeach()
 
 # Jobs that take longer than they may.
-brood_add_job_library(timed_jobs ${CMAKE_CURRENT_LIST_DIR}/timed_jobs.cpp)
+brood_test_job_library(timed_jobs ${CMAKE_CURRENT_LIST_DIR}/timed_jobs.cpp)
 set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
 
 # Long jobs that keep their place.
-brood_add_job_library(iterating_jobs ${CMAKE_CURRENT_LIST_DIR}/iterating_jobs.cpp)
+brood_test_job_library(iterating_jobs ${CMAKE_CURRENT_LIST_DIR}/iterating_jobs.cpp)
 set_target_properties(iterating_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_api TIMEOUT 600)
 add_dependencies(lifecycle_iteration_test brood iterating_jobs)
@@ -113,7 +112,7 @@ brood_test(lifecycle/cancel LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
 
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
-brood_add_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)
+brood_test_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)
 set_target_properties(menagerie_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS menagerie kill_storm scarcity)
   brood_test(lifecycle/${test} LINK brood_test_support brood_job TIMEOUT 600)
@@ -122,10 +121,10 @@ endforeach()
 
 # Rolling restarts, from one version of a job library to the next.
 foreach(version IN ITEMS 1 2)
-  brood_add_job_library(roll_jobs_${version} ${CMAKE_CURRENT_LIST_DIR}/roll_jobs.cpp)
+  brood_test_job_library(roll_jobs_${version} ${CMAKE_CURRENT_LIST_DIR}/roll_jobs.cpp)
   target_compile_definitions(roll_jobs_${version} PRIVATE ROLL_VERSION=${version})
 endforeach()
-brood_add_job_library(roll_jobs_that_die ${CMAKE_CURRENT_LIST_DIR}/roll_jobs.cpp)
+brood_test_job_library(roll_jobs_that_die ${CMAKE_CURRENT_LIST_DIR}/roll_jobs.cpp)
 target_compile_definitions(roll_jobs_that_die PRIVATE ROLL_VERSION=3 DIES)
 set_target_properties(roll_jobs_1 roll_jobs_2 roll_jobs_that_die PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS rolling_restart roll_storm upgrade upgrade_storm metrics)
@@ -147,14 +146,14 @@ brood_test(lifecycle/program LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_program_test brood brood_examples)
 
 # What jobs say of themselves.
-brood_add_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)
+brood_test_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)
 set_target_properties(telling_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/telling LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_telling_test brood telling_jobs)
 
 # Events in the life of a worker, and what is carried from enqueue to perform.
-brood_add_job_library(event_jobs ${CMAKE_CURRENT_LIST_DIR}/event_jobs.cpp)
-brood_add_job_library(context_jobs ${CMAKE_CURRENT_LIST_DIR}/context_jobs.cpp)
+brood_test_job_library(event_jobs ${CMAKE_CURRENT_LIST_DIR}/event_jobs.cpp)
+brood_test_job_library(context_jobs ${CMAKE_CURRENT_LIST_DIR}/context_jobs.cpp)
 set_target_properties(event_jobs context_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/events LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_events_test brood event_jobs)
@@ -162,7 +161,7 @@ brood_test(lifecycle/carried_context LINK brood_test_support brood_job TIMEOUT 6
 add_dependencies(lifecycle_carried_context_test brood context_jobs)
 
 # One job in the foreground.
-brood_add_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.cpp)
+brood_test_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.cpp)
 set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/perform LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_perform_test brood brood_examples event_jobs foreground_jobs for_all limited_jobs)

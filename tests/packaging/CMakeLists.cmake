@@ -1,5 +1,5 @@
 # The installed service and packages, on machines of their own.
-brood_add_job_library(shell_jobs ${CMAKE_CURRENT_LIST_DIR}/shell_jobs.cpp)
+brood_test_job_library(shell_jobs ${CMAKE_CURRENT_LIST_DIR}/shell_jobs.cpp)
 set_target_properties(shell_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 
 # A program of sanitizers has other needs than the one that is installed.

@@ -1,8 +1,7 @@
 # Job libraries for job_registry_test, perform_test and iteration_test, good ones and one for each way to be bad.
-include(${PROJECT_SOURCE_DIR}/packaging/cmake/BroodJobLibrary.cmake)
 set(job_libraries)
 foreach(library perform_jobs iterable_jobs setup_throws same_name wrapped_jobs)
-  brood_add_job_library(${library} ${CMAKE_CURRENT_LIST_DIR}/${library}.cpp)
+  brood_test_job_library(${library} ${CMAKE_CURRENT_LIST_DIR}/${library}.cpp)
   list(APPEND job_libraries ${library})
 endforeach()
 # Middleware for the jobs of all libraries, twice.
@@ -11,7 +10,7 @@ foreach(name IN ITEMS all too)
   if(name STREQUAL too)
     set(library for_all_too)
   endif()
-  brood_add_job_library(${library} ${CMAKE_CURRENT_LIST_DIR}/for_all.cpp)
+  brood_test_job_library(${library} ${CMAKE_CURRENT_LIST_DIR}/for_all.cpp)
   target_compile_definitions(${library} PRIVATE NAME=${name})
   list(APPEND job_libraries ${library})
 endforeach()

@@ -41,22 +41,8 @@ void print_trace(Channel& redis, std::uint64_t seed) {
   for (const std::string& event : world.trace()) std::cerr << "  " << event << "\n";
 }
 
-// The first seed that goes wrong when a rule is switched off; 0 when none does.
-std::uint64_t first_bad_seed(const Broken& broken) {
-  RedisServer server;
-  Connection redis(server.address());
-  Coverage coverage;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    const std::vector<std::string> faults = World(redis, seed, broken, coverage).run();
-    if (faults.empty()) continue;
-    BOOST_TEST_MESSAGE("seed " << seed << ": " << faults.front());
-    return seed;
-  }
-  return 0;
-}
-
-#ifdef __SANITIZE_ADDRESS__  // three times as slow, and the same seeds as without
-constexpr std::uint64_t usual_seeds = 300;
+#ifdef __SANITIZE_ADDRESS__  // three times as slow, and the first of the seeds as without
+constexpr std::uint64_t usual_seeds = 100;
 #else
 constexpr std::uint64_t usual_seeds = 1000;
 #endif
@@ -120,6 +106,27 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
   }
 }
 
+// That these checks see when a rule is broken is shown once, without sanitizers.
+#ifndef __SANITIZE_ADDRESS__
+
+namespace {
+
+// The first seed that goes wrong when a rule is switched off; 0 when none does.
+std::uint64_t first_bad_seed(const Broken& broken) {
+  RedisServer server;
+  Connection redis(server.address());
+  Coverage coverage;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const std::vector<std::string> faults = World(redis, seed, broken, coverage).run();
+    if (faults.empty()) continue;
+    BOOST_TEST_MESSAGE("seed " << seed << ": " << faults.front());
+    return seed;
+  }
+  return 0;
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(without_numbers_it_goes_wrong) { BOOST_TEST(first_bad_seed({.numbers_unchecked = true}) != 0u); }
 
 BOOST_AUTO_TEST_CASE(with_a_recovery_that_ignores_the_number_it_goes_wrong) {
@@ -173,3 +180,5 @@ BOOST_AUTO_TEST_CASE(with_jobs_begun_that_were_fetched_before_the_heartbeat_was_
 BOOST_AUTO_TEST_CASE(with_a_settle_that_goes_on_after_a_refusal_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.refusals_unheeded = true}) != 0u);
 }
+
+#endif

@@ -31,8 +31,6 @@ brood_test_once(compatibility_new_project
          COMMAND ${CMAKE_CURRENT_LIST_DIR}/new_project_test.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 set_tests_properties(compatibility_consumer compatibility_every_name PROPERTIES TIMEOUT 600)
 
-set_tests_properties(compatibility_every_name PROPERTIES COST 60)
-
 # What crosses the border to a job library that is built.
 brood_test_once(compatibility_abi_layout COMMAND ${CMAKE_CURRENT_LIST_DIR}/abi_layout_test.sh ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
 

@@ -1,5 +1,5 @@
 # Most of these wait far more than they compute, and run beside one another.  A test that keeps both cores busy says so by
-# PROCESSORS 2; what takes more than half a minute says so by COST, and begins first.
+# PROCESSORS 2.
 
 # The real program under real faults.
 foreach(test IN ITEMS stops redis_faults jobs unknown_outcomes fleet full_redis moved_redis refusing_redis)
@@ -193,6 +193,3 @@ add_dependencies(lifecycle_menagerie_test shifted_clock)
 
 set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity
                      PROPERTIES PROCESSORS 2)
-foreach(test IN ITEMS hostile upgrade iteration unknown_outcomes menagerie many_jobs metrics serial moved_redis service kill)
-  set_tests_properties(lifecycle_${test} PROPERTIES COST 60)
-endforeach()

@@ -33,8 +33,9 @@ bool exists(int entry) { return entry >= 0 && static_cast<std::size_t>(entry) < 
 bool OutcomeNotes::write(int entry, std::uint64_t number, std::size_t begin, const OutcomeNote& note) {
   if (!exists(entry) || begin > text_bytes || note.payload.size() > text_bytes - begin) return false;
   std::memcpy(text + begin, note.payload.data(), note.payload.size());
-  Head head{number, note.score, note.kind, static_cast<std::uint32_t>(begin),
-            static_cast<std::uint32_t>(note.payload.size()), 0};
+  Head head{
+      number, note.score, note.kind, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(note.payload.size()),
+      0};
   head.sum = sum_of(head, note.payload);
   heads[static_cast<std::size_t>(entry)] = head;
   return true;

@@ -143,7 +143,7 @@ constexpr bool check_field() {
   } else if constexpr (NestedStruct<Type>) {
     return check_fields<Type, Job, Outer...>();
   } else {
-    return refuse_field<Job, where_field_lies<Job, number - 1>, Type>();
+    return refuse_field<Job, Address{&std::get<number - 1>(fields_of(imagined<Job>.job))}, Type>();
   }
 }
 

@@ -155,11 +155,8 @@ consteval std::string_view spelled_address() {
 }
 
 template <typename Job, std::size_t i>
-inline constexpr auto where_field_lies = Address{&std::get<i>(fields_of(imagined<Job>.job))};
-
-template <typename Job, std::size_t i>
 consteval std::string_view field_name() {
-  return spelled_address<where_field_lies<Job, i>>();
+  return spelled_address<Address{&std::get<i>(fields_of(imagined<Job>.job))}>();
 }
 
 #if defined(__clang__)

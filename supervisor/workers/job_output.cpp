@@ -69,17 +69,22 @@ void JobOutput::work() {
 
 // Before a job begins, all that was printed before is marked.  So what follows the last mark was printed by the job
 // that was there before and after the read; if one took the place of another meanwhile, there may be a mark still to
-// read.
+// read.  A record that could not be read before and after says nothing: it may have been written both times, by one job
+// and the next.
 void JobOutput::read_in_turn(SteadyTime now) {
   flooded_ = false;
+  bool can_be_read = false;
   std::optional<PrintingJob> job = printing_job(*source_.record);
   for (int reads = 0; reads < most_reads_a_turn; ++reads) {
-    if (read_some(now) == Read::nothing && reads == 0 && waiting_.empty() && left_out_unattributed_.lines == 0) return;
+    const bool nothing = read_some(now) == Read::nothing;
+    if (nothing && reads == 0 && waiting_.empty() && left_out_unattributed_.lines == 0) return;
     std::optional<PrintingJob> job_now = printing_job(*source_.record);
-    if (job_now == job) return attribute(job.value_or(latest_));
+    if (job_now == job && (job || nothing)) return attribute(job.value_or(latest_));
+    can_be_read = can_be_read || job || job_now;
     job = std::move(job_now);
   }
-  // Jobs that are over sooner than we look: the next turn finds out.
+  if (!can_be_read) attribute(latest_);  // it has been scribbled on
+  // Else jobs are over sooner than we look: the next turn finds out.
 }
 
 // Says that it reads before it does, and takes that back when no job had printed: the worker would mark the next job's

@@ -446,6 +446,9 @@ BOOST_AUTO_TEST_CASE(a_server_that_answers_as_a_replica_is_left_for_the_one_that
     AsyncConnection connection(loop.get(), "", witness.events);
     connection.open(address.address());
     BOOST_REQUIRE(loop.until([&] { return witness.connects == 1; }));
+    Answer reached;  // a connection may stand before the proxy has passed it on
+    connection.send({"PING"}, 10s, reached.keep());
+    BOOST_REQUIRE(loop.until([&] { return reached && reached.result->ok(); }));
     former.command({"REPLICAOF", "127.0.0.1", "1"});
     address.point_at(present.socket_path());
 

@@ -20,7 +20,7 @@ namespace {
 
 // All that the guardian needs, made before the fork: the test may have threads, so its child may only make system
 // calls.
-struct OrphanedJobs {
+struct GuardianNeeds {
   char* const* arguments;
   char* const* environment;
   const char* directory;
@@ -30,11 +30,11 @@ struct OrphanedJobs {
 // Where the guardian keeps its descriptors.
 enum Place { orders_place = 3, output_place = 4, test_place = 5, places_end = 6 };
 
-void arrange_descriptors(const OrphanedJobs& orphaned_jobs) {
+void arrange_descriptors(const GuardianNeeds& needs) {
   constexpr int out_of_the_way = 64;
-  const int orders = fcntl(orphaned_jobs.orders, F_DUPFD, out_of_the_way);
-  const int output = fcntl(orphaned_jobs.output, F_DUPFD, out_of_the_way);
-  const int test = orphaned_jobs.test < 0 ? -1 : fcntl(orphaned_jobs.test, F_DUPFD, out_of_the_way);
+  const int orders = fcntl(needs.orders, F_DUPFD, out_of_the_way);
+  const int output = fcntl(needs.output, F_DUPFD, out_of_the_way);
+  const int test = needs.test < 0 ? -1 : fcntl(needs.test, F_DUPFD, out_of_the_way);
   const int null = open("/dev/null", O_RDWR);
   // Else a reader of the test's output would wait for us, too.
   for (const int standard : {0, 1, 2}) dup2(null, standard);
@@ -45,7 +45,7 @@ void arrange_descriptors(const OrphanedJobs& orphaned_jobs) {
   close_range(places_end, ~0U, 0);
 }
 
-[[noreturn]] void become_program(const OrphanedJobs& orphaned_jobs, pid_t guardian, const sigset_t& none) {
+[[noreturn]] void become_program(const GuardianNeeds& needs, pid_t guardian, const sigset_t& none) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guardian) _exit(127);
   prctl(PR_SET_CHILD_SUBREAPER, 0);
@@ -54,7 +54,7 @@ void arrange_descriptors(const OrphanedJobs& orphaned_jobs) {
   dup2(output_place, 1);
   dup2(output_place, 2);
   close_range(orders_place, ~0U, 0);
-  execve(orphaned_jobs.arguments[0], orphaned_jobs.arguments, orphaned_jobs.environment);
+  execve(needs.arguments[0], needs.arguments, needs.environment);
   _exit(127);
 }
 
@@ -116,7 +116,7 @@ void keep_watch(pid_t& program, const sigset_t& but_children) {
   }
 }
 
-[[noreturn]] void guard(const OrphanedJobs& orphaned_jobs) {
+[[noreturn]] void guard(const GuardianNeeds& needs) {
   setsid();  // the terminal's Ctrl-C is for the test
   prctl(PR_SET_NAME, "brood: guardian");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -129,14 +129,14 @@ void keep_watch(pid_t& program, const sigset_t& but_children) {
   sigdelset(&but_children, SIGCHLD);
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &all, nullptr);
-  arrange_descriptors(orphaned_jobs);
+  arrange_descriptors(needs);
 
   const pid_t self = getpid();
   pid_t program = _Fork();
-  if (program == 0) become_program(orphaned_jobs, self, none);
+  if (program == 0) become_program(needs, self, none);
   if (program > 0) keep_watch(program, but_children);
   kill_all(program);
-  execl("/bin/rm", "rm", "-rf", orphaned_jobs.directory, nullptr);
+  execl("/bin/rm", "rm", "-rf", needs.directory, nullptr);
   _exit(1);
 }
 
@@ -161,15 +161,15 @@ Guardian::Guardian(const Program& program) : owner_(getpid()) {
   // has none.
   const UniqueFd test(static_cast<int>(syscall(SYS_pidfd_open, owner_, 0)));
   const std::vector<char*> arguments = pointers(program.arguments), environment = pointers(program.environment);
-  const OrphanedJobs orphaned_jobs{arguments.data(), environment.data(), program.directory.c_str(),
-                                   theirs.get(),     output.get(),       test.get()};
+  const GuardianNeeds needs{arguments.data(), environment.data(), program.directory.c_str(),
+                            theirs.get(),     output.get(),       test.get()};
 
   // Whatever handlers the test has, none of them runs in the child.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = fork();
-  if (pid_ == 0) guard(orphaned_jobs);
+  if (pid_ == 0) guard(needs);
   const int error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error;

@@ -139,6 +139,7 @@ BOOST_AUTO_TEST_CASE(
   // A job whose worker was killed is charged: its retry would wait.
   BOOST_TEST(drained(redis), brood.log_tail());
   const auto took = std::chrono::steady_clock::now() - began;
+  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());  // before it is up it has no word for a SIGTERM
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
 
@@ -189,6 +190,7 @@ BOOST_AUTO_TEST_CASE(meddling_with_the_keys_of_brood_and_with_redis_amid_kills_l
     }
   }
   BOOST_TEST(drained(redis), brood.log_tail());
+  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());  // before it is up it has no word for a SIGTERM
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
 

@@ -172,6 +172,15 @@ BOOST_AUTO_TEST_CASE(what_the_time_does_not_suffice_for_stays_without_names) {
   BOOST_TEST(is_raw(site.frames({.budget = std::chrono::milliseconds(0)})));
 }
 
+BOOST_AUTO_TEST_CASE(whoever_watches_is_told_after_each_frame_that_took_work) {
+  Site site;
+  int told = 0;
+  site.frames({.frame_done = [&] { ++told; }});
+  BOOST_TEST(told == 2);
+  site.frames({.budget = std::chrono::milliseconds(0), .frame_done = [&] { ++told; }});
+  BOOST_TEST(told == 2);  // nothing was done for those
+}
+
 BOOST_AUTO_TEST_CASE(a_record_without_frames_gives_its_program_counter) {
   CapturedStack stack;
   stack.state = StackState::header;

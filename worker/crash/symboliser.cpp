@@ -227,6 +227,7 @@ std::vector<Frame> symbolise(const CapturedStack& stack, const SymboliserOptions
       frames.push_back(std::move(raw));
     else
       place->second->append(std::move(raw), frames);
+    if (options.frame_done) options.frame_done();
   }
   return frames;
 }

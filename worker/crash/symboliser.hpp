@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace brood {
 struct SymboliserOptions {
   std::string debug_directory = "/usr/lib/debug";  // with separate debug files, by build id
   std::chrono::milliseconds budget{2'000};         // for all of it; what is left then stays without names
+  std::function<void()> frame_done = {};           // called after each frame, for whoever watches; may be empty
 };
 
 // The frames of a process that may be gone, innermost first, with names, and source lines where debug information

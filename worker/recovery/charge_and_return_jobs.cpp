@@ -15,6 +15,7 @@
 #include "shared/config/redis_location.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
+#include "shared/redis/pace.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
@@ -38,11 +39,15 @@ using namespace std::chrono_literals;
 
 constexpr auto look_for_life_again = 2s;
 
+// The supervisor ends a child whose line moves nothing for 5 s, or less than the slowest one does.  Other work is
+// counted as what that line moves in twice as long.
+constexpr std::uint64_t bytes_of_a_step = 10 * Pace::slowest;
+
 class RecoveryChild {
  public:
   RecoveryChild(RecoveryMode mode, const Config& config, const RedisAddress& address,
                 std::atomic<std::uint64_t>* bytes = nullptr)
-      : mode_(mode), config_(config), redis_(address, {2'000ms, 2'000ms}, "brood-recovery") {
+      : mode_(mode), config_(config), redis_(address, {2'000ms, 2'000ms}, "brood-recovery"), progress_(bytes) {
     redis_.count_bytes_in(bytes);
   }
 
@@ -168,10 +173,16 @@ class RecoveryChild {
     if (cause.facts && mode_ != RecoveryMode::move_to_dead) {
       const CapturedStack& stack = cause.facts->stack;
       const bool with_names = mode_ == RecoveryMode::full && !worker_death.leave_out_symbols;
-      frames = frames_of_job(with_names ? symbolise(stack) : raw_frames(stack));
+      frames =
+          frames_of_job(with_names ? symbolise(stack, {.frame_done = [this] { step_done(); }}) : raw_frames(stack));
       core = core_file(*cause.facts);
+      step_done();
     }
     return report_crash(cause, frames, job.display_class(), core, redis_now());
+  }
+
+  void step_done() const {
+    if (progress_ != nullptr) progress_->fetch_add(bytes_of_a_step);
   }
 
   static void log_crash(const Payload& job, const std::string& queue, const CrashReport& report) {
@@ -290,6 +301,7 @@ class RecoveryChild {
   const RecoveryMode mode_;
   const Config& config_;
   Connection redis_;
+  std::atomic<std::uint64_t>* const progress_;  // read by the supervisor; null: nobody watches
   FleetRelease fleet_;
   JobRegistry registry_;
   std::optional<Crash> noted_;  // the crash that the recovery under way charges

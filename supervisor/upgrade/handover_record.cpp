@@ -257,7 +257,7 @@ void members(Io& io, Of<Io, Handover::Counted>& counted) {
 }
 
 template <typename Io>
-void members(Io& io, Of<Io, Handover::Text>& file) {
+void members(Io& io, Of<Io, ConfigAsRead>& file) {
   io.text("text", file.text);
   io.number("mode", file.mode);
 }

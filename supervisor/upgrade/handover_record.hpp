@@ -22,6 +22,12 @@ class BadHandover : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A configuration file as it was read; it may have changed since.
+struct ConfigAsRead {
+  std::string text;
+  std::uint32_t mode = 0;  // of the file
+};
+
 // What a supervisor leaves to the program that takes its place in the same process.  It travels as JSON in a memfd, so
 // that another version can read it: members that it does not know it passes over, and those that are missing have the
 // values that stand here.  `format` changes when that is not enough.
@@ -69,13 +75,9 @@ struct Handover {
   int control_listener = -1;
   int log = -1;  // where lines go, should its file not open any more
 
-  // The configuration file as it was read; it may have changed since.  None: there is no file.
-  struct Text {
-    std::string text;
-    std::uint32_t mode = 0;  // of the file
-  };
-  std::optional<Text> config = {};         // that the next program goes by
-  std::optional<Text> former_config = {};  // that this one goes by
+  // None: there is no file.
+  std::optional<ConfigAsRead> config = {};         // that the next program goes by
+  std::optional<ConfigAsRead> former_config = {};  // that this one goes by
   struct Counted {
     int slot = -1;
     Statistics::Counts counts = {};

@@ -83,7 +83,7 @@ Ledger::Verdict Ledger::judge(int count) const {
       verdict.doubled.push_back(id);
     for (std::size_t i = 1; i < runs.size(); ++i) {
       if (std::any_of(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(i),
-                      [&](const Run& earlier) { return overlap(earlier, runs[i]); })) {
+                      [&run = runs[i]](const Run& earlier) { return overlap(earlier, run); })) {
         verdict.overlapped.push_back(id);
         break;
       }

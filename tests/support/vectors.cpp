@@ -22,7 +22,7 @@ VectorValue read(ondemand::value value) {
       out.kind = VectorValue::Kind::object;
       for (auto field : value.get_object()) {
         std::string key(std::string_view(field.unescaped_key()));
-        out.members.emplace_back(std::move(key), read(field.value()));
+        out.members.push_back({std::move(key), read(field.value())});
       }
       break;
     case ondemand::json_type::array:

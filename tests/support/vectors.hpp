@@ -2,21 +2,26 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace brood::test {
 
 // One value of the vectors' file, read by other means than the code under test.
 struct VectorValue {
+  struct Member;
   enum class Kind { object, array, string, other } kind = Kind::other;
   std::string text;  // a string unescaped; of a number, true, false and null the spelling
   std::vector<VectorValue> elements;
-  std::vector<std::pair<std::string, VectorValue>> members;
+  std::vector<Member> members;
 
   bool has(std::string_view key) const;                       // and it is not null
   const VectorValue& operator[](std::string_view key) const;  // throws when it is absent
   double number() const;
+};
+
+struct VectorValue::Member {
+  std::string name;
+  VectorValue value;
 };
 
 struct Vector {

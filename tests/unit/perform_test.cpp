@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(jobs_of_other_programs_get_their_arguments) {
   setenv("PERFORM_TEST_ECHO", path.c_str(), 1);
   for (const test::Vector& vector : test::vectors("foreign-")) {
     BOOST_TEST_CONTEXT(vector.id) {
-      const Performed performed = run(Payload::parse(vector.input.members.at(0).second.text));
+      const Performed performed = run(Payload::parse(vector.input.members.at(0).value.text));
       BOOST_TEST((performed.kind == Performed::Kind::succeeded), performed.failure.message);
 
       std::stringstream echo(content(path));

@@ -12,18 +12,21 @@ namespace brood::detail {
 
 inline constexpr std::size_t max_fields = 16;
 
-// Stands for a value of any field's type; never defined, since no such value is ever made.  `Job` itself and its
-// bases are left out, so that a one-field struct is not taken for a copy and a base is not taken for a field.
+// Stands for a value of any field's type.  No such value is ever made; clang wants a body all the same where the type
+// is known to one file alone.  `Job` itself and its bases are left out, so that a one-field struct is not taken for a
+// copy and a base is not taken for a field.
 template <typename Job>
 struct AnyField {
   template <typename Field>
-  requires(!std::is_base_of_v<Field, Job>) operator Field() const;
+  requires(!std::is_base_of_v<Field, Job>) operator Field() const { __builtin_unreachable(); }
 };
 
 template <typename Job>
 struct AnyBase {
   template <typename Base>
-  requires(std::is_base_of_v<Base, Job> && !std::is_same_v<Base, Job>) operator Base() const;
+  requires(std::is_base_of_v<Base, Job> && !std::is_same_v<Base, Job>) operator Base() const {
+    __builtin_unreachable();
+  }
 };
 
 template <typename Job, std::size_t... I>

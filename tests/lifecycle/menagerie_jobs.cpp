@@ -18,10 +18,9 @@
 #include <string>
 #include <thread>
 
-using namespace std::chrono_literals;
+#include "tests/support/as_written.hpp"
 
-// No two of them become one, each stands in the stack, and no sanitizer is faster than the processor.
-#define JOB_CODE [[gnu::noipa, gnu::no_sanitize("address", "undefined")]]
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -32,7 +31,7 @@ volatile int zero = 0;
 // Keeps a call from being the last thing that a function does.
 void after_call() { asm volatile(""); }
 
-JOB_CODE void descend_and_write(int depth) {
+BROOD_AS_WRITTEN void descend_and_write(int depth) {
   if (depth <= 1) {
     int* volatile address = reinterpret_cast<int*>(0x10);
     *address = 1;
@@ -42,22 +41,22 @@ JOB_CODE void descend_and_write(int depth) {
   after_call();
 }
 
-JOB_CODE void throw_number() { throw 42; }
-JOB_CODE void throw_through_noexcept() noexcept { throw_number(); }
-JOB_CODE void throw_in_a_thread() { throw std::runtime_error("no such picture"); }
+BROOD_AS_WRITTEN void throw_number() { throw 42; }
+BROOD_AS_WRITTEN void throw_through_noexcept() noexcept { throw_number(); }
+BROOD_AS_WRITTEN void throw_in_a_thread() { throw std::runtime_error("no such picture"); }
 
-JOB_CODE int dig(int depth) {
+BROOD_AS_WRITTEN int dig(int depth) {
   volatile char ballast[4096];
   ballast[0] = static_cast<char>(depth);
   return depth < 0 ? ballast[0] : dig(depth + 1) + ballast[0];
 }
 
-JOB_CODE void call_wildly(Call function) {
+BROOD_AS_WRITTEN void call_wildly(Call function) {
   function();
   after_call();
 }
 
-JOB_CODE void free_twice() {
+BROOD_AS_WRITTEN void free_twice() {
   char* volatile memory = static_cast<char*>(std::malloc(24));
   char* volatile again = memory;
   std::free(memory);
@@ -66,7 +65,7 @@ JOB_CODE void free_twice() {
 }
 
 // The size of the second block stands right behind the first.
-JOB_CODE void overflow_and_free() {
+BROOD_AS_WRITTEN void overflow_and_free() {
   char* volatile first = static_cast<char*>(std::malloc(24));
   char* volatile second = first + 32;
   for (int i = 0; i < 32; ++i) static_cast<volatile char*>(first)[i] = 0;
@@ -75,20 +74,20 @@ JOB_CODE void overflow_and_free() {
 }
 
 // Writes over its return address and what its callers hold.
-JOB_CODE void smash_stack() {
+BROOD_AS_WRITTEN void smash_stack() {
   auto* const frame = static_cast<volatile std::uint64_t*>(__builtin_frame_address(0));
   for (int i = 0; i < 40; ++i) frame[i] = 0x4141414141414141;
 }
 
-JOB_CODE int divide_by_zero() { return 100 / zero; }
+BROOD_AS_WRITTEN int divide_by_zero() { return 100 / zero; }
 
-JOB_CODE void sleep_for_ever() {
+BROOD_AS_WRITTEN void sleep_for_ever() {
   for (;;) {
     std::this_thread::sleep_for(1h);
     after_call();
   }
 }
-JOB_CODE void spin_for_ever() {
+BROOD_AS_WRITTEN void spin_for_ever() {
   while (zero == 0) {
   }
 }

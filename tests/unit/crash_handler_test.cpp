@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/as_written.hpp"
 #include "tests/support/eventually.hpp"
 #include "worker/guard/process_state.hpp"
 #include "worker/job/job_registry.hpp"
@@ -40,7 +41,7 @@ extern "C" const char* __asan_default_options() {
 #endif
 
 // What jobs do.  Their names are visible to dladdr, and no two of them become one.
-#define JOB_CODE extern "C" [[gnu::noipa, gnu::no_sanitize("address", "undefined")]]
+#define JOB_CODE extern "C" BROOD_AS_WRITTEN
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "shared/store/keys.hpp"
 #include "shared/store/outcome_size.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
+#include "shared/store/worker_field.hpp"
 
 namespace brood {
 namespace {
@@ -80,7 +81,7 @@ FetchAndSettle::FetchAndSettle(Channel& redis, WorkerSlot& slot, Setup setup)
 
 void FetchAndSettle::take_incarnation(std::uint64_t incarnation) {
   incarnation_ = incarnation;
-  field_ = keys::worker_field(setup_.slot, incarnation);
+  field_ = worker_field(setup_.slot, incarnation);
   number_ = 0;
   registered_ = spent_ = false;
   batch_ = {};

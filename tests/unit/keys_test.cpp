@@ -1,4 +1,5 @@
 #include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -17,7 +18,7 @@ void comes_apart_as_it_was_made(const std::string& identity, const std::string& 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(an_in_flight_list_names_identity_field_and_queue) {
-  comes_apart_as_it_was_made("web-1.example:4711:0123456789ab", keys::worker_field(2, 17), "images");
+  comes_apart_as_it_was_made("web-1.example:4711:0123456789ab", worker_field(2, 17), "images");
 }
 
 BOOST_AUTO_TEST_CASE(host_and_queue_may_hold_colons) {

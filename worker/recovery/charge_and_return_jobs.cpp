@@ -22,6 +22,7 @@
 #include "shared/store/keys.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/worker_field.hpp"
 #include "worker/crash/core_file.hpp"
 #include "worker/crash/crash_report.hpp"
 #include "worker/crash/signs_of_life.hpp"
@@ -94,7 +95,7 @@ class RecoveryChild {
     const Reply fields = redis_.call({"HKEYS", hash});
     std::vector<WorkerDeath> worker_deaths = orphaned_jobs.known;
     for (std::size_t i = 0; i < fields.view().size(); ++i) {
-      const auto field = keys::parse_worker_field(fields.view()[i].text());
+      const auto field = parse_worker_field(fields.view()[i].text());
       if (!field) continue;
       WorkerDeath unknown;
       unknown.worker.identity = orphaned_jobs.identity;
@@ -119,15 +120,15 @@ class RecoveryChild {
   void sweep(const OwnIncarnations& own) {
     list_unlisted_processes(redis_);
     std::set<std::string> others;
-    int jobs = give_back_lists_without_field(redis_, [&](const keys::InFlightList& list) {
+    int jobs = give_back_lists_without_field(redis_, [&](const InFlightList& list) {
       if (list.identity == own.identity) return own.lives(list.field);
       others.insert(list.identity);
       return true;
     });
     if (!others.empty()) {
       const std::set<std::string> silent = without_sign_of_life(others);
-      jobs += give_back_lists_without_field(
-          redis_, [&](const keys::InFlightList& list) { return !silent.contains(list.identity); });
+      jobs += give_back_lists_without_field(redis_,
+                                            [&](const InFlightList& list) { return !silent.contains(list.identity); });
     }
     if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
   }

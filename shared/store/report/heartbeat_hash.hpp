@@ -74,4 +74,7 @@ ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string
 // What a process that exits takes back; its hash and its signals are left to expire, as Sidekiq leaves them.
 std::vector<Command> leave(std::string_view identity);
 
+// What others take back of one that is known to be dead: its hash too.
+std::vector<Command> bury(std::string_view identity);
+
 }  // namespace brood

@@ -17,10 +17,12 @@
 #include "shared/job/retry_decision.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
 #include "shared/store/redis_time.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/worker_field.hpp"
 #include "worker/crash/core_file.hpp"
@@ -91,11 +93,10 @@ class RecoveryChild {
   }
 
   void recover_from(const OrphanedJobs& orphaned_jobs) {
-    const std::string hash = keys::in_flight_hash(orphaned_jobs.identity);
-    const Reply fields = redis_.call({"HKEYS", hash});
+    const Reply fields = redis_.call(ask_incarnations(orphaned_jobs.identity));
     std::vector<WorkerDeath> worker_deaths = orphaned_jobs.known;
-    for (std::size_t i = 0; i < fields.view().size(); ++i) {
-      const auto field = parse_worker_field(fields.view()[i].text());
+    for (const std::string& name : read_name_list(fields.view())) {
+      const auto field = parse_worker_field(name);
       if (!field) continue;
       WorkerDeath unknown;
       unknown.worker.identity = orphaned_jobs.identity;
@@ -271,8 +272,9 @@ class RecoveryChild {
     SignsOfLife signs(identities, steady_now());
     for (;;) {
       for (const std::string& identity : signs.doubtful(steady_now())) {
-        const Reply beats = redis_.call({"EXISTS", identity});  // refused, by an access list, say: not seen missing
-        if (!beats.view().is_integer() || beats.view().integer() != 0) signs.seen(identity, steady_now());
+        const Reply beats = redis_.call(ask_whether_beats(identity));
+        // Refused (by an access list, say): not seen missing.
+        if (read_whether_beats(beats.view()).value_or(true)) signs.seen(identity, steady_now());
       }
       const SteadyTime now = steady_now();
       if (signs.doubtful(now).empty()) return signs.silent(now);

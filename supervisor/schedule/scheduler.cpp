@@ -187,8 +187,7 @@ void Scheduler::Run::begin(Results& results) {
 void Scheduler::Run::move_set(std::size_t moved_before) {
   if (moved_before == due_sets.size()) return ask_for_next();
   const std::size_t set = (first_set + moved_before) % due_sets.size();
-  // Each batch renews the lock.  Where we hold none, this lets nothing expire that matters.
-  const Command keep_lock = keep_scheduler_lock(lock_lifetime);
+  const Command keep_lock = keep_scheduler_lock(settings.identity, lock_lifetime);  // with each batch
   mover.move_all(std::string(due_sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
     if (set == schedule_of_due_sets) stays = static_cast<std::int64_t>(done.left);
     moved += done.moved;

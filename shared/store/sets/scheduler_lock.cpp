@@ -3,8 +3,13 @@
 #include <string>
 
 #include "shared/store/keys.hpp"
+#include "shared/store/script.hpp"
 
 namespace brood {
+
+namespace scripts {
+extern const Script keep_scheduler_lock;
+}
 
 std::vector<Command> take_scheduler_lock(std::string_view identity, std::chrono::milliseconds lifetime) {
   return {{"SET", keys::brood_scheduler, identity, "NX", "PX", std::to_string(lifetime.count())},
@@ -16,8 +21,12 @@ SchedulerLock read_scheduler_lock(ReplyView last, std::string_view identity) {
   return last.text() == identity ? SchedulerLock::ours : SchedulerLock::of_another;
 }
 
-Command keep_scheduler_lock(std::chrono::milliseconds lifetime) {
-  return {"PEXPIRE", keys::brood_scheduler, std::to_string(lifetime.count())};
+// By its text, which is short: an answer that nobody reads would not say that Redis does not know it.
+Command keep_scheduler_lock(std::string_view identity, std::chrono::milliseconds lifetime) {
+  const ScriptCall call{&scripts::keep_scheduler_lock,
+                        {std::string(keys::brood_scheduler)},
+                        {std::string(identity), std::to_string(lifetime.count())}};
+  return call.eval();
 }
 
 Command end_scheduler_lock() { return {"DEL", keys::brood_scheduler}; }

@@ -21,8 +21,9 @@ enum class SchedulerLock {
 std::vector<Command> take_scheduler_lock(std::string_view identity, std::chrono::milliseconds lifetime);
 SchedulerLock read_scheduler_lock(ReplyView last, std::string_view identity);
 
-// Lets it live for that long again, whosever it is.
-Command keep_scheduler_lock(std::chrono::milliseconds lifetime);
+// Lets it live for that long again, if it is still ours: it may have expired, and be another's by now.  Whatever is
+// answered may be ignored.
+Command keep_scheduler_lock(std::string_view identity, std::chrono::milliseconds lifetime);
 
 // Ends it, whosever it is.
 Command end_scheduler_lock();

@@ -37,3 +37,12 @@ BOOST_AUTO_TEST_CASE(other_keys_are_no_in_flight_lists) {
     BOOST_TEST(!keys::parse_in_flight_list(key), key);
   }
 }
+
+BOOST_AUTO_TEST_CASE(a_workers_field_comes_apart_and_nothing_else_does) {
+  const auto field = parse_worker_field(worker_field(2, 18446744073709551615U));
+  BOOST_TEST_REQUIRE(field.has_value());
+  BOOST_TEST(field->slot == 2);
+  BOOST_TEST(field->incarnation == 18446744073709551615U);
+  for (const char* other : {"", "2", "2.", ".1", "2.x", "2.1 ", "x.1", "2.18446744073709551616"})
+    BOOST_TEST(!parse_worker_field(other), other);
+}

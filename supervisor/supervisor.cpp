@@ -12,7 +12,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/watched_keys.hpp"
 #include "supervisor/process/jitter.hpp"
 #include "supervisor/process/stopped_children.hpp"
 #include "supervisor/version.hpp"
@@ -120,10 +120,11 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
 
 // What changes in Redis, and who looks at it.
 KeyWatch::Keys Supervisor::keys_to_watch() {
-  return {{std::string(keys::schedule), [this] { scheduler_.glance(); }},
-          {std::string(keys::paused), [this] { known_queues_watch_.look(); }},
-          {std::string(keys::queues), [this] { known_queues_watch_.look(); }},
-          {keys::signals(identity_.name), [this] { heartbeat_.look_for_signals(); }}};
+  const WatchedKeys keys = watched_keys(identity_.name);
+  return {{keys.schedule, [this] { scheduler_.glance(); }},
+          {keys.paused, [this] { known_queues_watch_.look(); }},
+          {keys.queues, [this] { known_queues_watch_.look(); }},
+          {keys.signals, [this] { heartbeat_.look_for_signals(); }}};
 }
 
 void Supervisor::rely_on_being_told(bool told) {

@@ -8,9 +8,9 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
-#include "shared/store/keys.hpp"
 #include "shared/store/outcome_size.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
+#include "shared/store/worker_field.hpp"
 
 namespace brood {
 namespace {
@@ -80,7 +80,7 @@ FetchAndSettle::FetchAndSettle(Channel& redis, WorkerSlot& slot, Setup setup)
 
 void FetchAndSettle::take_incarnation(std::uint64_t incarnation) {
   incarnation_ = incarnation;
-  field_ = keys::worker_field(setup_.slot, incarnation);
+  field_ = worker_field(setup_.slot, incarnation);
   number_ = 0;
   registered_ = spent_ = false;
   batch_ = {};
@@ -261,7 +261,7 @@ void FetchAndSettle::bear_being_fenced() {
     }
     log::warn("redis_loses_what_workers_write",
               {{"slot", setup_.slot},
-               {"key", keys::in_flight_hash(setup_.identity)},
+               {"key", name_of_incarnations(setup_.identity)},
                {"maxmemory_policy", policy},
                {"hint", "it must be noeviction, and nobody may delete the keys of brood; the worker pauses"}});
   }
@@ -320,9 +320,7 @@ void FetchAndSettle::hold_arrived(std::string payload) {
 
 FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::string>& draw, int want,
                                                     bool may_be_more_queues) {
-  const std::string list = keys::in_flight_list(setup_.identity, field_, batch_.queue);
-  std::vector<Command> commands{
-      {"BLMOVE", keys::queue(batch_.queue), list, "RIGHT", "LEFT", std::to_string(longest_wait.count())}};
+  std::vector<Command> commands{wait_on_queue(setup_.identity, field_, batch_.queue, longest_wait)};
   if (!draw.empty()) {
     const ScriptCall fetch = fetch_after_wait({setup_.identity, field_, number_, batch_.queue, draw, want});
     commands.push_back(fetch_is_known_ ? fetch.evalsha() : fetch.eval());
@@ -380,8 +378,8 @@ std::optional<FetchAndSettle::Waited> FetchAndSettle::hold_what_came(const std::
       }
     }
   }
-  if (wait.is_string()) {
-    hold_arrived(std::string(wait.text()));
+  if (auto job = read_arrived(wait)) {
+    hold_arrived(std::move(*job));
     return Waited::job;
   }
   if (!wait.error().empty()) return Waited::refused;

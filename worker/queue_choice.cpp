@@ -4,8 +4,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "shared/store/keys.hpp"
-
 namespace brood {
 namespace {
 
@@ -68,13 +66,13 @@ std::string QueueChoice::wait_queue(int number) const {
 void QueueChoice::look() {
   const std::uint32_t seen = changes_ ? changes_->load() : 0;
   try {
-    const Reply paused = redis_.call({"SMEMBERS", keys::paused});
+    const Reply paused = redis_.call(ask_paused_queues());
     if (is_to_come(paused.view())) return;
-    known_.paused = paused.view().is_array() ? read_paused_queues(paused.view()) : decltype(known_.paused)();
+    known_.paused = read_paused_queues(paused.view()).value_or(decltype(known_.paused)());
     if (capsule_.follows_all_queues) {
-      const Reply names = redis_.call({"SMEMBERS", keys::queues});
+      const Reply names = redis_.call(ask_queue_names());
       if (is_to_come(names.view())) return;
-      known_.names = names.view().is_array() ? read_queue_names(names.view()) : std::vector<std::string>();
+      known_.names = read_queue_names(names.view()).value_or(std::vector<std::string>());
     }
     seen_ = seen;
     looked_ = true;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 namespace brood::keys {
 namespace {
@@ -19,16 +18,6 @@ bool take(std::string_view& text, bool (*belongs)(char), char end) {
 }
 
 }  // namespace
-
-std::optional<WorkerField> parse_worker_field(std::string_view field) {
-  WorkerField parsed;
-  const char* const end = field.data() + field.size();
-  const auto slot = std::from_chars(field.data(), end, parsed.slot);
-  if (slot.ec != std::errc() || slot.ptr == end || *slot.ptr != '.') return std::nullopt;
-  const auto incarnation = std::from_chars(slot.ptr + 1, end, parsed.incarnation);
-  if (incarnation.ec != std::errc() || incarnation.ptr != end) return std::nullopt;
-  return parsed;
-}
 
 // Host names and queue names may hold colons, so the key is cut where the fixed shape <pid>:<12 hex
 // digits>:<slot>.<incarnation> first appears: no host name has it, while a queue could.

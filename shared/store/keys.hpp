@@ -1,9 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "shared/store/in_flight_list.hpp"
 
 // Every key that brood reads or writes.  Nobody else spells one.
 namespace brood::keys {
@@ -53,26 +54,12 @@ inline std::string brood_usage(std::string_view day) { return "brood:usage:" + s
 // The number of the last batch of one client that keeps pushes while Redis is away.
 inline std::string pushes(std::string_view client) { return "brood:pushes:" + std::string(client); }
 
-// A worker's place in Redis: "<slot>.<incarnation>".
-inline std::string worker_field(int slot, std::uint64_t incarnation) {
-  return std::to_string(slot) + "." + std::to_string(incarnation);
-}
-// Its parts; nullopt when it is none.
-struct WorkerField {
-  int slot = 0;
-  std::uint64_t incarnation = 0;
-};
-std::optional<WorkerField> parse_worker_field(std::string_view field);
-
 inline std::string in_flight_hash(std::string_view identity) { return "brood:inflight:" + std::string(identity); }
 inline std::string in_flight_list(std::string_view identity, std::string_view field, std::string_view queue) {
   return in_flight_hash(identity) + ":" + std::string(field) + ":" + std::string(queue);
 }
 
 // The parts of an in-flight list's key; nullopt for any other key.
-struct InFlightList {
-  std::string identity, field, queue;
-};
 std::optional<InFlightList> parse_in_flight_list(std::string_view key);
 
 }  // namespace brood::keys

@@ -6,6 +6,8 @@ namespace brood {
 
 using namespace std::chrono_literals;
 
+Command ask_time() { return {"TIME"}; }
+
 WallTime redis_time(ReplyView reply) {
   return WallTime(std::chrono::seconds(reply[0].integer()) + std::chrono::microseconds(reply[1].integer()));
 }
@@ -14,7 +16,7 @@ void ask_redis_time(Channel& redis) {
   if (redis_time_is_fresh()) return;
   try {
     const SteadyTime asked = steady_now();
-    const std::vector<Reply> replies = redis.call_patiently({{"TIME"}}, {.longest = 1s, .longest_connect = 1s});
+    const std::vector<Reply> replies = redis.call_patiently({ask_time()}, {.longest = 1s, .longest_connect = 1s});
     if (replies.front().view().is_array()) note_redis_time(redis_time(replies.front().view()), asked, steady_now());
   } catch (const ConnectionLost&) {
     return;

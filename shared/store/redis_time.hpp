@@ -1,11 +1,13 @@
 #pragma once
 
 #include "shared/base/clock.hpp"
+#include "shared/redis/command.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {
 
-// The answer to TIME.  Throws UnexpectedReply.
+// The time of Redis.  Reading throws UnexpectedReply.
+Command ask_time();
 WallTime redis_time(ReplyView reply);
 
 // Asks Redis for the time, unless it told it a moment ago: see redis_clock.hpp.  When Redis is away or does not tell,

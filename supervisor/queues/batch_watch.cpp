@@ -6,7 +6,7 @@
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 
 namespace brood {
@@ -74,7 +74,7 @@ void BatchWatch::State::take_back(const OccupiedSlot& slot) {
   const int count = static_cast<int>(seen.entries.size());
   const int kept = take_back_unbegun(*slot.record, seen.number, count);
   if (kept == count) return;
-  const std::string field = keys::worker_field(slot.slot, seen.incarnation);
+  const std::string field = worker_field(slot.slot, seen.incarnation);
   send_scripts(redis, {give_back(identity, field, seen.queue, seen.number, kept)}, longest_answer_time,
                [slot = slot.slot, taken = count - kept](const std::vector<AsyncConnection::Result>& results) {
                  const AsyncConnection::Result& result = results.front();

@@ -11,7 +11,6 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/keys.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 

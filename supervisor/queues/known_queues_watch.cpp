@@ -10,7 +10,6 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/keys.hpp"
 
 namespace brood {
 
@@ -67,8 +66,8 @@ void KnownQueuesWatch::tick() {
   if (!redis_.connected()) return look_later();
   std::vector<Command> commands;
   const bool wants_paused = steady_now() - paused_read_ >= between_looks() - between_counts / 2;
-  if (wants_paused) commands.push_back({"SMEMBERS", keys::paused});
-  if (follows_names_) commands.push_back({"SCARD", keys::queues});
+  if (wants_paused) commands.push_back(ask_paused_queues());
+  if (follows_names_) commands.push_back(ask_queue_count());
   if (commands.empty()) return look_later();
   asking_ = true;
   redis_.send_all(commands, short_answer_time, [this, wants_paused](const std::vector<Result>& results) {
@@ -82,14 +81,14 @@ void KnownQueuesWatch::read(bool asked_for_paused, const std::vector<Result>& re
   if (!follows_names_ || results.size() == (asked_for_paused ? 1U : 0U)) return look_later();
   const Result& counted = results.back();
   if (!counted.ok()) return look_later();
-  const std::int64_t before = std::exchange(count_, counted.reply.view().integer());
+  const std::int64_t before = std::exchange(count_, read_queue_count(counted.reply.view()));
   if (count_ == before && steady_now() - names_read_ < names_last) return look_later();
   ask_for_names();
 }
 
 void KnownQueuesWatch::ask_for_names() {
   asking_ = true;
-  redis_.send({"SMEMBERS", keys::queues}, short_answer_time, [this](const Result& result) {
+  redis_.send(ask_queue_names(), short_answer_time, [this](const Result& result) {
     asking_ = false;
     if (!watching_) return;
     if (follows_names_) read_names(result);
@@ -102,11 +101,12 @@ void KnownQueuesWatch::read_paused(const Result& result) {
   paused_read_ = steady_now();
   const ErrorKind refusal = classify_error(result.reply.view().error());
   if (refusal == ErrorKind::not_applied_retry || refusal == ErrorKind::not_applied_reconnect) return;
-  const bool is_set = result.reply.view().is_array();
+  const auto told = read_paused_queues(result.reply.view());
+  const bool is_set = told.has_value();
   if (!is_set && !std::exchange(said_no_set_, true))
     log::warn("pauses_unknown", {{"reason", result.why()}, {"hint", "no queue is taken for paused"}});
   said_no_set_ = !is_set;
-  auto paused = is_set ? read_paused_queues(result.reply.view()) : decltype(known_.paused)();
+  auto paused = told.value_or(decltype(known_.paused)());
   if (std::exchange(knows_paused_, true) && paused == known_.paused) return;
   const bool says_nothing = paused.empty() && known_.paused.empty();
   known_.paused = std::move(paused);
@@ -117,10 +117,11 @@ void KnownQueuesWatch::read_paused(const Result& result) {
 }
 
 void KnownQueuesWatch::read_names(const Result& result) {
-  if (!result.ok() || !result.reply.view().is_array()) return;
-  names_read_ = steady_now();
+  if (!result.ok()) return;
   std::vector<std::string> unsafe;
-  std::vector<std::string> names = read_queue_names(result.reply.view(), &unsafe);
+  auto names = read_queue_names(result.reply.view(), &unsafe);
+  if (!names) return;
+  names_read_ = steady_now();
   std::sort(unsafe.begin(), unsafe.end());
   if (unsafe != said_unsafe_ && !unsafe.empty()) {
     log::warn("queues_left_out",
@@ -129,8 +130,8 @@ void KnownQueuesWatch::read_names(const Result& result) {
                {"reason", "\"*\" takes queues whose names are made of letters, digits and _ . : @ / -"}});
   }
   said_unsafe_ = std::move(unsafe);
-  if (names == known_.names) return;
-  known_.names = std::move(names);
+  if (*names == known_.names) return;
+  known_.names = std::move(*names);
   tell(false);
 }
 

@@ -6,7 +6,9 @@
 
 #include "shared/json/json_object.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/process_list.hpp"
 
 namespace brood {
 
@@ -34,11 +36,9 @@ std::vector<std::string> queues_in(std::string_view info) {
   return queues;
 }
 
-std::vector<std::string> strings_of(const AsyncConnection::Result& result) {
-  std::vector<std::string> strings;
-  if (!result.ok() || !result.reply.view().is_array()) return strings;
-  for (std::size_t i = 0; i < result.reply.view().size(); ++i) strings.emplace_back(result.reply.view()[i].text());
-  return strings;
+std::vector<std::string> names_in(const AsyncConnection::Result& result) {
+  if (!result.ok()) return {};
+  return read_name_list_if_told(result.reply.view()).value_or(std::vector<std::string>());
 }
 
 }  // namespace
@@ -53,28 +53,26 @@ bool QueueOwners::are_ruby_alone(std::string_view queue) const {
 
 void QueueOwnersLook::look(const Then& then) {
   if (known_at_ != SteadyTime{} && steady_now() - known_at_ < known_for) return then(known_);
-  redis_.send_all({{"SMEMBERS", keys::processes}, {"HKEYS", keys::brood_processes}}, longest_answer_time,
-                  [this, then](const Results& results) {
-                    const std::vector<std::string> listed = strings_of(results[1]);
-                    std::set<std::string> broods{listed.begin(), listed.end()};
-                    broods.insert(own_);
-                    ask_of(strings_of(results[0]), broods, then);
-                  });
+  redis_.send_all({ask_processes(), ask_owners()}, longest_answer_time, [this, then](const Results& results) {
+    const std::vector<std::string> listed = names_in(results[1]);
+    std::set<std::string> broods{listed.begin(), listed.end()};
+    broods.insert(own_);
+    ask_of(names_in(results[0]), broods, then);
+  });
 }
 
 void QueueOwnersLook::ask_of(const std::vector<std::string>& processes, const std::set<std::string>& broods,
                              const Then& then) {
   if (processes.empty()) return answer({}, then);
   std::vector<Command> commands;
-  for (const std::string& process : processes) commands.push_back({"HMGET", process, "info", "quiet"});
+  for (const std::string& process : processes) commands.push_back(ask_info_and_quiet(process));
   redis_.send_all(commands, longest_answer_time, [this, processes, broods, then](const Results& results) {
     QueueOwners owners;
     for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].ok()) continue;
+      const auto told = read_info_and_quiet(results[i].reply.view());
       // One that is quiet schedules nothing any more.
-      if (!results[i].ok() || !results[i].reply.view()[0].is_string()) continue;
-      const ReplyView quiet = results[i].reply.view()[1];
-      if (quiet.is_string() && quiet.text() == "true") continue;
-      owners.add(results[i].reply.view()[0].text(), broods.contains(processes[i]));
+      if (told && !told->quiet) owners.add(told->info, broods.contains(processes[i]));
     }
     answer(std::move(owners), then);
   });

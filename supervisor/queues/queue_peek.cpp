@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "shared/store/keys.hpp"
+#include "shared/store/queues/peek.hpp"
 
 namespace brood {
 
@@ -27,17 +27,15 @@ void QueuePeek::begin(const std::string& queue, Candidate candidate) {
   queue_ = queue;
   candidate_ = candidate;
   under_way_ = true;
-  const std::string key = keys::queue(queue);
-  // Tail to tail: what is there stays where it is, also when a worker waits on the same queue meanwhile.
-  std::vector<Command> commands{{"BLMOVE", key, key, "RIGHT", "RIGHT", std::to_string(longest_peek.count())}};
+  std::vector<Command> commands{peek(queue, longest_peek)};
   if (candidate.client != 0) commands.push_back({"CLIENT", "UNBLOCK", std::to_string(candidate.client)});
   connection_.send_all(commands, longest_peek + reply_slack,
                        [this](const std::vector<AsyncConnection::Result>& results) {
                          under_way_ = false;
-                         const AsyncConnection::Result& peek = results.front();
+                         const AsyncConnection::Result& peeked = results.front();
                          Answer answer;
-                         if (peek.ok() && !peek.reply.view().is_nil()) answer.job = peek.reply.view().text();
-                         if (peek.error.empty() && !peek.ok()) answer.refusal = peek.why();
+                         if (peeked.ok()) answer.job = read_peek(peeked.reply.view());
+                         if (peeked.error.empty() && !peeked.ok()) answer.refusal = peeked.why();
                          // Refused: whoever frees somebody else in its stead hears of it too.
                          if (results.size() > 1 && results[1].ok())
                            answer.freed = results[1].reply.view().integer() == 1;

@@ -7,7 +7,9 @@
 
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/process_list.hpp"
 
 namespace brood {
 namespace {
@@ -41,7 +43,7 @@ std::string describe(const QueueRivalry& rivalry) {
 
 void QueueRivals::ask_of(const std::vector<std::string>& identities) {
   std::vector<Command> commands;
-  for (const std::string& identity : identities) commands.push_back({"HGET", identity, "info"});
+  for (const std::string& identity : identities) commands.push_back(ask_info(identity));
   redis_.send_all(commands, longest_answer_time, [this, identities](const std::vector<AsyncConnection::Result>& infos) {
     std::vector<RubyProcess> processes;
     for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -63,11 +65,10 @@ void QueueRivals::warn_of(const std::vector<RubyProcess>& processes) {
 
 void QueueRivals::look(const std::vector<CapsuleSettings>& ours) {
   ours_ = ours;
-  redis_.send({"SMEMBERS", keys::processes}, longest_answer_time, [this](const AsyncConnection::Result& listed) {
-    if (!listed.ok() || !listed.reply.view().is_array()) return;
-    std::vector<std::string> identities;
-    for (std::size_t i = 0; i < listed.reply.view().size(); ++i) identities.emplace_back(listed.reply.view()[i].text());
-    if (!identities.empty()) ask_of(identities);
+  redis_.send(ask_processes(), longest_answer_time, [this](const AsyncConnection::Result& listed) {
+    if (!listed.ok()) return;
+    const auto identities = read_name_list_if_told(listed.reply.view());
+    if (identities && !identities->empty()) ask_of(*identities);
   });
 }
 

@@ -13,7 +13,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 #include "supervisor/recovery/workers_left.hpp"
 
 namespace brood {
@@ -107,7 +107,7 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
 }
 
 void DeadSupervisors::handle_field(const std::string& field) {
-  const auto parsed = keys::parse_worker_field(field);
+  const auto parsed = parse_worker_field(field);
   if (!parsed) return;
   log::warn("orphan_incarnation", {{"field", field}});
   WorkerDeath orphan;

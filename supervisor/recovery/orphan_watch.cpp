@@ -4,8 +4,9 @@
 
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/identity_record.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/recovery/workers_left.hpp"
 
 namespace brood {
@@ -56,17 +57,16 @@ void OrphanWatch::look() {
   if (looking_ || stopped_) return;
   looking_ = true;
   living_before_ = living_fields_();
-  ask({{"HGETALL", keys::brood_processes}, {"HKEYS", keys::in_flight_hash(own_.name)}},
-      [this](const Results& results) { read_processes(results); });
+  ask({ask_owner_records(), ask_incarnations(own_.name)}, [this](const Results& results) { read_processes(results); });
 }
 
 void OrphanWatch::read_processes(const Results& results) {
   // Redis away is said by the connection itself; what had been seen missing must be seen anew.
   if (!results[0].error.empty()) return forget_what_was_seen();
-  if (results[1].ok()) report_orphan_fields(results[1].reply.view());
+  if (results[1].ok()) report_orphan_fields(read_name_list(results[1].reply.view()));
   if (stopped_) return;
 
-  Sightings sightings = identities(results[0].reply.view());
+  Sightings sightings = identities(read_owner_records(results[0].reply.view()));
   if (sightings.empty()) {
     forget_what_was_seen();
     return heir_.end_look({});
@@ -74,8 +74,8 @@ void OrphanWatch::read_processes(const Results& results) {
   // The client id changes with every connection and the run id with every start of Redis.
   std::vector<Command> commands{{"INFO", "server"}, {"CLIENT", "ID"}};
   for (const SupervisorDeathJudge::Sighting& sighting : sightings) {
-    commands.push_back({"EXISTS", sighting.identity.name});
-    commands.push_back({"HGET", sighting.identity.name, keys::beat_token_field});
+    commands.push_back(ask_whether_beats(sighting.identity.name));
+    commands.push_back(ask_beat_token(sighting.identity.name));
   }
   looking_ = true;
   ask(commands,
@@ -89,11 +89,11 @@ void OrphanWatch::read_heartbeats(Sightings sightings, const Results& results) {
     if (!run_id.empty()) conversation = run_id + " " + std::to_string(results[1].reply.view().integer());
   }
   for (std::size_t i = 0; i < sightings.size(); ++i) {
-    const AsyncConnection::Result &exists = results[2 * i + 2], &token = results[2 * i + 3];
-    if (!exists.error.empty() || !token.error.empty()) return forget_what_was_seen();
+    const AsyncConnection::Result &beats = results[2 * i + 2], &token = results[2 * i + 3];
+    if (!beats.error.empty() || !token.error.empty()) return forget_what_was_seen();
     // Refused (by an access list, say): not seen missing.
-    sightings[i].has_heartbeat = !exists.ok() || exists.reply.view().integer() != 0;
-    if (token.ok() && !token.reply.view().is_nil()) sightings[i].beat_token = token.reply.view().text();
+    sightings[i].has_heartbeat = read_whether_beats(beats.reply.view()).value_or(true);
+    sightings[i].beat_token = read_beat_token(token.reply.view());
   }
 
   std::set<std::string> listed;
@@ -108,29 +108,27 @@ void OrphanWatch::read_heartbeats(Sightings sightings, const Results& results) {
   if (one_of_this_host) again_.start_in(next_look_at_this_host);
 }
 
-void OrphanWatch::report_orphan_fields(ReplyView fields) const {
+void OrphanWatch::report_orphan_fields(const std::vector<std::string>& fields) const {
   // A field named before the look may have been left in order since, and one named only now may have been registered
   // while the look was under way: an orphan is named by nobody at either time.
   const std::set<std::string> living_after = living_fields_();
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const std::string field(fields[i].text());
+  for (const std::string& field : fields) {
     if (stopped_) return;
     if (!living_before_.contains(field) && !living_after.contains(field)) heir_.handle_field(field);
   }
 }
 
-OrphanWatch::Sightings OrphanWatch::identities(ReplyView processes) {
+OrphanWatch::Sightings OrphanWatch::identities(const std::vector<OwnerRecord>& records) {
   Sightings sightings;
-  for (std::size_t i = 0; i + 1 < processes.size(); i += 2) {
-    SupervisorDeathJudge::Sighting sighting;
-    const std::string name(processes[i].text());
-    if (name == own_.name) continue;
-    if (const auto identity = parse_identity_record(name, std::string(processes[i + 1].text()))) {
-      sighting.identity = *identity;
+  for (const OwnerRecord& record : records) {
+    if (record.name == own_.name) continue;
+    if (record.identity) {
+      SupervisorDeathJudge::Sighting sighting;
+      sighting.identity = *record.identity;
       sightings.push_back(std::move(sighting));
-    } else if (reported_records_.insert(name).second) {
+    } else if (reported_records_.insert(record.name).second) {
       // Perhaps a later release's: what is not understood is not taken over.
-      log::warn("process_record_not_understood", {{"identity", name}});
+      log::warn("process_record_not_understood", {{"identity", record.name}});
     }
   }
   return sightings;

@@ -8,6 +8,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "shared/store/report/process_list.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/recovery/judge_supervisor_deaths.hpp"
 
@@ -46,8 +47,8 @@ class OrphanWatch {
 
   void read_processes(const Results& results);
   void read_heartbeats(Sightings sightings, const Results& results);
-  void report_orphan_fields(ReplyView fields) const;
-  Sightings identities(ReplyView processes);
+  void report_orphan_fields(const std::vector<std::string>& fields) const;
+  Sightings identities(const std::vector<OwnerRecord>& records);
   void forget_what_was_seen() { judge_.judge({}, "", steady_now()); }
   template <typename Read>
   void ask(const std::vector<Command>& commands, Read read);
@@ -60,7 +61,7 @@ class OrphanWatch {
   Timer again_;
   bool looking_ = false, stopped_ = false;
   std::set<std::string> living_before_;     // when the look was sent
-  std::set<std::string> reported_records_;  // brood:processes entries that we cannot read
+  std::set<std::string> reported_records_;  // of owners that we cannot read
 };
 
 }  // namespace brood

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 #include "supervisor/process/shared_count.hpp"
 
 namespace brood {
@@ -137,7 +137,7 @@ std::set<std::string> RecoveryChildren::fields_of(const std::string& identity) c
     if (worker_deaths == nullptr) continue;
     for (const WorkerDeath& worker_death : *worker_deaths) {
       if (worker_death.worker.identity == identity)
-        fields.insert(keys::worker_field(worker_death.worker.slot, worker_death.worker.incarnation));
+        fields.insert(worker_field(worker_death.worker.slot, worker_death.worker.incarnation));
     }
   }
   return fields;

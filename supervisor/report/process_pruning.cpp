@@ -7,7 +7,10 @@
 
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/name_pages.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/pruning.hpp"
 #include "supervisor/schedule/poll_interval.hpp"
 
 namespace brood {
@@ -18,6 +21,7 @@ using Result = AsyncConnection::Result;
 namespace {
 
 constexpr auto pruning_interval = 1h;
+constexpr std::size_t looked_at_once = 100;
 
 // Whatever is refused or not answered is left to the next hour.
 template <typename Read>
@@ -43,54 +47,47 @@ void ProcessPruning::start() {
 
 void ProcessPruning::prune() {
   next_.start_in(pruning_interval);
-  redis_.send({"SET", keys::process_cleanup, "1", "NX", "EX", "60"}, longest_answer_time,
-              or_give_up([this](const Result& answer) {
-                if (answer.ok() && !answer.reply.view().is_nil()) scan("0");
+  redis_.send(may_prune(), longest_answer_time, or_give_up([this](const Result& answer) {
+                if (answer.ok() && read_may_prune(answer.reply.view())) scan(std::string(scan_begins));
               }));
 }
 
-void ProcessPruning::scan(const std::string& cursor) {
-  redis_.send({"SSCAN", keys::processes, cursor, "COUNT", "100"}, longest_answer_time,
+void ProcessPruning::scan(const std::string& position) {
+  redis_.send(NamePages::of_processes().ask(position, looked_at_once), longest_answer_time,
               or_give_up([this](const Result& answer) {
                 if (!answer.ok()) return;
-                const ReplyView page = answer.reply.view();
-                std::vector<std::string> identities;
-                for (std::size_t i = 0; i < page[1].size(); ++i) identities.emplace_back(page[1][i].text());
-                ask_of(identities, std::string(page[0].text()));
+                const ScanPage page = read_scan(answer.reply.view());
+                ask_of(read_name_list(page.found), page.next);
               }));
 }
 
-void ProcessPruning::ask_of(const std::vector<std::string>& identities, const std::string& cursor) {
+void ProcessPruning::ask_of(const std::vector<std::string>& identities, const std::string& next) {
   if (identities.empty()) {
-    if (cursor != "0") scan(cursor);
+    if (next != scan_begins) scan(next);
     return;
   }
   std::vector<Command> commands;
-  for (const std::string& identity : identities) commands.push_back({"HGET", identity, "info"});
-  redis_.send_all(commands, longest_answer_time,
-                  or_give_up([this, identities, cursor](const std::vector<Result>& infos) {
+  for (const std::string& identity : identities) commands.push_back(ask_info(identity));
+  redis_.send_all(commands, longest_answer_time, or_give_up([this, identities, next](const std::vector<Result>& infos) {
                     remove(identities, infos);
-                    if (cursor != "0" && infos.back().error.empty()) scan(cursor);
+                    if (next != scan_begins && infos.back().error.empty()) scan(next);
                   }));
 }
 
 void ProcessPruning::remove(const std::vector<std::string>& identities, const std::vector<Result>& infos) {
-  Command remove{"SREM", keys::processes};
+  std::vector<std::string> ended;
   for (std::size_t i = 0; i < infos.size(); ++i) {
-    if (infos[i].ok() && infos[i].reply.view().is_nil()) remove.add(identities[i]);
+    if (infos[i].ok() && heartbeat_has_ended(infos[i].reply.view())) ended.push_back(identities[i]);
   }
-  const std::size_t count = remove.args.size() - 2;
-  if (count == 0) return;
-  redis_.send(remove, longest_answer_time, or_give_up([count](const Result& answer) {
+  if (ended.empty()) return;
+  redis_.send(brood::unlist(ended), longest_answer_time, or_give_up([count = ended.size()](const Result& answer) {
                 if (answer.ok()) log::info("processes_pruned", {{"count", count}});
               }));
 }
 
 void ProcessPruning::unlist(const std::string& identity) {
   const auto ignore = [](const std::vector<Result>&) {};
-  redis_.send_all(
-      {{"SREM", keys::processes, identity}, {"UNLINK", identity, keys::work(identity), keys::workers_of_6(identity)}},
-      longest_answer_time, ignore);
+  redis_.send_all(bury(identity), longest_answer_time, ignore);
 }
 
 }  // namespace brood

@@ -25,8 +25,8 @@ class ProcessPruning {
   void unlist(const std::string& identity);
 
  private:
-  void scan(const std::string& cursor);
-  void ask_of(const std::vector<std::string>& identities, const std::string& cursor);
+  void scan(const std::string& position);
+  void ask_of(const std::vector<std::string>& identities, const std::string& next);
   void remove(const std::vector<std::string>& identities, const std::vector<AsyncConnection::Result>& infos);
 
   AsyncConnection::Scope redis_;

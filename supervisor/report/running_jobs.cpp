@@ -4,7 +4,7 @@
 
 #include "shared/job/page_text.hpp"
 #include "shared/json/json.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 #include "supervisor/report/heartbeat_info_json.hpp"
 
 namespace brood {
@@ -18,7 +18,7 @@ bool runs_a_job(const SlotSnapshot& seen) {
 
 BusyWorker busy_worker(int slot, const SlotSnapshot& seen) {
   BusyWorker busy;
-  busy.field = keys::worker_field(slot, seen.incarnation);
+  busy.field = worker_field(slot, seen.incarnation);
   busy.number = seen.number;
   busy.entry = seen.current;
   busy.thread_id = thread_id(slot, seen.incarnation);

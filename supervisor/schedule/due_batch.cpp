@@ -32,28 +32,27 @@ void DueBatch::Moves::add(ScriptCall call) {
   commands.push_back(std::move(call).evalsha());
 }
 
-DueBatch::DueBatch(Reply members, WallTime now, Leaves leaves, std::size_t refused_bytes)
+DueBatch::DueBatch(DueEntries members, WallTime now, Leaves leaves, std::size_t refused_bytes)
     : members_(std::move(members)),
       now_(now),
       leaves_(std::move(leaves)),
       refused_bytes_(refused_bytes),
-      size_(members_.view().size() / 2) {}
+      size_(members_.size()) {}
 
 void DueBatch::prepare(std::string_view set_key, const DeadLimits& dead_limits, std::mt19937_64& random) {
-  const ReplyView view = members_.view();
   for (std::size_t bytes = 0; !prepared() && bytes < turn_bytes; ++next_) {
-    const std::string_view member = view[2 * next_].text();
+    const auto [member, score] = members_[next_];
     bytes += member.size();
     bytes_ += member.size();
     if (member.size() > largest_member) {
       ++too_large_;
     } else {
-      prepare_one(member, view[2 * next_ + 1].text(), set_key, dead_limits, random);
+      prepare_one(member, score, set_key, dead_limits, random);
     }
   }
   if (!prepared()) return;
   move_jobs(set_key);
-  members_ = Reply();
+  members_ = DueEntries();
 }
 
 void DueBatch::prepare_one(std::string_view member, std::string_view score, std::string_view set_key,

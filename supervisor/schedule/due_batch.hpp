@@ -9,14 +9,13 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "shared/redis/reply.hpp"
 #include "shared/store/outcome.hpp"
+#include "shared/store/sets/due_entries.hpp"
 #include "shared/store/sets/due_jobs.hpp"
 
 namespace brood {
 
-// Prepares members of one sorted set that are due, as ZRANGEBYSCORE WITHSCORES gave them, for the scripts that move
-// them.  Sends nothing.
+// Prepares members of one sorted set that are due for the scripts that move them.  Sends nothing.
 class DueBatch {
  public:
   // What to send, and beside each command which script it calls by its SHA.
@@ -32,7 +31,7 @@ class DueBatch {
 
   // A payload for a member of `refused_bytes` or more is not sent: such a member is moved as it is.  Throws
   // UnexpectedReply.
-  DueBatch(Reply members, WallTime now, Leaves leaves, std::size_t refused_bytes);
+  DueBatch(DueEntries members, WallTime now, Leaves leaves, std::size_t refused_bytes);
 
   std::size_t size() const { return size_; }
 
@@ -55,7 +54,7 @@ class DueBatch {
                          const std::string& queue, const DeadLimits& limits);
   void move_jobs(std::string_view set_key);
 
-  Reply members_;
+  DueEntries members_;
   WallTime now_;
   Leaves leaves_;
   std::size_t refused_bytes_;

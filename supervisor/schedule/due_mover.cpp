@@ -1,7 +1,5 @@
 #include "supervisor/schedule/due_mover.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -14,6 +12,7 @@
 #include "shared/redis/size_refusals.hpp"
 #include "shared/redis/stream.hpp"
 #include "shared/store/redis_time.hpp"
+#include "shared/store/sets/due_entries.hpp"
 #include "supervisor/schedule/due_batch.hpp"
 
 namespace brood {
@@ -32,11 +31,6 @@ bool is_unknown_script(const Command& sent, const AsyncConnection::Result& resul
 
 }  // namespace
 
-std::string score_bound(WallTime t) {
-  const auto us = std::chrono::floor<std::chrono::microseconds>(t.time_since_epoch()).count();
-  return fmt::format("{}.{:06}", us / 1'000'000, us % 1'000'000);
-}
-
 // While Redis moves one batch, the next is read, from behind those under way, and prepared.  What others add or take
 // meanwhile shifts it: it then leaves members out, or holds some that are under way, which the scripts find gone.  So
 // only a read with nothing under way, an exact one, tells that nothing is left.
@@ -48,7 +42,7 @@ DueMover::DueMover(EventLoop& loop, AsyncConnection& redis, DeadLimits dead_limi
 
 void DueMover::move_all(std::string set_key, WallTime now, Command companion, std::function<void(Done)> done) {
   set_key_ = std::move(set_key);
-  bound_ = score_bound(now);
+  bound_ = due_score(now);
   companion_ = std::move(companion);
   done_ = std::move(done);
   begin();
@@ -108,11 +102,11 @@ void DueMover::go_on() {
 
 void DueMover::read(std::size_t under_way) {
   batch_.reset();
-  const std::string offset = std::to_string(stuck_ + under_way), count = std::to_string(limit_);
-  ask({{"ZRANGEBYSCORE", set_key_, "-inf", bound_, "WITHSCORES", "LIMIT", offset, count}, {"TIME"}},
+  ask({ask_due_entries(set_key_, bound_, stuck_ + under_way, limit_), ask_time()},
       [this, is_exact = under_way == 0](Results& results) {
         if (!results[0].ok()) return fail(results[0].why());
-        batch_.emplace(std::move(results[0].reply), redis_time(results[1].reply.view()), leaves_, refused_bytes_);
+        batch_.emplace(DueEntries(std::move(results[0].reply)), redis_time(results[1].reply.view()), leaves_,
+                       refused_bytes_);
         exact_ = is_exact;
         all_ = is_exact && batch_->size() < limit_;
         prepare();

@@ -98,7 +98,4 @@ class DueMover {
   bool batch_exact_ = false, progress_ = false, raced_ = false;
 };
 
-// A time as a bound of ZRANGEBYSCORE.
-std::string score_bound(WallTime t);
-
 }  // namespace brood

@@ -1,7 +1,6 @@
 #include "supervisor/schedule/scheduler.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <random>
@@ -11,8 +10,10 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/redis/answer_time.hpp"
-#include "shared/store/keys.hpp"
 #include "shared/store/redis_time.hpp"
+#include "shared/store/report/process_list.hpp"
+#include "shared/store/sets/due_entries.hpp"
+#include "shared/store/sets/scheduler_lock.hpp"
 #include "supervisor/queues/queue_owners.hpp"
 #include "supervisor/schedule/due_mover.hpp"
 
@@ -24,24 +25,22 @@ using Results = std::vector<AsyncConnection::Result>;
 
 namespace {
 
-constexpr std::array sets{keys::retry, keys::schedule};  // in Sidekiq's order
-constexpr std::size_t schedule = 1;
 constexpr auto lock_lifetime = 2s;
 constexpr auto count_lasts = 30s;  // of the processes: a fleet changes slowly, and has its beats ten seconds apart
 constexpr nanoseconds first_error_pause = 100ms, longest_error_pause = 5s;
 
-std::string lock_lifetime_ms() { return std::to_string(std::chrono::milliseconds(lock_lifetime).count()); }
+double seconds_of(const std::string& score) { return std::strtod(score.c_str(), nullptr); }
 
 // The time until a score is due, at most `most`.  Only the timer rounds it up to milliseconds.
-nanoseconds until(double score, WallTime now, nanoseconds most) {
-  const double seconds = score - epoch_seconds(now);
+nanoseconds until(const std::string& score, WallTime now, nanoseconds most) {
+  const double seconds = seconds_of(score) - epoch_seconds(now);
   if (!(seconds < std::chrono::duration<double>(most).count())) return most;
   if (seconds <= 0) return 0ns;
   return std::chrono::microseconds(static_cast<std::int64_t>(std::ceil(seconds * 1e6)));
 }
 
-bool is_due(ReplyView first, WallTime now) {
-  return first.size() >= 2 && std::strtod(std::string(first[1].text()).c_str(), nullptr) <= epoch_seconds(now);
+bool is_due(const std::optional<std::string>& first_score, WallTime now) {
+  return first_score && seconds_of(*first_score) <= epoch_seconds(now);
 }
 
 }  // namespace
@@ -73,7 +72,7 @@ struct Scheduler::Run {
   std::uint64_t moved = 0, moved_to_dead = 0;
 
   // One look.
-  enum class Lock { ours, of_another, none } lock = Lock::none;
+  SchedulerLock lock = SchedulerLock::none;
   WallTime now{};  // by Redis, when the look began, and by our own clock:
   SteadyTime began{};
   WallTime first_begun{};  // the first of all: what was due long before may have had nobody until now
@@ -102,7 +101,7 @@ struct Scheduler::Run {
   void begin(Results& results);
   void move_set(std::size_t moved_before);
   void ask_for_next();
-  std::vector<Command> next_scores(const std::string& from);
+  std::vector<Command> next_scores(const std::optional<std::string>& above);
   void plan(Results& results);
   void start_look_in(nanoseconds pause);
   nanoseconds between_glances() const {
@@ -144,30 +143,29 @@ void Scheduler::Run::look() {
 
 // Nearly every poll finds nothing new: it shall cost Redis little.
 void Scheduler::Run::see_whether_due() {
-  std::vector<Command> commands = next_scores("-inf");
-  commands.insert(commands.begin(), {"TIME"});
+  std::vector<Command> commands = next_scores(std::nullopt);
+  commands.insert(commands.begin(), ask_time());
   ask(commands, [this, asked = steady_now()](Results& results) {
     now = redis_time(results[0].reply.view());
     began = steady_now();
     note_redis_time(now, asked, began);
-    lock = Lock::none;
+    lock = SchedulerLock::none;
     stays = 0;
     set_error.clear();
     results.erase(results.begin());
-    for (std::size_t set = 0; set < sets.size(); ++set) {
+    for (std::size_t set = 0; set < due_sets.size(); ++set) {
       const AsyncConnection::Result& first = results[set];
       // A refusal is met again, and said, on the way to moving.
-      if (!first.ok() || is_due(first.reply.view(), now)) return take_lock();
+      if (!first.ok() || is_due(read_first_score(first.reply.view()), now)) return take_lock();
     }
     plan(results);
   });
 }
 
 void Scheduler::Run::take_lock() {
-  ask({{"TIME"},
-       {"SET", keys::brood_scheduler, settings.identity, "NX", "PX", lock_lifetime_ms()},
-       {"GET", keys::brood_scheduler}},
-      [this](Results& results) { begin(results); });
+  std::vector<Command> commands = take_scheduler_lock(settings.identity, lock_lifetime);
+  commands.insert(commands.begin(), ask_time());
+  ask(commands, [this](Results& results) { begin(results); });
 }
 
 void Scheduler::Run::begin(Results& results) {
@@ -175,12 +173,9 @@ void Scheduler::Run::begin(Results& results) {
   began = steady_now();
   // The lock only spares duplicate work.  A Redis that refuses it (it is full, or the key is somebody else's) is served
   // without: every move is guarded by it
-  lock = Lock::none;
-  const ReplyView holder = results[2].reply.view();
-  if (holder.is_string()) lock = holder.text() == settings.identity ? Lock::ours : Lock::of_another;
-
+  lock = read_scheduler_lock(results.back().reply.view(), settings.identity);
   set_error.clear();
-  if (lock == Lock::of_another) return ask_for_next();
+  if (lock == SchedulerLock::of_another) return ask_for_next();
   if (first_begun == WallTime{}) first_begun = now;
   owners_look.look([this](const QueueOwners& found) {
     if (stopped) return;
@@ -190,16 +185,15 @@ void Scheduler::Run::begin(Results& results) {
 }
 
 void Scheduler::Run::move_set(std::size_t moved_before) {
-  if (moved_before == sets.size()) return ask_for_next();
-  const std::size_t set = (first_set + moved_before) % sets.size();
-  // Each batch renews the lock.  Where we hold none, this lets nothing expire that matters.
-  const Command keep_lock{"PEXPIRE", keys::brood_scheduler, lock_lifetime_ms()};
-  mover.move_all(std::string(sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
-    if (set == schedule) stays = static_cast<std::int64_t>(done.left);
+  if (moved_before == due_sets.size()) return ask_for_next();
+  const std::size_t set = (first_set + moved_before) % due_sets.size();
+  const Command keep_lock = keep_scheduler_lock(settings.identity, lock_lifetime);  // with each batch
+  mover.move_all(std::string(due_sets[set]), now, keep_lock, [this, set, moved_before](const DueMover::Done& done) {
+    if (set == schedule_of_due_sets) stays = static_cast<std::int64_t>(done.left);
     moved += done.moved;
     moved_to_dead += done.moved_to_dead;
     if (done.moved + done.moved_to_dead > 0) {
-      log::debug("due_jobs_moved", {{"set", sets[set]}, {"moved", done.moved}, {"buried", done.moved_to_dead}});
+      log::debug("due_jobs_moved", {{"set", due_sets[set]}, {"moved", done.moved}, {"buried", done.moved_to_dead}});
     }
     if (done.connection_lost) return back_off(done.error);
     if (!done.error.empty()) {
@@ -212,49 +206,49 @@ void Scheduler::Run::move_set(std::size_t moved_before) {
 
 void Scheduler::Run::ask_for_next() {
   // What is due but was left where it is waits for the next poll; while another holds the lock it waits for that.
-  const std::string from = lock == Lock::of_another ? "-inf" : "(" + score_bound(now);
-  std::vector<Command> commands = next_scores(from);
-  if (lock == Lock::ours) commands.push_back({"DEL", keys::brood_scheduler});
+  const auto above = lock == SchedulerLock::of_another ? std::nullopt : std::optional(due_score(now));
+  std::vector<Command> commands = next_scores(above);
+  if (lock == SchedulerLock::ours) commands.push_back(end_scheduler_lock());
   ask(commands, [this](Results& results) { plan(results); });
 }
 
-// The first member of each set from a score on, and now and then the number of processes.
-std::vector<Command> Scheduler::Run::next_scores(const std::string& from) {
+// The first member of each set above a score, and now and then the number of processes.
+std::vector<Command> Scheduler::Run::next_scores(const std::optional<std::string>& above) {
   std::vector<Command> commands;
-  for (const std::string_view set : sets) {
-    commands.push_back({"ZRANGEBYSCORE", set, from, "+inf", "WITHSCORES", "LIMIT", "0", "1"});
-  }
+  for (const std::string_view set : due_sets) commands.push_back(ask_first_above(set, above));
   counts = !counted || steady_now() - *counted >= count_lasts;
-  if (counts) commands.push_back({"SCARD", keys::processes});
+  if (counts) commands.push_back(ask_process_count());
   return commands;
 }
 
 void Scheduler::Run::plan(Results& results) {
   if (counts) {
-    const AsyncConnection::Result& count = results[sets.size()];
-    processes = count.ok() ? static_cast<int>(std::min<std::int64_t>(count.reply.view().integer(), 100'000)) : 1;
+    const AsyncConnection::Result& count = results[due_sets.size()];
+    processes =
+        count.ok() ? static_cast<int>(std::min<std::int64_t>(read_process_count(count.reply.view()), 100'000)) : 1;
     counted = steady_now();
   }
   // Sidekiq waits ten seconds before it looks for the first time, until the processes that start together have
   // registered and the number can be trusted.  We need not: the lock keeps them from doing the same work.
   nanoseconds pause = poll_pause(settings.poll, processes, draw());
   const nanoseconds passed = steady_now() - began;
-  for (std::size_t set = 0; set < sets.size(); ++set) {
-    if (!results[set].ok() || results[set].reply.view().size() < 2) continue;
-    const std::string score(results[set].reply.view()[1].text());
-    const nanoseconds after_beginning = until(std::strtod(score.c_str(), nullptr), now, pause + passed);
+  for (std::size_t set = 0; set < due_sets.size(); ++set) {
+    if (!results[set].ok()) continue;
+    const std::optional<std::string> score = read_first_score(results[set].reply.view());
+    if (!score) continue;
+    const nanoseconds after_beginning = until(*score, now, pause + passed);
     nanoseconds due_in = std::max<nanoseconds>(after_beginning - passed, 0ns);
     // The holder of the lock is moving it, or has crashed and its lock expires.
-    if (lock == Lock::of_another) due_in = std::max<nanoseconds>(due_in, lock_lifetime);
+    if (lock == SchedulerLock::of_another) due_in = std::max<nanoseconds>(due_in, lock_lifetime);
     if (due_in < pause) expected = set;
     pause = std::min(pause, due_in);
   }
   // Until then the glances count only what was pushed since.
   const WallTime next = now + (steady_now() - began) + pause;
-  first_known = score_bound(next);
-  if (results[schedule].ok() && results[schedule].reply.view().size() >= 2) {
-    const std::string score(results[schedule].reply.view()[1].text());
-    if (std::strtod(score.c_str(), nullptr) <= epoch_seconds(next)) first_known = score;
+  first_known = due_score(next);
+  if (const auto& first = results[schedule_of_due_sets]; first.ok()) {
+    const std::optional<std::string> score = read_first_score(first.reply.view());
+    if (is_due(score, next)) first_known = *score;
   }
   start_look_in(pause);
 
@@ -284,17 +278,16 @@ void Scheduler::Run::glance() {
     return;
   }
   glancing = true;
-  redis.send({"ZCOUNT", keys::schedule, "-inf", "(" + first_known}, longest_answer_time,
-             [this](const AsyncConnection::Result& result) {
-               glancing = false;
-               if (!looking) see_count(result);
-             });
+  redis.send(ask_scheduled_below(first_known), longest_answer_time, [this](const AsyncConnection::Result& result) {
+    glancing = false;
+    if (!looking) see_count(result);
+  });
 }
 
 // Whatever is refused is said by the look that is planned.
 void Scheduler::Run::see_count(const AsyncConnection::Result& result) {
   if (result.ok()) {
-    const std::int64_t count = result.reply.view().integer();
+    const std::int64_t count = read_scheduled_below(result.reply.view());
     if (count > stays) {
       expected.reset();
       return start_look_in(0ns);

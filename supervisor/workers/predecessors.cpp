@@ -3,13 +3,13 @@
 #include <csignal>
 
 #include "shared/base/log.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 
 namespace brood {
 
 Predecessors::Predecessors(const std::vector<Handover::Worker>& workers) {
   for (const Handover::Worker& worker : workers) {
-    left_.emplace(worker.pid, One{keys::worker_field(worker.slot, worker.incarnation), own_descriptor(worker.control),
+    left_.emplace(worker.pid, One{worker_field(worker.slot, worker.incarnation), own_descriptor(worker.control),
                                   own_descriptor(worker.output)});
     kill(worker.pid, SIGTERM);
   }

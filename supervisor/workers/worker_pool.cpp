@@ -10,7 +10,7 @@
 
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/jitter.hpp"
 #include "supervisor/workers/worker_handover.hpp"
@@ -307,8 +307,8 @@ std::set<std::string> WorkerPool::living_fields() const {
   std::set<std::string> fields = predecessors_.fields();
   for (int i = 0; i < slots_.table.used_slots(); ++i) {
     if (!slots_.table.is_living(i) && !slots_.table[i].held) continue;
-    fields.insert(keys::worker_field(i, slots_.table[i].incarnation));
-    fields.insert(keys::worker_field(i, slots_.board.slot(i).own_incarnation.load()));
+    fields.insert(worker_field(i, slots_.table[i].incarnation));
+    fields.insert(worker_field(i, slots_.board.slot(i).own_incarnation.load()));
   }
   return fields;
 }

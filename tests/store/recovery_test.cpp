@@ -48,7 +48,7 @@ struct Grave {
   std::string type_of_list() { return std::string(redis.call({"TYPE", list}).view().text()); }
 };
 
-bool nobody_lives(const keys::InFlightList&) { return false; }
+bool nobody_lives(const InFlightList&) { return false; }
 
 DeadWorker::Record at_number_1(std::vector<EntryState> entries) { return {1, std::move(entries)}; }
 

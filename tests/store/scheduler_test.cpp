@@ -116,6 +116,16 @@ BOOST_FIXTURE_TEST_CASE(thousands_are_moved_in_order_and_each_once, Scheduling) 
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(its_lock_lives_on_with_each_batch, Scheduling) {
+  add_many("schedule", 600);
+  redis.command({"CONFIG", "RESETSTAT"});
+  start();
+
+  BOOST_TEST(run_until([&] { return scheduler->moved() == 600; }));
+  const std::string stats(redis.command({"INFO", "commandstats"}).view().text());
+  BOOST_TEST(stats.find("cmdstat_pexpire:calls=") != std::string::npos, stats);
+}
+
 BOOST_FIXTURE_TEST_CASE(two_schedulers_without_a_lock_double_nothing, Scheduling) {
   redis.command({"LPUSH", "brood:scheduler", "of another type: the lock is refused"});
   add_many("retry", 3000);

@@ -12,6 +12,7 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/worker_field.hpp"
 #include "supervisor/report/heartbeat.hpp"
 #include "supervisor/schedule/due_mover.hpp"
 #include "supervisor/schedule/scheduler.hpp"
@@ -135,7 +136,7 @@ struct Supervised : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
     slot.seen.started_at = WallTime(std::chrono::seconds(run_at));
     slot.seen.text_is_whole = true;
     slot.seen.queue = queue;
-    const std::string field = keys::worker_field(slot.number, 17);
+    const std::string field = worker_field(slot.number, 17);
     redis.command({"HSET", keys::in_flight_hash(identity.name), field, "1 " + queue});
     redis.command({"LPUSH", keys::in_flight_list(identity.name, field, queue), payload});
     seen.push_back(slot);

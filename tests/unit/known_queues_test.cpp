@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/reply_from_wire.hpp"
+
 using namespace brood;
 using Names = std::vector<std::string>;
 
@@ -16,4 +18,27 @@ BOOST_AUTO_TEST_CASE(paused_queues_are_left_out_whoever_names_them) {
   const KnownQueues known{.names = {"a", "b", "c"}, .paused = {"a", "b", "elsewhere"}};
   BOOST_TEST(expand_queues({"a", "*", "x"}, known) == (Names{"c", "x"}), boost::test_tools::per_element());
   BOOST_TEST(expand_queues({"a", "b"}, known).empty());
+}
+
+BOOST_AUTO_TEST_CASE(names_are_read_in_order_and_unsafe_ones_apart) {
+  const Reply reply = reply_from_wire("*3\r\n$3\r\nlow\r\n$1\r\n*\r\n$4\r\nhigh\r\n");
+  Names unsafe;
+  const auto names = read_queue_names(reply.view(), &unsafe);
+  BOOST_TEST_REQUIRE(names.has_value());
+  BOOST_TEST(*names == (Names{"high", "low"}), boost::test_tools::per_element());
+  BOOST_TEST(unsafe == Names{"*"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(where_redis_does_not_tell_of_queues_none_is_read) {
+  for (const std::string& wire : {refused_on_wire, wrong_type_on_wire, nil_on_wire, std::string("+OK\r\n")}) {
+    BOOST_TEST(!read_queue_names(reply_from_wire(wire).view()).has_value());
+    BOOST_TEST(!read_paused_queues(reply_from_wire(wire).view()).has_value());
+  }
+  const auto none = read_paused_queues(reply_from_wire("*0\r\n").view());
+  BOOST_TEST((none && none->empty()));
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_count_of_queues_throws) {
+  BOOST_TEST(read_queue_count(reply_from_wire(":3\r\n").view()) == 3);
+  BOOST_CHECK_THROW(read_queue_count(reply_from_wire(wrong_type_on_wire).view()), UnexpectedReply);
 }

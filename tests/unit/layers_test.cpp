@@ -115,6 +115,22 @@ BOOST_AUTO_TEST_CASE(a_library_in_the_wrong_place_is_found) {
   Tree().expect_refused("supervisor/cli/run.cpp", "#include <CLI/CLI.hpp>\n");
 }
 
+BOOST_AUTO_TEST_CASE(who_knows_a_key_of_redis_lives_in_the_store) {
+  Tree tree;
+  tree.add("shared/store/keys.hpp", "");
+  tree.add("shared/store/queues/known_queues.cpp", "#include \"shared/store/keys.hpp\"\n");
+  const auto verdict = tree.check();
+  BOOST_TEST(verdict.status == 0, verdict.text);
+  tree.expect_refused("supervisor/schedule/scheduler.cpp", "#include \"shared/store/keys.hpp\"\n");
+  tree.expect_refused("worker/queue_choice.cpp", "#include \"shared/store/keys.hpp\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(no_header_of_the_store_tells_others_of_the_keys) {
+  Tree tree;
+  tree.add("shared/store/keys.hpp", "");
+  tree.expect_refused("shared/store/in_flight/recover_worker.hpp", "#include \"shared/store/keys.hpp\"\n");
+}
+
 BOOST_AUTO_TEST_CASE(an_installed_header_that_includes_more_than_the_standard_library_is_found) {
   Tree().expect_refused("shared/include/brood/job.hpp", "#include <unistd.h>\n");
   Tree().expect_refused("shared/include/brood/job.hpp", "#include \"shared/base/log.hpp\"\n");

@@ -1,8 +1,8 @@
 #include "shared/redis/reply.hpp"
 
-#include <hiredis/hiredis.h>
-
 #include <boost/test/unit_test.hpp>
+
+#include "tests/support/reply_from_wire.hpp"
 
 using namespace brood;
 
@@ -10,14 +10,7 @@ BOOST_TEST_DONT_PRINT_LOG_VALUE(ErrorKind)
 
 namespace {
 
-// What hiredis makes of these bytes.
-Reply read(const std::string& wire) {
-  const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader(redisReaderCreate(), &redisReaderFree);
-  void* reply = nullptr;
-  redisReaderFeed(reader.get(), wire.data(), wire.size());
-  BOOST_REQUIRE(redisReaderGetReply(reader.get(), &reply) == REDIS_OK);
-  return Reply(static_cast<redisReply*>(reply));
-}
+Reply read(const std::string& wire) { return reply_from_wire(wire); }
 
 }  // namespace
 

@@ -18,11 +18,14 @@
 #include "shared/redis/pace.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
 #include "shared/store/redis_time.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "shared/store/worker_field.hpp"
 #include "worker/crash/core_file.hpp"
 #include "worker/crash/crash_report.hpp"
 #include "worker/crash/signs_of_life.hpp"
@@ -95,11 +98,10 @@ class RecoveryChild {
   }
 
   void recover_from(const OrphanedJobs& orphaned_jobs) {
-    const std::string hash = keys::in_flight_hash(orphaned_jobs.identity);
-    const Reply fields = redis_.call({"HKEYS", hash});
+    const Reply fields = redis_.call(ask_incarnations(orphaned_jobs.identity));
     std::vector<WorkerDeath> worker_deaths = orphaned_jobs.known;
-    for (std::size_t i = 0; i < fields.view().size(); ++i) {
-      const auto field = keys::parse_worker_field(fields.view()[i].text());
+    for (const std::string& name : read_name_list(fields.view())) {
+      const auto field = parse_worker_field(name);
       if (!field) continue;
       WorkerDeath unknown;
       unknown.worker.identity = orphaned_jobs.identity;
@@ -124,15 +126,15 @@ class RecoveryChild {
   void sweep(const OwnIncarnations& own) {
     list_unlisted_processes(redis_);
     std::set<std::string> others;
-    int jobs = give_back_lists_without_field(redis_, [&](const keys::InFlightList& list) {
+    int jobs = give_back_lists_without_field(redis_, [&](const InFlightList& list) {
       if (list.identity == own.identity) return own.lives(list.field);
       others.insert(list.identity);
       return true;
     });
     if (!others.empty()) {
       const std::set<std::string> silent = without_sign_of_life(others);
-      jobs += give_back_lists_without_field(
-          redis_, [&](const keys::InFlightList& list) { return !silent.contains(list.identity); });
+      jobs += give_back_lists_without_field(redis_,
+                                            [&](const InFlightList& list) { return !silent.contains(list.identity); });
     }
     if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
   }
@@ -281,8 +283,9 @@ class RecoveryChild {
     SignsOfLife signs(identities, steady_now());
     for (;;) {
       for (const std::string& identity : signs.doubtful(steady_now())) {
-        const Reply beats = redis_.call({"EXISTS", identity});  // refused, by an access list, say: not seen missing
-        if (!beats.view().is_integer() || beats.view().integer() != 0) signs.seen(identity, steady_now());
+        const Reply beats = redis_.call(ask_whether_beats(identity));
+        // Refused (by an access list, say): not seen missing.
+        if (read_whether_beats(beats.view()).value_or(true)) signs.seen(identity, steady_now());
       }
       const SteadyTime now = steady_now();
       if (signs.doubtful(now).empty()) return signs.silent(now);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <brood/api.hpp>
 
 #include "shared/redis/connection.hpp"
+#include "shared/store/job_place.hpp"
 
 namespace brood::testing {
 
@@ -18,7 +18,7 @@ class JobPlaces {
  public:
   explicit JobPlaces(const std::string& socket_path);
 
-  enum class Place { waits, schedule, retry, dead, nowhere };  // waits: in a queue, or in flight
+  using Place = JobPlace::Kind;
   struct Found {
     Place place = Place::nowhere;
     std::optional<SetEntry> entry = {};  // in schedule, retry and dead
@@ -27,7 +27,7 @@ class JobPlaces {
   std::size_t waiting();  // in queues, and in flight
 
  private:
-  Reply eval(std::string_view body, std::initializer_list<std::string_view> arguments = {});
+  Reply ask(const Command& command);
 
   Connection redis_;
 };

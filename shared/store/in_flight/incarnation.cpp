@@ -11,6 +11,10 @@ ScriptCall register_incarnation(const std::string& identity, const std::string& 
           {field, identity, identity_record}};
 }
 
+Command ask_incarnations(const std::string& identity) { return {"HKEYS", keys::in_flight_hash(identity)}; }
+
+std::string name_of_incarnations(const std::string& identity) { return keys::in_flight_hash(identity); }
+
 ScriptCall give_back(const std::string& identity, const std::string& field, const std::string& queue,
                      std::uint64_t number, int keep) {
   return {&scripts::give_back,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "shared/redis/command.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
@@ -10,6 +11,12 @@ namespace brood {
 // Announces an incarnation and the process that owns it.  May be sent again.
 ScriptCall register_incarnation(const std::string& identity, const std::string& identity_record,
                                 const std::string& field);
+
+// The fields of all incarnations that a process has announced and not left: read_name_list() reads the answer.
+Command ask_incarnations(const std::string& identity);
+
+// The key that holds them, for the log.
+std::string name_of_incarnations(const std::string& identity);
 
 // Returns what a living worker has fetched and not begun to the head of `queue`, all but the `keep` oldest entries.
 // Answers how many went back; 0 when the worker has settled since `number`.

@@ -9,6 +9,7 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/outcome_size.hpp"
+#include "shared/store/worker_field.hpp"
 
 namespace brood {
 namespace {
@@ -33,7 +34,7 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
 std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWorker& dead, const std::string& queue,
                                                    const ChargeJob& charge) {
   std::vector<RecoveryAttempt::VerdictOnEntry> verdicts;
-  const std::string list = keys::in_flight_list(dead.identity, keys::worker_field(dead.slot, dead.incarnation), queue);
+  const std::string list = keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), queue);
   for (std::size_t i = 0; i < dead.record->entries.size(); ++i) {
     const EntryState state = dead.record->entries[i];
     const bool guilty =
@@ -72,7 +73,7 @@ std::vector<LostSettlement::Performed> judge_without_field(Channel& redis, const
   while (begun < entries.size() && entries[begun] != EntryState::fetched && entries[begun] != EntryState::taken_back)
     ++begun;
   const std::string list =
-      keys::in_flight_list(dead.identity, keys::worker_field(dead.slot, dead.incarnation), dead.record->queue);
+      keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), dead.record->queue);
   std::vector<LostSettlement::Performed> performed;
   if (begun == 0 || dead.record->jid.empty()) return performed;
   const std::optional<std::string> last = read_entry(redis, list, begun - 1);
@@ -108,7 +109,7 @@ Reply send_in_size(Channel& redis, const std::string& field, OutcomeSize& size, 
 RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, const DeadLimits& limits,
                                      const ChargeJob& charge) {
   RecoveryResult result;
-  const std::string field = keys::worker_field(dead.slot, dead.incarnation);
+  const std::string field = worker_field(dead.slot, dead.incarnation);
   if (!dead.record->queue.empty()) {
     LostSettlement settlement{dead.identity, field, dead.record->queue, judge_without_field(redis, dead, charge),
                               limits};
@@ -148,7 +149,7 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
   // Each answer that asks for another sending stands for a settle of the dead that arrived late; of these there can
   // only be the few that were under way.
   constexpr int attempts = 10;
-  const std::string field = keys::worker_field(dead.slot, dead.incarnation);
+  const std::string field = worker_field(dead.slot, dead.incarnation);
   const Reply value = redis.call({"HGET", keys::in_flight_hash(dead.identity), field});
   if (value.view().is_nil())
     return dead.record ? recover_without_field(redis, dead, limits, charge)

@@ -9,7 +9,7 @@
 
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/in_flight_list.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
 
@@ -107,7 +107,7 @@ struct OwnIncarnations {
 };
 
 // Whether the owner of an in-flight list lives, or may.
-using OwnerLives = std::function<bool(const keys::InFlightList&)>;
+using OwnerLives = std::function<bool(const InFlightList&)>;
 
 // Finds in-flight lists without a field by one SCAN and gives the jobs of those whose owner is dead back to the heads
 // of their queues.  Returns how many jobs went back.  Throws ConnectionLost or UnexpectedReply.

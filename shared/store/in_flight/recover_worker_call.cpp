@@ -3,6 +3,7 @@
 #include "shared/store/in_flight/entry_mark.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 
 namespace brood {
 namespace {
@@ -16,7 +17,7 @@ void append(std::vector<std::string>& args, const RecoveryAttempt::VerdictOnEntr
 
 ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt, const DeadLimits& limits,
                          WallTime now) {
-  const std::string field = keys::worker_field(dead.slot, dead.incarnation);
+  const std::string field = worker_field(dead.slot, dead.incarnation);
   ScriptCall call{&scripts::recover,
                   {keys::in_flight_hash(dead.identity), std::string(keys::brood_processes), std::string(keys::retry),
                    std::string(keys::dead), std::string(keys::schedule),

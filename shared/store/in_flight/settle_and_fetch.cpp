@@ -55,6 +55,21 @@ SettledWithoutField read_settled_without_field(ReplyView reply) {
   return {static_cast<std::size_t>(reply[0].integer()), static_cast<std::size_t>(reply[1].integer())};
 }
 
+Command wait_on_queue(const std::string& identity, const std::string& field, const std::string& queue,
+                      std::chrono::seconds longest) {
+  return {"BLMOVE",
+          keys::queue(queue),
+          keys::in_flight_list(identity, field, queue),
+          "RIGHT",
+          "LEFT",
+          std::to_string(longest.count())};
+}
+
+std::optional<std::string> read_arrived(ReplyView reply) {
+  if (!reply.is_string()) return std::nullopt;
+  return std::string(reply.text());
+}
+
 ScriptCall fetch_after_wait(const FetchAfterWait& fetch) {
   ScriptCall call;
   call.script = &scripts::fetch_after_wait;

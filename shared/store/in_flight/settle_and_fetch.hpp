@@ -1,9 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
@@ -49,8 +52,14 @@ struct SettledWithoutField {
 };
 SettledWithoutField read_settled_without_field(ReplyView reply);  // throws UnexpectedReply
 
-// A fetch without a settlement, for a worker that holds nothing: to be sent right behind the BLMOVE with which it waits
-// on `wait_queue`, and never again.
+// Waits, for a worker that holds nothing, until a job of `queue` has come to its list, or for that long.  The job is
+// read; nullopt: none came, or Redis refuses to let it wait.
+Command wait_on_queue(const std::string& identity, const std::string& field, const std::string& queue,
+                      std::chrono::seconds longest);
+std::optional<std::string> read_arrived(ReplyView reply);
+
+// A fetch without a settlement, for a worker that holds nothing: to be sent right behind the command with which it
+// waits on `wait_queue`, and never again.
 struct FetchAfterWait {
   std::string identity;
   std::string field;

@@ -6,11 +6,12 @@
 #include "shared/base/log.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
 
 namespace brood {
 
 int give_back_list_without_field(Channel& redis, const std::string& key) {
-  const std::optional<keys::InFlightList> list = keys::parse_in_flight_list(key);
+  const std::optional<InFlightList> list = keys::parse_in_flight_list(key);
   if (!list) return 0;
   const Reply reply = send(redis, {&scripts::recover_orphans,
                                    {keys::in_flight_hash(list->identity), key, keys::queue(list->queue)},
@@ -32,7 +33,7 @@ int give_back_if_possible(Channel& redis, const std::string& key) {
   }
 }
 
-bool has_field(Channel& redis, const keys::InFlightList& list) {
+bool has_field(Channel& redis, const InFlightList& list) {
   const Reply reply = redis.call({"HEXISTS", keys::in_flight_hash(list.identity), list.field});
   return reply.view().is_integer() && reply.view().integer() != 0;
 }
@@ -50,14 +51,14 @@ void for_each_list(Channel& redis, const std::string& pattern, const std::functi
 }  // namespace
 
 bool OwnIncarnations::lives(const std::string& field) const {
-  const std::optional<keys::WorkerField> parsed = keys::parse_worker_field(field);
+  const std::optional<WorkerField> parsed = parse_worker_field(field);
   return living.contains(field) || (parsed && parsed->incarnation > last_assigned);
 }
 
 int give_back_lists_of(Channel& redis, const std::string& identity, const std::string& field) {
   int returned = 0;
   for_each_list(redis, keys::in_flight_list(identity, field, "*"), [&](const std::string& key) {
-    const std::optional<keys::InFlightList> list = keys::parse_in_flight_list(key);
+    const std::optional<InFlightList> list = keys::parse_in_flight_list(key);
     if (list && list->identity == identity && list->field == field) returned += give_back_if_possible(redis, key);
   });
   return returned;
@@ -66,7 +67,7 @@ int give_back_lists_of(Channel& redis, const std::string& identity, const std::s
 int give_back_lists_without_field(Channel& redis, const OwnerLives& owner_lives) {
   int returned = 0;
   for_each_list(redis, "brood:inflight:*:*", [&](const std::string& key) {
-    const std::optional<keys::InFlightList> list = keys::parse_in_flight_list(key);
+    const std::optional<InFlightList> list = keys::parse_in_flight_list(key);
     if (list && !has_field(redis, *list) && !owner_lives(*list)) returned += give_back_if_possible(redis, key);
   });
   return returned;

@@ -4,13 +4,17 @@
 #include <unordered_set>
 
 #include "shared/config/queue_order.hpp"
+#include "shared/store/keys.hpp"
 
 namespace brood {
 
-std::vector<std::string> read_queue_names(ReplyView members, std::vector<std::string>* unsafe) {
+Command ask_queue_names() { return {"SMEMBERS", keys::queues}; }
+
+std::optional<std::vector<std::string>> read_queue_names(ReplyView reply, std::vector<std::string>* unsafe) {
+  if (!reply.is_array()) return std::nullopt;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const std::string_view name = members[i].text();
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    const std::string_view name = reply[i].text();
     // This leaves out a queue called "*" too, which would stand for all of them.
     if (is_safe_name(name))
       names.emplace_back(name);
@@ -21,9 +25,16 @@ std::vector<std::string> read_queue_names(ReplyView members, std::vector<std::st
   return names;
 }
 
-std::set<std::string, std::less<>> read_paused_queues(ReplyView members) {
+Command ask_queue_count() { return {"SCARD", keys::queues}; }
+
+std::int64_t read_queue_count(ReplyView reply) { return reply.integer(); }
+
+Command ask_paused_queues() { return {"SMEMBERS", keys::paused}; }
+
+std::optional<std::set<std::string, std::less<>>> read_paused_queues(ReplyView reply) {
+  if (!reply.is_array()) return std::nullopt;
   std::set<std::string, std::less<>> paused;
-  for (std::size_t i = 0; i < members.size(); ++i) paused.emplace(members[i].text());
+  for (std::size_t i = 0; i < reply.size(); ++i) paused.emplace(reply[i].text());
   return paused;
 }
 

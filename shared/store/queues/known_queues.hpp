@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 
 namespace brood {
@@ -15,10 +18,18 @@ struct KnownQueues {
   bool operator==(const KnownQueues&) const = default;
 };
 
-// The members of `queues`, sorted; names that are not safe are left out, and added to `unsafe`.
-std::vector<std::string> read_queue_names(ReplyView members, std::vector<std::string>* unsafe = nullptr);
-// The members of `paused`.
-std::set<std::string, std::less<>> read_paused_queues(ReplyView members);
+// The names of all queues, sorted; those that are not safe are left out, and added to `unsafe`.  nullopt: Redis refuses
+// to tell, or the key is no set.
+Command ask_queue_names();
+std::optional<std::vector<std::string>> read_queue_names(ReplyView reply, std::vector<std::string>* unsafe = nullptr);
+
+// How many they are, the unsafe ones too.  Reading throws UnexpectedReply.
+Command ask_queue_count();
+std::int64_t read_queue_count(ReplyView reply);
+
+// Those that are paused.  nullopt: as above.
+Command ask_paused_queues();
+std::optional<std::set<std::string, std::less<>>> read_paused_queues(ReplyView reply);
 
 // `listed` with the known queues that it does not name in the place of its "*", and without those that are paused.
 std::vector<std::string> expand_queues(const std::vector<std::string>& listed, const KnownQueues& known);

@@ -58,6 +58,33 @@ BeatAnswer read_beat(ReplyView reply) {
   return answer;
 }
 
+Command ask_whether_beats(std::string_view identity) { return {"EXISTS", identity}; }
+
+std::optional<bool> read_whether_beats(ReplyView reply) {
+  if (!reply.is_integer()) return std::nullopt;
+  return reply.integer() != 0;
+}
+
+Command ask_beat_token(std::string_view identity) { return {"HGET", identity, keys::beat_token_field}; }
+
+std::string read_beat_token(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : ""; }
+
+Command ask_info(std::string_view identity) { return {"HGET", identity, "info"}; }
+
+std::optional<std::string> read_info(ReplyView reply) {
+  if (!reply.is_string()) return std::nullopt;
+  return std::string(reply.text());
+}
+
+bool heartbeat_has_ended(ReplyView info) { return info.is_nil(); }
+
+Command ask_info_and_quiet(std::string_view identity) { return {"HMGET", identity, "info", "quiet"}; }
+
+std::optional<ToldInfo> read_info_and_quiet(ReplyView reply) {
+  if (reply.is_error() || !reply[0].is_string()) return std::nullopt;
+  return ToldInfo{std::string(reply[0].text()), reply[1].is_string() && reply[1].text() == "true"};
+}
+
 Command take_signals(std::string_view identity) { return {"RPOP", keys::signals(identity), most_signals}; }
 
 std::vector<std::string> read_signals(ReplyView reply) {
@@ -76,6 +103,11 @@ ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string
 
 std::vector<Command> leave(std::string_view identity) {
   return {{"SREM", keys::processes, identity}, {"UNLINK", keys::work(identity), keys::workers_of_6(identity)}};
+}
+
+std::vector<Command> bury(std::string_view identity) {
+  return {{"SREM", keys::processes, identity},
+          {"UNLINK", identity, keys::work(identity), keys::workers_of_6(identity)}};
 }
 
 }  // namespace brood

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,29 @@ ScriptCall send_beat(std::string_view identity, std::string_view record, std::st
                      const Beat& beat);
 BeatAnswer read_beat(ReplyView reply);
 
+// Whether the heartbeat of a process is there: nullopt when Redis refuses to tell, which does not prove it missing.
+Command ask_whether_beats(std::string_view identity);
+std::optional<bool> read_whether_beats(ReplyView reply);
+
+// The token that its writer left last; empty: none, or Redis refuses to tell.
+Command ask_beat_token(std::string_view identity);
+std::string read_beat_token(ReplyView reply);
+
+// What a process, Ruby's too, says of itself: its `info`, a JSON object.  nullopt: its heartbeat has ended, or Redis
+// refuses to tell.
+Command ask_info(std::string_view identity);
+std::optional<std::string> read_info(ReplyView reply);
+// Whether Redis tells that its heartbeat has ended.
+bool heartbeat_has_ended(ReplyView info);
+
+// The same, and whether it is quiet.
+struct ToldInfo {
+  std::string info;
+  bool quiet = false;
+};
+Command ask_info_and_quiet(std::string_view identity);
+std::optional<ToldInfo> read_info_and_quiet(ReplyView reply);
+
 // The signals alone, between two beats.  The answer may be nil.
 Command take_signals(std::string_view identity);
 std::vector<std::string> read_signals(ReplyView reply);
@@ -49,5 +73,8 @@ ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string
 
 // What a process that exits takes back; its hash and its signals are left to expire, as Sidekiq leaves them.
 std::vector<Command> leave(std::string_view identity);
+
+// What others take back of one that is known to be dead: its hash too.
+std::vector<Command> bury(std::string_view identity);
 
 }  // namespace brood

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
@@ -33,6 +34,26 @@ bool list_if_unlisted(Channel& redis, const std::string& name) {
 }
 
 }  // namespace
+
+Command ask_processes() { return {"SMEMBERS", keys::processes}; }
+
+Command ask_process_count() { return {"SCARD", keys::processes}; }
+
+std::int64_t read_process_count(ReplyView reply) { return reply.integer(); }
+
+Command ask_owners() { return {"HKEYS", keys::brood_processes}; }
+
+Command ask_owner_records() { return {"HGETALL", keys::brood_processes}; }
+
+std::vector<OwnerRecord> read_owner_records(ReplyView reply) {
+  std::vector<OwnerRecord> records;
+  for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+    std::string name(reply[i].text());
+    auto identity = parse_identity_record(name, std::string(reply[i + 1].text()));
+    records.push_back({std::move(name), std::move(identity)});
+  }
+  return records;
+}
 
 void forget_process(Channel& redis, const std::string& identity) {
   send(redis,

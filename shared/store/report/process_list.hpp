@@ -1,13 +1,38 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "shared/base/identity.hpp"
+#include "shared/redis/command.hpp"
 #include "shared/redis/connection.hpp"
 
 namespace brood {
 
-// The list of processes that own something in flight, brood:processes.  Each process lists itself, with its workers and
-// its heartbeats.  These functions are for the entries of others.  All throw ConnectionLost or UnexpectedReply.
+// The identities of all processes, Ruby's too, whose heartbeats may have ended: read_name_list() reads the answer.
+Command ask_processes();
+
+// How many they are.  Reading throws UnexpectedReply.
+Command ask_process_count();
+std::int64_t read_process_count(ReplyView reply);
+
+// The list of brood's processes that own something in flight, brood:processes.  Each process lists itself, with its
+// workers and its heartbeats.
+
+// The identities that are listed: read_name_list() reads the answer.
+Command ask_owners();
+
+// The same with what each says of itself.  Reading throws UnexpectedReply.
+struct OwnerRecord {
+  std::string name;
+  std::optional<Identity> identity;  // nullopt: its record cannot be read
+};
+Command ask_owner_records();
+std::vector<OwnerRecord> read_owner_records(ReplyView reply);
+
+// These functions are for the entries of others.  All throw ConnectionLost or UnexpectedReply.
 
 // Takes `identity` off the list, unless it owns something.
 void forget_process(Channel& redis, const std::string& identity);

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "shared/json/json_object.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/process_list.hpp"
 
 namespace brood {
 namespace {
@@ -41,18 +43,14 @@ std::optional<RubyProcess> read_ruby_process(std::string_view identity, ReplyVie
 }
 
 std::vector<RubyProcess> ruby_processes(const AskRedis& ask) {
-  const std::vector<Reply> listed = ask({{"SMEMBERS", keys::processes}});
+  const auto listed = read_name_list_if_told(ask({ask_processes()}).front().view());
+  if (!listed || listed->empty()) return {};
   std::vector<Command> commands;
-  if (listed.front().view().is_array()) {
-    for (std::size_t i = 0; i < listed.front().view().size(); ++i)
-      commands.push_back({"HGET", listed.front().view()[i].text(), "info"});
-  }
-  if (commands.empty()) return {};
+  for (const std::string& identity : *listed) commands.push_back(ask_info(identity));
   const std::vector<Reply> infos = ask(commands);
   std::vector<RubyProcess> processes;
   for (std::size_t i = 0; i < infos.size(); ++i) {
-    if (auto process = read_ruby_process(commands[i].args[1], infos[i].view()))
-      processes.push_back(std::move(*process));
+    if (auto process = read_ruby_process((*listed)[i], infos[i].view())) processes.push_back(std::move(*process));
   }
   return processes;
 }

@@ -10,6 +10,7 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/sets/due_jobs.hpp"
+#include "shared/store/worker_field.hpp"
 
 namespace brood::interleavings {
 namespace {
@@ -231,7 +232,7 @@ void World::kill(Worker& worker, bool with_its_host) {
   DeadWorker dead{identity, worker.slot, seen.incarnation, std::nullopt, ended_by_brood};
   if (!with_its_host) dead.record = record_of(seen);
   if (dead.record && broken_.notes_unheeded) dead.record->outcomes.clear();
-  if (!has_field(keys::worker_field(worker.slot, seen.incarnation))) judge_unknown(held);
+  if (!has_field(worker_field(worker.slot, seen.incarnation))) judge_unknown(held);
   start_recovery(dead, held);
   if (with_its_host || chance(0.15)) start_recovery(dead, held);  // two supervisors adopt the same identity
   spawn(worker);
@@ -354,23 +355,23 @@ void World::sweep() {
   if (broken_.tombstones_omitted || broken_.dead_without_field_left) return;
   ++coverage_.sweeps;
   OwnIncarnations own{identity, {}, last_incarnation_};
-  for (const auto& worker : workers_) own.living.insert(keys::worker_field(worker->slot, worker->incarnation));
+  for (const auto& worker : workers_) own.living.insert(worker_field(worker->slot, worker->incarnation));
   for (const auto& recovery : recoveries_) own.living.insert(recovery->field);
   const int jobs = give_back_lists_without_field(
-      redis_, [&](const keys::InFlightList& list) { return !broken_.living_swept && own.lives(list.field); });
+      redis_, [&](const InFlightList& list) { return !broken_.living_swept && own.lives(list.field); });
   if (jobs > 0) note(fmt::format("swept {} jobs", jobs));
 }
 
 void World::start_recovery(DeadWorker dead, std::vector<std::string> held) {
   if (dead.incarnation == 0) return;  // it had not even taken its name
   auto recovery = std::make_unique<Recovery>();
-  recovery->field = keys::worker_field(dead.slot, dead.incarnation);
+  recovery->field = worker_field(dead.slot, dead.incarnation);
   recovery->held = std::move(held);
   recovery->channel = std::make_unique<UnreliableChannel>(
       network_, [this](Command& command, bool last_was_lost) { rewrite(command, last_was_lost); });
   recovery->actor =
       std::make_unique<Actor>([this, channel = recovery->channel.get(), dead = std::move(dead)](Actor& actor) {
-        const std::string field = keys::worker_field(dead.slot, dead.incarnation);
+        const std::string field = worker_field(dead.slot, dead.incarnation);
         for (;;) {
           if (broken_.dead_without_field_left && !has_field(field)) return;
           try {
@@ -411,7 +412,7 @@ void World::take_back() {
   coverage_.taken_back += count - kept;
   note(fmt::format("take back {}.{} number {} of {} keep {}", worker.slot, seen.incarnation, seen.number, count, kept));
   const ScriptCall call =
-      give_back(identity, keys::worker_field(worker.slot, seen.incarnation), seen.queue, seen.number, kept);
+      give_back(identity, worker_field(worker.slot, seen.incarnation), seen.queue, seen.number, kept);
   network_.post(call.eval());
   if (chance(0.33)) network_.post(call.eval());
 }

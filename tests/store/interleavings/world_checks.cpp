@@ -110,8 +110,7 @@ void World::finish() {
     const RecoveryResult result = recover(redis_, ghost, DeadLimits{}, untouched, untouched);
     if (result.given_back > 0) fault(fmt::format("{} held jobs that nobody knew of", field));
   }
-  if (const int strays = give_back_lists_without_field(redis_, [](const keys::InFlightList&) { return false; });
-      strays > 0) {
+  if (const int strays = give_back_lists_without_field(redis_, [](const InFlightList&) { return false; }); strays > 0) {
     fault(fmt::format("{} jobs were in lists without a field", strays));
   }
   // With the last field the reason to remove the identity was lost: that is left to whoever settles its jobs.

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+
+namespace brood {
+
+// Where a job of a small Redis is.  These commands look through all keys, each in one step, so that a job that moves is
+// not missed.  Reading throws UnexpectedReply.
+struct JobPlace {
+  enum class Kind { waits, schedule, retry, dead, nowhere } kind = Kind::nowhere;  // waits: in a queue, or in flight
+  std::string member = {}, score_text = {};  // in schedule, retry and dead; else empty
+};
+Command find_job(std::string_view part_of_its_text);
+JobPlace read_job_place(ReplyView reply);
+
+// How many jobs are in queues and in flight.
+Command count_waiting_jobs();
+std::size_t read_waiting_jobs(ReplyView reply);
+
+}  // namespace brood

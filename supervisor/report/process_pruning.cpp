@@ -87,7 +87,7 @@ void ProcessPruning::remove(const std::vector<std::string>& identities, const st
 
 void ProcessPruning::unlist(const std::string& identity) {
   const auto ignore = [](const std::vector<Result>&) {};
-  redis_.send_all(bury(identity), longest_answer_time, ignore);
+  redis_.send_all(remove_process(identity), longest_answer_time, ignore);
 }
 
 }  // namespace brood

@@ -113,6 +113,7 @@ add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
 
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
 brood_test_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)
+target_include_directories(menagerie_jobs PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(menagerie_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 foreach(test IN ITEMS menagerie kill_storm failing_batch scarcity)
   brood_test(lifecycle/${test} LINK brood_test_support brood_job TIMEOUT 600)

@@ -105,7 +105,7 @@ std::vector<Command> leave(std::string_view identity) {
   return {{"SREM", keys::processes, identity}, {"UNLINK", keys::work(identity), keys::workers_of_6(identity)}};
 }
 
-std::vector<Command> bury(std::string_view identity) {
+std::vector<Command> remove_process(std::string_view identity) {
   return {{"SREM", keys::processes, identity},
           {"UNLINK", identity, keys::work(identity), keys::workers_of_6(identity)}};
 }

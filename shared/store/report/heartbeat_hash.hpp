@@ -75,6 +75,6 @@ ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string
 std::vector<Command> leave(std::string_view identity);
 
 // What others take back of one that is known to be dead: its hash too.
-std::vector<Command> bury(std::string_view identity);
+std::vector<Command> remove_process(std::string_view identity);
 
 }  // namespace brood

@@ -274,7 +274,8 @@ void Performer::begin_batch(std::size_t jobs) {
 
 // They would go on beside the next job, and what they crash would be charged to it.
 void Performer::look_for_left_threads() {
-  if (settings_.threads == LeftThreads::allow || age_.left_threads > 0) return;
+  if (age_.left_threads > 0) return;
+  if (threads_policy() == LeftThreads::allow) return threads_.note_present();  // the next job has not left them
   age_.left_threads = threads_.left_behind();
   if (age_.left_threads == 0) return;
   slot_.record().class_flags.fetch_or(job_left_threads);
@@ -287,7 +288,13 @@ void Performer::look_for_left_threads() {
               {"threads", age_.left_threads},
               {"hint",
                "its worker is replaced after each such job: join them, start them in a startup handler, or set "
-               "[worker] threads = \"allow\""}});
+               "threads = \"allow\" in [worker], or for this class in [classes.NAME]"}});
+}
+
+LeftThreads Performer::threads_policy() const {
+  const auto own = config_.classes.find(job_.job_class());
+  const bool has_own = own != config_.classes.end() && own->second.threads;
+  return has_own ? *own->second.threads : settings_.threads;
 }
 
 // What the worker does not live to add to its class's usage, the supervisor finds noted.  A class without code has
@@ -300,6 +307,7 @@ void Performer::note(int entry, RunNote::State state, std::chrono::milliseconds 
       // What a payload wraps may have any name; what is registered has a plain one.
       const bool plain = is_countable(counted_.name);
       counted_.index = usage_index(*worker_setup_.usage, plain ? counted_.name : counted_.job_class);
+      worker_setup_.usage->at(*counted_.index).allows_threads.store(threads_policy() == LeftThreads::allow ? 1 : 0);
     }
   }
   if (!counted_.index) return;

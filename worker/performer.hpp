@@ -72,6 +72,7 @@ class Performer {
   IterationHost iteration_host();
   void clean_up(bool made_calls);
   void look_for_left_threads();
+  LeftThreads threads_policy() const;  // of the job under way
   void note(int entry, RunNote::State state, std::chrono::milliseconds took);
   void forget_note(int entry);
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);

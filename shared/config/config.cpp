@@ -45,6 +45,13 @@ LeftThreads read_left_threads(const Place& at, const std::string& word) {
   return word == "allow" ? LeftThreads::allow : LeftThreads::replace;
 }
 
+void read_class(const std::string& name, const Place& at, const ConfigSection& section, ClassSettings& job_class) {
+  check_class_name(at, name);
+  section.text("threads", [&](const Place& threads_at, const std::string& word) {
+    job_class.threads = read_left_threads(threads_at, word);
+  });
+}
+
 void read_scheduler(const ConfigSection& section, Config& config) {
   section.text("queues", [&](const Place& at, const std::string& word) {
     config.leaves_due_jobs_to_ruby = read_scheduled_queues(at, word) == ScheduledQueues::own;
@@ -147,6 +154,9 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("scheduler", [&](const ConfigSection& section) { read_scheduler(section, config); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });
+  root.named_sections("classes", [&](const std::string& name, const Place& at, const ConfigSection& section) {
+    read_class(name, at, section, config.classes[name]);
+  });
   root.named_sections("commands", [&](const std::string& name, const Place& at, const ConfigSection& section) {
     read_command(name, at, section, config.commands[name]);
   });

@@ -51,6 +51,11 @@ struct WorkerSettings {
   LeftThreads threads = LeftThreads::replace;
 };
 
+// What holds for the jobs of one class, in whichever worker they run.
+struct ClassSettings {
+  std::optional<LeftThreads> threads = {};  // nullopt: as the worker's
+};
+
 // A pool of workers with queues of its own.  The one named "default" takes the top-level settings.
 struct CapsuleSettings {
   std::string name = "default";
@@ -101,6 +106,7 @@ struct Config {
   log::Options log;
   bool log_jobs = false;
   WorkerSettings worker;  // of the default capsule; the others take from it what they do not set
+  std::map<std::string, ClassSettings> classes;
   std::map<std::string, CommandSettings> commands;
   std::optional<CommandSettings> on_error;  // a program that is told of every failure; its words are taken literally
   CompatibilitySettings compatibility;

@@ -63,6 +63,8 @@ ClassUsage read(const UsageEntry& entry) {
   usage.cpu_us = bounded(entry.cpu_us);
   usage.wall_us = bounded(entry.wall_us);
   usage.peak_rss_kb = bounded(entry.peak_rss_kb);
+  usage.left_threads = bounded(entry.left_threads);
+  usage.allows_threads = entry.allows_threads.load() != 0;
   usage.runs = bounded(entry.runs);
   return usage;
 }

@@ -29,6 +29,7 @@ struct alignas(64) UsageEntry {
   std::atomic<std::uint64_t> cpu_us, wall_us, peak_rss_kb;
   std::atomic<std::uint64_t> fresh_peak_rss_kb;  // since the supervisor last took it
   std::atomic<std::uint64_t> left_threads;       // jobs that ended while threads of theirs went on
+  std::atomic<std::uint32_t> allows_threads;     // not 0: such jobs are not looked for: what ran one last may keep them
 };
 
 // Every worker adds to it, so every byte may have been scribbled over: entries are claimed by compare-and-swap, never
@@ -95,6 +96,9 @@ struct ClassTotals {
 struct ClassUsage : ClassTotals {
   std::string job_class;  // empty: all that found no room in the table
   std::uint64_t peak_rss_kb = 0;
+  std::uint64_t left_threads =
+      0;                        // runs that ended while threads of theirs went on, for which their worker was replaced
+  bool allows_threads = false;  // nobody looks for such
 };
 
 // By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for.

@@ -52,6 +52,8 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
   sum.cpu_us += usage.cpu_us;
   sum.wall_us += usage.wall_us;
   sum.peak_rss_kb = std::max(sum.peak_rss_kb, usage.peak_rss_kb);
+  sum.left_threads += usage.left_threads;
+  sum.allows_threads |= usage.allows_threads;
 }
 
 }  // namespace

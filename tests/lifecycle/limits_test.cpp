@@ -175,6 +175,37 @@ BOOST_AUTO_TEST_CASE(a_worker_may_be_allowed_to_keep_the_threads_of_its_jobs) {
   BOOST_TEST(times_logged(brood, "worker_recycled") == 0u, brood.log_tail());
 }
 
+BOOST_AUTO_TEST_CASE(a_class_may_keep_its_threads_where_others_may_not_and_the_other_way_round) {
+  struct Case {
+    const char *of_workers, *of_class;
+    std::size_t replaced;
+    const char* in_status;
+  };
+  for (const Case& c : {Case{"replace", "allow", 0, R"("threads":"allow","left_threads":0)"},
+                        Case{"allow", "replace", 2, R"("threads":"replace","left_threads":2)"}}) {
+    RedisServer redis;
+    const TemporaryDirectory directory;
+    const Ledger ledger(directory / "ledger");
+    BroodProcess brood(redis, one_worker(std::string("threads = \"") + c.of_workers +
+                                         "\"\n[classes.LeaveThread]\nthreads = \"" + c.of_class + "\""));
+    for (int i = 1; i <= 2; ++i) enqueue(redis, {payload_text("LeaveThread", "[0]", i)});
+    // Another class, of which threads are looked for: those of the class before are not its own.
+    enqueue(redis, {payload_text("JoinThreads", "[1]", 3)});
+    enqueue_ledger_jobs(redis, ledger.path(), 5);
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(5); }, 60s), brood.log_tail());
+    BOOST_TEST(times_logged(brood, "worker_recycled") == c.replaced, brood.log_tail());
+    BOOST_TEST(pids_that_ran(ledger).size() == 1u);
+    auto environment = brood.environment();
+    environment["REDIS_URL"] = redis.url();
+    const CommandResult status = run_brood({"status", "--json"}, environment);
+    const std::size_t at = status.output.find(R"("name":"LeaveThread")");
+    BOOST_TEST_REQUIRE(at != std::string::npos, status.output);
+    BOOST_TEST(status.output.substr(at, status.output.find('}', at) - at).ends_with(c.in_status), status.output);
+    const bool shown = run_brood({"status"}, environment).output.find("LEFT THREADS") != std::string::npos;
+    BOOST_TEST(shown);
+  }
+}
+
 // Both are killed before the supervisor looks for the first of them.
 BOOST_AUTO_TEST_CASE(each_of_several_workers_that_the_kernel_ends_for_memory_is_charged_with_it) {
   const std::filesystem::path cgroup = "/sys/fs/cgroup/memory/brood-test-" + std::to_string(getpid());

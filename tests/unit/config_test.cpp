@@ -178,6 +178,10 @@ max_batch = 8
 seccomp = false
 threads = "allow"
 
+[classes."Images::Resize"]
+threads = "replace"
+[classes.Plain]
+
 [capsules.images]
 concurrency = 4
 queues = ["images"]
@@ -235,6 +239,9 @@ timestamps = "milliseconds"
   BOOST_TEST(config.worker.max_batch == 8);
   BOOST_TEST(!config.worker.seccomp);
   BOOST_CHECK(config.worker.threads == LeftThreads::allow);
+  BOOST_TEST_REQUIRE(config.classes.size() == 2u);
+  BOOST_CHECK(config.classes.at("Images::Resize").threads == LeftThreads::replace);
+  BOOST_CHECK(!config.classes.at("Plain").threads);
   BOOST_TEST_REQUIRE(config.capsules.size() == 2u);
   BOOST_TEST(config.capsules[1].name == "images");
   BOOST_TEST(config.capsules[1].concurrency == 4);
@@ -366,6 +373,8 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"timeout = 25", "1: timeout: unknown key; did you mean \"shutdown_timeout\"?"},
       {"average_scheduled_poll_interval = 5",
        "1: average_scheduled_poll_interval: unknown key; did you mean \"poll_interval\"?"},
+      {"[classes.A]\nthread = 'allow'", "2: classes.A.thread: unknown key; did you mean \"threads\"?"},
+      {"[classes.A]\nthreads = 'never'", "2: classes.A.threads: must be \"replace\" or \"allow\", not \"never\""},
       {"[capsules.images]\nqueue = ['x']", "2: capsules.images.queue: unknown key; did you mean \"queues\"?"},
       {"[capsules.images]\nmax_rs = '1G'", "2: capsules.images.max_rs: unknown key; did you mean \"max_rss\"?"},
       {"[capsules.images]\nmax_crashes = 0", "2: capsules.images.max_crashes: must be between 1 and 1000, not 0"},

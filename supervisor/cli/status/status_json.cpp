@@ -84,6 +84,8 @@ std::string json_of_class(const ClassUsage& usage) {
       .decimal("cpu_s", static_cast<double>(usage.cpu_us) / 1e6, 6)
       .decimal("wall_s", static_cast<double>(usage.wall_us) / 1e6, 6)
       .number("peak_rss_kb", usage.peak_rss_kb)
+      .text("threads", usage.allows_threads ? "allow" : "replace")
+      .number("left_threads", usage.left_threads)
       .object();
 }
 

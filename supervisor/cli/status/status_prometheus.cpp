@@ -108,6 +108,8 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   each([](const ClassUsage& used) { return used.failed + used.crashed; });
   out.counter("brood_class_crashed_total", "Runs that their worker did not survive.");
   each([](const ClassUsage& used) { return used.crashed; });
+  out.counter("brood_class_left_threads_total", "Runs whose worker was replaced, since threads of theirs went on.");
+  each([](const ClassUsage& used) { return used.left_threads; });
   out.counter("brood_class_cpu_seconds_total", "Processor time of the runs.");
   each([](const ClassUsage& used) { return static_cast<double>(used.cpu_us) / 1e6; });
   out.counter("brood_class_run_seconds_total", "Time that the runs took.");

@@ -139,21 +139,35 @@ std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& 
   return section(style, "Workers of this machine", table);
 }
 
+bool tells_of_threads(const ClassUsage& usage) { return usage.left_threads > 0 || usage.allows_threads; }
+
+std::string left_threads_text(const ClassUsage& usage) {
+  if (usage.left_threads > 0) return std::to_string(usage.left_threads);
+  return usage.allows_threads ? "allowed" : "0";
+}
+
 std::string classes_text(const std::vector<ClassUsage>& classes, const Style& style) {
   if (classes.empty()) return "";
-  Table table({{"CLASS"},
-               {"RUNS", Table::Align::right},
-               {"FAILED", Table::Align::right},
-               {"CRASHED", Table::Align::right},
-               {"CPU", Table::Align::right},
-               {"TIME", Table::Align::right},
-               {"PEAK MEMORY", Table::Align::right}});
+  std::vector<Table::Column> columns{{"CLASS"},
+                                     {"RUNS", Table::Align::right},
+                                     {"FAILED", Table::Align::right},
+                                     {"CRASHED", Table::Align::right},
+                                     {"CPU", Table::Align::right},
+                                     {"TIME", Table::Align::right},
+                                     {"PEAK MEMORY", Table::Align::right}};
+  const bool has_threads = std::any_of(classes.begin(), classes.end(), tells_of_threads);
+  if (has_threads) columns.push_back({"LEFT THREADS", Table::Align::right});
+  Table table(std::move(columns));
   for (const ClassUsage& usage : classes) {
-    table.add({usage.job_class.empty() ? "(others)" : usage.job_class, std::to_string(usage.runs),
-               std::to_string(usage.failed), std::to_string(usage.crashed),
-               latency_text(static_cast<double>(usage.cpu_us) / 1e6),
-               latency_text(static_cast<double>(usage.wall_us) / 1e6),
-               memory_text(static_cast<std::int64_t>(usage.peak_rss_kb))});
+    std::vector<std::string> row{usage.job_class.empty() ? "(others)" : usage.job_class,
+                                 std::to_string(usage.runs),
+                                 std::to_string(usage.failed),
+                                 std::to_string(usage.crashed),
+                                 latency_text(static_cast<double>(usage.cpu_us) / 1e6),
+                                 latency_text(static_cast<double>(usage.wall_us) / 1e6),
+                                 memory_text(static_cast<std::int64_t>(usage.peak_rss_kb))};
+    if (has_threads) row.push_back(left_threads_text(usage));
+    table.add(std::move(row));
   }
   return section(style, "Job classes of this machine", table);
 }

@@ -29,7 +29,7 @@ void sleep_interruptibly(std::chrono::nanoseconds length) {
   }
 }
 
-std::vector<std::string> served_queues(const BenchSettings& settings, const BenchQueues& own) {
+std::vector<std::string> queues_to_serve(const BenchSettings& settings, const BenchQueues& own) {
   std::vector<std::string> queues = settings.others;
   queues.insert(queues.end(), own.names().begin(), own.names().end());
   return queues;
@@ -48,7 +48,7 @@ Bench::Bench(const BenchSettings& settings)
                .brood = settings.brood,
                .library = settings.library,
                .record = directory_ / "record",
-               .queues = served_queues(settings, queues_),
+               .queues = queues_to_serve(settings, queues_),
                .workers = settings.workers,
                .max_batch = settings.max_batch,
                .log_jobs = settings.log_jobs,

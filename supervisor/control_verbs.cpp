@@ -9,7 +9,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/config/setting.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "supervisor/control/fleet_word.hpp"
 
 namespace brood {
@@ -21,22 +21,23 @@ using setting::most_workers;
 
 constexpr auto longest_silence = 10s;  // towards a client that waits
 
-double seconds_since(SteadyTime then) { return std::chrono::duration<double>(steady_now() - then).count(); }
-
 std::string not_now(std::string_view why) {
-  return fmt::format(R"({{"outcome":"not_now","reason":{}}})", json_string(why));
+  return JsonWriter().text("outcome", "not_now").text("reason", why).object();
+}
+
+std::string done_after(std::chrono::duration<double> took) {
+  return JsonWriter().text("outcome", "done").decimal("took", took.count()).object();
 }
 
 // Each once, as the capsules list them.
-std::string queues_json(const std::vector<CapsuleSettings>& capsules) {
+std::vector<std::string> queues_of(const std::vector<CapsuleSettings>& capsules) {
   std::vector<std::string> names;
   for (const CapsuleSettings& capsule : capsules) {
     for (const std::string& name : capsule.queues.names()) {
-      const std::string text = json_string(name);
-      if (std::find(names.begin(), names.end(), text) == names.end()) names.push_back(text);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
-  return fmt::format("[{}]", fmt::join(names, ","));
+  return names;
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, c
   if (verb == "kill") return kill(arguments, reply);
   if (verb == "dump") {
     stack_log_.write();
-    return reply.ok(fmt::format(R"({{"workers":{}}})", pool_.ready()));
+    return reply.ok(JsonWriter().number("workers", pool_.ready()).object());
   }
   reply.error("this version of brood knows no \"" + verb + "\"");
 }
@@ -101,7 +102,7 @@ void ControlVerbs::resume(const Reply& reply) {
   supervisor_.order(Order::resume);
   if (supervisor_.phase() != Phase::running)
     return reply.ok(not_now(fmt::format("the supervisor is {}", name_of(before))));
-  reply.ok(fmt::format(R"({{"outcome":"done","before":{}}})", json_string(name_of(before))));
+  reply.ok(JsonWriter().text("outcome", "done").text("before", name_of(before)).object());
 }
 
 void ControlVerbs::stop(const Arguments& arguments, const Reply& reply) {
@@ -153,10 +154,15 @@ void ControlVerbs::kill(const Arguments& arguments, const Reply& reply) {
     return reply.error("kill takes the id of a job, and retry, dead or discard");
   const auto ended = pool_.job_ender().end_job(arguments[0], fates.at(arguments[1]));
   if (!ended) return reply.ok("null");  // no worker runs it now
-  const std::string answer =
-      fmt::format(R"({{"jid":{},"class":{},"queue":{},"slot":{},"pid":{},"age":{:.3f},"outcome":{}}})",
-                  json_string(arguments[0]), json_string(ended->job_class), json_string(ended->queue), ended->slot,
-                  ended->pid, std::chrono::duration<double>(ended->ran_for).count(), json_string(arguments[1]));
+  const std::string answer = JsonWriter()
+                                 .text("jid", arguments[0])
+                                 .text("class", ended->job_class)
+                                 .text("queue", ended->queue)
+                                 .number("slot", ended->slot)
+                                 .number("pid", ended->pid)
+                                 .decimal("age", std::chrono::duration<double>(ended->ran_for).count())
+                                 .text("outcome", arguments[1])
+                                 .object();
   awaited_ends_[ended->pid] = [reply, answer] { reply.ok(answer); };
 }
 
@@ -170,7 +176,7 @@ void ControlVerbs::advance() {
     for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(not_now("it was told to resume"));
   }
   if (pool_.busy() == 0) {
-    const std::string answer = fmt::format(R"({{"outcome":"done","took":{:.3f}}})", seconds_since(quiet_since_));
+    const std::string answer = done_after(steady_now() - quiet_since_);
     for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(answer);
   }
   const std::string sentence = busy_sentence();
@@ -183,7 +189,7 @@ void ControlVerbs::advance() {
 }
 
 void ControlVerbs::stopped() {
-  const std::string answer = fmt::format(R"({{"outcome":"done","took":{:.3f}}})", seconds_since(stop_since_));
+  const std::string answer = done_after(steady_now() - stop_since_);
   for (const Reply& client : std::exchange(await_stop_, {})) client.ok(answer);
   for (const Reply& client : std::exchange(await_quiet_, {})) client.ok(not_now("it has stopped"));
 }
@@ -198,12 +204,20 @@ std::string ControlVerbs::busy_sentence() const {
 
 std::string ControlVerbs::status() const {
   const ProcessFacts facts = supervisor_.process_facts();
-  return fmt::format(
-      R"({{"identity":{},"pid":{},"tag":{},"queues":{},"started_at":{:.3f},"phase":{},"generation":{},"concurrency":{},"ready":{},"busy":{},"finishing":{},)"
-      R"("restart":{}}})",
-      json_string(identity_), getpid(), json_string(facts.tag), queues_json(facts.capsules),
-      epoch_seconds(facts.started_at), json_string(name_of(supervisor_.phase())), restart_.present()->number,
-      restart_.present()->config->concurrency(), pool_.ready(), pool_.busy(), orders_.finishing(), restart_.json());
+  return JsonWriter()
+      .text("identity", identity_)
+      .number("pid", getpid())
+      .text("tag", facts.tag)
+      .texts("queues", queues_of(facts.capsules))
+      .decimal("started_at", epoch_seconds(facts.started_at))
+      .text("phase", name_of(supervisor_.phase()))
+      .number("generation", restart_.present()->number)
+      .number("concurrency", restart_.present()->config->concurrency())
+      .number("ready", pool_.ready())
+      .number("busy", pool_.busy())
+      .number("finishing", orders_.finishing())
+      .json("restart", restart_.json())
+      .object();
 }
 
 }  // namespace brood

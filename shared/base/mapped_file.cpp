@@ -59,9 +59,23 @@ bool replace_page(const MappedFile& file, char* address) {
 
 struct sigaction handler_before {};
 
-void on_bus_error(int signal, siginfo_t* fault, void*) {
-  if (bring_back_page(*fault)) return;
-  sigaction(signal, &handler_before, nullptr);  // which gets the fault when it comes again
+// Ours stays: that one may return, or leave by a jump, and the next fault be one of a file.
+void hand_on(int signal, siginfo_t* fault, void* context) {
+  const bool was_sent = fault->si_code <= 0;  // by somebody; a fault comes again as soon as we return
+  const bool is_handler = handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN;
+  if (was_sent && handler_before.sa_handler == SIG_IGN) return;
+  if (!is_handler || (handler_before.sa_flags & SA_RESETHAND) != 0) ::signal(signal, SIG_DFL);
+  if (!is_handler) {
+    if (was_sent) raise(signal);
+  } else if ((handler_before.sa_flags & SA_SIGINFO) != 0) {
+    handler_before.sa_sigaction(signal, fault, context);
+  } else {
+    handler_before.sa_handler(signal);
+  }
+}
+
+void on_bus_error(int signal, siginfo_t* fault, void* context) {
+  if (!bring_back_page(*fault)) hand_on(signal, fault, context);
 }
 
 // Our handler runs before the one that is there, say a sanitizer's.
@@ -71,7 +85,8 @@ void handle_bus_errors() {
   handler_before = action;
   action = {};
   action.sa_sigaction = on_bus_error;
-  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  action.sa_mask = handler_before.sa_mask;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | (handler_before.sa_flags & SA_ONSTACK);
   sigaction(SIGBUS, &action, nullptr);
 }
 

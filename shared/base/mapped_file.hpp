@@ -10,8 +10,8 @@ namespace brood {
 // SIGBUS.  After note_mapped_file() our handler then brings the page back, empty: in the file if it is still the one
 // that was mapped and may be written, else for this process alone.
 
-// `memory` is a mapping of the file that is open as `fd`.  Handles SIGBUS for this process; other faults go to the
-// handler that was there before.
+// `memory` is a mapping of the file that is open as `fd`.  Handles SIGBUS for this process; other faults go on to
+// the handler that was there before, and ours stays.
 void note_mapped_file(void* memory, std::size_t size, int fd, const std::string& path, bool writable);
 
 // Call it before the memory is unmapped.

@@ -26,10 +26,6 @@ std::string shortest(double value) {
   return {text.data(), end};
 }
 
-}  // namespace
-
-namespace {
-
 bool is_a_name(std::string_view raw) { return raw.front() == '"' && raw != "\"\""; }
 
 }  // namespace

@@ -1,8 +1,15 @@
-# Writes one C++ file with every Lua script below the folder as a constant, beside the SHA-1 by which EVALSHA names it.
+# Writes one C++ file with each Lua script as a constant, beside the SHA-1 by which EVALSHA names it.  In place of a line
+# "-- include: pieces/name.lua" stands that file, which lies below the script's folder and is no script itself.
 set(text "// Made from the Lua scripts in shared/store by embed_scripts.cmake.\n#include \"shared/store/script.hpp\"\n\nnamespace brood::scripts {\n")
 foreach(source IN LISTS SOURCES)
   get_filename_component(name ${source} NAME_WE)
+  get_filename_component(folder ${source} DIRECTORY)
   file(READ ${source} lua)
+  while("${lua}" MATCHES "-- include: ([a-z_/]+\\.lua)\n")
+    set(line "${CMAKE_MATCH_0}")
+    file(READ ${folder}/${CMAKE_MATCH_1} piece)
+    string(REPLACE "${line}" "${piece}" lua "${lua}")
+  endwhile()
   string(SHA1 sha "${lua}")
   string(APPEND text "\nextern const Script ${name};\nconst Script ${name}{\"${name}\", R\"lua(${lua})lua\",\n    \"${sha}\"};\n")
 endforeach()

@@ -9,8 +9,6 @@ namespace brood {
 
 class CommandLine;
 
-class CommandLine;
-
 // How a command that needs Redis is told where it is; `run` is told the same way.
 struct RedisAccess {
   std::string config, url;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "shared/job/page_text.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/store/worker_field.hpp"
 #include "supervisor/report/heartbeat_info_json.hpp"
 
@@ -48,8 +48,11 @@ std::vector<BusyWorker> busy_workers(const std::vector<SeenSlot>& slots) {
 }
 
 std::string neutral_payload(const SlotSnapshot& seen) {
-  return "{\"class\":" + json_string(page_name(seen.job_class)) + ",\"jid\":" + json_string(page_name(seen.jid)) +
-         ",\"args\":[]}";
+  return JsonWriter()
+      .text("class", page_name(seen.job_class))
+      .text("jid", page_name(seen.jid))
+      .json("args", "[]")
+      .object();
 }
 
 }  // namespace brood

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 
 namespace brood {
 namespace {
@@ -32,10 +32,13 @@ std::string_view name_of(RollingRestart::Outcome outcome) {
   return "unknown";
 }
 
-std::string json_of(const RollingRestart::Result& result) {
-  return fmt::format(R"({{"outcome":{},"reason":{},"scale":{},"took":{:.3f},"at":{:.3f})",
-                     json_string(name_of(result.outcome)), result.reason.empty() ? "null" : json_string(result.reason),
-                     result.is_scale, std::chrono::duration<double>(result.took).count(), epoch_seconds(result.at));
+JsonWriter json_of(const RollingRestart::Result& result) {
+  return JsonWriter()
+      .text("outcome", name_of(result.outcome))
+      .text_or_null("reason", result.reason)
+      .truth("scale", result.is_scale)
+      .decimal("took", std::chrono::duration<double>(result.took).count())
+      .decimal("at", epoch_seconds(result.at));
 }
 
 // In a child.
@@ -123,7 +126,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   if (under_way()) {
     const Result refusal{
         .outcome = Outcome::not_now, .reason = "a restart is under way", .is_scale = true, .at = wall_now()};
-    return asked_by.ok(json_of(refusal) + "}");
+    return asked_by.ok(json_of(refusal).object());
   }
   began_ = steady_now();
   is_scale_ = true;
@@ -211,8 +214,11 @@ void RollingRestart::end(Outcome outcome, std::string why) {
 }
 
 std::string RollingRestart::answer() const {
-  return fmt::format(R"({},"workers":{},"finishing":{},"generation":{}}})", json_of(*last_),
-                     present_->config->concurrency(), workers_.finishing(), present_->number);
+  return json_of(*last_)
+      .number("workers", present_->config->concurrency())
+      .number("finishing", workers_.finishing())
+      .number("generation", present_->number)
+      .object();
 }
 
 void RollingRestart::await(const ControlSocket::Reply& reply) {
@@ -221,7 +227,7 @@ void RollingRestart::await(const ControlSocket::Reply& reply) {
   else if (last_)
     reply.ok(answer());
   else
-    reply.ok(R"({"outcome":"not_now","reason":"no restart is under way"})");
+    reply.ok(JsonWriter().text("outcome", "not_now").text("reason", "no restart is under way").object());
 }
 
 void RollingRestart::abandon(const std::string& why) {
@@ -259,8 +265,11 @@ std::string RollingRestart::status() const {
 }
 
 std::string RollingRestart::json() const {
-  return fmt::format(R"({{"under_way":{},"step":{},"last":{}}})", under_way(),
-                     under_way() ? json_string(status()) : "null", last_ ? json_of(*last_) + "}" : "null");
+  return JsonWriter()
+      .truth("under_way", under_way())
+      .text_or_null("step", under_way() ? status() : "")
+      .json("last", last_ ? json_of(*last_).object() : "null")
+      .object();
 }
 
 }  // namespace brood

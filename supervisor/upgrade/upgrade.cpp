@@ -1,13 +1,10 @@
 #include "supervisor/upgrade/upgrade.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <system_error>
 #include <utility>
 
 #include "shared/base/log.hpp"
-#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
 
 namespace brood {
 namespace {
@@ -25,6 +22,10 @@ std::string last_line(const std::string& text) {
   return text.substr(begin, end + 1 - begin);
 }
 
+std::string failure_json(const char* outcome, const std::string& reason) {
+  return JsonWriter().text("outcome", outcome).text("reason", reason).object();
+}
+
 }  // namespace
 
 Upgrade::Upgrade(Children& children, const Successor& successor, ReadFile read_file, Owner& owner, std::string failed)
@@ -36,7 +37,7 @@ Upgrade::Upgrade(Children& children, const Successor& successor, ReadFile read_f
 
 void Upgrade::begin(std::optional<ControlSocket::Reply> asked_by) {
   if (under_way()) {
-    if (asked_by) asked_by->ok(R"({"outcome":"not_now","reason":"an upgrade is under way"})");
+    if (asked_by) asked_by->ok(failure_json("not_now", "an upgrade is under way"));
     return;
   }
   client_ = std::move(asked_by);
@@ -98,7 +99,7 @@ void Upgrade::advance(SteadyTime now) {
 
 bool Upgrade::answer_failure(const ControlSocket::Reply& reply) const {
   if (last_failure_.empty()) return false;
-  reply.ok(fmt::format(R"({{"outcome":"refused","reason":{}}})", json_string(last_failure_)));
+  reply.ok(failure_json("refused", last_failure_));
   return true;
 }
 
@@ -109,8 +110,7 @@ void Upgrade::fail(Outcome outcome, const std::string& why) {
   const char* const name = outcome == Outcome::refused ? "refused" : "not_now";
   last_failure_ = outcome == Outcome::refused ? why : "";
   log::error("upgrade_ended", {{"outcome", name}, {"reason", why}});
-  if (const auto client = std::exchange(client_, std::nullopt))
-    client->ok(fmt::format(R"({{"outcome":"{}","reason":{}}})", name, json_string(why)));
+  if (const auto client = std::exchange(client_, std::nullopt)) client->ok(failure_json(name, why));
   owner_.upgrade_given_up();
 }
 

@@ -1,30 +1,27 @@
 // What `brood bench` does not measure: mixed jobs, due jobs, and a Redis with much in it.  One JSON object each.
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "shared/base/check.hpp"
-#include "shared/scoreboard/bench_record.hpp"
-#include "shared/scoreboard/scoreboard.hpp"
+#include "supervisor/cli/bench/bench.hpp"
 #include "supervisor/cli/bench/bench_usage.hpp"
-#include "supervisor/cli/scoreboards.hpp"
+#include "supervisor/cli/bench/quantile.hpp"
 #include "tests/bench/bench_main.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
-#include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -37,15 +34,20 @@ double wall_seconds() {
 }
 double milliseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }
 
-double at_share(std::vector<double> values, double share) {
-  if (values.empty()) throw std::runtime_error("nothing was measured");
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1];
+const std::string built = BROOD_BINARY_DIR "/bin/brood";
+
+// A server whose jobs note what they do.
+BenchSettings settings_for(const RedisServer& redis, int workers, std::size_t traces) {
+  return {.redis = redis.address(),
+          .brood = built,
+          .library = BROOD_BENCH_JOBS,
+          .workers = workers,
+          .traces = traces,
+          .poll_interval = "1s"};
 }
 
-std::string traced(std::int64_t mark, std::int64_t sleep_us, long number, const std::string& more = "") {
-  return payload_text("BroodBench::Traced", "[" + std::to_string(mark) + "," + std::to_string(sleep_us) + "]", number,
-                      more);
+std::string traced(std::int64_t mark, int sleep_us, long number, const std::string& more = "") {
+  return payload_text("BroodBench::Traced", fmt::format("[{},{}]", mark, sleep_us), number, more);
 }
 
 // Sends `count` elements in commands of 500, each element made of one or two words.
@@ -60,114 +62,32 @@ void add_all(RedisServer& redis, const std::string& verb, const std::string& key
   }
 }
 
-// A `brood run` whose jobs note what they do.
-class Server {
- public:
-  Server(RedisServer& redis, std::size_t traces, int workers, std::vector<std::string> queues,
-         const std::string& program = "")
-      : record_(BenchRecord::create(directory_ / "record", traces)),
-        begin_(now_ns()),
-        brood_(redis, {.workers = workers,
-                       .queues = std::move(queues),
-                       .libraries = {BROOD_BENCH_JOBS},
-                       .config = "poll_interval = \"1s\"\n[log]\nlog_jobs = false\n",
-                       .environment = {{"BROOD_BENCH_RECORD", directory_ / "record"}},
-                       .program = program}) {
-    // The scoreboard of another brood may be of another version.
-    const auto all_ready = [&] {
-      return (program.empty() ? ready() : brood_.workers()).size() == static_cast<std::size_t>(workers);
-    };
-    if (!eventually(all_ready, 120s)) throw std::runtime_error("brood is not ready:" + brood_.log_tail());
-    start_s_ = static_cast<double>(now_ns() - begin_) / 1e9;
-  }
-
-  BenchRecord& record() { return record_; }
-  pid_t supervisor() const { return brood_.pid(); }
-  std::vector<pid_t> workers() const { return brood_.workers(); }
-  double start_s() const { return start_s_; }
-
-  std::vector<pid_t> ready() const {
-    std::vector<pid_t> pids;
-    look([&](const Scoreboard& board) {
-      for (int i = 0; i < board.slots(); ++i) {
-        if (board.slot(i).ready == 1 && board.slot(i).pid > 0) pids.push_back(board.slot(i).pid);
-      }
-    });
-    return pids;
-  }
-
-  std::int64_t last_beat() const {
-    std::int64_t beat = 0;
-    look([&](Scoreboard& board) { beat = board.last_beat(); });
-    return beat;
-  }
-
-  void wait_performed(std::uint64_t jobs, std::chrono::milliseconds patience) const {
-    if (!eventually([&] { return record_.sum().performed >= jobs; }, patience))
-      throw std::runtime_error("the jobs were not all performed:" + brood_.log_tail());
-  }
-
-  // Seconds until it is gone.
-  double stop() {
-    const std::int64_t begin = now_ns();
-    brood_.term();
-    if (brood_.wait_exit(60s).value_or(-1) != 0) throw std::runtime_error("brood did not stop:" + brood_.log_tail());
-    return static_cast<double>(now_ns() - begin) / 1e9;
-  }
-
- private:
-  template <typename Look>
-  void look(Look look) const {
-    for (const std::string& path : scoreboard_paths(brood_.home() / "run")) {
-      try {
-        Scoreboard board = Scoreboard::open(path, false);
-        look(board);
-      } catch (const std::exception&) {  // it is being made
-      }
-    }
-  }
-
-  TemporaryDirectory directory_;
-  BenchRecord record_;
-  std::int64_t begin_;
-  BroodProcess brood_;
-  double start_s_ = 0;
-};
-
 // Jobs of 50, 5 and 1 ms and no-ops in random order, all there from the beginning.  How near the workers come to the
 // time that the jobs themselves take, and how long at most a worker is idle while a job has not begun.
-void measure_mixed(int workers, long jobs) {
+void measure_mixed(int workers, std::size_t jobs) {
   std::minstd_rand random;
-  std::vector<std::string> payloads;
-  for (long i = 0; i < jobs; ++i) {
-    const std::int64_t kind = i % 20;  // of twenty: one of 50 ms, two of 5 ms, four of 1 ms, the others no-ops
-    payloads.push_back(traced(i, kind == 0 ? 50'000 : kind < 3 ? 5'000 : kind < 7 ? 1'000 : 0, i + 1));
+  std::vector<BenchJob> mixed;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    const std::size_t kind = i % 20;  // of twenty: one of 50 ms, two of 5 ms, four of 1 ms, the others no-ops
+    const int sleep_us = kind == 0 ? 50'000 : kind < 3 ? 5'000 : kind < 7 ? 1'000 : 0;
+    mixed.push_back({"BroodBench::Traced", fmt::format("[{},{}]", i, sleep_us)});
   }
-  std::shuffle(payloads.begin(), payloads.end(), random);
+  std::shuffle(mixed.begin(), mixed.end(), random);
   RedisServer redis;
-  Server server(redis, static_cast<std::size_t>(jobs), workers, {"default"});
-  enqueue(redis, payloads, "aside");
-  redis.command({"RENAME", "queue:aside", "queue:default"});
-  server.wait_performed(static_cast<std::uint64_t>(jobs), 300s);
+  Bench bench(settings_for(redis, workers, jobs));
+  const BenchThroughput run = bench.measure_throughput(jobs, [&](std::size_t i) { return mixed[i]; });
 
-  std::int64_t work = 0, last_start = 0;
+  std::int64_t last_start = 0, longest_idle = 0;
   std::map<std::int64_t, std::int64_t> idle_since;  // worker -> end of its last job
-  std::int64_t longest_idle = 0;
-  std::vector<const BenchRecord::Trace*> traces = server.record().traces();
-  std::sort(traces.begin(), traces.end(), [](const auto* a, const auto* b) { return a->started < b->started; });
-  for (const BenchRecord::Trace* const trace : traces) {
+  for (const BenchRecord::Trace* const trace : bench.record().traces()) {
     const auto [worker, is_first] = idle_since.try_emplace(trace->worker, trace->ended.load());
     if (!is_first) longest_idle = std::max(longest_idle, trace->started - worker->second);
     worker->second = trace->ended;
-    work += trace->ended - trace->started;
     last_start = std::max(last_start, trace->started);
   }
   for (const auto& [worker, since] : idle_since) longest_idle = std::max(longest_idle, last_start - since);
-  const BenchRecord::Sum sum = server.record().sum();
-  const double ideal = static_cast<double>(work) / workers;
-  std::printf("{\"seconds\":%.4f,\"share_of_ideal\":%.4f,\"longest_idle_ms\":%.3f}\n",
-              milliseconds(sum.last_end - sum.first_start) / 1'000,
-              ideal / static_cast<double>(sum.last_end - sum.first_start), milliseconds(longest_idle));
+  std::printf("{\"seconds\":%.4f,\"share_of_ideal\":%.4f,\"longest_idle_ms\":%.3f}\n", run.seconds,
+              run.share_of_ideal.value(), milliseconds(longest_idle));
 }
 
 // Puts `jobs` into the schedule, due one after the other from `ahead` on.
@@ -182,7 +102,7 @@ void schedule_jobs(RedisServer& redis, long jobs, std::chrono::milliseconds ahea
   });
 }
 
-std::vector<double> lateness_ms(BenchRecord& record) {
+std::vector<double> lateness_ms(const BenchRecord& record) {
   std::vector<double> late;
   for (const BenchRecord::Trace* const trace : record.traces()) {
     if (trace->mark > 0) late.push_back(milliseconds(trace->started - trace->mark));
@@ -192,18 +112,20 @@ std::vector<double> lateness_ms(BenchRecord& record) {
 
 void measure_scheduled(long jobs) {
   RedisServer redis;
-  Server server(redis, static_cast<std::size_t>(jobs), 2, {"due"});
+  BenchSettings settings = settings_for(redis, 2, static_cast<std::size_t>(jobs));
+  settings.others = {"due"};
+  Bench bench(settings);
   schedule_jobs(redis, jobs, 4s);  // several poll intervals
-  server.wait_performed(static_cast<std::uint64_t>(jobs), 20s + jobs * 30ms);
-  const std::vector<double> late = lateness_ms(server.record());
-  std::printf("{\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f}\n", at_share(late, 0.5), at_share(late, 0.99),
-              at_share(late, 1));
+  bench.wait_until_performed(static_cast<std::uint64_t>(jobs), "scheduled");
+  const std::vector<double> late = lateness_ms(bench.record());
+  std::printf("{\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f}\n", quantile(late, 0.5), quantile(late, 0.99),
+              quantile(late, 1));
 }
 
 // Due jobs to a queue that nobody serves, from the first move to the last.
 void measure_due(long jobs) {
   RedisServer redis;
-  Server server(redis, 1, 1, {"default"});
+  const Bench bench(settings_for(redis, 1, 0));
   const double due = wall_seconds() - 60;
   add_all(redis, "ZADD", "aside", jobs, [&](long i) {
     return std::vector<std::string>{std::to_string(due), payload_text("BroodBench::Noop", "[" + std::to_string(i) + "]",
@@ -219,52 +141,40 @@ void measure_due(long jobs) {
   std::printf("{\"moved_per_second\":%.1f}\n", static_cast<double>(at_begin) / seconds);
 }
 
-constexpr auto first_retry = 15s;
+constexpr double seconds_to_first_retry = 15;
 
-struct Throughput {
-  double jobs_per_second = 0;
-  double workers_cpu_us = 0, redis_cpu_us = 0, redis_commands = 0, redis_requests = 0;  // a job
-};
-
-// All jobs are there before the first is taken.
-Throughput measure_throughput(const std::string& program, const std::string& job_class, int workers, long jobs) {
+BenchThroughput throughput_of(const std::string& job_class, const std::string& program, int workers, std::size_t jobs) {
   RedisServer redis;
-  Server server(redis, 1, workers, {"default"}, program);
-  std::vector<std::string> payloads;
-  for (long i = 0; i < jobs; ++i) payloads.push_back(payload_text(job_class, "[" + std::to_string(i) + "]", i + 1));
-  enqueue(redis, payloads, "aside");
-  const std::vector<pid_t> pids = server.workers();
-  Connection connection(redis.address());
-  const double cpu_before = cpu_seconds(pids);
-  const RedisUsage before = redis_usage(connection);
-  redis.command({"RENAME", "queue:aside", "queue:default"});
-  server.wait_performed(static_cast<std::uint64_t>(jobs), 300s);
-  const auto settled = [&] { return jobs_in_flight(redis) == 0; };
-  if (!eventually(settled, 10s)) throw std::runtime_error("the jobs were not all settled");
-  const RedisUsage after = redis_usage(connection);
-  const BenchRecord::Sum sum = server.record().sum();
-  if (sum.last_end - sum.first_start > first_retry / 1ns)
+  BenchSettings settings = settings_for(redis, workers, 0);
+  if (!program.empty()) {
+    settings.brood = program;
+    settings.workers_of = workers_of;
+  }
+  Bench bench(settings);
+  const auto job = [&](std::size_t i) { return BenchJob{job_class, fmt::format("[{}]", i), true}; };
+  const BenchThroughput run = bench.measure_throughput(jobs, job, [&] {
+    if (!eventually([&] { return jobs_in_flight(redis) == 0; })) throw std::runtime_error("not all jobs were settled");
+  });
+  if (run.seconds > seconds_to_first_retry)
     throw std::runtime_error("it took so long that jobs came again: measure fewer");
-  const auto count = static_cast<double>(jobs);
-  return {.jobs_per_second = count / (static_cast<double>(sum.last_end - sum.first_start) / 1e9),
-          .workers_cpu_us = (cpu_seconds(pids) - cpu_before) * 1e6 / count,
-          .redis_cpu_us = (after.cpu_seconds - before.cpu_seconds) * 1e6 / count,
-          .redis_commands = static_cast<double>(after.commands - before.commands) / count,
-          .redis_requests = static_cast<double>(after.requests - before.requests) / count};
+  return run;
 }
 
 // Good jobs and jobs that throw, one after the other.
-void measure_failing(const std::string& program, int workers, long jobs) {
-  const auto print = [](const char* name, const Throughput& seen) {
+void measure_failing(const std::string& program, int workers, std::size_t jobs) {
+  const auto print = [&](const char* name, const char* job_class) {
+    const BenchThroughput run = throughput_of(job_class, program, workers, jobs);
+    const double us = 1e6 / static_cast<double>(run.jobs);
     std::printf(
         "\"%s\":{\"jobs_per_second\":%.1f,\"workers_cpu_us_per_job\":%.3f,\"redis_cpu_us_per_job\":%.3f,"
         "\"redis_commands_per_job\":%.3f,\"redis_requests_per_job\":%.4f}",
-        name, seen.jobs_per_second, seen.workers_cpu_us, seen.redis_cpu_us, seen.redis_commands, seen.redis_requests);
+        name, run.jobs_per_second, run.cpu.workers * us, run.cpu.redis * us, run.redis_commands_per_job,
+        run.redis_requests_per_job);
   };
   std::printf("{");
-  print("good", measure_throughput(program, "BroodBench::Noop", workers, jobs));
+  print("good", "BroodBench::Noop");
   std::printf(",");
-  print("failing", measure_throughput(program, "BroodBench::Failing", workers, jobs));
+  print("failing", "BroodBench::Failing");
   std::printf("}\n");
 }
 
@@ -301,19 +211,22 @@ void measure_scale(const Scale& scale) {
   redis.command({"CONFIG", "SET", "slowlog-max-len", "10000"});
   redis.command({"SLOWLOG", "RESET"});
 
-  Server server(redis, static_cast<std::size_t>(scale.waiting) + 1'000, scale.workers, queues);
+  BenchSettings settings = settings_for(redis, scale.workers, static_cast<std::size_t>(scale.waiting) + 1'000);
+  settings.queues = 0;
+  settings.others = queues;
+  Bench bench(settings);
   schedule_jobs(redis, 100, 4s);
-  const double cpu_before = cpu_seconds({server.supervisor()});
+  const double cpu_before = cpu_seconds({bench.server().supervisor()});
   const std::int64_t begin = now_ns();
-  std::int64_t beat = server.last_beat(), longest_between_beats = 0;
+  std::int64_t beat = bench.server().last_beat(), longest_between_beats = 0;
   while (now_ns() - begin < scale.seconds * 1'000'000'000L) {
     std::this_thread::sleep_for(5ms);
-    const std::int64_t seen = server.last_beat();
+    const std::int64_t seen = bench.server().last_beat();
     if (beat != 0 && seen != beat) longest_between_beats = std::max(longest_between_beats, seen - beat);
     beat = seen;
   }
   const double elapsed = static_cast<double>(now_ns() - begin) / 1e9;
-  const double cpu = (cpu_seconds({server.supervisor()}) - cpu_before) / elapsed;
+  const double cpu = (cpu_seconds({bench.server().supervisor()}) - cpu_before) / elapsed;
   std::int64_t slowest_us = 0;
   std::string slowest;
   const Reply slow = redis.command({"SLOWLOG", "GET", "10000"});
@@ -323,19 +236,17 @@ void measure_scale(const Scale& scale) {
     slowest_us = entry[2].integer();
     slowest = entry[3][0].text();
   }
-  const std::vector<double> late = lateness_ms(server.record());
-  const double memory_kb = static_cast<double>(private_memory_kb(server.supervisor()));
-  std::vector<double> workers_kb;
-  for (const pid_t pid : server.ready()) workers_kb.push_back(static_cast<double>(private_memory_kb(pid)));
-  const double performed_per_second = static_cast<double>(server.record().sum().performed) / elapsed;
-  const double stop_s = server.stop();
+  const std::vector<double> late = lateness_ms(bench.record());
+  const BenchMemory memory = bench.measure_memory();
+  const double performed_per_second = static_cast<double>(bench.record().sum().performed) / elapsed;
+  const std::chrono::duration<double> start = bench.server().start_up(), stop = bench.server().stop();
   std::printf(
       "{\"start_s\":%.3f,\"stop_s\":%.3f,\"longest_between_beats_s\":%.3f,\"supervisor_cpu_share\":%.4f,"
       "\"slowest_command_us\":%ld,\"slowest_command\":\"%s\",\"late_p50_ms\":%.3f,\"late_p99_ms\":%.3f,"
-      "\"jobs_per_second\":%.1f,\"supervisor_kb\":%.0f,\"worker_median_kb\":%.0f}\n",
-      server.start_s(), stop_s, milliseconds(longest_between_beats) / 1'000, cpu, static_cast<long>(slowest_us),
-      slowest.c_str(), at_share(late, 0.5), at_share(late, 0.99), performed_per_second, memory_kb,
-      at_share(workers_kb, 0.5));
+      "\"jobs_per_second\":%.1f,\"supervisor_kb\":%ld,\"worker_median_kb\":%ld}\n",
+      start.count(), stop.count(), milliseconds(longest_between_beats) / 1'000, cpu, static_cast<long>(slowest_us),
+      slowest.c_str(), quantile(late, 0.5), quantile(late, 0.99), performed_per_second,
+      static_cast<long>(memory.supervisor), static_cast<long>(memory.worker_median));
 }
 
 }  // namespace
@@ -350,7 +261,7 @@ int main(int argc, char** argv) {
       line.number("--workers", workers, "Workers", 1, 10'000);
       line.number("--jobs", jobs, "Jobs", 1, 100'000'000);
       refuse_arguments(line.parse(words));
-      measure_mixed(workers, jobs);
+      measure_mixed(workers, static_cast<std::size_t>(jobs));
     } else if (measure == "failing") {
       CommandLine line("Jobs that do nothing, and jobs that throw", "bench_brood failing");
       int workers = 2, jobs = 50'000;
@@ -359,7 +270,7 @@ int main(int argc, char** argv) {
       line.number("--jobs", jobs, "Jobs of each kind", 1, 100'000'000);
       line.option("--program", program, "FILE", "A brood other than the one that was built");
       refuse_arguments(line.parse(words));
-      measure_failing(program, workers, jobs);
+      measure_failing(program, workers, static_cast<std::size_t>(jobs));
     } else if (measure == "scheduled") {
       CommandLine line("From due to begun on an idle server", "bench_brood scheduled");
       int jobs = 200;

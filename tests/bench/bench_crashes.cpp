@@ -20,6 +20,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
+#include "supervisor/cli/bench/quantile.hpp"
 #include "tests/bench/bench_main.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
@@ -40,10 +41,9 @@ constexpr int workers = 4, good_for_one_bad = 20, milliseconds_of_good = 10;
 double ms(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 double seconds(Clock::duration d) { return ms(d) / 1000; }
 
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
+// Nothing may have been asked for.
+double quantile_or_zero(const std::vector<double>& values, double share) {
+  return values.empty() ? 0 : quantile(values, share);
 }
 
 void wait_for(const std::function<bool()>& holds, const char* what, const BroodProcess& brood) {
@@ -281,10 +281,10 @@ int main(int argc, char** argv) {
     std::vector<double> answers;
     for (int round = 0; round < rounds; ++round) {
       const Latencies one_by_one = crash_one_by_one(crashes);
-      record_p50.push_back(quantile(one_by_one.to_record_ms, 0.5));
-      record_p99.push_back(quantile(one_by_one.to_record_ms, 0.99));
-      fetch_p50.push_back(quantile(one_by_one.to_next_fetch_ms, 0.5));
-      fetch_p99.push_back(quantile(one_by_one.to_next_fetch_ms, 0.99));
+      record_p50.push_back(quantile_or_zero(one_by_one.to_record_ms, 0.5));
+      record_p99.push_back(quantile_or_zero(one_by_one.to_record_ms, 0.99));
+      fetch_p50.push_back(quantile_or_zero(one_by_one.to_next_fetch_ms, 0.5));
+      fetch_p99.push_back(quantile_or_zero(one_by_one.to_next_fetch_ms, 0.99));
 
       const Run none = perform(good, {}), some = perform(good, crashing), all = perform(good, whole_menagerie);
       healthy.push_back(none.good_per_second);
@@ -293,31 +293,31 @@ int main(int argc, char** argv) {
       // A crash may cost one worker of them all; whoever hangs keeps his until his time is up.
       to_share_crashes.push_back(some.good_per_second / (none.good_per_second * (workers - 1) / workers));
       to_share_all.push_back(all.good_per_second / (none.good_per_second * (1 - all.kept_share)));
-      stalls_healthy.push_back(quantile(none.answers_ms, 1));
-      stalls.push_back(quantile(all.answers_ms, 1));
+      stalls_healthy.push_back(quantile_or_zero(none.answers_ms, 1));
+      stalls.push_back(quantile_or_zero(all.answers_ms, 1));
       answers.insert(answers.end(), all.answers_ms.begin(), all.answers_ms.end());
     }
     const StormFigures figures = storm(storm_crashes);
 
     Report report(json);
-    report.add("crash_to_record_p50_ms", quantile(record_p50, 0.5), "ms");
-    report.add("crash_to_record_p99_ms", quantile(record_p99, 0.5), "ms");
-    report.add("crash_to_next_fetch_p50_ms", quantile(fetch_p50, 0.5), "ms");
-    report.add("crash_to_next_fetch_p99_ms", quantile(fetch_p99, 0.5), "ms");
+    report.add("crash_to_record_p50_ms", quantile_or_zero(record_p50, 0.5), "ms");
+    report.add("crash_to_record_p99_ms", quantile_or_zero(record_p99, 0.5), "ms");
+    report.add("crash_to_next_fetch_p50_ms", quantile_or_zero(fetch_p50, 0.5), "ms");
+    report.add("crash_to_next_fetch_p99_ms", quantile_or_zero(fetch_p99, 0.5), "ms");
     report.add("storm_crashes_per_second", figures.crashes_per_second, "crashes/s");
     report.add("storm_supervisor_cpu", figures.supervisor_cpu_percent, "% of one core");
     report.add("storm_records_missing", figures.records_missing, "");
     report.add("storm_rss_growth", figures.rss_growth_kb, "kB");
     report.add("storm_descriptors_more", figures.descriptors_more, "");
     report.add("storm_zombies", figures.zombies, "");
-    report.add("good_jobs_alone_per_second", quantile(healthy, 0.5), "jobs/s");
-    report.add("good_jobs_beside_crashes_per_second", quantile(beside_crashes, 0.5), "jobs/s");
-    report.add("good_beside_crashes_to_healthy_share", quantile(to_share_crashes, 0.5), "x");
-    report.add("good_jobs_beside_all_per_second", quantile(beside_all, 0.5), "jobs/s");
-    report.add("good_beside_all_to_healthy_share", quantile(to_share_all, 0.5), "x");
-    report.add("answer_beside_all_p99_ms", quantile(answers, 0.99), "ms");
-    report.add("longest_stall_alone_ms", quantile(stalls_healthy, 0.5), "ms");
-    report.add("longest_stall_beside_all_ms", quantile(stalls, 0.5), "ms");
-    report.add("longest_stall_of_all_rounds_ms", quantile(stalls, 1), "ms");
+    report.add("good_jobs_alone_per_second", quantile_or_zero(healthy, 0.5), "jobs/s");
+    report.add("good_jobs_beside_crashes_per_second", quantile_or_zero(beside_crashes, 0.5), "jobs/s");
+    report.add("good_beside_crashes_to_healthy_share", quantile_or_zero(to_share_crashes, 0.5), "x");
+    report.add("good_jobs_beside_all_per_second", quantile_or_zero(beside_all, 0.5), "jobs/s");
+    report.add("good_beside_all_to_healthy_share", quantile_or_zero(to_share_all, 0.5), "x");
+    report.add("answer_beside_all_p99_ms", quantile_or_zero(answers, 0.99), "ms");
+    report.add("longest_stall_alone_ms", quantile_or_zero(stalls_healthy, 0.5), "ms");
+    report.add("longest_stall_beside_all_ms", quantile_or_zero(stalls, 0.5), "ms");
+    report.add("longest_stall_of_all_rounds_ms", quantile_or_zero(stalls, 1), "ms");
   });
 }

@@ -14,7 +14,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -27,6 +26,7 @@
 
 #include "shared/base/check.hpp"
 #include "supervisor/cli/bench/bench_usage.hpp"
+#include "supervisor/cli/bench/quantile.hpp"
 #include "tests/bench/bench_main.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/redis_server.hpp"
@@ -209,7 +209,7 @@ void wait_for_jobs(Shared& shared, const std::string& socket, int number) {
   }
 }
 
-// Microseconds from the push to the first line, sorted.
+// Microseconds from the push to the first line.
 std::vector<double> measure_latency(std::size_t jobs, int processes) {
   RedisServer redis;
   Shared& shared = make_shared_memory();
@@ -231,7 +231,6 @@ std::vector<double> measure_latency(std::size_t jobs, int processes) {
   }
   std::vector<double> latencies;
   for (std::size_t i = 0; i < jobs; ++i) latencies.push_back(static_cast<double>(shared.latencies[i]) / 1'000);
-  std::sort(latencies.begin(), latencies.end());
   munmap(&shared, sizeof shared);
   return latencies;
 }
@@ -245,10 +244,6 @@ double measure_fork(int times) {
     check("waitpid", waitpid(pid, nullptr, 0));
   }
   return static_cast<double>(now_ns() - begin) / 1e6 / times;
-}
-
-double at_share(const std::vector<double>& sorted, double share) {
-  return sorted.at(static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size()))) - 1);
 }
 
 }  // namespace
@@ -276,8 +271,8 @@ int main(int argc, char** argv) {
       line.number("--processes", processes, "Clients that wait", 1, 64);
       refuse_arguments(line.parse(words));
       const std::vector<double> latencies = measure_latency(jobs, processes);
-      std::printf("{\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f}\n", at_share(latencies, 0.5),
-                  at_share(latencies, 0.99), at_share(latencies, 0.999));
+      std::printf("{\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f}\n", quantile(latencies, 0.5),
+                  quantile(latencies, 0.99), quantile(latencies, 0.999));
     } else if (measure == "fork") {
       CommandLine line("Fork, exit and wait", "bench_floor fork");
       int times = 500;

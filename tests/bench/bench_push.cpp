@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/cli/bench/quantile.hpp"
 #include "tests/bench/bench_main.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -84,10 +85,7 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.at(values.size() / 2);
-}
+double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
 }  // namespace
 

@@ -51,6 +51,8 @@ brood_test(lifecycle/recover LINK brood_test_support brood_store simdjson::simdj
 add_dependencies(lifecycle_recover_test brood brood_examples)
 brood_test(lifecycle/control_client LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_control_client_test brood)
+brood_test(lifecycle/control_answers LINK brood_test_support brood_cli brood_supervisor)
+add_dependencies(lifecycle_control_answers_test brood brood_examples)
 brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 600)
 brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
 foreach(test IN ITEMS kill dump)

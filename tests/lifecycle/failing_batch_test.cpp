@@ -1,7 +1,5 @@
 #include <boost/test/unit_test.hpp>
 
-#include <signal.h>
-
 #include <map>
 #include <set>
 
@@ -94,29 +92,17 @@ BOOST_AUTO_TEST_CASE(failing_jobs_amid_kills_of_workers_and_supervisors_are_lost
   std::set<pid_t> killed;
   for (int i = 1; i <= kills; ++i) {
     const auto left = static_cast<std::size_t>(jobs - jobs / (kills + 2) * i);
-    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("queue:default") <= left; }, 120s), brood.log_tail());
+    BOOST_TEST_REQUIRE(queue_falls_to(redis, left), brood.log_tail());
     if (i % (kills / supervisors_killed) == 0) {
       brood.kill9();
       brood.start();
       continue;
     }
-    std::vector<pid_t> running;
-    const auto somebody_runs = [&] {
-      running = brood.workers();
-      std::erase_if(running, [&](pid_t pid) { return killed.contains(pid); });
-      return !running.empty();
-    };
-    BOOST_TEST_REQUIRE(eventually(somebody_runs), brood.log_tail());
-    const pid_t victim = running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))];
-    if (kill(victim, SIGKILL) == 0) killed.insert(victim);
+    BOOST_TEST_REQUIRE(kill_a_worker(brood, dice, killed), brood.log_tail());
   }
   BOOST_TEST(eventually([&] { return redis.size_of("dead") >= payloads.size() && no_job_is_left(redis); }, 120s),
              brood.log_tail());
-  // The last supervisor may have been started just now, when what was left was done; before it is up it has no word
-  // for a SIGTERM.
-  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());
-  brood.term();
-  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
 
   Records records = records_in(redis, "dead");
   BOOST_TEST(redis.size_of("dead") == payloads.size());

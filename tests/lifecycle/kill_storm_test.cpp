@@ -119,29 +119,19 @@ BOOST_AUTO_TEST_CASE(
   int supervisors_killed = 0;
   for (int i = 1; i <= kills; ++i) {
     const std::size_t left = static_cast<std::size_t>(storm.jobs - storm.jobs / (kills + 2) * i);
-    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("queue:default") <= left; }, 120s), brood.log_tail());
+    BOOST_TEST_REQUIRE(queue_falls_to(redis, left), brood.log_tail());
     if (i % turn_of_supervisor == 0 && supervisors_killed < storm.supervisors_killed) {
       ++supervisors_killed;
       brood.kill9();
       brood.start();
     } else {
-      std::vector<pid_t> running;
-      const auto somebody_runs = [&] {
-        running = brood.workers();
-        std::erase_if(running, [&](pid_t pid) { return killed.contains(pid); });
-        return !running.empty();
-      };
-      BOOST_TEST_REQUIRE(eventually(somebody_runs), brood.log_tail());
-      const pid_t victim = running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))];
-      if (kill(victim, SIGKILL) == 0) killed.insert(victim);
+      BOOST_TEST_REQUIRE(kill_a_worker(brood, dice, killed), brood.log_tail());
     }
   }
   // A job whose worker was killed is charged: its retry would wait.
   BOOST_TEST(drained(redis), brood.log_tail());
   const auto took = std::chrono::steady_clock::now() - began;
-  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());  // before it is up it has no word for a SIGTERM
-  brood.term();
-  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
 
   BOOST_TEST(static_cast<int>(killed.size()) >= storm.workers_killed);
   BOOST_TEST(supervisors_killed == storm.supervisors_killed);
@@ -178,21 +168,17 @@ BOOST_AUTO_TEST_CASE(meddling_with_the_keys_of_brood_and_with_redis_amid_kills_l
   std::set<pid_t> killed;
   for (int turn = 1; turn <= turns; ++turn) {
     const std::size_t left = static_cast<std::size_t>(jobs - jobs / (turns + 2) * turn);
-    BOOST_TEST_REQUIRE(eventually([&] { return redis.size_of("queue:default") <= left; }, 120s), brood.log_tail());
+    BOOST_TEST_REQUIRE(queue_falls_to(redis, left), brood.log_tail());
     meddle(static_cast<Meddling>(turn % kinds_of_meddling), redis, brood, dice);
-    const std::vector<pid_t> running = brood.workers();
     if (turn % 6 == 0) {
       brood.kill9();
       brood.start();
-    } else if (turn % 2 == 0 && !running.empty()) {
-      const pid_t victim = running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))];
-      if (kill(victim, SIGKILL) == 0) killed.insert(victim);
+    } else if (turn % 2 == 0) {
+      BOOST_TEST_REQUIRE(kill_a_worker(brood, dice, killed), brood.log_tail());
     }
   }
   BOOST_TEST(drained(redis), brood.log_tail());
-  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());  // before it is up it has no word for a SIGTERM
-  brood.term();
-  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
 
   BOOST_TEST(redis.size_of("dead") == 0U);
   BOOST_TEST(Census(redis).misplaced(ledger, jobs) == "");

@@ -50,9 +50,7 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
   BOOST_TEST(process_exists(pid));
   BOOST_TEST(fetching_workers(brood) == workers);
   BOOST_TEST(eventually([&] { return brood.workers().size() == workers; }, 20s));
-  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());  // before it is up it has no word for a SIGTERM
-  brood.term();
-  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
 
   BOOST_TEST(fewest >= workers - 1);
   BOOST_TEST(redis.size_of("retry") == 0U);
@@ -92,9 +90,7 @@ BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_mos
     }
   }
   BOOST_TEST(drained(redis), brood.log_tail());
-  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());  // before it is up it has no word for a SIGTERM
-  brood.term();
-  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
 
   BOOST_TEST(redis.size_of("dead") == 0U);
   BOOST_TEST(Census(redis).misplaced(load.ledger, load.jobs) == "");

@@ -45,9 +45,7 @@ BOOST_AUTO_TEST_CASE(upgrades_under_load_lose_no_job_and_repeat_none_and_workers
   BOOST_TEST(drained(redis), brood.log_tail());
   BOOST_TEST(process_exists(pid));
   BOOST_TEST(times_logged(brood, "supervisor_took_over") == upgrades());
-  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());  // before it is up it has no word for a SIGTERM
-  brood.term();
-  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
 
   BOOST_TEST(fewest >= workers - 1);
   BOOST_TEST(redis.size_of("dead") == 0U);
@@ -94,9 +92,7 @@ BOOST_AUTO_TEST_CASE(nor_do_they_when_whoever_takes_part_is_killed) {
     }
   }
   BOOST_TEST(drained(redis), brood.log_tail());
-  BOOST_TEST_REQUIRE(brood.wait_ready(), brood.log_tail());  // before it is up it has no word for a SIGTERM
-  brood.term();
-  BOOST_TEST(brood.wait_exit(60s).value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
 
   BOOST_TEST(Census(redis).misplaced(load.ledger, load.jobs) == "");
   const Ledger::Verdict verdict = load.ledger.judge(load.jobs);

@@ -13,6 +13,7 @@
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/move_due_to_dead.hpp"
 #include "shared/store/sets/set_entries.hpp"
+#include "tests/support/all_entries.hpp"
 #include "tests/support/redis_server.hpp"
 
 // A user's rights may change in the midst of anything, and Redis rolls nothing back: whatever command a script is
@@ -223,20 +224,8 @@ struct Site {
     for (const Command& command : operation.prepare) other.call(command);
   }
   Places places() {
-    static const char* const look = R"lua(
-      local found = {}
-      for _, key in ipairs(redis.call("KEYS", "*")) do
-        local kind, members = redis.call("TYPE", key).ok, {}
-        if kind == "list" then members = redis.call("LRANGE", key, 0, -1) elseif kind == "zset" then members = redis.call("ZRANGE", key, 0, -1) end
-        for _, member in ipairs(members) do found[#found + 1] = key; found[#found + 1] = member end
-      end
-      return found)lua";
-    const Reply reply = other.call({"EVAL", look, "0"});
     Places found;
-    for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2) {
-      const std::string payload(reply.view()[i + 1].text());
-      found[job_of(payload)].push_back(std::string(reply.view()[i].text()) + " " + payload);
-    }
+    for (const auto& [key, payload] : all_entries(other)) found[job_of(payload)].push_back(key + " " + payload);
     return found;
   }
   // In flight, but in no list that a field names: nobody would look there.

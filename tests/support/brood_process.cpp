@@ -124,11 +124,7 @@ std::map<std::string, std::string> BroodProcess::environment() const {
   return environment;
 }
 
-std::vector<pid_t> BroodProcess::workers() const {
-  std::vector<pid_t> found = children_of(pid_);
-  std::erase_if(found, [](pid_t pid) { return !is_worker(pid); });
-  return found;
-}
+std::vector<pid_t> BroodProcess::workers() const { return workers_of(pid_); }
 
 bool BroodProcess::wait_ready(std::chrono::milliseconds timeout) const {
   return eventually([&] { return workers().size() == static_cast<std::size_t>(options_.workers); }, timeout);
@@ -183,6 +179,12 @@ std::vector<pid_t> children_of(pid_t pid) {
     if (process_exists(child)) children.push_back(child);
   }
   return children;
+}
+
+std::vector<pid_t> workers_of(pid_t supervisor) {
+  std::vector<pid_t> found = children_of(supervisor);
+  std::erase_if(found, [](pid_t pid) { return !is_worker(pid); });
+  return found;
 }
 
 bool process_exists(pid_t pid) {

@@ -1,12 +1,13 @@
 #include "tests/support/storm.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
-#include "tests/support/faults.hpp"
 #include "tests/support/fleet_view.hpp"
 
 namespace brood {
@@ -38,6 +39,26 @@ bool drained(RedisServer& redis) {
     return no_job_is_left(redis);
   };
   return eventually(empty, 120s);
+}
+
+bool queue_falls_to(RedisServer& redis, std::size_t left) {
+  return eventually([&] { return redis.size_of("queue:default") <= left; }, 120s);
+}
+
+bool kill_a_worker(const BroodProcess& brood, Dice& dice, std::set<pid_t>& killed) {
+  return eventually([&] {
+    std::vector<pid_t> running = brood.workers();
+    std::erase_if(running, [&](pid_t pid) { return killed.contains(pid); });
+    if (running.empty()) return false;
+    const pid_t victim = running[static_cast<std::size_t>(dice.roll(0, static_cast<int>(running.size()) - 1))];
+    return kill(victim, SIGKILL) == 0 && killed.insert(victim).second;
+  });
+}
+
+int stop_when_up(BroodProcess& brood) {
+  if (!brood.wait_ready()) return -1;
+  brood.term();
+  return brood.wait_exit(60s).value_or(-1);
 }
 
 std::vector<std::string> settled_twice(const Ledger& ledger, const std::set<pid_t>& killed) {

@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+#include "tests/support/brood_process.hpp"
+#include "tests/support/faults.hpp"
 #include "tests/support/ledger.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -31,6 +33,18 @@ struct Load {
 // Waits, up to two minutes, until the default queue, `retry` and all in-flight lists are empty; makes retries due
 // meanwhile.  False when they do not become empty.
 bool drained(RedisServer& redis);
+
+// Waits, up to two minutes, until the default queue has no more than `left` jobs; false when it does not come to that.
+bool queue_falls_to(RedisServer& redis, std::size_t left);
+
+// Kills a worker, one that the dice choose of those that are not in `killed`, and adds it.  False when for ten seconds
+// there is none.
+bool kill_a_worker(const BroodProcess& brood, Dice& dice, std::set<pid_t>& killed);
+
+// Tells a supervisor to stop as soon as it is up, for before that it has no word for a SIGTERM: the last of a storm may
+// have been started just now, when what was left was done.  Returns its exit status, -1 when it does not come up or
+// does not end.
+int stop_when_up(BroodProcess& brood);
 
 // The jobs of which two runs came to their end and count.  The last run of a killed worker does not count: the worker
 // may have died before it had noted that end.

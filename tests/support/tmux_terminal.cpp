@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
@@ -46,14 +47,15 @@ std::string output_of(const std::vector<std::string>& words) {
   close(ends[1]);
   std::string text;
   std::array<char, 4096> bytes{};
-  for (ssize_t size; (size = read(ends[0], bytes.data(), bytes.size())) != 0;) {
+  ssize_t size = 0;
+  while ((size = read(ends[0], bytes.data(), bytes.size())) > 0 || (size < 0 && errno == EINTR)) {
     if (size > 0) text.append(bytes.data(), static_cast<std::size_t>(size));
   }
   close(ends[0]);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  return status == 0 ? text : "";
+  return size == 0 && status == 0 ? text : "";
 }
 
 }  // namespace

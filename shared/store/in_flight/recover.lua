@@ -9,11 +9,9 @@
 -- Returns {"DONE", acknowledged, charged, given back, orphaned}; {"GONE"} when somebody was first; {"QUEUE", queue} when the
 -- list is of another queue; {"ORPHANS", payloads...} when these come back for the third time and no outcome was sent for
 -- them; {"LIVES"} when the heartbeat is there again.  Only DONE has written anything.
-local function is(key, wanted)
-  local kind = redis.call("TYPE", key).ok
-  return kind == wanted or kind == "none"
-end
-local function refuse(key) return redis.error_reply("WRONGTYPE " .. key .. " is a " .. redis.call("TYPE", key).ok) end
+-- include: pieces/key_types.lua
+-- include: pieces/entry_mark.lua
+-- include: pieces/orphan_returns.lua
 
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end
 local held = redis.call("HGET", KEYS[1], ARGV[1])
@@ -33,9 +31,6 @@ for i = 8, #ARGV, 4 do
   if i <= last_verdict then verdicts[#verdicts + 1] = verdict else replacements[verdict.mark] = verdict end
 end
 
-local function is_marked(entry, mark)
-  return mark == "=" .. entry or mark:sub(1, 1) == "#" and mark:sub(2) == redis.sha1hex(entry)
-end
 local function replacement(payload) return replacements["=" .. payload] or replacements["#" .. redis.sha1hex(payload)] end
 
 local left = 0
@@ -59,7 +54,7 @@ if not known then
       local payload = newest_first[i]
       position = position + 1
       if not returns[payload] then    -- of equal payloads the oldest counts, the others go back: a sorted set would merge them
-        local counter = "brood:recovered:" .. redis.sha1hex(payload)
+        local counter = returns_of(payload)
         returns[payload] = 1 + (is(counter, "string") and tonumber(redis.call("GET", counter) or 0) or 0)
         fates[position] = returns[payload] >= 3
         if fates[position] and not replacement(payload) then missing[#missing + 1] = payload end
@@ -130,16 +125,11 @@ if left > 0 then redis.call("LTRIM", KEYS[6], 1, 0) end
 redis.call("HDEL", KEYS[1], ARGV[1])
 if redis.call("EXISTS", KEYS[1]) == 0 then redis.call("HDEL", KEYS[2], ARGV[2]) end
 
--- Nothing depends on these: refused, they are left as they are.
 for payload, count in pairs(returns) do
-  local counter = "brood:recovered:" .. redis.sha1hex(payload)
-  if count >= 3 then redis.pcall("DEL", counter) else redis.pcall("SET", counter, count, "EX", 259200) end
+  if count >= 3 then redis.pcall("DEL", returns_of(payload))
+  else redis.pcall("SET", returns_of(payload), count, "EX", counted_for) end
 end
-for _, payload in ipairs(counted) do
-  local counter = "brood:recovered:" .. redis.sha1hex(payload)
-  redis.pcall("INCR", counter)
-  redis.pcall("EXPIRE", counter, 259200)
-end
+for _, payload in ipairs(counted) do count_return(payload) end
 if trim then
   redis.pcall("ZREMRANGEBYSCORE", KEYS[4], "-inf", ARGV[5])
   redis.pcall("ZREMRANGEBYRANK", KEYS[4], 0, "-" .. ARGV[6])

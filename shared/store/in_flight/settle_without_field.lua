@@ -5,14 +5,9 @@
 -- ARGV[4...] mark of the entry as it was performed ("=" and its bytes, or "#" and their SHA-1), kind, payload and score
 -- of each, for the oldest entries in order
 -- Returns how many were settled, and how many went back.  Sent again it finds nothing.
-local function is(key, wanted)
-  local kind = redis.call("TYPE", key).ok
-  return kind == wanted or kind == "none"
-end
-local function refuse(key) return redis.error_reply("WRONGTYPE " .. key .. " is a " .. redis.call("TYPE", key).ok) end
-local function is_marked(entry, mark)
-  return mark == "=" .. entry or mark:sub(1, 1) == "#" and mark:sub(2) == redis.sha1hex(entry)
-end
+-- include: pieces/key_types.lua
+-- include: pieces/entry_mark.lua
+-- include: pieces/orphan_returns.lua
 
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end
 local held = redis.call("HGET", KEYS[1], ARGV[1])
@@ -65,11 +60,7 @@ end
 if refused then return refused end
 for _, add in ipairs(adds) do redis.call("ZADD", unpack(add)) end
 redis.call("LTRIM", KEYS[2], 1, 0)
-for _, payload in ipairs(counted) do
-  local counter = "brood:recovered:" .. redis.sha1hex(payload)
-  redis.pcall("INCR", counter)
-  redis.pcall("EXPIRE", counter, 259200)
-end
+for _, payload in ipairs(counted) do count_return(payload) end
 if trim then
   redis.pcall("ZREMRANGEBYSCORE", KEYS[5], "-inf", ARGV[2])
   redis.pcall("ZREMRANGEBYRANK", KEYS[5], 0, "-" .. ARGV[3])

@@ -20,8 +20,9 @@ void expect_no_error(const std::vector<Reply>& replies) {
   }
 }
 
-std::string payload(const std::string& queue, const std::string& job_class, const std::string& args) {
-  return prepare_push({.job_class = job_class, .args = args, .queue = queue, .retry = false}, wall_now()).payload;
+std::string payload(const std::string& queue, const BenchJob& job) {
+  const Push push{.job_class = job.job_class, .args = job.args, .queue = queue, .retry = job.retry};
+  return prepare_push(push, wall_now()).payload;
 }
 
 }  // namespace
@@ -34,9 +35,7 @@ BenchQueues::BenchQueues(Connection& redis, int count) : redis_(redis) {
 
 std::string BenchQueues::aside(std::size_t queue) const { return names_[queue] + ":aside"; }
 
-void BenchQueues::lay_aside(std::size_t jobs, const std::string& job_class,
-                            const std::function<std::string(std::size_t)>& args,
-                            const std::function<void(std::size_t)>& progress) {
+void BenchQueues::lay_aside(std::size_t jobs, const JobNumber& job, const std::function<void(std::size_t)>& progress) {
   constexpr std::size_t slice = 500;
   for (std::size_t begin = 0; begin < jobs; begin += slice) {
     throw_if_interrupted();
@@ -45,7 +44,7 @@ void BenchQueues::lay_aside(std::size_t jobs, const std::string& job_class,
     for (std::size_t queue = 0; queue < names_.size(); ++queue) pushes.push_back({"LPUSH", aside(queue)});
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t queue = i % names_.size();
-      pushes[queue].add(payload(names_[queue], job_class, args(i)));
+      pushes[queue].add(payload(names_[queue], job(i)));
       has_aside_[queue] = true;
     }
     std::erase_if(pushes, [](const Command& push) { return push.args.size() == 2; });
@@ -68,7 +67,7 @@ void BenchQueues::push_traced(std::size_t queue) {
   // Written beforehand but for the time itself, which is taken last.
   const std::string key = keys::queue(names_[queue]);
   constexpr std::string_view placeholder = "1000000000000000000";
-  std::string text = payload(names_[queue], "BroodBench::Traced", fmt::format("[{},0]", placeholder));
+  std::string text = payload(names_[queue], {"BroodBench::Traced", fmt::format("[{},0]", placeholder)});
   const std::size_t at = text.find(placeholder);
   const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(steady_now().time_since_epoch()).count();
   text.replace(at, placeholder.size(), std::to_string(now));

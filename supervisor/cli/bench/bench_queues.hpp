@@ -10,6 +10,11 @@
 
 namespace brood {
 
+struct BenchJob {
+  std::string job_class, args;
+  bool retry = false;
+};
+
 // The queues of one benchmark: of names that nobody else uses, and unknown to Sidekiq's Web UI.
 class BenchQueues {
  public:
@@ -18,8 +23,8 @@ class BenchQueues {
   const std::vector<std::string>& names() const { return names_; }
 
   // Writes jobs where no worker looks, spread evenly over the queues.  `progress` is told how many there are.
-  void lay_aside(std::size_t jobs, const std::string& job_class, const std::function<std::string(std::size_t)>& args,
-                 const std::function<void(std::size_t)>& progress);
+  using JobNumber = std::function<BenchJob(std::size_t)>;
+  void lay_aside(std::size_t jobs, const JobNumber& job, const std::function<void(std::size_t)>& progress);
   // Gives the workers all that was laid aside, at one moment.
   void offer();
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -102,12 +101,6 @@ std::string memory_json(const BenchMemory& memory) {
 }
 
 }  // namespace
-
-double quantile(const std::vector<double>& sorted, double share) {
-  const double rank = std::ceil(share * static_cast<double>(sorted.size()));
-  const auto place = static_cast<std::size_t>(std::max(rank, 1.0)) - 1;
-  return sorted.at(std::min(place, sorted.size() - 1));
-}
 
 std::string bench_text(const BenchReport& report, const Style& style) {
   std::string text =

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "supervisor/cli/terminal.hpp"
 
@@ -52,9 +51,6 @@ struct BenchReport {
   std::optional<BenchIdle> idle;
   BenchMemory memory;
 };
-
-// The value that `share` of the sorted values do not exceed; 0.5 is the median.  `sorted` must not be empty.
-double quantile(const std::vector<double>& sorted, double share);
 
 // For people.
 std::string bench_text(const BenchReport& report, const Style& style);

@@ -33,11 +33,13 @@ namespace {
 std::string configuration(const BenchServerSettings& settings) {
   std::vector<std::string> queues;
   for (const std::string& queue : settings.queues) queues.push_back(json_string(queue));
+  const std::string& interval = settings.poll_interval;
   return fmt::format(
-      "concurrency = {}\nqueues = [{}]\nrequire = [{}]\n[redis]\nurl = {}\n[log]\nlog_jobs = {}\n"
+      "concurrency = {}\nqueues = [{}]\nrequire = [{}]\n{}[redis]\nurl = {}\n[log]\nlog_jobs = {}\n"
       "[worker]\nmax_batch = {}\n",
-      settings.workers, fmt::join(queues, ", "), json_string(settings.library), json_string(url_of(settings.redis)),
-      settings.log_jobs, settings.max_batch);
+      settings.workers, fmt::join(queues, ", "), json_string(settings.library),
+      interval.empty() ? "" : fmt::format("poll_interval = {}\n", json_string(interval)),
+      json_string(url_of(settings.redis)), settings.log_jobs, settings.max_batch);
 }
 
 void write_private_file(const std::string& path, const std::string& text) {
@@ -68,6 +70,17 @@ std::string end_of(const std::string& file) {
   std::string text{std::istreambuf_iterator<char>(stream), {}};
   if (text.size() > shown) text.erase(0, text.size() - shown);
   return text;
+}
+
+template <typename Look>
+void look_at_scoreboards(const std::string& directory, Look look) {
+  for (const std::string& path : scoreboard_paths(directory)) {
+    try {
+      Scoreboard board = Scoreboard::open(path, false);
+      look(board);
+    } catch (const std::exception&) {  // it is being made
+    }
+  }
 }
 
 }  // namespace
@@ -104,18 +117,21 @@ BenchServer::~BenchServer() {
 }
 
 std::vector<pid_t> BenchServer::workers() const {
+  if (settings_.workers_of) return settings_.workers_of(pid_);
   std::vector<pid_t> pids;
-  for (const std::string& path : scoreboard_paths(settings_.directory)) {
-    try {
-      const Scoreboard board = Scoreboard::open(path, false);
-      for (int i = 0; i < board.slots(); ++i) {
-        const SlotRecord& slot = board.slot(i);
-        if (slot.pid.load() > 0 && slot.ready.load() == 1) pids.push_back(slot.pid.load());
-      }
-    } catch (const std::exception&) {  // it is being made
+  look_at_scoreboards(settings_.directory, [&](const Scoreboard& board) {
+    for (int i = 0; i < board.slots(); ++i) {
+      const SlotRecord& slot = board.slot(i);
+      if (slot.pid.load() > 0 && slot.ready.load() == 1) pids.push_back(slot.pid.load());
     }
-  }
+  });
   return pids;
+}
+
+std::int64_t BenchServer::last_beat() const {
+  std::int64_t beat = 0;
+  look_at_scoreboards(settings_.directory, [&](Scoreboard& board) { beat = board.last_beat(); });
+  return beat;
 }
 
 void BenchServer::expect_alive() const {

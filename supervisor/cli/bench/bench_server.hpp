@@ -3,7 +3,8 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct BenchServerSettings {
   int workers = 1;
   int max_batch = 32;
   bool log_jobs = false;
+  std::string poll_interval{};                                       // empty: brood's own
+  std::function<std::vector<pid_t>(pid_t supervisor)> workers_of{};  // none: by the scoreboard
 };
 
 // A `brood run`.  It ends with this object, in order.
@@ -35,6 +38,7 @@ class BenchServer {
   std::chrono::nanoseconds start_up() const { return start_up_; }
   pid_t supervisor() const { return pid_; }
   std::vector<pid_t> workers() const;  // by slot
+  std::int64_t last_beat() const;      // when it last told Redis that it lives, on CLOCK_BOOTTIME; 0: never
 
   // Throws std::runtime_error, with the end of the log, when it has ended by itself.
   void expect_alive() const;

@@ -8,8 +8,6 @@ namespace brood {
 
 class CommandLine;
 
-class CommandLine;
-
 // The program under which a command executes itself anew.
 struct Debugger {
   bool gdb = false, valgrind = false;

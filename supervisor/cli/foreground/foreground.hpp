@@ -11,8 +11,6 @@ namespace brood {
 
 class CommandLine;
 
-class CommandLine;
-
 // What `perform` and `replay` share: one job, run in this process, and what is said of it on standard error.
 struct Foreground {
   std::string command;  // "perform"

@@ -8,8 +8,6 @@ namespace brood {
 
 class CommandLine;
 
-class CommandLine;
-
 // The arguments of a job, as people type them: each word that parses as JSON is that value, else a string.
 struct JobArguments {
   std::optional<std::string> array;  // --args: all of them as one JSON array

@@ -11,8 +11,6 @@ namespace brood {
 
 class CommandLine;
 
-class CommandLine;
-
 // Which jobs are meant: those that meet every condition that is given.  Of an option that is given several times, any
 // value will do.
 class JobFilter {

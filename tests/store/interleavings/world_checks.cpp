@@ -3,28 +3,14 @@
 
 #include "shared/store/keys.hpp"
 #include "tests/store/interleavings/world.hpp"
+#include "tests/support/all_entries.hpp"
 
 namespace brood::interleavings {
 namespace {
 
-// Everything that holds jobs, in one look: what one key says and what the next one says belong together.
-const char* const look = R"lua(
-local found = {}
-for _, key in ipairs(redis.call("KEYS", "*")) do
-  local kind, members = redis.call("TYPE", key).ok, {}
-  if kind == "list" then members = redis.call("LRANGE", key, 0, -1) elseif kind == "zset" then members = redis.call("ZRANGE", key, 0, -1) end
-  for _, member in ipairs(members) do found[#found + 1] = key; found[#found + 1] = member end
-end
-return found
-)lua";
-
 std::map<std::string, std::vector<std::pair<std::string, std::string>>> places(Channel& redis) {
-  const Reply reply = redis.call({"EVAL", look, "0"});
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> found;  // job -> keys and payloads
-  for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2) {
-    const std::string payload(reply.view()[i + 1].text());
-    found[job_of(payload)].emplace_back(reply.view()[i].text(), payload);
-  }
+  for (const auto& [key, payload] : all_entries(redis)) found[job_of(payload)].emplace_back(key, payload);
   return found;
 }
 

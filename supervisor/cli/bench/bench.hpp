@@ -1,0 +1,83 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shared/redis/address.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/scoreboard/bench_record.hpp"
+#include "supervisor/cli/bench/bench_directory.hpp"
+#include "supervisor/cli/bench/bench_queues.hpp"
+#include "supervisor/cli/bench/bench_report.hpp"
+#include "supervisor/cli/bench/bench_server.hpp"
+
+namespace brood {
+
+// How a benchmark is set up.
+struct BenchSettings {
+  RedisAddress redis;
+  std::string brood;    // the path of the program
+  std::string library;  // of the jobs
+  int workers = 1;
+  int queues = 1;                     // of the benchmark's own
+  std::vector<std::string> others{};  // further ones that the server serves, before those
+  std::size_t traces = 0;             // how many jobs may note when they began and ended
+  std::chrono::nanoseconds longest_job{};
+  int max_batch = 32;
+  bool log_jobs = false;
+  std::string poll_interval{};  // empty: brood's own
+  // The workers of a supervisor, for a program of another version, whose scoreboard we cannot read.
+  std::function<std::vector<pid_t>(pid_t supervisor)> workers_of{};
+};
+
+// One benchmark: a server, its queues, and what its jobs note.  Whatever waits throws Interrupt when the program was
+// told to end, and std::runtime_error when the server has ended or goes on no more.
+class Bench {
+ public:
+  explicit Bench(const BenchSettings& settings);
+
+  Connection& redis() { return redis_; }
+  BenchQueues& queues() { return queues_; }
+  BenchRecord& record() { return record_; }
+  BenchServer& server() { return server_; }
+
+  // Afterwards every worker has run jobs, and has learnt how many it can fetch at once.
+  void warm_up();
+
+  // All jobs are there before the first is taken.  The share of ideal is of those that leave traces.  What is used is
+  // counted until all are performed and `settled` returns.
+  BenchThroughput measure_throughput(
+      std::size_t jobs, const BenchQueues::JobNumber& job, const std::function<void()>& settled = [] {});
+
+  // One job at a time, pushed to a server that has nothing else to do.
+  BenchLatency measure_latency(std::size_t jobs);
+  BenchIdle measure_idle(double seconds);
+  BenchMemory measure_memory();
+
+  void wait_until_performed(std::uint64_t jobs, const char* label);
+
+ private:
+  struct Usage {
+    BenchCpu cpu;
+    std::int64_t commands = 0, requests = 0;
+  };
+  Usage usage_before();
+  Usage usage_since(const Usage& before);
+  Usage usage(std::int64_t questions);
+  std::chrono::nanoseconds time_in_jobs() const;
+
+  const BenchSettings settings_;
+  const BenchDirectory directory_;
+  Connection redis_;
+  BenchQueues queues_;
+  BenchRecord record_;
+  BenchServer server_;
+};
+
+}  // namespace brood

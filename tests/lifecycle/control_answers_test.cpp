@@ -1,0 +1,104 @@
+// What a supervisor answers on its control socket, byte for byte: programs of other versions read it.
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "supervisor/cli/control_client.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Site {
+  RedisServer redis;
+  BroodProcess brood{redis,
+                     {.workers = 1,
+                      .queues = {"default", "other"},
+                      .config = "tag = \"shop\"\n[worker]\ntimeout_grace = \"200ms\"\n"}};
+
+  Site() {
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return logs("ready"); }, 30s), brood.log_tail());
+  }
+
+  bool logs(const std::string& event) const { return brood.log().find("event=" + event + " ") != std::string::npos; }
+
+  ControlAnswer ask(const std::string& verb, const std::vector<std::string>& arguments = {}) {
+    const std::vector<LocalSupervisor> there = local_supervisors(brood.home() / "run");
+    BOOST_REQUIRE(there.size() == 1U);
+    return brood::ask(there.front(), verb, arguments, 60s);
+  }
+};
+
+// `pattern` is the answer with # for each number that no test can know; the rest is taken as it stands.
+void expect(const ControlAnswer& answer, const std::string& pattern) {
+  static const std::regex special(R"([.{}\[\]\\*+?|()^$])"), number("#");
+  const std::string escaped = std::regex_replace(pattern, special, R"(\$&)");
+  const std::regex whole(std::regex_replace(escaped, number, "[0-9]+"));
+  BOOST_TEST(answer.ok);
+  BOOST_TEST(std::regex_match(answer.text, whole), answer.text << "\nis not\n" << pattern);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(status_is_one_object_with_its_members_in_order) {
+  Site site;
+  BOOST_REQUIRE(eventually([&] { return site.redis.size_of("processes") == 1; }));
+  const std::string identity = site.redis.smembers("processes").at(0);
+  const std::string first = R"({"identity":")" + identity + R"(","pid":)" + std::to_string(site.brood.pid()) +
+                            R"(,"tag":"shop","queues":["default","other"],"started_at":#.###,"phase":"running",)";
+
+  expect(site.ask("status"), first + R"("generation":1,"concurrency":1,"ready":1,"busy":0,"finishing":#,)"
+                                     R"("restart":{"under_way":false,"step":null,"last":null}})");
+
+  expect(site.ask("await_restart"), R"({"outcome":"not_now","reason":"no restart is under way"})");
+  expect(site.ask("restart"), R"({"outcome":"done","reason":null,"scale":false,"took":#.###,"at":#.###,)"
+                              R"("workers":1,"finishing":#,"generation":2})");
+  expect(site.ask("await_restart"), R"({"outcome":"done","reason":null,"scale":false,"took":#.###,"at":#.###,)"
+                                    R"("workers":1,"finishing":#,"generation":2})");
+  expect(site.ask("scale", {"2", "default"}), R"({"outcome":"done","reason":null,"scale":true,"took":#.###,"at":#.###,)"
+                                              R"("workers":2,"finishing":#,"generation":2})");
+  expect(site.ask("status"), first + R"("generation":2,"concurrency":2,"ready":2,"busy":0,"finishing":#,)"
+                                     R"("restart":{"under_way":false,"step":null,"last":{"outcome":"done",)"
+                                     R"("reason":null,"scale":true,"took":#.###,"at":#.###}}})");
+}
+
+BOOST_AUTO_TEST_CASE(orders_are_answered_by_their_outcomes) {
+  Site site;
+
+  expect(site.ask("dump"), R"({"workers":1})");
+  expect(site.ask("resume"), R"({"outcome":"done","before":"running"})");
+  expect(site.ask("quiet"), R"({"outcome":"done","took":#.###})");
+  expect(site.ask("restart"), R"({"outcome":"not_now","reason":"the supervisor is quiet"})");
+  expect(site.ask("resume"), R"({"outcome":"done","before":"quiet"})");
+  expect(site.ask("kill", {"no such job", "retry"}), "null");
+  expect(site.ask("stop"), R"({"outcome":"done","took":#.###})");
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_was_ended_is_described) {
+  Site site;
+  enqueue(site.redis, {payload_text("Stubborn", "[600000]", 7, R"("timeout":600)")});
+  BOOST_REQUIRE(eventually([&] { return site.logs("job_started"); }, 20s));
+  const std::string jid = std::string(23, '0') + "7";
+
+  expect(site.ask("kill", {jid, "discard"}),
+         R"({"jid":")" + jid +
+             R"(","class":"Stubborn","queue":"default","slot":#,"pid":#,"age":#.###,)"
+             R"("outcome":"discard"})");
+}
+
+BOOST_AUTO_TEST_CASE(an_upgrade_that_is_refused_says_why) {
+  Site site;
+  site.brood.home().write("brood.toml", "this is no configuration\n");
+
+  const ControlAnswer answer = site.ask("upgrade");
+
+  BOOST_TEST(answer.ok);
+  BOOST_TEST(answer.text.starts_with(R"({"outcome":"refused","reason":")"), answer.text);
+  BOOST_TEST(site.ask("await_restart").text == answer.text);
+}

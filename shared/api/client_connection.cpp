@@ -75,7 +75,7 @@ void ClientConnection::ask_time() {
   if (redis_time_is_fresh()) return;
   try {
     const SteadyTime asked = steady_now();
-    const Reply reply = std::move(pipeline({{"TIME"}}).front());
+    const Reply reply = std::move(pipeline({brood::ask_time()}).front());
     if (reply.view().is_array()) note_redis_time(redis_time(reply.view()), asked, steady_now());
   } catch (const RedisError&) {
     return;

@@ -4,7 +4,8 @@
 
 #include "shared/api/api_state.hpp"
 #include "shared/api/readings.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_pages.hpp"
+#include "shared/store/sets/job_sets.hpp"
 
 namespace brood {
 
@@ -18,7 +19,8 @@ Api& Api::operator=(Api&&) noexcept = default;
 
 std::vector<Queue> Api::queues() {
   std::vector<Queue> queues;
-  for (std::string& name : state_->converse([](ClientConnection& redis) { return members_of(redis, keys::queues); }))
+  for (std::string& name :
+       state_->converse([](ClientConnection& redis) { return all_names(redis, NamePages::of_queues()); }))
     queues.push_back(Queue(state_, std::move(name)));
   return queues;
 }
@@ -28,9 +30,9 @@ Queue Api::queue(std::string name) {
   return {state_, std::move(name)};
 }
 
-JobSet Api::scheduled() { return {state_, std::string(keys::schedule)}; }
-JobSet Api::retries() { return {state_, std::string(keys::retry)}; }
-JobSet Api::dead() { return {state_, std::string(keys::dead)}; }
+JobSet Api::scheduled() { return {state_, std::string(scheduled_set)}; }
+JobSet Api::retries() { return {state_, std::string(retry_set)}; }
+JobSet Api::dead() { return {state_, std::string(dead_set)}; }
 
 void Api::limit_dead(std::int64_t max_jobs, std::chrono::seconds timeout) {
   if (max_jobs < 1) throw std::invalid_argument("the dead set has room for one job at least");

@@ -1,11 +1,13 @@
 #include "shared/api/cancel.hpp"
 
 #include <string>
+#include <utility>
 
 #include "shared/api/entries.hpp"
 #include "shared/api/entry_cursor.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
+#include "shared/store/sets/job_sets.hpp"
 
 namespace brood {
 namespace {
@@ -24,7 +26,7 @@ bool is_job(std::string_view member, std::string_view jid) {
 }
 
 bool remove(ClientConnection& redis, std::string_view member) {
-  return redis.call({"ZREM", keys::schedule, member}).view().integer() == 1;
+  return read_was_removed(redis.call(remove_member(scheduled_set, member)).view());
 }
 
 }  // namespace
@@ -32,26 +34,24 @@ bool remove(ClientConnection& redis, std::string_view member) {
 bool cancel_scheduled(std::string_view jid, const std::function<bool(const Question&)>& conversation) {
   if (jid.empty()) return false;
   const std::string pattern = pattern_of_jid(jid);
-  std::string position = "0";
+  std::string position(scan_begins);
   bool removed = false;
   do {
     removed = conversation([&](ClientConnection& redis) {
-      const Reply page =
-          redis.call({"ZSCAN", keys::schedule, position, "MATCH", pattern, "COUNT", std::to_string(looked_at_once)});
-      position = page.view()[0].text();
-      const ReplyView members_and_scores = page.view()[1];
-      for (std::size_t i = 0; i < members_and_scores.size(); i += 2) {
-        const std::string_view member = members_and_scores[i].text();
+      const Reply reply = redis.call(scan_set(scheduled_set, position, pattern, looked_at_once));
+      SetScan page = read_set_scan(reply.view());
+      position = std::move(page.next);
+      for (const std::string_view member : page.members) {
         if (is_job(member, jid) && remove(redis, member)) return true;
       }
       return false;
     });
-  } while (!removed && position != "0");
+  } while (!removed && position != scan_begins);
   return removed;
 }
 
 bool cancel_scheduled_at(ClientConnection& redis, std::string_view jid, double time) {
-  EntryCursor cursor(std::string(keys::schedule), JobSet::Order::lowest_first);
+  EntryCursor cursor(std::string(scheduled_set), JobSet::Order::lowest_first);
   cursor.start_at(time - spelling);
   for (;;) {
     const std::vector<SetEntry> page = cursor.next(redis);

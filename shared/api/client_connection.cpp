@@ -67,7 +67,7 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
 
 Reply ClientConnection::call(const Command& command) {
   Reply reply = std::move(pipeline({command}).front());
-  if (reply.view().is_error()) refuse(first_key(command), reply.view().error());
+  if (reply.view().is_error()) refuse(command, reply.view().error());
   return reply;
 }
 
@@ -75,7 +75,7 @@ void ClientConnection::ask_time() {
   if (redis_time_is_fresh()) return;
   try {
     const SteadyTime asked = steady_now();
-    const Reply reply = std::move(pipeline({{"TIME"}}).front());
+    const Reply reply = std::move(pipeline({brood::ask_time()}).front());
     if (reply.view().is_array()) note_redis_time(redis_time(reply.view()), asked, steady_now());
   } catch (const RedisError&) {
     return;
@@ -121,8 +121,12 @@ void ClientConnection::transaction(std::vector<Command> commands) {
   }
   const ReplyView answers = replies.back().view();
   for (std::size_t i = 0; answers.is_array() && i < answers.size(); ++i) {
-    if (answers[i].is_error()) refuse(first_key(commands[i + 1]), answers[i].error());
+    if (answers[i].is_error()) refuse(commands[i + 1], answers[i].error());
   }
+}
+
+void ClientConnection::refuse(const Command& command, std::string_view error) const {
+  refuse(first_key(command), error);
 }
 
 void ClientConnection::refuse(std::string_view key, std::string_view error) const {

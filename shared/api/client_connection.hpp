@@ -56,6 +56,7 @@ class ClientConnection {
 
   // Throws RedisError with the error reply to a command about `key`.
   [[noreturn]] void refuse(std::string_view key, std::string_view error) const;
+  [[noreturn]] void refuse(const Command& command, std::string_view error) const;
 
  private:
   void check_rested_connection();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shared/json/json.hpp"
+#include "shared/store/sets/job_sets.hpp"
 
 namespace brood {
 
@@ -15,12 +16,11 @@ SetEntry read_entry(std::string_view member, std::string_view score) {
   return entry;
 }
 
-std::vector<SetEntry> read_entries(ReplyView members_and_scores) {
+std::vector<SetEntry> read_entries(ReplyView reply) {
+  const std::vector<EntryAsRead> read = read_entries_as_read(reply);
   std::vector<SetEntry> entries;
-  entries.reserve(members_and_scores.size() / 2);
-  for (std::size_t i = 0; i + 1 < members_and_scores.size(); i += 2) {
-    entries.push_back(read_entry(members_and_scores[i].text(), members_and_scores[i + 1].text()));
-  }
+  entries.reserve(read.size());
+  for (const EntryAsRead& entry : read) entries.push_back(read_entry(entry.member, entry.score_text));
   return entries;
 }
 

@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// Members and scores in turn, as Redis answers with WITHSCORES.
-std::vector<SetEntry> read_entries(ReplyView members_and_scores);
+// What set_page(), ask_entries_at() and ask_last_entry() are answered.
+std::vector<SetEntry> read_entries(ReplyView reply);
 SetEntry read_entry(std::string_view member, std::string_view score);
 
 // The order of a sorted set: by score, then by bytes.

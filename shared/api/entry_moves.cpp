@@ -5,8 +5,8 @@
 #include "shared/api/entry_cursor.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/due_job.hpp"
-#include "shared/store/keys.hpp"
 #include "shared/store/sets/due_jobs.hpp"
+#include "shared/store/sets/job_sets.hpp"
 #include "shared/store/sets/set_entries.hpp"
 
 namespace brood {
@@ -38,7 +38,7 @@ BulkResult EntryMoves::remove(ClientConnection& redis, const std::vector<SetEntr
 
 BulkResult EntryMoves::run(ClientConnection& redis, const std::vector<SetEntry>& entries) {
   BulkResult result;
-  const auto count = set_ == keys::schedule ? RetryCount::as_it_is : RetryCount::one_less;
+  const auto count = set_ == scheduled_set ? RetryCount::as_it_is : RetryCount::one_less;
   redis.ask_time();
   const WallTime now = redis_now();
   std::vector<DueJob> jobs;
@@ -73,8 +73,8 @@ BulkResult change_entries(detail::ApiState& state, const std::string& set,
   std::size_t total = 0;
   std::vector<SetEntry> end;
   state.converse([&](ClientConnection& redis) {
-    total = static_cast<std::size_t>(redis.call({"ZCARD", set}).view().integer());
-    end = read_entries(redis.call({"ZRANGE", set, "-1", "-1", "WITHSCORES"}).view());
+    total = static_cast<std::size_t>(redis.call(ask_set_size(set)).view().integer());
+    end = read_entries(redis.call(ask_last_entry(set)).view());
   });
   if (end.empty()) return result;
   // Jobs that come back at once, before the end, must not keep this loop going for ever.

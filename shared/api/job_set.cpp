@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "shared/api/api_state.hpp"
 #include "shared/api/entries.hpp"
@@ -8,6 +11,8 @@
 #include "shared/api/entry_moves.hpp"
 #include "shared/api/pages.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/scan.hpp"
+#include "shared/store/sets/job_sets.hpp"
 #include "shared/store/sets/set_entries.hpp"
 
 namespace brood {
@@ -15,37 +20,33 @@ namespace {
 
 constexpr std::size_t scanned_at_once = 250;  // half a millisecond of Redis
 
-// Members with their scores, spelled as other commands spell them: ZSCAN spells them differently.
-std::vector<SetEntry> with_scores(ClientConnection& redis, const std::string& set, ReplyView scanned) {
+std::vector<SetEntry> with_scores(ClientConnection& redis, const std::string& set,
+                                  std::span<const std::string_view> members) {
   std::vector<SetEntry> entries;
-  for (std::size_t first = 0; first < scanned.size();) {
-    Command command{"ZMSCORE", set};
-    const std::size_t begin = first;
-    for (; first < scanned.size() && command.args.size() < 2 + scanned_at_once; first += 2)
-      command.add(scanned[first].text());
-    const Reply scores = redis.call(command);
-    for (std::size_t i = 0; i < scores.view().size(); ++i) {
-      if (!scores.view()[i].is_nil())
-        entries.push_back(read_entry(scanned[begin + 2 * i].text(), scores.view()[i].text()));
-    }
+  while (!members.empty()) {
+    const auto some = members.first(std::min(members.size(), scanned_at_once));
+    members = members.subspan(some.size());
+    const Reply scores = redis.call(ask_scores(set, some));
+    for (const EntryAsRead& entry : read_scores(some, scores.view()))
+      entries.push_back(read_entry(entry.member, entry.score_text));
   }
   return entries;
 }
 
 void scan_pattern(detail::ApiState& state, const std::string& set, const std::string& pattern,
                   const std::function<bool(const SetEntry&)>& visit) {
-  std::string position = "0";
+  std::string position(scan_begins);
   do {
     const std::vector<SetEntry> page = state.converse([&](ClientConnection& redis) {
-      const Reply reply =
-          redis.call({"ZSCAN", set, position, "MATCH", pattern, "COUNT", std::to_string(scanned_at_once)});
-      position = reply.view()[0].text();
-      return with_scores(redis, set, reply.view()[1]);
+      const Reply reply = redis.call(scan_set(set, position, pattern, scanned_at_once));
+      SetScan scanned = read_set_scan(reply.view());
+      position = std::move(scanned.next);
+      return with_scores(redis, set, scanned.members);
     });
     for (const SetEntry& entry : page) {
       if (!visit(entry)) return;
     }
-  } while (position != "0");
+  } while (position != scan_begins);
 }
 
 }  // namespace
@@ -55,16 +56,14 @@ JobSet::JobSet(std::shared_ptr<detail::ApiState> state, std::string name)
 
 std::size_t JobSet::size() const {
   return state_->converse([&](ClientConnection& redis) {
-    return static_cast<std::size_t>(redis.call({"ZCARD", name_}).view().integer());
+    return static_cast<std::size_t>(redis.call(ask_set_size(name_)).view().integer());
   });
 }
 
 std::vector<SetEntry> JobSet::page(std::size_t number, std::size_t per_page, Order order) const {
   const PageRange range = page_range(number, per_page);
-  const char* const command = order == Order::lowest_first ? "ZRANGE" : "ZREVRANGE";
-  return state_->converse([&](ClientConnection& redis) {
-    return read_entries(redis.call({command, name_, range.first, range.last, "WITHSCORES"}).view());
-  });
+  const Command ask = ask_entries_at(name_, range.first, range.last, order == Order::highest_first);
+  return state_->converse([&](ClientConnection& redis) { return read_entries(redis.call(ask).view()); });
 }
 
 void JobSet::each(const std::function<bool(const SetEntry&)>& visit) const {
@@ -153,7 +152,7 @@ BulkResult JobSet::kill_all(const Condition& wanted, const Progress& progress) {
 }
 
 void JobSet::clear() {
-  state_->converse([&](ClientConnection& redis) { redis.call({"UNLINK", name_}); });
+  state_->converse([&](ClientConnection& redis) { redis.call(drop_set(name_)); });
 }
 
 }  // namespace brood

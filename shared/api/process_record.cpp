@@ -1,7 +1,11 @@
 #include "shared/api/process_record.hpp"
+
+#include <charconv>
+
 #include "shared/api/entries.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/json/json_object.hpp"
+#include "shared/store/report/process_hash.hpp"
 
 namespace brood {
 namespace {
@@ -36,16 +40,13 @@ std::vector<Process::Capsule> read_capsules(std::string_view json) {
 
 }  // namespace
 
-Command ask_process(std::string_view identity) {
-  return {"HMGET", identity, "info", "concurrency", "busy", "beat", "quiet", "rss", "rtt_us"};
-}
-
-std::optional<Process> read_process(std::string identity, ReplyView fields) {
-  if (!fields.is_array() || fields.size() != 7 || !fields[0].is_string()) return std::nullopt;
+std::optional<Process> read_process(std::string identity, ReplyView reply) {
+  const auto hash = read_process_hash(reply);
+  if (!hash) return std::nullopt;
   Process process;
   process.identity = std::move(identity);
   try {
-    const JsonObject info = JsonObject::parse(fields[0].text());
+    const JsonObject info = JsonObject::parse(hash->info);
     process.hostname = info.string("hostname").value_or("");
     process.tag = info.string("tag").value_or("");
     process.version = info.string("version").value_or("");
@@ -53,19 +54,17 @@ std::optional<Process> read_process(std::string identity, ReplyView fields) {
     process.queues = string_elements(info.raw("queues"));
     process.labels = string_elements(info.raw("labels"));
     process.capsules = read_capsules(info.raw("capsules").value_or(""));
-    process.concurrency = info.integer("concurrency").value_or(0);
+    process.concurrency = hash->concurrency.value_or(info.integer("concurrency").value_or(0));
     process.embedded = info.truthy("embedded");
     process.started_at = lenient_time(info.number("started_at").value_or(0));
   } catch (const BadJson&) {
     return std::nullopt;
   }
-  // Release 8 writes it in a field of its own, because it may change there.
-  if (fields[1].is_string()) process.concurrency = lenient_number<std::int64_t>(fields[1]);
-  process.busy = lenient_number<std::int64_t>(fields[2]);
-  process.beat = lenient_time(fields[3]);
-  process.quiet = lenient_text(fields[4]) == "true";
-  process.rss_kb = lenient_number<std::int64_t>(fields[5]);
-  process.rtt_us = lenient_number<std::int64_t>(fields[6]);
+  process.busy = hash->busy;
+  process.beat = lenient_time(hash->beat);
+  process.quiet = hash->quiet;
+  process.rss_kb = hash->rss_kb;
+  process.rtt_us = hash->rtt_us;
   return process;
 }
 

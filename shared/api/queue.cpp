@@ -6,7 +6,7 @@
 #include "shared/api/page_size.hpp"
 #include "shared/api/pages.hpp"
 #include "shared/job/payload.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/queues/pausing.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
 
 namespace brood {
@@ -53,15 +53,14 @@ Queue::Queue(std::shared_ptr<detail::ApiState> state, std::string name)
 
 std::size_t Queue::size() const {
   return state_->converse([&](ClientConnection& redis) {
-    return static_cast<std::size_t>(redis.call({"LLEN", keys::queue(name_)}).view().integer());
+    return static_cast<std::size_t>(redis.call(ask_queue_length(name_)).view().integer());
   });
 }
 
 double Queue::latency() const {
-  const Reply next = state_->converse([&](ClientConnection& redis) {
-    return redis.call({"LINDEX", keys::queue(name_), "-1"});
-  });
-  return next.view().is_nil() ? 0 : latency_of(next.view().text());
+  const Reply reply = state_->converse([&](ClientConnection& redis) { return redis.call(ask_next_job(name_)); });
+  const auto next = read_next_job(reply.view());
+  return next ? latency_of(*next) : 0;
 }
 
 void Queue::each(const std::function<bool(const JobRecord&)>& visit) const {
@@ -81,12 +80,10 @@ void Queue::each(const std::function<bool(const JobRecord&)>& visit) const {
 
 std::vector<JobRecord> Queue::page(std::size_t number, std::size_t per_page) const {
   const PageRange range = page_range(number, per_page);
-  const Reply reply = state_->converse([&](ClientConnection& redis) {
-    return redis.call({"LRANGE", keys::queue(name_), range.first, range.last});
-  });
+  const Reply reply = state_->converse(
+      [&](ClientConnection& redis) { return redis.call(ask_jobs_at(name_, range.first, range.last)); });
   std::vector<JobRecord> jobs;
-  for (std::size_t i = 0; i < reply.view().size(); ++i)
-    jobs.push_back(read_job(std::string(reply.view()[i].text()), name_));
+  for (std::string& payload : read_jobs_at(reply.view())) jobs.push_back(read_job(std::move(payload), name_));
   return jobs;
 }
 
@@ -101,9 +98,8 @@ std::optional<JobRecord> Queue::find(std::string_view jid) const {
 }
 
 bool Queue::remove(const JobRecord& job) {
-  return state_->converse([&](ClientConnection& redis) {
-    return redis.call({"LREM", keys::queue(name_), "1", job.payload}).view().integer() > 0;
-  });
+  return state_->converse(
+      [&](ClientConnection& redis) { return read_job_was_removed(redis.call(remove_job(name_, job.payload)).view()); });
 }
 
 BulkResult Queue::remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress) {
@@ -142,23 +138,20 @@ BulkResult Queue::remove_if(const std::function<bool(const JobRecord&)>& wanted,
 }
 
 void Queue::clear() {
-  state_->converse([&](ClientConnection& redis) {
-    redis.transaction({{"UNLINK", keys::queue(name_)}, {"SREM", keys::queues, name_}});
-  });
+  state_->converse([&](ClientConnection& redis) { redis.transaction(clear_queue(name_)); });
 }
 
 bool Queue::paused() const {
-  return state_->converse([&](ClientConnection& redis) {
-    return redis.call({"SISMEMBER", keys::paused, name_}).view().integer() == 1;
-  });
+  return state_->converse(
+      [&](ClientConnection& redis) { return read_is_paused(redis.call(ask_is_paused(name_)).view()); });
 }
 
 void Queue::pause() {
-  state_->converse([&](ClientConnection& redis) { redis.call({"SADD", keys::paused, name_}); });
+  state_->converse([&](ClientConnection& redis) { redis.call(pause_queue(name_)); });
 }
 
 void Queue::unpause() {
-  state_->converse([&](ClientConnection& redis) { redis.call({"SREM", keys::paused, name_}); });
+  state_->converse([&](ClientConnection& redis) { redis.call(unpause_queue(name_)); });
 }
 
 }  // namespace brood

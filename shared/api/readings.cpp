@@ -2,12 +2,12 @@
 
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "shared/api/api_state.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
-
-std::string lenient_text(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : ""; }
 
 Time lenient_time(double epoch_seconds) {
   if (!(std::abs(epoch_seconds) < 9.2e9)) return {};
@@ -16,23 +16,22 @@ Time lenient_time(double epoch_seconds) {
                           std::chrono::nanoseconds(std::llround((epoch_seconds - whole) * 1e9))));
 }
 
-Time lenient_time(ReplyView reply) {
-  const std::string text = lenient_text(reply);
-  double seconds = 0;
-  std::from_chars(text.data(), text.data() + text.size(), seconds);
-  return lenient_time(seconds);
-}
+namespace {
 
-std::vector<std::string> members_of(ClientConnection& redis, std::string_view key) {
-  std::set<std::string> members;  // one may come twice
-  std::string position = "0";
+constexpr std::size_t names_at_once = 1000;
+
+}  // namespace
+
+std::vector<std::string> all_names(ClientConnection& redis, const NamePages& pages) {
+  std::set<std::string> names;  // one may come twice
+  std::string position(scan_begins);
   do {
-    const Reply reply = redis.call({"SSCAN", key, position, "COUNT", "1000"});
-    position = reply.view()[0].text();
-    const ReplyView page = reply.view()[1];
-    for (std::size_t i = 0; i < page.size(); ++i) members.emplace(page[i].text());
-  } while (position != "0");
-  return {members.begin(), members.end()};
+    const Reply reply = redis.call(pages.ask(position, names_at_once));
+    ScanPage page = read_scan(reply.view());
+    position = std::move(page.next);
+    for (std::size_t i = 0; i < page.found.size(); ++i) names.emplace(page.found[i].text());
+  } while (position != scan_begins);
+  return {names.begin(), names.end()};
 }
 
 }  // namespace brood

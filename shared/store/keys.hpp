@@ -54,6 +54,9 @@ inline std::string brood_usage(std::string_view day) { return "brood:usage:" + s
 // The number of the last batch of one client that keeps pushes while Redis is away.
 inline std::string pushes(std::string_view client) { return "brood:pushes:" + std::string(client); }
 
+// The jobs that a benchmark will offer as the queue `name`, where no worker looks.
+inline std::string laid_aside(std::string_view name) { return std::string(name) + ":aside"; }
+
 inline std::string in_flight_hash(std::string_view identity) { return "brood:inflight:" + std::string(identity); }
 inline std::string in_flight_list(std::string_view identity, std::string_view field, std::string_view queue) {
   return in_flight_hash(identity) + ":" + std::string(field) + ":" + std::string(queue);

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/paths.hpp"
@@ -9,7 +10,10 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/queues/known_queues.hpp"
+#include "shared/store/report/process_list.hpp"
+#include "shared/store/sets/job_sets.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/control_client.hpp"
@@ -30,40 +34,33 @@ constexpr std::size_t most_names = 200;
 
 using Names = std::set<std::string>;
 
-void add_texts(ReplyView list, Names& names) {
-  for (std::size_t i = 0; list.is_array() && i < list.size(); ++i) {
-    if (list[i].is_string()) names.emplace(list[i].text());
-  }
+void add_names(Connection& redis, const Command& ask, Names& names) {
+  for (std::string& name : read_name_list_if_told(redis.call(ask).view()).value_or(std::vector<std::string>()))
+    names.insert(std::move(name));
 }
 
 void add_jids(Connection& redis, std::string_view set, Names& names) {
-  const Reply entries = redis.call({"ZREVRANGE", set, "0", std::to_string(most_names - 1)});
-  for (std::size_t i = 0; entries.view().is_array() && i < entries.view().size(); ++i) {
+  const Reply reply = redis.call(ask_highest_members(set, most_names));
+  for (const std::string_view payload : read_members(reply.view())) {
     try {
-      names.insert(JsonObject::parse(entries.view()[i].text()).string("jid").value_or(""));
+      names.insert(JsonObject::parse(payload).string("jid").value_or(""));
     } catch (const BadJson&) {
     }
   }
 }
 
 void add_queues(Connection& redis, Names& names) {
-  add_texts(redis.call({"SMEMBERS", keys::queues}).view(), names);
+  add_names(redis, ask_queue_names(), names);
   names.merge(ask_served_queues(redis).names);
 }
 
 const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis = {
     {"queues", add_queues},
-    {"retries", [](Connection& redis, Names& names) { add_jids(redis, keys::retry, names); }},
-    {"scheduled", [](Connection& redis, Names& names) { add_jids(redis, keys::schedule, names); }},
-    {"dead", [](Connection& redis, Names& names) { add_jids(redis, keys::dead, names); }},
-    {"processes",
-     [](Connection& redis, Names& names) {
-       add_texts(redis.call({"SMEMBERS", keys::processes}).view(), names);
-     }},
-    {"supervisors",
-     [](Connection& redis, Names& names) {
-       add_texts(redis.call({"HKEYS", keys::brood_processes}).view(), names);
-     }},
+    {"retries", [](Connection& redis, Names& names) { add_jids(redis, retry_set, names); }},
+    {"scheduled", [](Connection& redis, Names& names) { add_jids(redis, scheduled_set, names); }},
+    {"dead", [](Connection& redis, Names& names) { add_jids(redis, dead_set, names); }},
+    {"processes", [](Connection& redis, Names& names) { add_names(redis, ask_processes(), names); }},
+    {"supervisors", [](Connection& redis, Names& names) { add_names(redis, ask_owners(), names); }},
 };
 
 Names names_here(const std::string& kind) {

@@ -1,31 +1,36 @@
 #include "supervisor/cli/redis_status.hpp"
 
 #include <algorithm>
+#include <set>
+#include <span>
+#include <utility>
 
-#include "shared/api/pages.hpp"
 #include "shared/api/process_record.hpp"
+#include "shared/api/queue_summary.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/store/in_flight/census.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/queues/known_queues.hpp"
+#include "shared/store/report/process_hash.hpp"
+#include "shared/store/report/process_list.hpp"
+#include "shared/store/report/totals.hpp"
+#include "shared/store/report/work_entries.hpp"
 
 namespace brood {
 namespace {
 
-std::vector<std::string> sorted_texts(const Reply& reply) {
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < reply.view().size(); ++i) texts.emplace_back(reply.view()[i].text());
-  std::sort(texts.begin(), texts.end());
-  return texts;
+std::vector<std::string> sorted_names(const Reply& reply) {
+  std::vector<std::string> names = read_name_list(reply.view());
+  std::sort(names.begin(), names.end());
+  return names;
 }
-
-std::int64_t count(const Reply& reply) { return reply.view().is_nil() ? 0 : reply.view().integer(); }
 
 // What other programs wrote may be anything: infinite times, and fields that are no numbers, count as 0.
 double sane_time(double seconds) { return seconds >= 0 && seconds < 1e11 ? seconds : 0; }
 
-void ask_processes(Connection& redis, const std::vector<std::string>& identities, RedisStatus& status) {
+void add_processes(Connection& redis, const std::vector<std::string>& identities, RedisStatus& status) {
   std::vector<Command> commands;
-  for (const std::string& identity : identities) commands.push_back(ask_process(identity));
+  for (const std::string& identity : identities) commands.push_back(ask_process_hash(identity));
   const std::vector<Reply> replies = redis.pipeline(commands);
   for (std::size_t i = 0; i < identities.size(); ++i) {
     if (auto process = read_process(identities[i], replies[i].view()))
@@ -37,21 +42,20 @@ std::optional<double> older(std::optional<double> one, std::optional<double> oth
   return one && (!other || *one > *other) ? one : other;
 }
 
-std::optional<double> age_of_work(ReplyView entry, WallTime now) {
-  const auto work = read_work("", "", entry.is_string() ? entry.text() : "");
+std::optional<double> age_of_work(std::string_view entry, WallTime now) {
+  const auto work = read_work("", "", entry);
   if (!work || work->run_at == Time()) return std::nullopt;
   return std::max(0.0, epoch_seconds(now) - epoch_seconds(WallTime(work->run_at)));
 }
 
 void ask_work(Connection& redis, RedisStatus& status) {
   std::vector<Command> commands;
-  for (const ProcessStatus& process : status.processes) commands.push_back({"HVALS", keys::work(process.identity)});
+  for (const ProcessStatus& process : status.processes) commands.push_back(ask_running(process.identity));
   const std::vector<Reply> replies = redis.pipeline(commands);
   const WallTime now = wall_now();
   for (std::size_t i = 0; i < replies.size(); ++i) {
-    const ReplyView entries = replies[i].view();
-    for (std::size_t j = 0; entries.is_array() && j < entries.size(); ++j)
-      status.processes[i].oldest_in_flight = older(status.processes[i].oldest_in_flight, age_of_work(entries[j], now));
+    for (const std::string& work : read_running(replies[i].view()))
+      status.processes[i].oldest_in_flight = older(status.processes[i].oldest_in_flight, age_of_work(work, now));
   }
 }
 
@@ -74,22 +78,18 @@ void ask_in_flight(Connection& redis, RedisStatus& status) {
   }
 }
 
-void ask_queues(Connection& redis, const std::vector<std::string>& names, const std::vector<std::string>& paused,
-                RedisStatus& status) {
-  std::vector<Command> commands;
-  for (const std::string& name : names) {
-    commands.push_back({"LLEN", keys::queue(name)});
-    commands.push_back({"LINDEX", keys::queue(name), "-1"});
-  }
-  const std::vector<Reply> replies = redis.pipeline(commands);
+void ask_queues(Connection& redis, const std::vector<std::string>& names,
+                const std::set<std::string, std::less<>>& paused, RedisStatus& status) {
+  const std::vector<Reply> replies = redis.pipeline(ask_queue_glances(names, AskPaused::no));
+  const std::vector<QueueGlance> glances = read_queue_glances(replies, AskPaused::no);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const ReplyView next = replies[2 * i + 1].view();
+    const QueueSummary summary = summary_of(names[i], glances[i]);
     QueueStatus queue{.name = names[i],
                       .size = std::nullopt,
-                      .latency = next.is_string() ? latency_of(next.text()) : 0,
-                      .paused = std::binary_search(paused.begin(), paused.end(), names[i]),
+                      .latency = summary.latency,
+                      .paused = paused.contains(names[i]),
                       .served = status.somebody_fetches(names[i])};
-    if (replies[2 * i].view().is_integer()) queue.size = replies[2 * i].view().integer();
+    if (summary.is_list) queue.size = static_cast<std::int64_t>(summary.size);
     status.enqueued += queue.size.value_or(0);
     status.queues.push_back(std::move(queue));
   }
@@ -98,25 +98,22 @@ void ask_queues(Connection& redis, const std::vector<std::string>& names, const 
 }  // namespace
 
 RedisStatus ask_redis_without_crashes(Connection& redis) {
-  const std::vector<Reply> replies = redis.pipeline({{"SMEMBERS", keys::processes},
-                                                     {"SMEMBERS", keys::queues},
-                                                     {"GET", keys::stat_processed},
-                                                     {"GET", keys::stat_failed},
-                                                     {"ZCARD", keys::schedule},
-                                                     {"ZCARD", keys::retry},
-                                                     {"ZCARD", keys::dead},
-                                                     {"SMEMBERS", keys::paused}});
+  std::vector<Command> commands = ask_totals();
+  commands.insert(commands.begin(), {ask_processes(), ask_queue_names()});
+  commands.push_back(ask_paused_queues());
+  const std::vector<Reply> replies = redis.pipeline(commands);
+  const Reply &processes = replies[0], &queues = replies[1], &paused = replies.back();
+  const auto totals = read_totals(std::span(replies).subspan(2, totals_asked));
   RedisStatus status;
-  status.processed = count(replies[2]);
-  status.failed = count(replies[3]);
-  status.scheduled = count(replies[4]);
-  status.retries = count(replies[5]);
-  status.dead = count(replies[6]);
-  ask_processes(redis, sorted_texts(replies[0]), status);
+  status.processed = totals.processed;
+  status.failed = totals.failed;
+  status.scheduled = totals.scheduled;
+  status.retries = totals.retries;
+  status.dead = totals.dead;
+  add_processes(redis, sorted_names(processes), status);
   // When the set is of another type, or we may not read it, no queue counts as paused.
-  const bool has_paused = replies[7].view().is_array();
-  ask_queues(redis, sorted_texts(replies[1]), has_paused ? sorted_texts(replies[7]) : std::vector<std::string>(),
-             status);
+  ask_queues(redis, sorted_names(queues),
+             read_paused_queues(paused.view()).value_or(std::set<std::string, std::less<>>()), status);
   return status;
 }
 

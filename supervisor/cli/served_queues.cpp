@@ -4,7 +4,9 @@
 
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/process_list.hpp"
 
 namespace brood {
 namespace {
@@ -24,18 +26,17 @@ void add_queues(std::string_view info, std::set<std::string>& names) {
 }  // namespace
 
 ServedQueues ask_served_queues(Connection& redis) {
-  const std::vector<Reply> identities = redis.pipeline({{"SMEMBERS", keys::processes}});
-  const ReplyView members = identities.front().view();
+  const auto identities = read_name_list_if_told(redis.pipeline({ask_processes()}).front().view());
   ServedQueues served;
-  served.known = members.is_array();
+  served.known = identities.has_value();
+  if (!identities || identities->empty()) return served;
   std::vector<Command> commands;
-  for (std::size_t i = 0; served.known && i < members.size(); ++i)
-    commands.push_back({"HGET", std::string(members[i].text()), "info"});
-  if (commands.empty()) return served;
-  for (const Reply& info : redis.pipeline(commands)) {
-    if (!info.view().is_string()) continue;  // expired: nobody has taken its name away yet
+  for (const std::string& identity : *identities) commands.push_back(ask_info(identity));
+  for (const Reply& reply : redis.pipeline(commands)) {
+    const auto info = read_info(reply.view());
+    if (!info) continue;  // expired: nobody has taken its name away yet
     served.somebody_beats = true;
-    add_queues(info.view().text(), served.names);
+    add_queues(*info, served.names);
   }
   return served;
 }

@@ -4,6 +4,34 @@
 
 namespace brood {
 
+Command ask_queue_length(std::string_view queue) { return {"LLEN", keys::queue(queue)}; }
+
+Command ask_next_job(std::string_view queue) { return {"LINDEX", keys::queue(queue), "-1"}; }
+
+std::optional<std::string_view> read_next_job(ReplyView reply) {
+  return reply.is_nil() ? std::nullopt : std::optional(reply.text());
+}
+
+Command ask_jobs_at(std::string_view queue, std::string_view first, std::string_view last) {
+  return {"LRANGE", keys::queue(queue), first, last};
+}
+
+std::vector<std::string> read_jobs_at(ReplyView reply) {
+  std::vector<std::string> payloads;
+  for (std::size_t i = 0; i < reply.size(); ++i) payloads.emplace_back(reply[i].text());
+  return payloads;
+}
+
+Command remove_job(std::string_view queue, std::string_view payload) {
+  return {"LREM", keys::queue(queue), "1", payload};
+}
+
+bool read_job_was_removed(ReplyView reply) { return reply.integer() > 0; }
+
+std::vector<Command> clear_queue(std::string_view queue) {
+  return {{"UNLINK", keys::queue(queue)}, {"SREM", keys::queues, queue}};
+}
+
 ScriptCall queue_page(std::string_view queue, const QueuePosition& position, std::size_t count) {
   return {
       &scripts::queue_page,

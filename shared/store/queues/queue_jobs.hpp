@@ -11,6 +11,21 @@
 
 namespace brood {
 
+// `queue` is a bare name.
+Command ask_queue_length(std::string_view queue);                // answers an integer
+Command ask_next_job(std::string_view queue);                    // the oldest
+std::optional<std::string_view> read_next_job(ReplyView reply);  // as long as the reply lives; nullopt: none waits
+
+// Jobs by their places in the list, from its head: the newest has the number 0.
+Command ask_jobs_at(std::string_view queue, std::string_view first, std::string_view last);
+std::vector<std::string> read_jobs_at(ReplyView reply);
+
+Command remove_job(std::string_view queue, std::string_view payload);
+bool read_job_was_removed(ReplyView reply);
+
+// All jobs, and the name; to be sent as a transaction.
+std::vector<Command> clear_queue(std::string_view queue);
+
 // How far a walk through a queue has come, from its head: the newest job.
 struct QueuePosition {
   std::size_t behind = 0;           // position after the last job seen

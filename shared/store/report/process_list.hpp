@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shared/base/identity.hpp"
@@ -14,6 +15,12 @@ namespace brood {
 // The identities of all processes, Ruby's too, whose heartbeats may have ended: read_name_list() reads the answer.
 Command ask_processes();
 
+// Whether this one is among them; answers 1 or 0.
+Command ask_is_process(std::string_view identity);
+
+// The leader of Sidekiq Enterprise, one of them; nil: there is none.
+Command ask_leader();
+
 // How many they are.  Reading throws UnexpectedReply.
 Command ask_process_count();
 std::int64_t read_process_count(ReplyView reply);
@@ -23,6 +30,10 @@ std::int64_t read_process_count(ReplyView reply);
 
 // The identities that are listed: read_name_list() reads the answer.
 Command ask_owners();
+
+// Whether this one is among them; false too when Redis refuses to tell.
+Command ask_is_owner(std::string_view identity);
+bool read_is_owner(ReplyView reply);
 
 // The same with what each says of itself.  Reading throws UnexpectedReply.
 struct OwnerRecord {

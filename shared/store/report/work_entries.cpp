@@ -20,4 +20,36 @@ ScriptCall work_entries(const std::string& identity, const std::vector<BusyWorke
   return call;
 }
 
+std::vector<Command> ask_work(const std::vector<std::string>& identities) {
+  std::vector<Command> commands;
+  for (const std::string& identity : identities) {
+    commands.push_back({"HGETALL", keys::work(identity)});
+    commands.push_back({"HGETALL", keys::workers_of_6(identity)});
+  }
+  return commands;
+}
+
+std::vector<std::vector<WorkEntry>> read_work_entries(std::span<const Reply> replies) {
+  std::vector<std::vector<WorkEntry>> all;
+  for (std::size_t i = 0; i + 1 < replies.size(); i += 2) {
+    // A process may write both, for readers of every release: then both say the same.
+    const ReplyView newer = replies[i].view();
+    const ReplyView hash = newer.is_array() && newer.size() > 0 ? newer : replies[i + 1].view();
+    std::vector<WorkEntry>& entries = all.emplace_back();
+    for (std::size_t field = 0; hash.is_array() && field + 1 < hash.size(); field += 2)
+      entries.push_back({std::string(hash[field].text()), std::string(hash[field + 1].text())});
+  }
+  return all;
+}
+
+Command ask_running(std::string_view identity) { return {"HVALS", keys::work(identity)}; }
+
+std::vector<std::string> read_running(ReplyView reply) {
+  std::vector<std::string> running;
+  for (std::size_t i = 0; reply.is_array() && i < reply.size(); ++i) {
+    if (reply[i].is_string()) running.emplace_back(reply[i].text());
+  }
+  return running;
+}
+
 }  // namespace brood

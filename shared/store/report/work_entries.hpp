@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
@@ -23,5 +27,19 @@ inline constexpr int work_lives_seconds = 60;
 
 // Rewrites `<identity>:work` (and the name by which Sidekiq 6 reads it) in one step.  Answers how many are shown.
 ScriptCall work_entries(const std::string& identity, const std::vector<BusyWorker>& workers);
+
+// What runs in a process, Ruby's too, as of its last heartbeat: JSON that names queue, payload and run_at.
+struct WorkEntry {
+  std::string thread_id;
+  std::string work;
+};
+
+// Of each process, whichever release of Sidekiq it writes for.  A key that holds something else holds nothing.
+std::vector<Command> ask_work(const std::vector<std::string>& identities);
+std::vector<std::vector<WorkEntry>> read_work_entries(std::span<const Reply> replies);
+
+// Of one that writes for releases since 6.5, or for brood: the work alone.
+Command ask_running(std::string_view identity);
+std::vector<std::string> read_running(ReplyView reply);
 
 }  // namespace brood

@@ -8,7 +8,8 @@
 
 #include "shared/api/push_writer.hpp"
 #include "shared/base/clock.hpp"
-#include "shared/store/keys.hpp"
+#include "shared/store/queues/laid_aside.hpp"
+#include "shared/store/queues/push_commands.hpp"
 #include "supervisor/cli/bench/bench_interrupt.hpp"
 
 namespace brood {
@@ -33,15 +34,13 @@ BenchQueues::BenchQueues(Connection& redis, int count) : redis_(redis) {
   has_aside_.resize(names_.size());
 }
 
-std::string BenchQueues::aside(std::size_t queue) const { return names_[queue] + ":aside"; }
-
 void BenchQueues::lay_aside(std::size_t jobs, const JobNumber& job, const std::function<void(std::size_t)>& progress) {
   constexpr std::size_t slice = 500;
   for (std::size_t begin = 0; begin < jobs; begin += slice) {
     throw_if_interrupted();
     const std::size_t end = std::min(jobs, begin + slice);
     std::vector<Command> pushes;
-    for (std::size_t queue = 0; queue < names_.size(); ++queue) pushes.push_back({"LPUSH", aside(queue)});
+    for (std::size_t queue = 0; queue < names_.size(); ++queue) pushes.push_back(push_aside(names_[queue]));
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t queue = i % names_.size();
       pushes[queue].add(payload(names_[queue], job(i)));
@@ -56,7 +55,7 @@ void BenchQueues::lay_aside(std::size_t jobs, const JobNumber& job, const std::f
 void BenchQueues::offer() {
   std::vector<Command> commands = {{"MULTI"}};
   for (std::size_t queue = 0; queue < names_.size(); ++queue) {
-    if (has_aside_[queue]) commands.push_back({"RENAME", aside(queue), keys::queue(names_[queue])});
+    if (has_aside_[queue]) commands.push_back(offer_laid_aside(names_[queue]));
     has_aside_[queue] = false;
   }
   commands.push_back({"EXEC"});
@@ -65,22 +64,15 @@ void BenchQueues::offer() {
 
 void BenchQueues::push_traced(std::size_t queue) {
   // Written beforehand but for the time itself, which is taken last.
-  const std::string key = keys::queue(names_[queue]);
   constexpr std::string_view placeholder = "1000000000000000000";
   std::string text = payload(names_[queue], {"BroodBench::Traced", fmt::format("[{},0]", placeholder)});
   const std::size_t at = text.find(placeholder);
   const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(steady_now().time_since_epoch()).count();
   text.replace(at, placeholder.size(), std::to_string(now));
-  const Reply reply = redis_.call({"LPUSH", key, text});
+  const Reply reply = redis_.call(push_unregistered(names_[queue], text));
   reply.view().integer();
 }
 
-void BenchQueues::remove() {
-  Command unlink{"UNLINK"};
-  for (std::size_t queue = 0; queue < names_.size(); ++queue) {
-    unlink.add(keys::queue(names_[queue])).add(aside(queue));
-  }
-  redis_.call(unlink);
-}
+void BenchQueues::remove() { redis_.call(drop_queues(names_)); }
 
 }  // namespace brood

@@ -35,8 +35,6 @@ class BenchQueues {
   void remove();
 
  private:
-  std::string aside(std::size_t queue) const;
-
   Connection& redis_;
   std::vector<std::string> names_;
   std::vector<bool> has_aside_;

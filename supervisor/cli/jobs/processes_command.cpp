@@ -14,6 +14,7 @@
 #include "supervisor/cli/fleet.hpp"
 #include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
+#include "supervisor/cli/process_json.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/cli/verb.hpp"
 
@@ -28,26 +29,9 @@ struct ProcessesOrder {
   bool json = false;
 };
 
-double epoch(Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
-
 std::string json_of(const Process& process) {
-  return JsonWriter()
-      .text("identity", process.identity)
-      .text("hostname", process.hostname)
-      .number("pid", process.pid)
-      .text("tag", process.tag)
-      .text("version", process.version)
-      .texts("labels", process.labels)
-      .texts("queues", process.queues)
-      .number("concurrency", process.concurrency)
-      .number("busy", process.busy)
-      .truth("quiet", process.quiet)
-      .truth("embedded", process.embedded)
-      .number("rss_kb", process.rss_kb)
-      .number("rtt_us", process.rtt_us)
-      .decimal("started_at", epoch(process.started_at))
-      .decimal("beat", epoch(process.beat))
-      .object();
+  JsonWriter json;
+  return write_process(json, process, TellEmbedded::yes).object();
 }
 
 int list_processes(const ProcessesOrder& order) {

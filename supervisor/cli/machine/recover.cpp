@@ -13,6 +13,7 @@
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/in_flight/census.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/confirmation.hpp"
@@ -142,7 +143,10 @@ std::chrono::seconds age_of(Connection& redis) {
 }
 
 bool beats(Connection& redis, const std::string& identity) {
-  return redis.call({"EXISTS", identity}).view().integer() != 0;
+  const Reply reply = redis.call(ask_whether_beats(identity));
+  const auto beats = read_whether_beats(reply.view());
+  if (!beats) throw UnexpectedReply(std::string(reply.view().error()));
+  return *beats;
 }
 
 // Finds out which supervisors of other hosts beat within `patience`: those live.

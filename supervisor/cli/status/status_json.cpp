@@ -1,7 +1,7 @@
 #include <optional>
 
-#include "shared/base/clock.hpp"
 #include "shared/json/json_writer.hpp"
+#include "supervisor/cli/process_json.hpp"
 #include "supervisor/cli/process_use.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
@@ -9,21 +9,8 @@ namespace brood {
 namespace {
 
 std::string json_of_process(const ProcessStatus& process) {
-  return JsonWriter()
-      .text("identity", process.identity)
-      .text("hostname", process.hostname)
-      .number("pid", process.pid)
-      .text("tag", process.tag)
-      .text("version", process.version)
-      .texts("labels", process.labels)
-      .texts("queues", process.queues)
-      .number("concurrency", process.concurrency)
-      .number("busy", process.busy)
-      .truth("quiet", process.quiet)
-      .number("rss_kb", process.rss_kb)
-      .number("rtt_us", process.rtt_us)
-      .decimal("started_at", epoch_seconds(process.started_at))
-      .decimal("beat", epoch_seconds(process.beat))
+  JsonWriter json;
+  return write_process(json, process, TellEmbedded::no)
       .number("in_flight", process.in_flight)
       .decimal("oldest_in_flight", process.oldest_in_flight)
       .object();

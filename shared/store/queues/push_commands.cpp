@@ -1,0 +1,63 @@
+#include "shared/store/queues/push_commands.hpp"
+
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "shared/redis/size_refusals.hpp"
+#include "shared/store/keys.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t most_bytes = bytes_always_taken, framing_bytes = 50;
+
+}  // namespace
+
+PushCommands::PushCommands(std::size_t batch_size)
+    : queue_batch_(batch_size == 0 ? usual_push_batch : batch_size),
+      register_queues_{"SADD", keys::queues},
+      last_queue_(queues_.end()),
+      schedule_{"ZADD", std::string(keys::schedule), batch_size == 0 ? usual_scheduled_batch : batch_size} {}
+
+void PushCommands::Batches::add(std::string_view score_text, std::string payload) {
+  // Only a job that is too large by itself makes a command that Redis refuses.
+  if (commands.empty() || in_last == batch || bytes_in_last + payload.size() > most_bytes) {
+    commands.push_back({verb, key});
+    in_last = bytes_in_last = 0;
+  }
+  bytes_in_last += payload.size() + framing_bytes;
+  if (!score_text.empty()) commands.back().add(score_text);
+  commands.back().args.push_back(std::move(payload));
+  ++in_last;
+}
+
+void PushCommands::add(const std::string& queue, std::string payload) {
+  if (last_queue_ == queues_.end() || last_queue_->first != queue) {
+    bool added = false;
+    std::tie(last_queue_, added) = queues_.try_emplace(queue, Batches{"LPUSH", keys::queue(queue), queue_batch_});
+    if (added) register_queues_.add(queue);
+  }
+  last_queue_->second.add("", std::move(payload));
+}
+
+void PushCommands::add_scheduled(std::string_view score_text, std::string payload) {
+  schedule_.add(score_text, std::move(payload));
+}
+
+std::vector<Command> PushCommands::take() {
+  std::vector<Command> commands;
+  if (!queues_.empty()) commands.push_back(std::move(register_queues_));
+  const auto move_from = [&](Batches& batches) {
+    std::move(batches.commands.begin(), batches.commands.end(), std::back_inserter(commands));
+  };
+  for (auto& [name, batches] : queues_) move_from(batches);
+  move_from(schedule_);
+  return commands;
+}
+
+Command push_unregistered(std::string_view queue, std::string_view payload) {
+  return {"LPUSH", keys::queue(queue), payload};
+}
+
+}  // namespace brood

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/command.hpp"
+
+namespace brood {
+
+// How many jobs one command pushes unless the caller says otherwise: as many as Sidekiq 8.
+inline constexpr std::size_t usual_push_batch = 1000, usual_scheduled_batch = 100;
+
+// The commands that push jobs: first the names of their queues, then the jobs of each, at last those of the schedule.
+// Nobody answers for a push but with an error.
+class PushCommands {
+ public:
+  explicit PushCommands(std::size_t batch_size);  // 0: the usual ones
+  PushCommands(const PushCommands&) = delete;
+  PushCommands& operator=(const PushCommands&) = delete;
+
+  void add(const std::string& queue, std::string payload);
+  void add_scheduled(std::string_view score_text, std::string payload);
+
+  std::vector<Command> take();  // once
+
+ private:
+  // The jobs of one queue or of the schedule, one command per batch.
+  struct Batches {
+    std::string_view verb;
+    std::string key;
+    std::size_t batch;
+    std::size_t in_last = 0, bytes_in_last = 0;
+    std::vector<Command> commands = {};
+
+    void add(std::string_view score_text, std::string payload);
+  };
+
+  std::size_t queue_batch_;
+  Command register_queues_;
+  std::map<std::string, Batches> queues_;
+  std::map<std::string, Batches>::iterator last_queue_;
+  Batches schedule_;
+};
+
+// One job, whose queue is not registered: for a queue that nobody is to know.  Answers the length of the queue.
+Command push_unregistered(std::string_view queue, std::string_view payload);
+
+}  // namespace brood

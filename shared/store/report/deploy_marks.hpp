@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+
+namespace brood {
+
+// Marks of deployments in the graphs of Sidekiq's metrics, to the minute.
+
+// A deploy to many machines marks itself from each of them: only the first within a minute may.
+Command may_mark_deploy(std::string_view label, WallTime at);
+bool read_may_mark(ReplyView reply);
+// To be sent as a transaction.
+std::vector<Command> mark_deploy(std::string_view label, WallTime at);
+
+// Those of a day, in UTC.
+Command ask_deploy_marks(WallTime day);
+struct MarkOfDeploy {
+  WallTime at{};
+  std::string label;
+};
+// The earliest first.  Others may have written there: what is no mark is left out.
+std::vector<MarkOfDeploy> read_deploy_marks(ReplyView reply);
+
+}  // namespace brood

@@ -23,6 +23,8 @@ struct Site {
   explicit Site(int workers = 1) : brood(redis, {.workers = workers}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }, 30s));
+    // A supervisor that beats is listed as brood's once a worker has announced itself, which it does after it is ready.
+    BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:processes") == 1; }, 30s));
     identity = redis.smembers("processes")[0];
   }
   // As from another machine: nothing of this one is seen.

@@ -225,7 +225,7 @@ BOOST_FIXTURE_TEST_CASE(running_jobs_are_shown_as_sidekiq_shows_them, Supervised
         const std::string thread = thread_id(static_cast<int>(i), 17);
         BOOST_TEST_CONTEXT(thread) BOOST_REQUIRE(ours.contains(thread));
         BOOST_TEST(thread.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == thread.npos);
-        const std::string& theirs = captured[i].second.text;
+        const std::string& theirs = captured[i].value.text;
         check_shape(theirs, ours.at(thread), "entry");
         const JsonObject expected = JsonObject::parse(theirs), row = JsonObject::parse(ours.at(thread));
         for (const char* member : {"queue", "payload"})

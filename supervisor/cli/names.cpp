@@ -12,6 +12,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/queues/known_queues.hpp"
+#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "supervisor/cli/command_line.hpp"

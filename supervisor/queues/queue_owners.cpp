@@ -8,6 +8,7 @@
 #include "shared/redis/answer_time.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
 
 namespace brood {

@@ -8,7 +8,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/identity.hpp"
 #include "shared/redis/async_connection.hpp"
-#include "shared/store/report/process_list.hpp"
+#include "shared/store/report/owners.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/recovery/judge_supervisor_deaths.hpp"
 

@@ -24,7 +24,7 @@
 #include "shared/store/name_list.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
-#include "shared/store/report/process_list.hpp"
+#include "shared/store/report/owners.hpp"
 #include "shared/store/worker_field.hpp"
 #include "worker/crash/core_file.hpp"
 #include "worker/crash/crash_report.hpp"

@@ -1,4 +1,4 @@
-#include "shared/store/report/process_list.hpp"
+#include "shared/store/report/owners.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,0 +1,75 @@
+#include "shared/store/report/owners.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "shared/base/identity.hpp"
+#include "shared/base/log.hpp"
+#include "shared/store/identity_record.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+namespace {
+
+// "<host>:<pid>:<nonce>".
+Identity known_by_name(const std::string& name) {
+  Identity identity;
+  identity.name = name;
+  const std::size_t nonce = name.rfind(':');
+  const std::size_t pid = nonce == name.npos || nonce == 0 ? name.npos : name.rfind(':', nonce - 1);
+  identity.hostname = name.substr(0, pid);
+  identity.pid = std::max(1, pid == name.npos ? 1 : std::atoi(name.c_str() + pid + 1));
+  return identity;
+}
+
+bool list_if_unlisted(Channel& redis, const std::string& name) {
+  const Reply reply = send(redis, {&scripts::list_process,
+                                   {keys::in_flight_hash(name), std::string(keys::brood_processes)},
+                                   {name, identity_record(known_by_name(name))}});
+  if (reply.view().integer() == 0) return false;
+  log::warn("unlisted_process_found", {{"identity", name}});
+  return true;
+}
+
+}  // namespace
+
+Command ask_owners() { return {"HKEYS", keys::brood_processes}; }
+
+Command ask_is_owner(std::string_view identity) { return {"HEXISTS", keys::brood_processes, identity}; }
+
+bool read_is_owner(ReplyView reply) { return reply.is_integer() && reply.integer() != 0; }
+
+Command ask_owner_records() { return {"HGETALL", keys::brood_processes}; }
+
+std::vector<OwnerRecord> read_owner_records(ReplyView reply) {
+  std::vector<OwnerRecord> records;
+  for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+    std::string name(reply[i].text());
+    auto identity = parse_identity_record(name, std::string(reply[i + 1].text()));
+    records.push_back({std::move(name), std::move(identity)});
+  }
+  return records;
+}
+
+void forget_process(Channel& redis, const std::string& identity) {
+  send(redis,
+       {&scripts::forget_process, {keys::in_flight_hash(identity), std::string(keys::brood_processes)}, {identity}});
+}
+
+int list_unlisted_processes(Channel& redis) {
+  const std::string prefix = keys::in_flight_hash("");
+  int listed = 0;
+  std::string cursor = "0";
+  do {
+    const Reply reply = redis.call({"SCAN", cursor, "MATCH", prefix + "*", "COUNT", "1000", "TYPE", "hash"});
+    cursor = reply.view()[0].text();
+    const ReplyView found = reply.view()[1];
+    for (std::size_t i = 0; i < found.size(); ++i)
+      listed += list_if_unlisted(redis, std::string(found[i].text().substr(prefix.size())));
+  } while (cursor != "0");
+  return listed;
+}
+
+}  // namespace brood

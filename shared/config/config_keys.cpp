@@ -30,8 +30,8 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
           "dead_timeout",  "redis",
           "log",           "scheduler",
           "worker",        "capsules",
-          "commands",      "on_error",
-          "compatibility"}},
+          "classes",       "commands",
+          "on_error",      "compatibility"}},
     {"redis", {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after"}},
     {"scheduler", {"queues"}},
     {"log", {"level", "format", "file", "log_jobs"}},
@@ -39,6 +39,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"on_error", {"run", "timeout", "env", "directory"}},
     {"compatibility", {"sidekiq", "timestamps"}},
+    {"classes.*", {"threads"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };
 

@@ -58,7 +58,7 @@ std::set<std::string> worker_connections(RedisServer& redis) {
 }
 
 // Nothing is lost and nothing runs beside itself; at the end nothing is left behind but what the run counted.
-void check_end(Site& site, int kills) {
+void check_end(Site& site, int kills, long least_counted = 1) {
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.finished(); }, 40s), site.brood.log_tail());
   site.brood.term();
   BOOST_TEST(site.brood.wait_exit().value_or(-1) == 0, site.brood.log_tail());
@@ -77,7 +77,7 @@ void check_end(Site& site, int kills) {
   // What was counted with an unknown outcome is not counted again, so it may be less than what ran.  A worker that was
   // killed at the start of a job has counted it, but not written it down.
   const long processed = std::stol(site.redis.get("stat:processed").value_or("0"));
-  BOOST_TEST(processed > 0);
+  BOOST_TEST(processed >= least_counted);
   BOOST_TEST(processed <= static_cast<long>(site.ledger.runs().size()) + kills);
 }
 
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_network_that_delays_and_passes_single_bytes_only_slows_th
   site.proxy.split_into(0);
   site.proxy.delay(0ms);
 
-  check_end(site, 0);
+  check_end(site, 0, 0);  // all may have run while no answer to a count came in time
 }
 
 BOOST_AUTO_TEST_CASE(workers_of_a_flushed_redis_say_what_they_dropped_and_go_on) {

@@ -71,7 +71,7 @@ Supervisor::Supervisor(Setup setup)
       generations_(generations_of(setup.handover, slots_, {1, config_, bodies_}, setup.bodies)),
       orders_(loop_, unblocker_, slots_, generations_),
       succession_(slots_, generations_, orders_),
-      pool_(loop_, slots_, generations_, orders_, identity_.name, *config_, setup.handover),
+      pool_(loop_, children_, slots_, generations_, orders_, identity_.name, *config_, setup.handover),
       own_processes_(loop_, pool_, children_),
       stack_log_(children_, bodies_, orders_),
       readiness_(pool_, redis_, service_, setup.handover && pool_.was_ready()),
@@ -153,7 +153,7 @@ int Supervisor::run() {
     hear_workers();
     handle_signals();
     reap_children();
-    own_processes_.strays().look(steady_now());
+    if (!pool_.awaits_newborn()) own_processes_.strays().look(steady_now());
     kill_overdue_children();
     do_what_is_due();
     restart_.advance(steady_now());
@@ -204,7 +204,8 @@ void Supervisor::reap_children() {
     }
     if (detach_traced(info)) continue;
     const pid_t pid = info.si_pid;
-    if (pool_.is_worker(pid)) kill(-pid, SIGKILL);  // whatever the job left running in its group
+    // Whatever a job, or a library, left running in its group.
+    if (pool_.is_worker(pid) || children_.is_one(pid)) kill(-pid, SIGKILL);
     Ended& one = ended.emplace_back(Ended{pid, exit_status(info), {}});
     wait4(pid, nullptr, WNOHANG, &one.used);
   }
@@ -322,6 +323,7 @@ void Supervisor::wind_down() {
   known_queues_watch_.stop();
   key_watch_.stop();
   if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
+  if (phase_ != Phase::quiet) pool_.stop_spawning();
   if (phase_ != Phase::quiet) service_.stopping();
   if (phase_ == Phase::killing)
     pool_.kill_all("it outlasted the shutdown timeout, or a second stop came");

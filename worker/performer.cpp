@@ -83,7 +83,7 @@ void log_failure(const Payload& job, const std::string& queue, SteadyTime starte
 }  // namespace
 
 Performer::Performer(const Config& config, const WorkerSetup& worker_setup, WorkerSlot& slot, SupervisorOrders& control,
-                     Channel& redis)
+                     Channel& redis, JobRegistry& registry)
     : config_(config),
       worker_setup_(worker_setup),
       settings_(config.worker_of(worker_setup.capsule)),
@@ -100,7 +100,8 @@ Performer::Performer(const Config& config, const WorkerSetup& worker_setup, Work
             .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); },
             .capsule = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).name,
             .iterations = iteration_host(),
-            .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }} {}
+            .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }},
+      registry_(registry) {}
 
 // A copy of this worker, forked by a job, must not touch the connection.
 IterationHost Performer::iteration_host() {

@@ -39,9 +39,9 @@ namespace brood {
 class Performer {
  public:
   Performer(const Config& config, const WorkerSetup& worker_setup, WorkerSlot& slot, SupervisorOrders& control,
-            Channel& redis);
+            Channel& redis, JobRegistry& registry);
 
-  // Throws LibraryError.
+  // Unless they are loaded already.  Throws LibraryError.
   void load_libraries();
   const JobRegistry& registry() const { return registry_; }
   // The first job may begin: every other is to find what is there now.
@@ -106,7 +106,7 @@ class Performer {
   bool iteration_ended_ = false;  // the job under way has no item left
   const JobHost host_;
   Payload job_;  // the one under way; its memory serves them all
-  JobRegistry registry_;
+  JobRegistry& registry_;
   std::optional<ProcessState> process_state_;  // once the libraries are loaded
   std::optional<MemoryLimit> memory_limit_;    // likewise
   ThreadCount threads_;

@@ -21,6 +21,7 @@
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
 #include "worker/performer.hpp"
+#include "worker/preload.hpp"
 #include "worker/queue_choice.hpp"
 #include "worker/recycling.hpp"
 #include "worker/supervisor_orders.hpp"
@@ -43,16 +44,19 @@ constexpr auto say_left_wait_again = 5s;  // the doorbell looks often for longer
 
 class Worker {
  public:
-  Worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity, const RedisAddress& address)
+  Worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity, const RedisAddress& address,
+         Preloaded& preloaded)
       : config_(config),
+        preloaded_(preloaded),
         worker_setup_(worker_setup),
         orders_(worker_setup, config.shutdown_timeout),
         slot_(*worker_setup.record),
         redis_(address, {}, "brood-worker-" + std::to_string(worker_setup.slot)),
-        performer_(config, worker_setup, slot_, orders_, redis_),
+        performer_(config, worker_setup, slot_, orders_, redis_, preloaded.registry),
         lifecycle_(performer_.registry(),
                    {.slot = worker_setup.slot,
                     .capsule = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).name,
+                    .preloaded = preloaded.done,
                     .longest = config.shutdown_timeout,
                     .begins = [this](std::string_view event) { performer_.begin_handlers(event); },
                     .ended = [this] { performer_.end_handlers(); }}),
@@ -75,11 +79,11 @@ class Worker {
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {}
 
   void load_libraries() {
-    if (config_.worker_of(worker_setup_.capsule).seccomp) {
+    if (config_.worker_of(worker_setup_.capsule).seccomp && !preloaded_.shielded) {
       shield_parent();
       trap_pidfd_signals();
     }
-    performer_.load_libraries();
+    if (!preloaded_.done) performer_.load_libraries();
     lifecycle_.start();
     performer_.note_process_state();
     slot_.record().ready.store(1);
@@ -259,6 +263,7 @@ class Worker {
   }
 
   const Config& config_;
+  const Preloaded& preloaded_;
   const WorkerSetup worker_setup_;
   SupervisorOrders orders_;
   WorkerSlot slot_;
@@ -280,13 +285,13 @@ class Worker {
 }  // namespace
 
 int run_worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
-               const RedisAddress& redis) {
+               const RedisAddress& redis, Preloaded& preloaded) {
   try {
     tell_jobs_of_redis(config.redis);
     tell_times(config.compatibility.time_unit());
     install_crash_handler(*worker_setup.record);
     adopt_orphans();
-    Worker worker(worker_setup, config, identity, redis);
+    Worker worker(worker_setup, config, identity, redis, preloaded);
     worker.load_libraries();
     worker.run();
     return EX_OK;

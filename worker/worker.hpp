@@ -4,13 +4,15 @@
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
+#include "worker/preload.hpp"
 
 namespace brood {
 
-// The body of a forked worker: fetch, perform, settle, until told to stop.  Returns its exit status: 0 after leaving in
+// The body of a forked worker: fetch, perform, settle, until told to stop.  `preloaded` is what the template has done
+// that it is a copy of; nothing where it is none.  Returns its exit status: 0 after leaving in
 // order, 78 when a job library cannot be used, 75 when a library's own code threw before the worker was ready: it may
 // work the next time.
 int run_worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
-               const RedisAddress& redis);
+               const RedisAddress& redis, Preloaded& preloaded);
 
 }  // namespace brood

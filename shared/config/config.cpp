@@ -58,6 +58,15 @@ void read_scheduler(const ConfigSection& section, Config& config) {
   });
 }
 
+void read_preload(const ConfigSection& section, WorkerSettings& worker) {
+  section.truth_or_text(
+      "preload", [&](bool preload) { worker.preload = preload ? Preload::always : Preload::never; },
+      [&](const Place& at, const std::string& word) {
+        if (word != "auto") at.refuse("must be \"auto\", true or false, not \"" + word + "\"");
+        worker.preload = Preload::automatic;
+      });
+}
+
 void read_worker(const ConfigSection& section, WorkerSettings& worker) {
   section.count("max_jobs", worker.max_jobs, 0, std::numeric_limits<std::int64_t>::max());
   section.size("max_rss", worker.max_rss_bytes);
@@ -69,6 +78,7 @@ void read_worker(const ConfigSection& section, WorkerSettings& worker) {
   section.boolean("seccomp", worker.seccomp);
   section.text("threads",
                [&](const Place& at, const std::string& word) { worker.threads = read_left_threads(at, word); });
+  read_preload(section, worker);
 }
 
 using CheckWord = std::string (*)(const Place&, const std::string&);

@@ -39,6 +39,13 @@ enum class LeftThreads {
   allow,    // it goes on
 };
 
+// Whether workers are forked from a process that has loaded the libraries, and run their handlers of preload, for all.
+enum class Preload {
+  automatic,  // when a library has such a handler
+  always,
+  never,
+};
+
 struct WorkerSettings {
   std::uint64_t max_jobs = 0;       // 0: never recycle
   std::uint64_t max_rss_bytes = 0;  // 0: no limit
@@ -49,6 +56,7 @@ struct WorkerSettings {
   int max_batch = 32;
   bool seccomp = true;  // workers cannot signal, trace or slow down their supervisor
   LeftThreads threads = LeftThreads::replace;
+  Preload preload = Preload::automatic;
 };
 
 // What holds for the jobs of one class, in whichever worker they run.

@@ -9,9 +9,9 @@
 namespace brood {
 namespace {
 
-const std::vector<std::string> keys_of_workers = {"max_jobs",    "max_rss",       "memory_limit",
-                                                  "job_timeout", "timeout_grace", "max_crashes",
-                                                  "max_batch",   "seccomp",       "threads"};
+const std::vector<std::string> keys_of_workers = {"max_jobs",      "max_rss",     "memory_limit", "job_timeout",
+                                                  "timeout_grace", "max_crashes", "max_batch",    "seccomp",
+                                                  "threads",       "preload"};
 
 std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
   keys.insert(keys.end(), keys_of_workers.begin(), keys_of_workers.end());

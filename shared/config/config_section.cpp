@@ -129,6 +129,15 @@ void ConfigSection::size(const std::string& key, std::uint64_t& out) const {
   });
 }
 
+void ConfigSection::truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth,
+                                  const TakeText& take) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    if (node.is_boolean()) return take_truth(node.as_boolean()->get());
+    if (!node.is_string()) wrong_kind(at, "a word, true or false", node);
+    take(at, string_of(at, node));
+  });
+}
+
 void ConfigSection::text(const std::string& key, const TakeText& take) const {
   read(key, [&](const Place& at, const toml::node& node) { take(at, string_of(at, node)); });
 }

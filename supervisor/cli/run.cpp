@@ -38,6 +38,7 @@
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
+#include "worker/preload.hpp"
 #include "worker/recovery/charge_and_return_jobs.hpp"
 #include "worker/worker.hpp"
 
@@ -303,11 +304,17 @@ int run_command(const RunOptions& options) {
     embedded = std::make_unique<EmbeddedRedis>(state_directory(), embedded_socket_path(), config.redis.appendfsync);
 
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
+    const auto preloaded = std::make_shared<Preloaded>();  // in the template and its copies; here nothing is
     return ChildBodies{
+        .preload =
+            [=] {
+              follow_log(*config);
+              return preload(*config, *preloaded);
+            },
         .worker =
             [=, &identity, &redis](const WorkerSetup& worker_setup) {
               follow_log(*config);
-              return run_worker(worker_setup, *config, identity, redis);
+              return run_worker(worker_setup, *config, identity, redis, *preloaded);
             },
         .recover_worker_deaths =
             [=, &redis](const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,

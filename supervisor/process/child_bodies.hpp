@@ -18,6 +18,8 @@ struct ChildBodies {
   // How many bytes have gone to Redis and come from it: a child in which they move is not hanging.
   using ByteCount = std::atomic<std::uint64_t>;
 
+  // In a template: loads what its workers would.  False when it is for nothing; throws when it cannot be done.
+  std::function<bool()> preload = {};
   std::function<int(const WorkerSetup&)> worker = {};
   std::function<int(const std::vector<WorkerDeath>&, RecoveryMode, ByteCount&)> recover_worker_deaths = {};
   std::function<int(const OrphanedJobs&, RecoveryMode, ByteCount&)> orphaned_jobs = {};

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,14 +15,18 @@
 #include <exception>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
+#include "supervisor/process/shared_count.hpp"
 
 namespace brood {
 namespace {
+
+constexpr std::uint64_t no_copy = std::uint64_t{1} << 32;  // and errno
 
 // Forking a process with several threads copies one of them and every lock the others hold.
 void require_one_thread() {
@@ -43,7 +48,8 @@ class SignalsBlocked {
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before_);
   }
-  ~SignalsBlocked() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  ~SignalsBlocked() { end(); }
+  void end() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
@@ -87,22 +93,39 @@ void volunteer_for_the_oom_killer(int adjustment) {
   std::ofstream("/proc/self/oom_score_adj") << std::min(own + adjustment, 1000);
 }
 
+// What every child is.
+void become_itself(const SpawnSettings& settings) {
+  setsid();
+  log::forget_waiting();
+  if (settings.oom_score_adjustment != 0) volunteer_for_the_oom_killer(settings.oom_score_adjustment);
+  set_process_title(settings.title);
+}
+
 void become_a_child(const SpawnSettings& settings, pid_t parent) {
   // The supervisor cannot be dumped; a child writes core files, and may write into its own /proc.
   prctl(PR_SET_DUMPABLE, 1);
-  setsid();
-  if (settings.parent_death_signal != 0) {
-    prctl(PR_SET_PDEATHSIG, settings.parent_death_signal);
-    if (getppid() != parent) _exit(EXIT_SUCCESS);  // it died before we could ask to be told
-  }
-  log::forget_waiting();
+  // It may have died before we could ask to be told.
+  if (settings.parent_death_signal != 0 && !end_with_parent(settings.parent_death_signal, parent)) _exit(EXIT_SUCCESS);
   std::vector<int> keep = settings.keep;
   keep.push_back(log::descriptor());
   close_all_but(std::move(keep));
   read_standard_input_from_nowhere();
-  if (settings.oom_score_adjustment != 0) volunteer_for_the_oom_killer(settings.oom_score_adjustment);
-  set_process_title(settings.title);
+  become_itself(settings);
   drop_signals_of_the_parent();
+}
+
+[[noreturn]] void run_child(const SpawnSettings& settings, const std::function<void()>& become,
+                            const std::function<int()>& body) {
+  int status = EXIT_FAILURE;
+  try {
+    become();
+    status = body();
+  } catch (const std::exception& error) {
+    log::error("child_failed", {{"child", settings.title}, {"reason", error.what()}});
+  }
+  log::flush();
+  // Not exit(): the parent's static objects and its buffers are not this child's to end.
+  _exit(status);
 }
 
 }  // namespace
@@ -112,17 +135,39 @@ pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body) {
   const pid_t parent = getpid();
   const SignalsBlocked blocked;
   const pid_t pid = check("fork", fork());
-  if (pid != 0) return pid;
-  int status = EXIT_FAILURE;
-  try {
-    become_a_child(settings, parent);
-    status = body();
-  } catch (const std::exception& error) {
-    log::error("child_failed", {{"child", settings.title}, {"reason", error.what()}});
+  if (pid == 0)
+    run_child(
+        settings, [&] { become_a_child(settings, parent); }, body);
+  return pid;
+}
+
+// By way of a process in between, which ends at once.  That one shares this one's memory while it lives: only the copy
+// pays for copying page tables, which of a gigabyte take milliseconds.
+pid_t spawn_sibling(const SpawnSettings& settings, const std::function<int()>& body) {
+  require_one_thread();
+  const SignalsBlocked blocked;
+  const SharedCount answer;
+  const auto become = [&] {
+    become_itself(settings);
+    blocked.end();
+  };
+  const pid_t between = check("vfork", vfork());
+  if (between == 0) {
+    const pid_t copy = fork();
+    if (copy == 0) run_child(settings, become, body);
+    answer.value().store(copy > 0 ? static_cast<std::uint64_t>(copy) : no_copy + static_cast<std::uint64_t>(errno));
+    _exit(EXIT_SUCCESS);
   }
-  log::flush();
-  // Not exit(): the parent's static objects and its buffers are not this child's to end.
-  _exit(status);
+  check("waitpid", waitpid(between, nullptr, 0));  // from here on the copy is the supervisor's
+  const std::uint64_t got = answer.value().load();
+  if (got == 0) throw std::runtime_error("fork: the process in between did not answer");
+  if (got >= no_copy) throw std::system_error(static_cast<int>(got - no_copy), std::generic_category(), "fork");
+  return static_cast<pid_t>(got);
+}
+
+bool end_with_parent(int signal, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, signal);
+  return getppid() == parent;
 }
 
 pid_t spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv) {

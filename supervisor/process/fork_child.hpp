@@ -25,6 +25,15 @@ struct SpawnSettings {
 // the parent's loop.  Throws std::system_error when fork fails, std::logic_error when this process has a second thread.
 pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body);
 
+// From a child of the supervisor, as a copy of itself, a child of the supervisor too, which must be a subreaper: of
+// this process' settings, signals and descriptors the copy keeps all; `parent_death_signal` is not set, `keep` says
+// nothing.
+pid_t spawn_sibling(const SpawnSettings& settings, const std::function<int()>& body);
+
+// From now on this process gets `signal` when its parent ends.  False when it is another's child than `parent`'s by
+// now.
+bool end_with_parent(int signal, pid_t parent);
+
 // The same for a program: the child executes `argv` and exits with 127 when it cannot.
 pid_t spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv);
 

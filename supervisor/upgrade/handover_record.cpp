@@ -212,6 +212,9 @@ void members(Io& io, Of<Io, WorkerSettings>& worker) {
   bool replaces = worker.threads == LeftThreads::replace;
   io.truth("replaces_for_threads", replaces);
   if constexpr (!std::is_same_v<Io, Writer>) worker.threads = replaces ? LeftThreads::replace : LeftThreads::allow;
+  bool preloads = worker.preload != Preload::never;
+  io.truth("preloads", preloads);
+  if constexpr (!std::is_same_v<Io, Writer>) worker.preload = preloads ? Preload::always : Preload::never;
 }
 
 template <typename Io>

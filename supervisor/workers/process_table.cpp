@@ -7,7 +7,7 @@ namespace brood {
 namespace {
 
 bool is_to_be_filled(const ProcessTable::Place& place) {
-  return place.state == ProcessTable::Place::State::kept && !place.slot;
+  return place.state == ProcessTable::Place::State::kept && !place.slot && !place.reserved;
 }
 
 }  // namespace
@@ -37,6 +37,21 @@ std::optional<int> ProcessTable::free_slot() const {
   const auto found = std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return s.pid == 0 && !s.held; });
   if (found == slots_.end()) return std::nullopt;
   return static_cast<int>(found - slots_.begin());
+}
+
+void ProcessTable::reserve(int slot, int key) {
+  Slot& taken = (*this)[slot];
+  Place& place = places_.at(key);
+  if (taken.pid != 0 || taken.held || place.slot)
+    throw std::logic_error("slot " + std::to_string(slot) + " or its place is occupied");
+  taken.held = true;
+  taken.place = key;
+  place.reserved = true;
+}
+
+void ProcessTable::unreserve(int slot) {
+  if (Place* const place = place_of(slot)) place->reserved = false;
+  (*this)[slot].held = false;
 }
 
 void ProcessTable::occupy(int slot, int key, pid_t pid, SteadyTime now) {
@@ -89,10 +104,11 @@ std::vector<int> ProcessTable::due_for_refill(SteadyTime now) const {
   return due;
 }
 
-std::optional<SteadyTime> ProcessTable::next_refill() const {
+std::optional<SteadyTime> ProcessTable::next_refill(SteadyTime now) const {
   std::optional<SteadyTime> next;
   for (const auto& [key, place] : places_) {
-    if (is_to_be_filled(place) && (!next || place.rests_until < *next)) next = place.rests_until;
+    if (is_to_be_filled(place) && place.rests_until > now && (!next || place.rests_until < *next))
+      next = place.rests_until;
   }
   return next;
 }

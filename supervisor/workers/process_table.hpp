@@ -32,6 +32,7 @@ class ProcessTable {
     State state = State::kept;
     bool fresh = false;                 // on trial: not yet part of what is to be
     std::optional<int> slot{};          // of its worker; nullopt: vacant
+    bool reserved = false;              // its worker is on its way
     int last_slot = -1;                 // of the worker before; -1: there was none
     SteadyTime rests_until{};           // when vacant: not to be filled before
     std::chrono::milliseconds rest{0};  // how long its last rest was
@@ -69,6 +70,10 @@ class ProcessTable {
 
   // A slot that nobody has and nothing is left in, the lowest; nullopt: none.
   std::optional<int> free_slot() const;
+  // The free `slot` is for the vacant place `key`, whose worker is on its way: neither is given to another.
+  void reserve(int slot, int key);
+  // It is free again, and the place, if it is there still, vacant.
+  void unreserve(int slot);
   // Notes that `pid` now runs in the free `slot`, as the worker of the vacant place `key`.
   void occupy(int slot, int key, pid_t pid, SteadyTime now);
   // Empties the slot that `pid` ran in, and its place, and says which slot; nullopt for a process that was never ours.
@@ -83,8 +88,8 @@ class ProcessTable {
   std::optional<int> slot_of(pid_t pid) const;
   // The places to fill that have rested enough, in order.
   std::vector<int> due_for_refill(SteadyTime now) const;
-  // When the next resting place may be filled; nullopt when none rests.
-  std::optional<SteadyTime> next_refill() const;
+  // When the next place that rests now may be filled; nullopt when none rests.
+  std::optional<SteadyTime> next_refill(SteadyTime now) const;
 
   int kept() const;   // places
   int ready() const;  // of them, with a worker that is ready

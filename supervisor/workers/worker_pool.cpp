@@ -8,11 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
 #include "shared/store/worker_field.hpp"
-#include "supervisor/process/fork_child.hpp"
-#include "supervisor/process/jitter.hpp"
 #include "supervisor/workers/worker_handover.hpp"
 
 namespace brood {
@@ -20,29 +17,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int oom_score_of_workers = 300;
 constexpr auto slow_start = 10s;
-
-// Both the worker and its supervisor say it: should the supervisor be killed right after the fork, its successor must
-// not take the worker for dead.  The pid last: who sees it may read the rest.
-void say_who_runs(SlotRecord& record, pid_t pid) {
-  record.start_time.store(process_start_time(pid));
-  record.pid.store(pid);
-}
 
 }  // namespace
 
-WorkerPool::WorkerPool(EventLoop& loop, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
-                       std::string identity, const Config& config, const std::optional<Handover>& left)
+WorkerPool::WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
+                       WorkerOrders& orders, std::string identity, const Config& config,
+                       const std::optional<Handover>& left)
     : slots_(slots),
       generations_(generations),
       orders_(orders),
-      turns_(slots, generations, orders),
+      spawner_(loop, children, slots, generations, orders, config),
       identity_(std::move(identity)),
       job_ender_(loop, slots.table, slots.board, [this](int slot) { return settings_of(slot).timeout_grace; }),
-      exit_evidence_(identity_),
-      memory_cgroup_(MemoryCgroup::create(config)),
-      wake_(loop) {
+      exit_evidence_(identity_) {
   if (left && slots_.adopted())
     adopt_workers(*left, slots_, orders_);
   else if (left)
@@ -50,87 +38,8 @@ WorkerPool::WorkerPool(EventLoop& loop, WorkerSlots& slots, const Generations& g
   fill_capsules();
 }
 
-// A refill waits for nobody's recovery, unless so many wait for theirs that no slot is free.
-void WorkerPool::fill_vacant_places() {
-  const SteadyTime now = steady_now();
-  turns_.pass(predecessors_.size() > 0, now);
-  for (const int place : slots_.table.due_for_refill(now)) {
-    const auto slot = slots_.table.free_slot();
-    if (!slot && !slots_exhausted_) log::warn("slots_exhausted", {{"slots", slots_.board.slots()}});
-    slots_exhausted_ = !slot;
-    if (!slot) return wake_.stop();
-    spawn_worker(place, *slot, now);
-  }
-  wake_.start_at(slots_.table.free_slot() ? slots_.table.next_refill() : std::nullopt);
-}
-
-void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
-  ProcessTable::Place& place = slots_.table.places().at(key);
-  const Generation& generation = generations_.of(place.generation);
-  const CapsuleSettings& capsule = generation.config->capsules.at(static_cast<std::size_t>(place.capsule));
-  SlotRecord& record = slots_.board.slot(slot);
-  try {
-    ControlPipe pipe = make_control_pipe();
-    OutputPipe output = make_output_pipe();
-    vacate(record, slots_.table.assign_incarnation(slot), place.generation);
-    set_place(record, capsule.name, place.number);
-    record.spawned_at.store(now.time_since_epoch().count());
-    const bool waits_its_turn = turns_.would_wait(place, slot, predecessors_.size() > 0, now);
-    record.flags.store(orders_.flags_of_a_new_one(waits_its_turn));
-    const WorkerSetup worker_setup{.slot = slot,
-                                   .capsule = place.capsule,
-                                   .number = place.number,
-                                   .control = pipe.worker_end.get(),
-                                   .output = output.worker_end.get(),
-                                   .output_token = output.token,
-                                   .record = &record,
-                                   .last_beat = &slots_.board.last_beat(),
-                                   .lapses = &slots_.board.lapses(),
-                                   .queue_changes = &slots_.board.queue_changes(),
-                                   .supervisor = getpid(),
-                                   .usage = &slots_.board.usage(),
-                                   .in_memory_cgroup = memory_cgroup_.has_value()};
-    if (memory_cgroup_) memory_cgroup_->set_limit(generation.config->worker_of(place.capsule).memory_limit_bytes);
-    const std::string title = "brood: worker " + std::to_string(slot) + " " + capsule.name;
-    slots_.table[slot].processed_before = record.processed.load();
-    const pid_t pid = spawn({.title = title,
-                             .keep = {worker_setup.control, worker_setup.output},
-                             .parent_death_signal = SIGTERM,
-                             .oom_score_adjustment = oom_score_of_workers},
-                            [&] { return run_worker(worker_setup, generation); });
-    say_who_runs(record, pid);
-    slots_.table.occupy(slot, key, pid, now);
-    slots_.table[slot].waits_its_turn = slots_.table[slot].never_fetched = waits_its_turn;
-    orders_.connect(slot, std::move(pipe.supervisor_end), std::move(output.supervisor_end), std::move(output.token));
-    log::debug("worker_spawned", {{"slot", slot},
-                                  {"worker_pid", pid},
-                                  {"incarnation", slots_.table[slot].incarnation},
-                                  {"generation", place.generation}});
-  } catch (const std::system_error& error) {
-    const auto rest = place.policy.rest_after_failed_fork();
-    if (rest != place.rest)
-      log::warn("spawn_failed",
-                {{"slot", slot}, {"reason", error.what()}, {"again_in", fmt::format("{}ms", rest.count())}});
-    place.last_slot = slot;
-    let_rest(key, rest, now);
-  }
-}
-
-// In the child.
-int WorkerPool::run_worker(const WorkerSetup& worker_setup, const Generation& generation) const {
-  say_who_runs(*worker_setup.record, getpid());
-  if (!memory_cgroup_) return generation.bodies.worker(worker_setup);
-  WorkerSetup own = worker_setup;
-  try {
-    memory_cgroup_->enter(worker_setup.slot);
-  } catch (const std::system_error& error) {
-    log::warn("worker_limits_itself", {{"slot", worker_setup.slot}, {"reason", error.what()}});
-    own.in_memory_cgroup = false;
-  }
-  return generation.bodies.worker(own);
-}
-
 void WorkerPool::kill_all(const char* reason) {
+  spawner_.stop();
   predecessors_.kill_all();
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     if (slots_.table[slot].pid == 0) continue;
@@ -200,9 +109,9 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   const ProcessTable::Slot& taken = slots_.table[*slot];
   SlotRecord& record = slots_.board.slot(*slot);
   std::optional<MemoryEvents> leaf;
-  if (memory_cgroup_) {
-    leaf = memory_cgroup_->take_events(*slot);
-    memory_cgroup_->clear(*slot);
+  if (auto& cgroup = spawner_.memory_cgroup()) {
+    leaf = cgroup->take_events(*slot);
+    cgroup->clear(*slot);
   }
   ExitEvidence::Finding found =
       exit_evidence_.examine(*slot, taken, record, status, used, leaf,
@@ -228,7 +137,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
                                                 .in_order = found.end.in_order});
     // One that dies again and again in the same way is said of once: when its rest has become longer.
     report(found.exit, found.end, taken, pid, rest, !found.end.began_a_job && rest > 0ms && rest == rest_before);
-    let_rest(taken.place, rest, now);
+    spawner_.let_rest(taken.place, rest, now);
   } else {
     report(found.exit, found.end, taken, pid, 0ms, false);
   }
@@ -286,15 +195,6 @@ void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const Proc
                                   {"uptime", short_duration(exit.now - last.occupied_since)},
                                   {"refill_in", refill}});
   }
-}
-
-void WorkerPool::let_rest(int key, std::chrono::milliseconds rest, SteadyTime now) {
-  ProcessTable::Place& place = slots_.table.places().at(key);
-  place.rest = rest;
-  place.rests_until = now + jittered(rest);
-  // Shown by `brood status`.
-  if (place.last_slot >= 0 && !slots_.table.is_living(place.last_slot))
-    slots_.board.slot(place.last_slot).rests_until.store(place.rests_until.time_since_epoch().count());
 }
 
 std::vector<SeenSlot> WorkerPool::slots() const {

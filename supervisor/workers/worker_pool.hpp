@@ -11,11 +11,10 @@
 #include "supervisor/workers/end_overdue_jobs.hpp"
 #include "supervisor/workers/exit_evidence.hpp"
 #include "supervisor/workers/generations.hpp"
-#include "supervisor/workers/memory_cgroup.hpp"
 #include "supervisor/workers/predecessors.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_slots.hpp"
-#include "supervisor/workers/worker_turns.hpp"
+#include "supervisor/workers/worker_spawner.hpp"
 
 namespace brood {
 
@@ -26,11 +25,15 @@ class WorkerPool : public Heartbeat::Workers {
  public:
   // `identity` is the supervisor's name.  Takes over the workers that another program has `left`; those whose
   // scoreboard cannot be read are told to finish, and go by themselves.
-  WorkerPool(EventLoop& loop, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
-             std::string identity, const Config& config, const std::optional<Handover>& left);
+  WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
+             WorkerOrders& orders, std::string identity, const Config& config, const std::optional<Handover>& left);
 
   // Each turn, unless it stops: fills the vacant places that have rested enough.
-  void fill_vacant_places();
+  void fill_vacant_places() { spawner_.fill_vacant_places(predecessors_.size() > 0); }
+  // Nobody is to be spawned any more.
+  void stop_spawning() { spawner_.stop(); }
+  // A child that nobody knows may be a worker whose template has not said so yet.
+  bool awaits_newborn() const { return spawner_.asked() > 0; }
   // Kills them all, and charges nobody for it.
   void kill_all(const char* reason);
   // Ends jobs that run on after their deadline, or that somebody wants ended.
@@ -59,7 +62,7 @@ class WorkerPool : public Heartbeat::Workers {
   void recovered(const DeadWorker& dead);
 
   int size() const { return slots_.table.kept(); }
-  int occupied() const { return slots_.table.occupied() + predecessors_.size(); }
+  int occupied() const { return slots_.table.occupied() + spawner_.asked() + predecessors_.size(); }
   int ready() const { return slots_.table.ready(); }
   int busy() const { return slots_.busy(); }
   // Every one at the same time.
@@ -79,12 +82,9 @@ class WorkerPool : public Heartbeat::Workers {
   }
 
  private:
-  void spawn_worker(int place, int slot, SteadyTime now);
-  int run_worker(const WorkerSetup& worker_setup, const Generation& generation) const;
   void mend_records();
   void look_after_start(int slot, SteadyTime now);
   void free(int slot, std::uint64_t incarnation);
-  void let_rest(int place, std::chrono::milliseconds rest, SteadyTime now);
   void report(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& last, pid_t pid,
               std::chrono::milliseconds rest, bool said_before);
   void let_finish(const Handover& handover);
@@ -98,15 +98,12 @@ class WorkerPool : public Heartbeat::Workers {
   WorkerSlots& slots_;
   const Generations& generations_;
   WorkerOrders& orders_;
-  WorkerTurns turns_;
+  WorkerSpawner spawner_;
   const std::string identity_;
   Predecessors predecessors_;  // where the scoreboard that was left could not be read
   JobEnder job_ender_;
   ExitEvidence exit_evidence_;
-  std::optional<MemoryCgroup> memory_cgroup_;
-  Timer wake_;                     // for the next refill
   std::set<pid_t> slow_to_start_;  // said of already
-  bool slots_exhausted_ = false;
 };
 
 }  // namespace brood

@@ -163,6 +163,12 @@ add_dependencies(lifecycle_events_test brood event_jobs)
 brood_test(lifecycle/carried_context LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_carried_context_test brood context_jobs)
 
+# Workers that are copies of a template.
+brood_test_job_library(preload_jobs ${CMAKE_CURRENT_LIST_DIR}/preload_jobs.cpp)
+set_target_properties(preload_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/preload LINK brood_test_support TIMEOUT 600)
+add_dependencies(lifecycle_preload_test brood brood_examples preload_jobs)
+
 # One job in the foreground.
 brood_test_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.cpp)
 set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)

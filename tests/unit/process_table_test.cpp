@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(vacant_places_are_due_once_they_have_rested) {
   table.places().at(1).rests_until = noon + 100ms;
   table.places().at(2).rests_until = noon + 200ms;
   BOOST_TEST(table.due_for_refill(noon).empty());
-  BOOST_TEST((table.next_refill() == noon + 100ms));
+  BOOST_TEST((table.next_refill(noon) == noon + 100ms));
   BOOST_TEST((table.due_for_refill(noon + 100ms) == std::vector<int>{1}));
   BOOST_TEST((table.due_for_refill(noon + 1s) == std::vector<int>{1, 2}));
 }
@@ -126,7 +126,35 @@ BOOST_AUTO_TEST_CASE(a_full_table_waits_for_no_refill) {
   table.occupy(0, 0, 4711, noon);
   table.occupy(1, 1, 4712, noon);
   BOOST_TEST(table.due_for_refill(noon + 1h).empty());
-  BOOST_TEST(!table.next_refill().has_value());
+  BOOST_TEST(!table.next_refill(noon).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_place_and_a_slot_whose_worker_is_on_its_way_are_given_to_nobody_else) {
+  ProcessTable table = table_of(2);
+  table.reserve(0, 0);
+  BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{1}));
+  BOOST_TEST(table.free_slot().value() == 1);
+  BOOST_CHECK_THROW(table.occupy(0, 1, 4711, noon), std::logic_error);
+
+  table.unreserve(0);
+  BOOST_TEST((table.due_for_refill(noon) == std::vector<int>{0, 1}));
+  table.occupy(0, 0, 4711, noon);
+  BOOST_TEST(table.slot_of(4711).value() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_is_free_again_when_the_place_that_it_was_for_is_gone) {
+  ProcessTable table = table_of(1);
+  table.reserve(0, 0);
+  table.remove_place(0);
+  table.unreserve(0);
+  BOOST_TEST(table.free_slot().value() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(places_that_may_be_filled_already_are_waited_for_by_nobody) {
+  ProcessTable table = table_of(2);
+  table.places().at(1).rests_until = noon + 1s;
+  BOOST_TEST((table.next_refill(noon) == noon + 1s));
+  BOOST_TEST(!table.next_refill(noon + 1s).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(only_places_that_are_kept_are_filled) {

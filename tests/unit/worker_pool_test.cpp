@@ -34,7 +34,8 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
   WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
   const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}));
   WorkerOrders orders(loop, unblocking, slots, generations);
-  WorkerPool pool(loop, slots, generations, orders, "host:1:a", *config, std::nullopt);
+  Children children(loop);
+  WorkerPool pool(loop, children, slots, generations, orders, "host:1:a", *config, std::nullopt);
   pool.fill_vacant_places();
 
   // The loop has not run since, so nobody has read anything.

@@ -183,6 +183,7 @@ BROOD_NUMBER(event_quiet, 4);
 BROOD_NUMBER(event_shutdown, 5);
 BROOD_NUMBER(event_exit, 6);
 BROOD_NUMBER(event_crash, 7);
+BROOD_NUMBER(event_preload, 8);
 BROOD_NUMBER(registered_middleware, 1);
 BROOD_NUMBER(registered_error_handler, 2);
 BROOD_NUMBER(registered_death_handler, 4);

@@ -148,7 +148,7 @@ abi::JobClass check_job_class(const std::string& path, std::size_t i, const abi:
 }
 
 constexpr std::uint64_t registered_events =
-    (std::uint64_t{abi::registered_event} << (abi::event_crash + 1)) - abi::registered_event;
+    (std::uint64_t{abi::registered_event} << (abi::event_preload + 1)) - abi::registered_event;
 constexpr std::uint64_t known_registrations =
     abi::registered_middleware | abi::registered_error_handler | abi::registered_death_handler | registered_events;
 

@@ -1,5 +1,7 @@
 #include "worker/job/lifecycle.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -47,8 +49,8 @@ void write_log(void* host, std::uint32_t level, abi::Text message) {
 }
 
 std::string_view name_of(abi::EventKind event) {
-  constexpr std::array<std::string_view, 8> names{"fork",  "startup",  "heartbeat", "beat",
-                                                  "quiet", "shutdown", "exit",      "crash"};
+  constexpr std::array<std::string_view, 9> names{"fork",     "startup", "heartbeat", "beat",   "quiet",
+                                                  "shutdown", "exit",    "crash",     "preload"};
   return names.at(event);
 }
 
@@ -71,14 +73,28 @@ void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion) {
     abi::Result result{};
     result.size = sizeof result;
     library->abi.run_event_handlers(&occasion, &result);
-    if (occasion.kind == abi::event_startup && result.kind != abi::result_succeeded) {
-      throw StartupError("job library " + library->path + ": a handler of startup threw " +
-                         read_text(result.error_class) + ": " + read_text(result.message));
+    const bool must_succeed = occasion.kind == abi::event_startup || occasion.kind == abi::event_preload;
+    if (must_succeed && result.kind != abi::result_succeeded) {
+      throw StartupError(fmt::format("job library {}: a handler of {} threw {}: {}", library->path,
+                                     name_of(static_cast<abi::EventKind>(occasion.kind)), read_text(result.error_class),
+                                     read_text(result.message)));
     }
   }
 }
 
+void run_preload_handlers(const JobRegistry& registry) {
+  abi::Occasion occasion{};
+  occasion.kind = abi::event_preload;
+  occasion.slot = -1;
+  run_event_handlers(registry, occasion);
+}
+
 void Lifecycle::start() {
+  if (!setup_.preloaded && registry_.has(abi::event_preload)) {
+    setup_.begins(name_of(abi::event_preload));
+    run_preload_handlers(registry_);
+    setup_.ended();
+  }
   tell(abi::event_fork);
   tell(abi::event_startup);
 }

@@ -15,8 +15,11 @@
 namespace brood {
 
 // Runs the handlers of one event in all libraries that have some, in their order or the other way round.  What they
-// throw is logged; a startup ends with the first that throws, by a StartupError.  `occasion` says what the event is.
+// throw is logged; a preload and a startup end with the first that throws, by a StartupError.  `occasion` says what the
+// event is.
 void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion);
+// Those of preload, in a process that is nobody's worker or not yet.
+void run_preload_handlers(const JobRegistry& registry);
 
 // The events of one worker, in order and as often as <brood/event.hpp> says.  Where nobody listens nothing is done.
 class Lifecycle {
@@ -24,6 +27,7 @@ class Lifecycle {
   struct Setup {
     int slot = 0;
     std::string capsule;
+    bool preloaded = false;               // the handlers of preload have run, before this process was forked
     std::chrono::milliseconds longest{};  // for the handlers of one event; then this process is killed
     // Called around the handlers of one event.
     std::function<void(std::string_view event)> begins = [](std::string_view) {};
@@ -32,7 +36,7 @@ class Lifecycle {
 
   Lifecycle(const JobRegistry& registry, Setup setup) : registry_(registry), setup_(std::move(setup)) {}
 
-  // Call it when all libraries are loaded: runs the handlers of fork and startup.  Throws StartupError.
+  // Call it when all libraries are loaded: runs the handlers of preload, fork and startup.  Throws StartupError.
   void start();
 
   // Redis has answered; `connections` says how often the worker has connected.

@@ -147,7 +147,8 @@ enum EventKind : std::uint32_t {
   event_quiet = 4,
   event_shutdown = 5,
   event_exit = 6,
-  event_crash = 7
+  event_crash = 7,
+  event_preload = 8
 };
 
 // One event in a worker's life, or a crash.  Everything lives until the call returns.

@@ -15,6 +15,9 @@ namespace brood {
 // the other way round.
 //
 //   event      when                                                                                     how often
+//   preload    all libraries are loaded, in the template process, of which the workers are copies: to   once for all
+//              load what they then share, a model, say.  No thread, connection or timer may be left     workers
+//              behind it.  Where there is no template, in each worker, before fork
 //   fork       the process is there and all libraries are loaded, nothing else: to open what belongs    once
 //              to one process alone
 //   startup    after fork, before the first fetch; where something is thrown the worker is started      once
@@ -30,10 +33,11 @@ namespace brood {
 //
 // A worker whose process ends in another way, killed or crashed, sees no quiet, shutdown or exit.
 //
-// What a handler throws is logged and ignored, except at startup.  One that crashes or hangs ends its worker and
-// charges no job: what happens at one event may take `shutdown_timeout` in all, then the worker is killed; at fork and
-// startup it may take `boot_timeout`.  What it prints is logged like a job's output, with the class Event::beat, say.
-enum class Event { fork, startup, heartbeat, beat, quiet, shutdown, exit, crash };
+// What a handler throws is logged and ignored, except at preload and startup.  One that crashes or hangs ends its
+// worker and charges no job: what happens at one event may take `shutdown_timeout` in all, then the worker is killed;
+// at fork and startup, and at preload, it may take `boot_timeout`.  What it prints is logged like a job's output, with
+// the class Event::beat, say.
+enum class Event { fork, startup, heartbeat, beat, quiet, shutdown, exit, crash, preload };
 
 // What a handler is told.  Valid during the call alone.
 class Occasion {
@@ -45,8 +49,8 @@ class Occasion {
   Occasion& operator=(const Occasion&) = delete;
 
   Event event() const { return event_; }                                 // what has happened
-  std::string_view capsule() const { return view(occasion_->capsule); }  // of this worker; empty at crash
-  int slot() const { return occasion_->slot; }                           // of this worker, or the one that crashed
+  std::string_view capsule() const { return view(occasion_->capsule); }  // of this worker; empty at crash and preload
+  int slot() const { return occasion_->slot; }  // of this worker, or the one that crashed; -1 at preload
 
   // At crash: the job that the worker died of; else null.
   const JobInfo* job() const { return job_; }

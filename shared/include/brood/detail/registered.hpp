@@ -68,7 +68,8 @@ inline bool runs_in_reverse(Event event) {
 }
 
 inline const char* name_of(Event event) {
-  constexpr const char* names[] = {"fork", "startup", "heartbeat", "beat", "quiet", "shutdown", "exit", "crash"};
+  constexpr const char* names[] = {"fork",     "startup", "heartbeat", "beat",   "quiet",
+                                   "shutdown", "exit",    "crash",     "preload"};
   return names[static_cast<std::size_t>(event)];
 }
 
@@ -76,7 +77,7 @@ inline void run_event_handler(const EventHandler& handler, const Occasion& occas
   try {
     handler(occasion);
   } catch (...) {
-    if (occasion.event() == Event::startup) throw;
+    if (occasion.event() == Event::startup || occasion.event() == Event::preload) throw;
     const Thrown thrown = describe_thrown();
     occasion.log(LogLevel::error, std::string("a handler of ") + name_of(occasion.event()) + " threw " +
                                       thrown.error_class + ": " + thrown.message);

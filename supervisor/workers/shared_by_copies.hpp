@@ -1,0 +1,18 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+// What copies of this process would share with each other, or lack, though code of a library counts on having it for
+// itself: threads, connections and other descriptors with a state, timers, locks of files, processes that it has
+// started.  Each as a phrase: "a thread named pool-1", "a socket (descriptor 9)".  Descriptors in `known` are not
+// looked at; regular files, directories and memory are what copies may share.
+std::vector<std::string> shared_by_copies(const std::set<int>& known);
+
+// Of this process.
+std::set<int> open_descriptors();
+
+}  // namespace brood

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "shared/config/config.hpp"
+#include "worker/job/job_registry.hpp"
+
+namespace brood {
+
+// What a template process has done for the workers that are copies of it; in any other process nothing.
+struct Preloaded {
+  JobRegistry registry;
+  bool done = false;      // the libraries are loaded, and their handlers of preload have run
+  bool shielded = false;  // the supervisor is: see shield_parent()
+};
+
+// In a child of the supervisor that is to be a template: does all that for `config`, which must live as long as
+// `preloaded`.  False when it is for nothing: no capsule wants it, or they want it only where a library has a handler
+// of preload, and none has.  Throws LibraryError and StartupError.
+bool preload(const Config& config, Preloaded& preloaded);
+
+}  // namespace brood

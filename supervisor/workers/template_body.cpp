@@ -14,6 +14,7 @@
 
 #include "shared/base/log.hpp"
 #include "supervisor/process/fork_child.hpp"
+#include "supervisor/workers/huge_pages.hpp"
 #include "supervisor/workers/shared_by_copies.hpp"
 
 namespace brood {
@@ -82,6 +83,7 @@ bool load(int line, const WorkerTemplate::Setup& setup) {
   std::fflush(nullptr);  // or each copy would print it again
   const std::vector<std::string> shared = shared_by_copies(own);
   if (shared.empty()) {
+    gather_into_huge_pages();
     say(line, TemplateIs::ready, "");
     return true;
   }

@@ -22,6 +22,7 @@ Handover Supervisor::hand_over() {
   handover.beat_tokens = heartbeat_.tokens().told();
   handover.classes = heartbeat_.metrics().known();
   hand_over_workers(handover, slots_, generations_, orders_);
+  pool_.hand_over(handover);
   return handover;
 }
 
@@ -43,6 +44,7 @@ std::string Supervisor::half_done() const {
     return redis_.connected() ? "jobs of workers that died are being recovered"
                               : "jobs of workers that died are to be recovered, and Redis is away";
   if (pool_.job_ender().under_way()) return "a job is being ended";
+  if (pool_.awaits_newborn()) return "a worker is being forked";
   if (heartbeat_.beating()) return "a heartbeat is under way";
   return "";
 }

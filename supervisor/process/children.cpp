@@ -50,6 +50,12 @@ Child Children::spawn_program(const SpawnSettings& settings, const std::vector<s
   return keep(brood::spawn_program(settings, argv), settings, std::nullopt, std::move(ended));
 }
 
+Child Children::adopt(pid_t pid, Ended ended) {
+  SpawnSettings settings;
+  settings.parent_death_signal = SIGKILL;
+  return keep(pid, settings, std::nullopt, std::move(ended));
+}
+
 Child Children::keep(pid_t pid, const SpawnSettings& settings, std::optional<Deadline> deadline, Ended ended) {
   const auto record = std::make_shared<Child::Record>(
       Child::Record{.pid = pid, .outlives_us = settings.parent_death_signal == 0, .ended = std::move(ended)});

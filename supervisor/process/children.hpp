@@ -65,6 +65,9 @@ class Children {
                             const std::function<int()>& body, Ended ended);
   [[nodiscard]] Child spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv, Ended ended);
 
+  // A child of this process that another program has forked; it does not outlive us.
+  [[nodiscard]] Child adopt(pid_t pid, Ended ended);
+
   // It was forked here, and has not been reaped.
   bool is_one(pid_t pid) const { return running_.contains(pid); }
   // One of them that no signal ends when this process ends.

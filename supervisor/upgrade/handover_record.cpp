@@ -212,9 +212,11 @@ void members(Io& io, Of<Io, WorkerSettings>& worker) {
   bool replaces = worker.threads == LeftThreads::replace;
   io.truth("replaces_for_threads", replaces);
   if constexpr (!std::is_same_v<Io, Writer>) worker.threads = replaces ? LeftThreads::replace : LeftThreads::allow;
-  bool preloads = worker.preload != Preload::never;
-  io.truth("preloads", preloads);
-  if constexpr (!std::is_same_v<Io, Writer>) worker.preload = preloads ? Preload::always : Preload::never;
+  int preload = static_cast<int>(worker.preload);
+  io.number("preload", preload);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    if (preload >= 0 && preload <= static_cast<int>(Preload::never)) worker.preload = static_cast<Preload>(preload);
+  }
 }
 
 template <typename Io>
@@ -254,6 +256,14 @@ void members(Io& io, Of<Io, Handover::Worker>& worker) {
 }
 
 template <typename Io>
+void members(Io& io, Of<Io, Handover::Template>& one) {
+  io.number("pid", one.pid);
+  io.number("generation", one.generation);
+  io.number("slots", one.slots);
+  io.number("line", one.line);
+}
+
+template <typename Io>
 void members(Io& io, Of<Io, Handover::Counted>& counted) {
   io.number("slot", counted.slot);
   io.record("counts", counted.counts);
@@ -280,6 +290,7 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.records("generations", handover.generations);
   io.number("present", handover.present);
   io.records("workers", handover.workers);
+  io.records("templates", handover.templates);
   io.number("control_listener", handover.control_listener);
   io.number("log", handover.log);
   io.record("config", handover.config);
@@ -296,6 +307,9 @@ void refuse_nonsense(const Handover& handover) {
   for (const Handover::Worker& worker : handover.workers) {
     if (worker.pid <= 0 || worker.slot < 0) throw BadHandover("the handover names a worker without process or slot");
   }
+  for (const Handover::Template& one : handover.templates) {
+    if (one.pid <= 0) throw BadHandover("the handover names a template without process");
+  }
 }
 
 }  // namespace
@@ -306,6 +320,7 @@ std::vector<int> descriptors_of(const Handover& handover) {
     all.push_back(worker.control);
     all.push_back(worker.output);
   }
+  for (const Handover::Template& one : handover.templates) all.push_back(one.line);
   std::erase_if(all, [](int descriptor) { return descriptor <= STDERR_FILENO; });
   return all;
 }

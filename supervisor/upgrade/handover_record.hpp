@@ -72,6 +72,15 @@ struct Handover {
   };
   std::vector<Worker> workers;
 
+  // Processes that fork workers of a generation; one that understands no more what it is asked ends by itself.
+  struct Template {
+    pid_t pid = 0;
+    std::uint32_t generation = 1;
+    int slots = 0;  // that it knows
+    int line = -1;  // a descriptor
+  };
+  std::vector<Template> templates = {};
+
   int control_listener = -1;
   int log = -1;  // where lines go, should its file not open any more
 

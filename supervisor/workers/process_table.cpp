@@ -34,7 +34,8 @@ int ProcessTable::add_place(std::uint32_t generation, int capsule, int number, P
 void ProcessTable::remove_place(int key) { places_.erase(key); }
 
 std::optional<int> ProcessTable::free_slot() const {
-  const auto found = std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return s.pid == 0 && !s.held; });
+  const auto found =
+      std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return s.pid == 0 && !s.held && !s.reserved; });
   if (found == slots_.end()) return std::nullopt;
   return static_cast<int>(found - slots_.begin());
 }
@@ -42,22 +43,22 @@ std::optional<int> ProcessTable::free_slot() const {
 void ProcessTable::reserve(int slot, int key) {
   Slot& taken = (*this)[slot];
   Place& place = places_.at(key);
-  if (taken.pid != 0 || taken.held || place.slot)
+  if (taken.pid != 0 || taken.held || taken.reserved || place.slot)
     throw std::logic_error("slot " + std::to_string(slot) + " or its place is occupied");
-  taken.held = true;
+  taken.reserved = true;
   taken.place = key;
   place.reserved = true;
 }
 
 void ProcessTable::unreserve(int slot) {
   if (Place* const place = place_of(slot)) place->reserved = false;
-  (*this)[slot].held = false;
+  (*this)[slot].reserved = false;
 }
 
 void ProcessTable::occupy(int slot, int key, pid_t pid, SteadyTime now) {
   Slot& taken = (*this)[slot];
   Place& place = places_.at(key);
-  if (taken.pid != 0 || taken.held || place.slot)
+  if (taken.pid != 0 || taken.held || taken.reserved || place.slot)
     throw std::logic_error("slot " + std::to_string(slot) + " or its place is occupied");
   const std::uint64_t incarnation = taken.incarnation, processed_before = taken.processed_before;
   taken = {};

@@ -40,9 +40,10 @@ class ProcessTable {
   };
 
   struct Slot {
-    pid_t pid = 0;      // 0: vacant
-    bool held = false;  // vacant, and what its last worker held is not yet recovered
-    int place = -1;     // the key of its place, which may be gone
+    pid_t pid = 0;          // 0: vacant
+    bool held = false;      // vacant, and what its last worker held is not yet recovered
+    bool reserved = false;  // vacant, and its worker is on its way; what follows is of the one before
+    int place = -1;         // the key of its place, which may be gone
     std::uint32_t generation = 0;
     int capsule = 0, number = 0;    // as its place's
     std::uint64_t incarnation = 0;  // the last one assigned; never reused

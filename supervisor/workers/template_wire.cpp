@@ -49,7 +49,7 @@ std::optional<ReceivedRequest> receive_request(int line) {
   while (got < 0 && errno == EINTR);
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (got != static_cast<ssize_t>(sizeof received.request) || header == nullptr ||
-      header->cmsg_len != CMSG_LEN(descriptor_bytes))
+      header->cmsg_len != CMSG_LEN(descriptor_bytes) || received.request.protocol != ForkRequest::current_protocol)
     return std::nullopt;
   int both[descriptors_of_a_worker];
   std::memcpy(both, CMSG_DATA(header), descriptor_bytes);

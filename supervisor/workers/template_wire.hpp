@@ -17,6 +17,8 @@ struct WorkerDescriptors {
 };
 
 struct ForkRequest {
+  static constexpr std::uint32_t current_protocol = 1;  // another version's supervisor may ask
+  std::uint32_t protocol = current_protocol;
   std::int32_t slot = 0, capsule = 0, number = 0;
   std::array<char, 64> output_token = {};  // up to a zero
 };

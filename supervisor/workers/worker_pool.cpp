@@ -31,10 +31,12 @@ WorkerPool::WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, 
       identity_(std::move(identity)),
       job_ender_(loop, slots.table, slots.board, [this](int slot) { return settings_of(slot).timeout_grace; }),
       exit_evidence_(identity_) {
-  if (left && slots_.adopted())
+  if (left && slots_.adopted()) {
     adopt_workers(*left, slots_, orders_);
-  else if (left)
+    spawner_.adopt(*left);
+  } else if (left) {
     let_finish(*left);
+  }
   fill_capsules();
 }
 

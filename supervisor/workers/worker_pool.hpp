@@ -30,6 +30,8 @@ class WorkerPool : public Heartbeat::Workers {
 
   // Each turn, unless it stops: fills the vacant places that have rested enough.
   void fill_vacant_places() { spawner_.fill_vacant_places(predecessors_.size() > 0); }
+  // For the next program in this process.
+  void hand_over(Handover& handover) const { spawner_.hand_over(handover); }
   // Nobody is to be spawned any more.
   void stop_spawning() { spawner_.stop(); }
   // A child that nobody knows may be a worker whose template has not said so yet.

@@ -91,6 +91,13 @@ void WorkerSpawner::look_after_templates() {
   });
 }
 
+void WorkerSpawner::adopt(const Handover& left) {
+  for (const Handover::Template& one : left.templates) {
+    const auto known = generations_.known().find(one.generation);
+    if (known != generations_.known().end()) templates_.adopt(*known->second, one);
+  }
+}
+
 void WorkerSpawner::stop() {
   for (const auto& [slot, newborn] : asked_) slots_.table.unreserve(slot);
   asked_.clear();

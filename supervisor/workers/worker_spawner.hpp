@@ -31,6 +31,9 @@ class WorkerSpawner {
   void fill_vacant_places(bool others_left);
   // A place is not to be filled for so long.
   void let_rest(int place, std::chrono::milliseconds rest, SteadyTime now);
+  // For the next program in this process, and what another has left.
+  void hand_over(Handover& handover) const { templates_.hand_over(handover.templates); }
+  void adopt(const Handover& left);
   // Nobody is to come any more, not even who is on the way; templates end.
   void stop();
   // Such that have not come yet; until then a child that nobody knows may be one of them.

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <utility>
 
 #include "shared/base/check.hpp"
@@ -39,13 +40,32 @@ WorkerTemplate::WorkerTemplate(EventLoop& loop, Children& children, Setup setup,
        .keep = {its_end.get()},
        .parent_death_signal = SIGKILL,
        .oom_score_adjustment = oom_score_of_a_template},
-      std::nullopt, [&] { return run_template(its_end.get(), setup_); },
-      [this](const Children::End& end) {
-        hear();  // its last words may lie there still
-        fail("it ended: " + end.status.describe());
-      });
-  watch_ = std::make_unique<FdWatch>(loop_, line_.get(), FdWatch::readable, [this](int) { hear(); });
+      std::nullopt, [&] { return run_template(its_end.get(), setup_); }, ended());
+  listen();
   patience_.start_in(setup_.longest_load);
+}
+
+WorkerTemplate::WorkerTemplate(EventLoop& loop, Children& children, Setup setup, Events events, pid_t pid,
+                               UniqueFd line)
+    : loop_(loop),
+      setup_(std::move(setup)),
+      events_(std::move(events)),
+      line_(std::move(line)),
+      child_(children.adopt(pid, ended())),
+      patience_(loop, [this] { look_at_time(); }),
+      state_(State::ready) {
+  listen();
+}
+
+Children::Ended WorkerTemplate::ended() {
+  return [this](const Children::End& end) {
+    hear();  // its last words may lie there still
+    fail("it ended: " + end.status.describe());
+  };
+}
+
+void WorkerTemplate::listen() {
+  watch_ = std::make_unique<FdWatch>(loop_, line_.get(), FdWatch::readable, [this](int) { hear(); });
 }
 
 WorkerTemplate::~WorkerTemplate() { child_.kill(); }
@@ -66,7 +86,8 @@ void WorkerTemplate::hear() {
     if (got <= 0) return watch_.reset();  // it will be reaped
     if (state_ == State::loading) {
       note_loaded(std::string(bytes, static_cast<std::size_t>(got)));
-    } else if (state_ == State::ready && got == static_cast<ssize_t>(sizeof(ForkAnswer)) && awaited_ > 0) {
+    } else if (state_ == State::ready && got == static_cast<ssize_t>(sizeof(ForkAnswer))) {
+      if (awaited_ == 0) continue;  // it was another program that asked
       ForkAnswer answer;
       std::memcpy(&answer, bytes, sizeof answer);
       if (--awaited_ > 0)

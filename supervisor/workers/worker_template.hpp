@@ -40,6 +40,8 @@ class WorkerTemplate {
 
   // Forks it.  Throws std::system_error when that fails.
   WorkerTemplate(EventLoop& loop, Children& children, Setup setup, Events events);
+  // One that another program has forked, and that is ready; `line` leads to it.
+  WorkerTemplate(EventLoop& loop, Children& children, Setup setup, Events events, pid_t pid, UniqueFd line);
   // Ends it.  Copies that nobody has told of end by themselves.
   ~WorkerTemplate();
   WorkerTemplate(const WorkerTemplate&) = delete;
@@ -49,6 +51,7 @@ class WorkerTemplate {
   const std::string& reason() const { return reason_; }  // why it is unwanted or has failed, half a sentence
   pid_t pid() const { return child_.pid(); }
   int slots() const { return setup_.slots; }
+  int line() const { return line_.get(); }
 
   // A copy that runs with these descriptors, of which it gets copies, and waits for its first byte at `control` before
   // it does anything; at its end it exits.  False when it has been asked for as many as it may be.
@@ -57,6 +60,8 @@ class WorkerTemplate {
   int awaited() const { return awaited_; }
 
  private:
+  Children::Ended ended();
+  void listen();
   void hear();
   void note_loaded(const std::string& message);
   void fail(std::string reason);

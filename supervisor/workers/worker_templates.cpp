@@ -52,22 +52,23 @@ bool WorkerTemplates::ask(const Generation& generation, const ForkRequest& reque
   return true;
 }
 
+WorkerTemplate::Events WorkerTemplates::events_of(std::uint32_t number) {
+  return {.changed =
+              [this, number] {
+                if (templates_.at(number).process->state() == WorkerTemplate::State::failed) given_up_.insert(number);
+                changed_();
+              },
+          .answered =
+              [this](const ForkAnswer& answer) {
+                answered_(answer);
+                changed_();
+              }};
+}
+
 void WorkerTemplates::start(One& one, const Generation& generation, SteadyTime now) {
-  const std::uint32_t number = generation.number;
   try {
-    one.process = std::make_unique<WorkerTemplate>(
-        loop_, children_, setup_of_(generation),
-        WorkerTemplate::Events{.changed =
-                                   [this, number] {
-                                     if (templates_.at(number).process->state() == WorkerTemplate::State::failed)
-                                       given_up_.insert(number);
-                                     changed_();
-                                   },
-                               .answered =
-                                   [this](const ForkAnswer& answer) {
-                                     answered_(answer);
-                                     changed_();
-                                   }});
+    one.process =
+        std::make_unique<WorkerTemplate>(loop_, children_, setup_of_(generation), events_of(generation.number));
   } catch (const std::system_error& error) {
     log::warn("template_not_forked", {{"reason", error.what()}});
     let_rest(one, now);
@@ -79,6 +80,22 @@ void WorkerTemplates::let_rest(One& one, SteadyTime now) {
   one.process.reset();
   one.rest = std::clamp<std::chrono::milliseconds>(2 * one.rest, first_rest, longest_rest);
   one.rests_until = now + one.rest;
+}
+
+void WorkerTemplates::hand_over(std::vector<Handover::Template>& left) const {
+  for (const auto& [number, one] : templates_) {
+    if (!one.process || one.process->state() != WorkerTemplate::State::ready) continue;
+    left.push_back(
+        {.pid = one.process->pid(), .generation = number, .slots = one.process->slots(), .line = one.process->line()});
+  }
+}
+
+// Answers that the other program was owed may come still; to whom they are is told by their slots alone.
+void WorkerTemplates::adopt(const Generation& generation, const Handover::Template& left) {
+  WorkerTemplate::Setup setup = setup_of_(generation);
+  setup.slots = left.slots;
+  templates_[generation.number].process = std::make_unique<WorkerTemplate>(
+      loop_, children_, std::move(setup), events_of(generation.number), left.pid, own_descriptor(left.line));
 }
 
 void WorkerTemplates::keep(const std::set<std::uint32_t>& generations) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/workers/generation.hpp"
 #include "supervisor/workers/worker_template.hpp"
 
@@ -36,6 +37,10 @@ class WorkerTemplates {
   // The generations whose templates ended, and have answered no wish since: nobody will.
   std::set<std::uint32_t> take_given_up() { return std::exchange(given_up_, {}); }
 
+  // For the next program in this process, and what another has left.  Only those that are ready.
+  void hand_over(std::vector<Handover::Template>& left) const;
+  void adopt(const Generation& generation, const Handover::Template& left);
+
   // Ends those of all other generations.
   void keep(const std::set<std::uint32_t>& generations);
   void end_all() { templates_.clear(); }
@@ -46,6 +51,7 @@ class WorkerTemplates {
     std::chrono::milliseconds rest{0};
     SteadyTime rests_until{};
   };
+  WorkerTemplate::Events events_of(std::uint32_t number);
   void start(One& one, const Generation& generation, SteadyTime now);
   void let_rest(One& one, SteadyTime now);
 

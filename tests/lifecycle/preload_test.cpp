@@ -268,8 +268,12 @@ BOOST_AUTO_TEST_CASE(an_upgrade_in_place_loses_no_worker_that_is_busy) {
   preloading.run("Slept", 1, "[3000]");
   preloading.done("slept", 1);
   const pid_t busy = preloading.who("slept").front();
+  const pid_t loader = preloading.templates().at(0);
   const CommandResult upgrade = run_brood({"upgrade"}, preloading.brood->environment());
   BOOST_TEST(upgrade.status == 0, upgrade.output + upgrade.errors);
+  // The kept one served until the workers of the new program were there, with a template of their own.
+  BOOST_TEST(preloading.who("preloaded").size() == 2u);
+  BOOST_TEST(eventually([&] { return !process_exists(loader); }, 20s));
   BOOST_TEST(preloading.templates().size() == 1u);
   preloading.run("Looked", 4);
   preloading.done("looked", 4);

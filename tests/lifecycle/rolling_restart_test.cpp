@@ -31,7 +31,7 @@ struct Deployed {
   std::optional<BroodProcess> brood;
 
   // Of the library that dies so many workers live, after its check.
-  void let_live(int workers) const { std::ofstream(directory / "loads") << (workers == 0 ? "xx" : ""); }
+  void let_live(int workers) const { std::ofstream(directory / "loads") << (workers == 0 ? "xxx" : ""); }
 
   explicit Deployed(int workers = 2, const std::string& more = "") {
     install("roll_jobs_1");

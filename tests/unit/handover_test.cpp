@@ -30,9 +30,10 @@ Handover example() {
   CapsuleSettings images{.name = "images", .concurrency = 4, .queues = QueueOrder({{"a", 5}, {"b", 1}})};
   CapsuleSettings all{.name = "all", .concurrency = 1, .queues = QueueOrder({{"*", 0}}), .follows_all_queues = true};
   all.worker = WorkerSettings{.max_jobs = 7};
-  handover.generations = {
-      {.number = 1, .capsules = {{}}, .worker = {}},
-      {.number = 2, .capsules = {images, all}, .worker = {.timeout_grace = 70ms, .seccomp = false}}};
+  handover.generations = {{.number = 1, .capsules = {{}}, .worker = {}},
+                          {.number = 2,
+                           .capsules = {images, all},
+                           .worker = {.timeout_grace = 70ms, .seccomp = false, .preload = Preload::never}}};
   handover.present = 2;
   handover.workers = {{.pid = 43,
                        .slot = 8,
@@ -48,6 +49,7 @@ Handover example() {
                        .control = 10,
                        .output = 11,
                        .output_token = "0a1b"}};
+  handover.templates = {{.pid = 44, .generation = 2, .slots = 26, .line = 14}};
   handover.control_listener = 12;
   handover.log = 13;
   handover.program = "/usr/bin/brood";
@@ -74,6 +76,10 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_TEST(!found.generations[1].capsules.at(0).worker);
   BOOST_TEST((found.generations[1].worker.timeout_grace == 70ms));
   BOOST_TEST(!found.generations[1].worker.seccomp);
+  BOOST_TEST((found.generations[0].worker.preload == Preload::automatic));
+  BOOST_TEST((found.generations[1].worker.preload == Preload::never));
+  BOOST_REQUIRE(found.templates.size() == 1u);
+  BOOST_TEST(found.templates[0].slots == 26);
   BOOST_TEST(found.counted.at(0).counts.processed == 100U);
 }
 

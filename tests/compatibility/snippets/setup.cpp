@@ -7,6 +7,7 @@ struct Timer {
   ~Timer();
 };
 void connect_to_database();
+void load_dictionary();
 void report(std::string_view jid, std::string_view message);
 
 // SNIPPET

@@ -66,6 +66,7 @@ void brood_setup(brood::Setup& setup) {
     });
   }
   setup.on(brood::Event::fork, [] { note("event 0"); });
+  setup.on(preload, [] {});
   setup.on(crash, [](const brood::Occasion& occasion) {
     note("crash of " + std::string(occasion.job()->job_class) + ": " +
          std::string(occasion.report().substr(0, occasion.report().find(' '))));

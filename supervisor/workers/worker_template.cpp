@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int most_awaited = 32;
-constexpr auto longest_fork = 30s;  // of a hundred gigabytes, say
+constexpr auto longest_fork = 10s;  // a hundred gigabytes in small pages take two
 constexpr int oom_score_of_a_template = 150;
 constexpr std::size_t longest_message = 4096;
 constexpr int most_messages_a_turn = 64;

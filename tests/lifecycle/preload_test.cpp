@@ -100,6 +100,7 @@ BOOST_AUTO_TEST_CASE(what_a_handler_of_preload_loads_is_loaded_once_for_all_work
   const std::vector<pid_t> loader = preloading.who("preloaded");
   BOOST_REQUIRE(loader.size() == 1u);
   BOOST_TEST(preloading.templates() == loader, boost::test_tools::per_element());
+  preloading.done("forked", 3);
   const std::vector<pid_t> forked = preloading.who("forked");
   BOOST_TEST((std::set<pid_t>(forked.begin(), forked.end()) == workers));
 
@@ -192,6 +193,44 @@ BOOST_AUTO_TEST_CASE(a_template_that_dies_is_made_again_and_the_workers_go_on) {
   preloading.run("Looked", 4);
   preloading.done("looked", 8);
   preloading.stops();
+}
+
+BOOST_AUTO_TEST_CASE(a_template_that_hangs_is_waited_for_ten_seconds_and_the_other_workers_go_on) {
+  Preloading preloading({.workers = 2});
+  preloading.ready();
+  const pid_t first = preloading.templates().at(0);
+  kill(first, SIGSTOP);
+  kill(*preloading.workers().begin(), SIGKILL);
+  preloading.run("Looked", 4);
+  preloading.done("looked", 4);
+  preloading.logs("event=template_failed generation=1 reason=\"it did not answer\"", 30s);
+  BOOST_TEST(eventually([&] { return preloading.workers().size() == 2; }, 20s));
+  BOOST_TEST(eventually([&] { return !process_exists(first); }));
+  preloading.stops();
+}
+
+BOOST_AUTO_TEST_CASE(a_capsule_may_load_for_itself) {
+  Preloading preloading(
+      {.workers = 2,
+       .says_workers = false,
+       .config = "concurrency = 1\n[capsules.own]\nconcurrency = 1\nqueues = [\"own\"]\npreload = false\n"});
+  preloading.ready();
+  preloading.done("preloaded", 2);
+  BOOST_TEST(preloading.templates().size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_capsule_of_one_worker_performs_in_order_though_its_workers_are_killed) {
+  Preloading preloading({.workers = 1});
+  preloading.ready();
+  for (int round = 0; round < 5; ++round) {
+    preloading.run("Slept", 1, "[200]");
+    preloading.done("slept", round + 1);
+    kill(preloading.who("slept").back(), SIGKILL);
+    BOOST_TEST(eventually([&] { return !process_exists(preloading.who("slept").back()); }));
+  }
+  preloading.run("Looked", 3);
+  preloading.done("looked", 3);
+  BOOST_TEST(preloading.who("preloaded").size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_rolling_restart_makes_a_new_template_and_ends_the_old_one) {

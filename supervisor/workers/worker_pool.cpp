@@ -78,6 +78,7 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
     const bool waits_its_turn = turns_.would_wait(place, slot, predecessors_.size() > 0, now);
     record.flags.store(orders_.flags_of_a_new_one(waits_its_turn));
     const WorkerSetup worker_setup{.slot = slot,
+                                   .generation = place.generation,
                                    .capsule = place.capsule,
                                    .number = place.number,
                                    .control = pipe.worker_end.get(),
@@ -93,8 +94,13 @@ void WorkerPool::spawn_worker(int key, int slot, SteadyTime now) {
     if (memory_cgroup_) memory_cgroup_->set_limit(generation.config->worker_of(place.capsule).memory_limit_bytes);
     const std::string title = "brood: worker " + std::to_string(slot) + " " + capsule.name;
     slots_.table[slot].processed_before = record.processed.load();
+    std::vector<int> keep{worker_setup.control, worker_setup.output};
+    if (generation.loads_kept) {
+      const std::vector<int> libraries = generation.libraries->descriptors();
+      keep.insert(keep.end(), libraries.begin(), libraries.end());
+    }
     const pid_t pid = spawn({.title = title,
-                             .keep = {worker_setup.control, worker_setup.output},
+                             .keep = std::move(keep),
                              .parent_death_signal = SIGTERM,
                              .oom_score_adjustment = oom_score_of_workers},
                             [&] { return run_worker(worker_setup, generation); });
@@ -210,7 +216,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   if (found.worker_death) found.worker_death->max_crashes = settings_of(*slot).max_crashes;
   add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
-      found.end.cause.has_value(), usage_of_last_job(found.exit, record, used));
+      found.end.cause.has_value(), usage_of_last_job(found.exit, record, used), taken.generation);
   slots_.table.vacate(pid);
   slots_.table[*slot].ended_at = now;
   slow_to_start_.erase(pid);

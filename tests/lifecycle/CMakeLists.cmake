@@ -140,6 +140,8 @@ foreach(test IN ITEMS rolling_restart roll_storm upgrade upgrade_storm metrics)
 endforeach()
 
 brood_test(lifecycle/canary LINK brood_test_support brood_base TIMEOUT 600)
+brood_test(lifecycle/pressure LINK brood_test_support brood_base TIMEOUT 300)
+add_dependencies(lifecycle_pressure_test brood brood_examples)
 add_dependencies(lifecycle_canary_test brood roll_jobs_1 roll_jobs_2 roll_jobs_that_crash roll_jobs_that_fail)
 
 add_library(failing_takeover MODULE ${CMAKE_CURRENT_LIST_DIR}/failing_takeover.cpp)

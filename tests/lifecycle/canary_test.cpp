@@ -100,10 +100,10 @@ BOOST_AUTO_TEST_CASE(new_workers_that_crash_now_and_then_are_taken_back) {
   BOOST_REQUIRE(eventually([&] { return site.brood->workers().size() == 3; }));
   for (const pid_t worker : site.brood->workers()) kill(worker, SIGKILL);
   BOOST_TEST(site.version() == "1");
-  const std::size_t crashes = times_logged(*site.brood, "event=worker_crashed");
+  const std::size_t crashes = times_logged(*site.brood, "worker_crashed");
   site.push(200);
   BOOST_TEST(site.has_done_all());
-  BOOST_TEST(times_logged(*site.brood, "event=worker_crashed") == crashes);
+  BOOST_TEST(times_logged(*site.brood, "worker_crashed") == crashes);
 }
 
 BOOST_AUTO_TEST_CASE(new_workers_that_fail_now_and_then_are_taken_back) {
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_hangup_is_watched_too) {
   const bool taken_back = eventually(
       [&] {
         if (site.redis.size_of("queue:default") == 0) site.push(8);
-        return times_logged(*site.brood, "event=restart_rolled_back") == 1;
+        return times_logged(*site.brood, "restart_rolled_back") == 1;
       },
       20s);
   BOOST_REQUIRE_MESSAGE(taken_back, site.brood->log_tail());

@@ -10,7 +10,7 @@ namespace brood {
 // What one look at the kernel's figures found.
 struct PressureReading {
   // Percent of the last ten seconds in which nobody got on for want of memory; nullopt: the kernel does not say.
-  std::optional<double> stalled;
+  std::optional<double> stalled = {};
   bool killed = false;    // since the look before, the kernel killed for want of memory, or found nothing to reclaim
   bool at_limit = false;  // since then the cgroup was held back at its memory.high or memory.max
 };

@@ -112,7 +112,7 @@ bool RollingRestart::changes_redis(const Config& config) const {
 
 void RollingRestart::checked(const std::string& refusal) {
   if (!refusal.empty()) return fail(Outcome::refused, refusal);
-  if (next_->config->restart.canary && !present_->config->require.empty()) return check_return();
+  if (next_->config->restart.canary) return check_return();
   bring_next();
 }
 
@@ -123,6 +123,7 @@ void RollingRestart::check_return() {
   if (const std::string flaw = present_->libraries->flaw(); !flaw.empty()) return return_checked(flaw);
   Config config = *present_->config;
   config.require = present_->libraries->paths();
+  if (config.require == present_->config->require) return return_checked("");  // they lie where they lay
   const auto shared = std::make_shared<const Config>(std::move(config));
   as_it_was_ =
       std::make_shared<Generation>(Generation{present_->number, shared, bodies_(shared), present_->libraries, true});

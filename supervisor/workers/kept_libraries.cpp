@@ -24,13 +24,19 @@ std::string without_links(const std::string& path) {
   return realpath(path.c_str(), resolved) == nullptr ? path : resolved;
 }
 
+// With a number that no other child has a descriptor of: who meets the path there, in a crash's stack, finds nothing.
+UniqueFd open_high(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return fd;
+  UniqueFd high(fcntl(fd.get(), F_DUPFD_CLOEXEC, 500));
+  return high ? std::move(high) : std::move(fd);
+}
+
 }  // namespace
 
 KeptLibraries::KeptLibraries(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
-    File file{.path = path,
-              .whole_path = without_links(path),
-              .fd = UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))};
+    File file{.path = path, .whole_path = without_links(path), .fd = open_high(path)};
     if (file.fd && fstat(file.fd.get(), &file.status) != 0) file.fd.reset();
     files_.push_back(std::move(file));
   }

@@ -106,6 +106,22 @@ BOOST_AUTO_TEST_CASE(new_workers_that_crash_now_and_then_are_taken_back) {
   BOOST_TEST(times_logged(*site.brood, "worker_crashed") == crashes);
 }
 
+BOOST_AUTO_TEST_CASE(a_job_that_crashes_in_a_library_that_came_back_is_charged) {
+  Site site;
+  site.run_as_usual();
+  site.install("roll_jobs_that_crash");
+  BOOST_REQUIRE(site.restart_under_load().status == 70);
+  BOOST_REQUIRE(site.has_done_all());
+  enqueue(site.redis, {payload_text("UntilFile", "[\"" + site.ran + "\",\"/nowhere\"]")});
+  std::string word, version;
+  pid_t worker = 0;
+  BOOST_REQUIRE(eventually([&] { return static_cast<bool>(std::ifstream(site.ran) >> word >> version >> worker); }));
+  kill(worker, SIGSEGV);
+  BOOST_TEST(eventually([&] { return site.redis.size_of("retry") == 1; }, 20s));
+  BOOST_TEST(site.logs("class=UntilFile queue=default error=SIGSEGV"));
+  BOOST_TEST_MESSAGE(site.brood->log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(new_workers_that_fail_now_and_then_are_taken_back) {
   Site site;
   site.run_as_usual();

@@ -43,12 +43,14 @@ std::vector<std::string> queues_of(const std::vector<CapsuleSettings>& capsules)
 }  // namespace
 
 ControlVerbs::ControlVerbs(Ordered& supervisor, std::string identity, const OwnProcesses& own, WorkerPool& pool,
-                           const WorkerOrders& orders, RollingRestart& restart, Upgrade& upgrade, StackLog& stack_log)
+                           const WorkerOrders& orders, const PressureRelief& pressure, RollingRestart& restart,
+                           Upgrade& upgrade, StackLog& stack_log)
     : supervisor_(supervisor),
       identity_(std::move(identity)),
       own_(own),
       pool_(pool),
       orders_(orders),
+      pressure_(pressure),
       restart_(restart),
       upgrade_(upgrade),
       stack_log_(stack_log) {}
@@ -217,6 +219,7 @@ std::string ControlVerbs::status() const {
       .number("busy", pool_.busy())
       .number("finishing", orders_.finishing())
       .json("restart", restart_.json())
+      .json("pressure", pressure_.json())
       .object();
 }
 

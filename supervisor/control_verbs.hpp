@@ -11,6 +11,7 @@
 #include "supervisor/control/control_socket.hpp"
 #include "supervisor/own_processes.hpp"
 #include "supervisor/phase.hpp"
+#include "supervisor/pressure/pressure_relief.hpp"
 #include "supervisor/report/heartbeat_info_json.hpp"
 #include "supervisor/restart/rolling_restart.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
@@ -22,7 +23,7 @@ namespace brood {
 
 // What a supervisor does for its command line, and whom it still owes an answer:
 //
-//   status                   an object: phase, tag, queues, generation, workers, restart
+//   status                   an object: phase, tag, queues, generation, workers, restart, pressure
 //   quiet                    answered when no worker runs a job any more
 //   resume                   undoes quiet
 //   stop [now]               answered when everything is in order; `now` ends running jobs
@@ -44,7 +45,8 @@ class ControlVerbs {
     virtual ProcessFacts process_facts() const = 0;
   };
   ControlVerbs(Ordered& supervisor, std::string identity, const OwnProcesses& own, WorkerPool& pool,
-               const WorkerOrders& orders, RollingRestart& restart, Upgrade& upgrade, StackLog& stack_log);
+               const WorkerOrders& orders, const PressureRelief& pressure, RollingRestart& restart, Upgrade& upgrade,
+               StackLog& stack_log);
 
   void handle(const std::string& verb, const std::vector<std::string>& arguments, const ControlSocket::Reply& reply);
 
@@ -76,6 +78,7 @@ class ControlVerbs {
   const OwnProcesses& own_;
   WorkerPool& pool_;
   const WorkerOrders& orders_;
+  const PressureRelief& pressure_;
   RollingRestart& restart_;
   Upgrade& upgrade_;
   StackLog& stack_log_;

@@ -68,9 +68,12 @@ Supervisor::Supervisor(Setup setup)
               .instance = setup.instance,
               .left = setup.handover.has_value()},
              *config_),
-      generations_(generations_of(setup.handover, slots_, {1, config_, bodies_}, setup.bodies)),
+      generations_(generations_of(setup.handover, slots_,
+                                  {1, config_, bodies_, std::make_shared<KeptLibraries>(config_->require)},
+                                  setup.bodies)),
       orders_(loop_, unblocker_, slots_, generations_),
       succession_(slots_, generations_, orders_),
+      pressure_(orders_, config_->pressure),
       pool_(loop_, children_, slots_, generations_, orders_, identity_.name, *config_, setup.handover),
       own_processes_(loop_, pool_, children_),
       stack_log_(children_, bodies_, orders_),
@@ -90,7 +93,7 @@ Supervisor::Supervisor(Setup setup)
       key_watch_(loop_, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }),
       restart_(loop_, children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
-      verbs_(*this, identity_.name, own_processes_, pool_, orders_, restart_, upgrade_, stack_log_),
+      verbs_(*this, identity_.name, own_processes_, pool_, orders_, pressure_, restart_, upgrade_, stack_log_),
       shutdown_(loop_, identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
@@ -254,6 +257,7 @@ void Supervisor::do_what_is_due() {
   }
   if (now >= next_status_) {
     pool_.look_after(now);
+    pressure_.look(now);
     report_status();
     if (!readiness_.said() && !pool_.failing_starts().empty()) service_.extend_start(start_extension);
     next_status_ = now + status_interval;
@@ -395,6 +399,7 @@ void Supervisor::generation_changed(const Generation& present) {
   config_ = present.config;
   bodies_ = present.bodies;
   follow_(*config_);
+  pressure_.set(config_->pressure);
   scheduler_.set(scheduler_settings());
   heartbeat_.set_facts(process_facts());
   queue_rivals_.look(config_->capsules);
@@ -431,7 +436,7 @@ void Supervisor::report_status() {
                                  config_->concurrency(), pool_.busy());
   if (const int finishing = orders_.finishing(); finishing > 0 && phase_ == Phase::running)
     line += fmt::format(", {} finishing", finishing);
-  for (const std::string& more : {pool_.failing_starts(), restart_.status(), upgrade_.status()}) {
+  for (const std::string& more : {pool_.failing_starts(), restart_.status(), upgrade_.status(), pressure_.status()}) {
     if (!more.empty()) line += "; " + more;
   }
   if (const std::string refusal = redis_.refusal(); !refusal.empty())

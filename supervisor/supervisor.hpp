@@ -17,6 +17,7 @@
 #include "supervisor/operator_signals.hpp"
 #include "supervisor/own_processes.hpp"
 #include "supervisor/phase.hpp"
+#include "supervisor/pressure/pressure_relief.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/service_notify.hpp"
@@ -159,6 +160,7 @@ class Supervisor : private RedisLink::Events,
   Generations generations_;
   WorkerOrders orders_;
   WorkerSuccession succession_;
+  PressureRelief pressure_;
   WorkerPool pool_;
   OwnProcesses own_processes_;
   StackLog stack_log_;

@@ -8,6 +8,7 @@
 namespace brood {
 
 Handover Supervisor::hand_over() {
+  pressure_.let_go();
   Handover handover;
   handover.version = version;
   handover.identity = identity_;

@@ -323,7 +323,7 @@ void Performer::forget_note(int entry) {
 // Jobs of one batch are too short to tell apart what each of them used.
 void Performer::end_batch() {
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
-  if (worker_setup_.usage) add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together);
+  if (worker_setup_.usage) add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);
 }
 
 void Performer::begin_handlers(std::string_view event) {

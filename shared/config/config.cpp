@@ -67,6 +67,17 @@ void read_preload(const ConfigSection& section, WorkerSettings& worker) {
       });
 }
 
+void read_restart(const ConfigSection& section, RestartSettings& restart) {
+  section.boolean("canary", restart.canary);
+  section.duration("canary_watch", restart.canary_watch, 0ms, 24h);
+}
+
+void read_pressure(const ConfigSection& section, PressureSettings& pressure) {
+  section.count("memory", pressure.memory, 0, 100);
+  section.text("proc", [&](const Place& at, const std::string& path) { pressure.proc = read_path(at, path); });
+  section.text("cgroup", [&](const Place& at, const std::string& path) { pressure.cgroup = read_path(at, path); });
+}
+
 void read_worker(const ConfigSection& section, WorkerSettings& worker) {
   section.count("max_jobs", worker.max_jobs, 0, std::numeric_limits<std::int64_t>::max());
   section.size("max_rss", worker.max_rss_bytes);
@@ -162,6 +173,8 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.duration("dead_timeout", config.dead_timeout, 1s, 100 * year);
   root.section("redis", [&](const ConfigSection& section) { read_redis(section, config.redis); });
   root.section("scheduler", [&](const ConfigSection& section) { read_scheduler(section, config); });
+  root.section("restart", [&](const ConfigSection& section) { read_restart(section, config.restart); });
+  root.section("pressure", [&](const ConfigSection& section) { read_pressure(section, config.pressure); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });
   root.named_sections("classes", [&](const std::string& name, const Place& at, const ConfigSection& section) {

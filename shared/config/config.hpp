@@ -92,6 +92,18 @@ struct CompatibilitySettings {
   std::optional<TimeUnit> time_unit() const;  // nullopt: not said
 };
 
+// How a rolling restart is judged after its new workers were ready.
+struct RestartSettings {
+  bool canary = true;                              // new workers that do worse than the old ones are taken back
+  std::chrono::milliseconds canary_watch{30'000};  // how long they are watched after the last one was replaced
+};
+
+// When workers are held back for want of memory.
+struct PressureSettings {
+  int memory = 10;  // percent of the time in which nobody gets on for want of it; 0: never
+  std::string proc = "/proc", cgroup = "/sys/fs/cgroup";  // where the kernel says so
+};
+
 // Every setting of etc/brood.toml as a plain value.
 struct Config {
   std::vector<CapsuleSettings> capsules;  // "default" first; never empty once loaded
@@ -118,6 +130,8 @@ struct Config {
   std::map<std::string, CommandSettings> commands;
   std::optional<CommandSettings> on_error;  // a program that is told of every failure; its words are taken literally
   CompatibilitySettings compatibility;
+  RestartSettings restart;
+  PressureSettings pressure;
   ConfigFile file;                    // that it was read from; empty: there is none
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 

@@ -27,6 +27,10 @@ void write_name(UsageEntry& entry, std::string_view name) {
   entry.named.store(1, std::memory_order_release);
 }
 
+GenerationCounts& counts_of(UsageEntry& entry, std::uint64_t generation) {
+  return entry.generations[generation % generations_counted];
+}
+
 void add(UsageEntry& entry, const JobUsage& usage, std::uint64_t runs) {
   const auto count = [](std::chrono::microseconds d) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(d.count(), 0));
@@ -116,7 +120,10 @@ void RunCounts::add(const RunNote& note) {
   }
 }
 
-void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs) {
+void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs, std::uint64_t generation) {
+  GenerationCounts& counts = counts_of(entry, generation);
+  counts.runs.fetch_add(runs.ended_well + runs.failed, std::memory_order_relaxed);
+  if (runs.failed > 0) counts.failed.fetch_add(runs.failed, std::memory_order_relaxed);
   add(entry, usage, runs.ended_well + runs.failed);
   if (runs.failed > 0) entry.failed.fetch_add(runs.failed, std::memory_order_relaxed);
   if (runs.ms > 0) entry.ms.fetch_add(runs.ms, std::memory_order_relaxed);
@@ -128,12 +135,14 @@ void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs) {
   }
 }
 
-void add_crash(UsageEntry& entry, const JobUsage& usage) {
+void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generation) {
+  counts_of(entry, generation).runs.fetch_add(1, std::memory_order_relaxed);
+  counts_of(entry, generation).crashed.fetch_add(1, std::memory_order_relaxed);
   add(entry, usage, 1);
   entry.crashed.fetch_add(1, std::memory_order_relaxed);
 }
 
-void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together) {
+void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together, std::uint64_t generation) {
   std::array<RunNote, max_run_notes> ended;
   int count = 0;
   for (auto& note : notes) {
@@ -150,13 +159,13 @@ void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together
     for (; i < count && ended[static_cast<std::size_t>(i)].class_index == index; ++i)
       runs.add(ended[static_cast<std::size_t>(i)]);
     const int share = i - first;
-    add_runs(table.at(index), {together.cpu * share / count, together.wall * share / count, together.peak_rss_kb},
-             runs);
+    add_runs(table.at(index), {together.cpu * share / count, together.wall * share / count, together.peak_rss_kb}, runs,
+             generation);
   }
 }
 
 void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short, bool crashed,
-                   const JobUsage& usage) {
+                   const JobUsage& usage, std::uint64_t generation) {
   for (int entry = 0; entry < max_run_notes; ++entry) {
     RunNote note = RunNote::read(notes[static_cast<std::size_t>(entry)].exchange(0));
     if (note.state == RunNote::State::none) continue;
@@ -164,13 +173,13 @@ void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(
     if (!last && note.state == RunNote::State::begun) continue;
     UsageEntry& of_class = table.at(note.class_index);
     if (last && crashed) {
-      add_crash(of_class, usage);
+      add_crash(of_class, usage, generation);
       continue;
     }
     if (note.state == RunNote::State::begun) note.state = RunNote::State::failed;
     RunCounts runs;
     runs.add(note);
-    add_runs(of_class, last ? usage : JobUsage{}, runs);
+    add_runs(of_class, last ? usage : JobUsage{}, runs, generation);
   }
 }
 
@@ -187,6 +196,25 @@ std::vector<ClassUsage> read_class_usage(const Scoreboard& board) {
   const ClassUsage others = read(board.usage().others);
   if (others.runs > 0) usage.push_back(others);
   return usage;
+}
+
+std::vector<RunTally> read_generation(const Scoreboard& board, std::uint64_t generation) {
+  std::vector<RunTally> tallies(max_usage_classes);
+  for (std::size_t i = 0; i < tallies.size(); ++i) {
+    const UsageEntry& entry = board.usage().entries[i];
+    if (entry.hash.load() == 0) continue;
+    const GenerationCounts& counts = entry.generations[generation % generations_counted];
+    // What went wrong first: see read().
+    tallies[i].failed = std::min(counts.failed.load(), largest_count);
+    tallies[i].crashed = std::min(counts.crashed.load(), largest_count);
+    tallies[i].runs = std::min(counts.runs.load(), largest_count);
+  }
+  return tallies;
+}
+
+std::string class_of_entry(const Scoreboard& board, int index) {
+  if (index < 0 || index >= max_usage_classes) return "";
+  return owner_of(board.usage().entries[static_cast<std::size_t>(index)]);
 }
 
 std::vector<ClassUsage> take_class_usage(Scoreboard& board) {

@@ -18,6 +18,13 @@ class Scoreboard;
 
 inline constexpr int max_usage_classes = 256;
 
+// What is counted for each generation apart.  The numbers of generations share so few places, since no more than two
+// are ever compared.
+inline constexpr std::uint32_t generations_counted = 4;
+struct GenerationCounts {
+  std::atomic<std::uint64_t> runs, failed, crashed;
+};
+
 // What the jobs of one class have used since the supervisor began, in shared memory.
 struct alignas(64) UsageEntry {
   std::atomic<std::uint64_t> hash;  // of the name; 0: vacant
@@ -27,9 +34,10 @@ struct alignas(64) UsageEntry {
   std::atomic<std::uint64_t> ms;                                        // of the runs that ended well
   std::array<std::atomic<std::uint64_t>, histogram_buckets> histogram;  // likewise
   std::atomic<std::uint64_t> cpu_us, wall_us, peak_rss_kb;
-  std::atomic<std::uint64_t> fresh_peak_rss_kb;  // since the supervisor last took it
-  std::atomic<std::uint64_t> left_threads;       // jobs that ended while threads of theirs went on
-  std::atomic<std::uint32_t> allows_threads;     // not 0: such jobs are not looked for: what ran one last may keep them
+  std::atomic<std::uint64_t> fresh_peak_rss_kb;                   // since the supervisor last took it
+  std::atomic<std::uint64_t> left_threads;                        // jobs that ended while threads of theirs went on
+  std::array<GenerationCounts, generations_counted> generations;  // by the worker's
+  std::atomic<std::uint32_t> allows_threads;  // not 0: such jobs are not looked for: what ran one last may keep them
 };
 
 // Every worker adds to it, so every byte may have been scribbled over: entries are claimed by compare-and-swap, never
@@ -63,18 +71,19 @@ struct RunCounts {
   void add(const RunNote& note);
 };
 
-void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs);
+// `generation` is that of the worker that ran them.
+void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs, std::uint64_t generation = 1);
 
 // A run that its worker did not survive.
-void add_crash(UsageEntry& entry, const JobUsage& usage);
+void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generation = 1);
 
 // Adds the runs that have ended, which have used `together`, and forgets the notes.
-void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together);
+void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together, std::uint64_t generation = 1);
 
 // Adds what a worker noted and did not live to add, and forgets the notes.  `cut_short` tells of an entry of the batch
 // whether the worker's end was that of its run, which has used `usage`, and has `crashed` or been ended by somebody.
 void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short, bool crashed,
-                   const JobUsage& usage);
+                   const JobUsage& usage, std::uint64_t generation = 1);
 
 // What is counted of one class.  Each only grows.
 struct ClassTotals {
@@ -104,7 +113,16 @@ struct ClassUsage : ClassTotals {
 // By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for.
 std::vector<ClassUsage> read_class_usage(const Scoreboard& board);
 
-// The same without the rest; the peaks are those since they were last taken.
+// How the runs of one class ended that workers of one generation have had.  Each count only grows.
+struct RunTally {
+  std::uint64_t runs = 0, failed = 0, crashed = 0;
+};
+// By the entry's number; empty of a class that has no entry.
+std::vector<RunTally> read_generation(const Scoreboard& board, std::uint64_t generation);
+// The class that the entry counts; empty: it is scribbled over.
+std::string class_of_entry(const Scoreboard& board, int index);
+
+// As read_class_usage(), without the rest; the peaks are those since they were last taken.
 std::vector<ClassUsage> take_class_usage(Scoreboard& board);
 
 }  // namespace brood

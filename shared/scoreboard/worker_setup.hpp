@@ -12,7 +12,8 @@ namespace brood {
 
 // What a supervisor gives a worker that it forks.
 struct WorkerSetup {
-  int slot = 0;      // its record's number, by which Redis knows it
+  int slot = 0;  // its record's number, by which Redis knows it
+  std::uint32_t generation = 1;
   int capsule = 0;   // index into Config::capsules
   int number = 0;    // among the capsule's workers
   int control = -1;  // the worker's end of its control pipe

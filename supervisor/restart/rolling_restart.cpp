@@ -75,7 +75,7 @@ void RollingRestart::restart(std::optional<ControlSocket::Reply> asked_by) {
 
 void RollingRestart::begin() {
   began_ = steady_now();
-  is_scale_ = false;
+  is_scale_ = has_canary_ = false;
   step_ = Step::checking;
   told_.clear();
   events_.restart_begun();
@@ -89,7 +89,11 @@ void RollingRestart::begin() {
     const auto config = read_config_();
     if (changes_redis(*config))
       return fail(Outcome::refused, "where Redis is cannot change while brood runs: stop it and start it again");
-    next_ = std::make_shared<Generation>(Generation{++last_number_, config, bodies_(config)});
+    // Whose runs are counted apart from those of the present one.
+    while (++last_number_ % generations_counted == present_->number % generations_counted) {
+    }
+    next_ = std::make_shared<Generation>(
+        Generation{last_number_, config, bodies_(config), std::make_shared<KeptLibraries>(config->require)});
     check_.begin(
         {.title = "brood: check", .what = "loading the job libraries"},
         [this](int answer) { return write_refusal(next_->bodies, answer); },
@@ -108,8 +112,48 @@ bool RollingRestart::changes_redis(const Config& config) const {
 
 void RollingRestart::checked(const std::string& refusal) {
   if (!refusal.empty()) return fail(Outcome::refused, refusal);
+  if (next_->config->restart.canary) return check_return();
+  bring_next();
+}
+
+// The old libraries as new workers of the old generation would load them.
+void RollingRestart::check_return() {
+  has_canary_ = true;
+  if (!present_->libraries) return return_checked("the program was upgraded since it loaded its job libraries");
+  if (const std::string flaw = present_->libraries->flaw(); !flaw.empty()) return return_checked(flaw);
+  Config config = *present_->config;
+  config.require = present_->libraries->paths();
+  if (config.require == present_->config->require) return return_checked("");  // they lie where they lay
+  const auto shared = std::make_shared<const Config>(std::move(config));
+  as_it_was_ =
+      std::make_shared<Generation>(Generation{present_->number, shared, bodies_(shared), present_->libraries, true});
   try {
+    check_.begin(
+        {.title = "brood: check", .keep = present_->libraries->descriptors(), .what = "loading the old job libraries"},
+        [this](int answer) { return write_refusal(as_it_was_->bodies, answer); },
+        [this](const std::string& refusal) { return_checked(refusal); });
+  } catch (const std::system_error& error) {
+    return_checked(error.what());
+  }
+}
+
+void RollingRestart::return_checked(const std::string& refusal) {
+  if (!refusal.empty()) {
+    has_canary_ = false;
+    as_it_was_.reset();
+    log::warn("restart_without_canary", {{"reason", refusal}, {"hint", "the new workers stay, whatever they do"}});
+  }
+  bring_next();
+}
+
+void RollingRestart::bring_next() {
+  try {
+    if (as_it_was_) {
+      present_ = std::exchange(as_it_was_, nullptr);
+      workers_.put_back(present_);
+    }
     workers_.bring(next_);
+    if (has_canary_) canary_.begin(workers_.tallies(next_->number));
     roll();
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
@@ -130,6 +174,7 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   }
   began_ = steady_now();
   is_scale_ = true;
+  has_canary_ = false;
   clients_.push_back(asked_by);
   Config config = *present_->config;
   const auto found = std::find_if(config.capsules.begin(), config.capsules.end(),
@@ -139,7 +184,8 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
   log::info("scale_begins", {{"capsule", capsule}, {"from", before}, {"to", workers}});
   const int index = static_cast<int>(found - config.capsules.begin());
   const auto shared = std::make_shared<const Config>(std::move(config));
-  next_ = std::make_shared<Generation>(Generation{present_->number, shared, bodies_(shared)});
+  next_ = std::make_shared<Generation>(
+      Generation{present_->number, shared, bodies_(shared), present_->libraries, present_->loads_kept});
   try {
     workers_.resize(next_, index);
     roll();
@@ -150,25 +196,66 @@ void RollingRestart::scale(int workers, const std::string& capsule, const Contro
 
 void RollingRestart::advance(SteadyTime now) {
   go_on(now);
-  wake_.start_at(step_ == Step::rolling ? roll_->next_look() : std::nullopt);
+  std::optional<SteadyTime> next = rolls() ? roll_->next_look() : std::nullopt;
+  if (step_ == Step::watching) next = std::min(next.value_or(next_look_), next_look_);
+  wake_.start_at(next);
 }
 
 void RollingRestart::go_on(SteadyTime now) {
-  if (step_ == Step::rolling) {
+  if (now >= next_look_) look_at_runs(now);
+  if (rolls()) {
     std::vector<RollPlace> places = workers_.roll_places();
     // More workers replace nobody.
     if (is_scale_) std::erase_if(places, [](const RollPlace& place) { return !place.fresh; });
     const RollStep step = roll_->next(places, now);
     for (const int place : step.start) workers_.start(place);
     for (const int place : step.give_up) workers_.give_up(place);
-    if (step.verdict == RollStep::Verdict::done) return succeed();
+    if (step.verdict == RollStep::Verdict::done && step_ == Step::rolling) {
+      step_ = Step::watching;
+      watched_since_ = now;
+    }
+    if (step_ == Step::watching && step.verdict != RollStep::Verdict::failed && may_end(now)) return succeed();
     if (step.verdict == RollStep::Verdict::failed) return fail(Outcome::rolled_back, roll_->reason());
   }
   tell_progress(now);
 }
 
+// Also while nothing is under way: what the old workers do is what new ones will be compared with.
+void RollingRestart::look_at_runs(SteadyTime now) {
+  next_look_ = now + Canary::between_looks;
+  const bool compares = rolls() && has_canary_;
+  canary_.note(workers_.tallies(present_->number), compares ? workers_.tallies(next_->number) : std::vector<RunTally>(),
+               now);
+  if (compares && canary_.alarm()) take_back(Canary::Alarm(*canary_.alarm()));
+}
+
+void RollingRestart::take_back(const Canary::Alarm& alarm) {
+  const bool crashed = alarm.way == Canary::Way::crashed;
+  const std::string job_class = workers_.class_of_entry(alarm.job_class);
+  const auto share = [](double bad, double runs) { return fmt::format("{:.0f} of {:.0f}", bad, runs); };
+  const std::string before = share(alarm.bad_before, alarm.runs_before),
+                    after = share(alarm.bad_after, alarm.runs_after),
+                    certainty = fmt::format("{:.4f}%", std::min(100 * alarm.certainty, 99.9999));
+  log::error("restart_rolled_back", {{"class", job_class},
+                                     {"what", crashed ? "crashed" : "failed"},
+                                     {"before", before},
+                                     {"after", after},
+                                     {"certainty", certainty},
+                                     {"generation", next_->number},
+                                     {"back_to", present_->number}});
+  fail(Outcome::rolled_back,
+       fmt::format("{} jobs {} in new workers: {} runs did, and {} in the old ones; certain to {}",
+                   job_class.empty() ? "some" : job_class, crashed ? "crash more" : "fail more", after, before,
+                   certainty));
+}
+
+bool RollingRestart::may_end(SteadyTime now) {
+  if (!has_canary_ || now - *watched_since_ >= next_->config->restart.canary_watch) return true;
+  return canary_.may_end(workers_.fresh_classes(), workers_.tallies(next_->number));
+}
+
 void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) {
-  if (step_ != Step::rolling || !reaped.fresh) return;
+  if (!rolls() || !reaped.fresh) return;
   roll_->note_death({.in_order = reaped.end.in_order,
                      .refused = !reaped.ready_at && reaped.status.exited &&
                                 (reaped.status.value == EX_CONFIG || reaped.status.value == EX_TEMPFAIL),
@@ -180,6 +267,7 @@ void RollingRestart::note_end(const WorkerPool::Reaped& reaped, SteadyTime now) 
 
 void RollingRestart::succeed() {
   workers_.adopt_fresh();
+  if (!is_scale_) canary_.end(true);
   present_ = std::exchange(next_, nullptr);
   events_.generation_changed(*present_);
   events_.capsules_changed();
@@ -187,8 +275,9 @@ void RollingRestart::succeed() {
 }
 
 void RollingRestart::fail(Outcome outcome, std::string why) {
-  if (step_ == Step::rolling) {
+  if (rolls()) {
     workers_.drop_fresh();
+    if (!is_scale_) canary_.end(false);
     if (is_scale_) workers_.put_back(present_);
     events_.capsules_changed();
   }
@@ -200,6 +289,7 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   step_ = Step::none;
   roll_.reset();
   next_.reset();
+  as_it_was_.reset();
   last_ = Result{outcome, why, is_scale_, now - began_, wall_now()};
   const std::string took = fmt::format("{:.1f}s", std::chrono::duration<double>(last_->took).count());
   const std::string_view event = is_scale_ ? "scale_ended" : "restart_ended";
@@ -233,6 +323,14 @@ void RollingRestart::await(const ControlSocket::Reply& reply) {
 void RollingRestart::abandon(const std::string& why) {
   if (!under_way()) return;
   check_.abandon();
+  // All workers are new already, and nothing speaks against them.
+  if (step_ == Step::watching) {
+    const auto waiting = std::exchange(waiting_, std::nullopt).value_or(std::vector<ControlSocket::Reply>());
+    succeed();
+    const Result refusal{.outcome = Outcome::not_now, .reason = why, .at = wall_now()};
+    for (const ControlSocket::Reply& client : waiting) client.ok(json_of(refusal).object());
+    return;
+  }
   if (waiting_) clients_.insert(clients_.end(), waiting_->begin(), waiting_->end());
   waiting_.reset();
   fail(Outcome::not_now, why);
@@ -248,6 +346,10 @@ void RollingRestart::tell_progress(SteadyTime now) {
 }
 
 std::string RollingRestart::status() const {
+  if (step_ == Step::watching)
+    return fmt::format("restarting: all {} workers are new, and watched for {:g}s at most",
+                       next_->config->concurrency(),
+                       std::chrono::duration<double>(next_->config->restart.canary_watch).count());
   if (step_ == Step::checking) return "restarting: checking the configuration and the job libraries";
   if (step_ == Step::rolling) {
     int fresh = 0, ready = 0, old = 0;

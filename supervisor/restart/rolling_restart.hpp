@@ -10,6 +10,7 @@
 #include "supervisor/process/child_check.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
+#include "supervisor/restart/canary.hpp"
 #include "supervisor/workers/generation.hpp"
 #include "supervisor/workers/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
@@ -18,8 +19,9 @@
 namespace brood {
 
 // Replaces the workers one after the other by those of a configuration that is read anew, and changes how many there
-// are: reads it, has it and its libraries checked, rolls, and takes everything back when that fails.  One at a time; a
-// restart that is asked for meanwhile begins when the one under way has ended.
+// are: reads it, has it and its libraries checked, rolls, watches the new workers for a while, and takes everything
+// back when that fails, or when they do worse than the old ones did: see Canary.  One at a time; a restart that is
+// asked for meanwhile begins when the one under way has ended.
 class RollingRestart {
  public:
   enum class Outcome {
@@ -67,12 +69,25 @@ class RollingRestart {
   std::string json() const;    // {"under_way":..., "step":..., "last":...}
 
  private:
-  enum class Step { none, checking, rolling };
+  enum class Step {
+    none,
+    checking,
+    rolling,
+    watching,  // all workers are new, and the old ones can still be had back
+  };
 
   void begin();
   void checked(const std::string& refusal);
+  // Whether the old workers could be had back: without that there is no canary.
+  void check_return();
+  void return_checked(const std::string& refusal);
+  void bring_next();
   void roll();
   void go_on(SteadyTime now);
+  bool rolls() const { return step_ == Step::rolling || step_ == Step::watching; }
+  void look_at_runs(SteadyTime now);
+  void take_back(const Canary::Alarm& alarm);
+  bool may_end(SteadyTime now);
   void succeed();
   // `why` by value: it may belong to what ends here.
   void fail(Outcome outcome, std::string why);
@@ -93,6 +108,11 @@ class RollingRestart {
   Step step_ = Step::none;
   bool is_scale_ = false;
   std::optional<RollPlan> roll_;
+  Canary canary_;
+  bool has_canary_ = false;                      // this roll
+  std::shared_ptr<const Generation> as_it_was_;  // the present one, where its libraries lie elsewhere by now
+  std::optional<SteadyTime> watched_since_;
+  SteadyTime next_look_{};
   SteadyTime began_{}, told_at_{};
   std::string told_;
   std::vector<ControlSocket::Reply> clients_;

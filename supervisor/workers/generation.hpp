@@ -6,6 +6,7 @@
 
 #include "shared/config/config.hpp"
 #include "supervisor/process/child_bodies.hpp"
+#include "supervisor/workers/kept_libraries.hpp"
 
 namespace brood {
 
@@ -15,6 +16,8 @@ struct Generation {
   std::uint32_t number = 1;
   std::shared_ptr<const Config> config = {};
   ChildBodies bodies = {};
+  std::shared_ptr<const KeptLibraries> libraries = {};  // none: what its workers run cannot be loaded again for sure
+  bool loads_kept = false;                              // its configuration names them as they are kept
 };
 
 // The program's: what children run that go by this configuration.

@@ -54,6 +54,7 @@ class ProcessTable {
     std::uint32_t flags = 0;                // SlotFlag bits for this worker alone
     std::optional<SteadyTime> ready_at;     // when it said so
     bool waits_its_turn = false;            // in a capsule of one worker: see serial_turns.hpp
+    bool held_back = false;                 // memory is scarce: see pressure_relief.hpp
     bool never_fetched = false;             // it has done so since it was forked
     SteadyTime ended_at{};                  // when vacant and held: when its last worker was reaped
     std::uint64_t processed_before = 0;     // the record's counter when it was forked

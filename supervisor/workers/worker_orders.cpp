@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <set>
 
 #include "shared/base/log.hpp"
 #include "supervisor/workers/end_overdue_jobs.hpp"
@@ -105,7 +106,7 @@ void WorkerOrders::tell(int slot, std::uint32_t flags) {
 
 std::uint32_t WorkerOrders::flags_of(int slot) const {
   const ProcessTable::Slot& taken = slots_.table[slot];
-  return flags_ | taken.flags | (taken.waits_its_turn ? slot_quiet : 0U);
+  return flags_ | taken.flags | (taken.waits_its_turn || taken.held_back ? slot_quiet : 0U);
 }
 
 void WorkerOrders::tell_all(std::uint32_t flags) {
@@ -136,6 +137,39 @@ void WorkerOrders::let_wait_its_turn(int slot, bool waits) {
   taken.never_fetched &= waits;
   slots_.board.slot(slot).flags.store(flags_of(slot));
   wake(slot);
+}
+
+bool WorkerOrders::is_able_to_fetch(int slot) const {
+  const ProcessTable::Slot& taken = slots_.table[slot];
+  return taken.pid != 0 && taken.ready_at && taken.flags == 0 && !taken.waits_its_turn;
+}
+
+// The lowest slots go on, so that it is the same ones from look to look.
+int WorkerOrders::hold_back_all_but(const std::optional<int>& allowed) {
+  std::set<std::string> capsules_that_fetch;
+  std::set<int> go_on;
+  std::vector<int> others;
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    if (!is_able_to_fetch(slot)) continue;
+    const ProcessTable::Slot& taken = slots_.table[slot];
+    if (capsules_that_fetch.insert(generations_.capsule(taken.generation, taken.capsule).name).second)
+      go_on.insert(slot);
+    else
+      others.push_back(slot);
+  }
+  for (const int slot : others) {
+    if (!allowed || static_cast<int>(go_on.size()) < *allowed) go_on.insert(slot);
+  }
+  int held_back = 0;
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    ProcessTable::Slot& taken = slots_.table[slot];
+    const bool holds = is_able_to_fetch(slot) && !go_on.contains(slot);
+    held_back += holds;
+    if (std::exchange(taken.held_back, holds) == holds || taken.pid == 0) continue;
+    slots_.board.slot(slot).flags.store(flags_of(slot));
+    wake(slot);
+  }
+  return held_back;
 }
 
 // The count first: whoever looked before it sees that, or we see that it waits.  One whose ready byte we have not read
@@ -197,7 +231,7 @@ std::vector<OccupiedSlot> WorkerOrders::fetching_slots() {
   std::vector<OccupiedSlot> fetching;
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     const ProcessTable::Slot& taken = slots_.table[slot];
-    if (taken.pid == 0 || !taken.ready_at || taken.flags != 0 || taken.waits_its_turn) continue;
+    if (taken.pid == 0 || !taken.ready_at || taken.flags != 0 || taken.waits_its_turn || taken.held_back) continue;
     fetching.push_back({slot, generations_.index_of(taken.generation, taken.capsule), &slots_.board.slot(slot)});
   }
   return fetching;

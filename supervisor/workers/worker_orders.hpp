@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,10 @@ class WorkerOrders : public QueueWorkers {
   void take_back_finish(int slot);
   // Tells this one whether it is to wait for its turn: see serial_turns.hpp.
   void let_wait_its_turn(int slot, bool waits);
+  // Lets so many workers fetch, and one of each capsule at least; nullopt: all.  Returns how many are held back.
+  int hold_back_all_but(const std::optional<int>& allowed);
+  // That there are to be.
+  int workers() const { return slots_.table.kept(); }
   // Asks every worker where it is: each answers in its record's `dump`.  Returns whom it asked.
   std::vector<DumpRequest> ask_for_stacks();
   // Puts right what jobs may have written over flags.
@@ -78,6 +83,7 @@ class WorkerOrders : public QueueWorkers {
   };
 
   void heard(int slot);
+  bool is_able_to_fetch(int slot) const;
   void tell(int slot, std::uint32_t flags);
   Lines& lines(int slot);
 

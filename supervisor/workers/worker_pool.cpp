@@ -121,7 +121,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   if (found.worker_death) found.worker_death->max_crashes = settings_of(*slot).max_crashes;
   add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
-      found.end.cause.has_value(), usage_of_last_job(found.exit, record, used));
+      found.end.cause.has_value(), usage_of_last_job(found.exit, record, used), taken.generation);
   slots_.table.vacate(pid);
   slots_.table[*slot].ended_at = now;
   slow_to_start_.erase(pid);

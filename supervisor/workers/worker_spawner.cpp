@@ -8,6 +8,7 @@
 #include <set>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
@@ -24,6 +25,11 @@ constexpr int oom_score_of_workers = 300;
 
 std::string title_of(int slot, const CapsuleSettings& capsule) {
   return "brood: worker " + std::to_string(slot) + " " + capsule.name;
+}
+
+// Where its libraries are no more where they were.
+std::vector<int> descriptors_to_load_from(const Generation& generation) {
+  return generation.loads_kept ? generation.libraries->descriptors() : std::vector<int>();
 }
 
 // Ended or not; a template may claim what it likes.
@@ -126,9 +132,11 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
       return;
     }
     tell_before_it_begins(slot, place, now);
+    std::vector<int> keep = descriptors_to_load_from(generation);
+    keep.insert(keep.end(), {descriptors.control, descriptors.output});
     const pid_t pid =
         brood::spawn({.title = title_of(slot, generation.config->capsules.at(static_cast<std::size_t>(place.capsule))),
-                      .keep = {descriptors.control, descriptors.output},
+                      .keep = std::move(keep),
                       .parent_death_signal = SIGTERM,
                       .oom_score_adjustment = oom_score_of_workers},
                      [&] { return run_worker(generation, request, descriptors); });
@@ -204,6 +212,7 @@ WorkerTemplate::Setup WorkerSpawner::template_setup(const Generation& generation
   return {.generation = generation.number,
           .slots = slots_.board.slots(),
           .longest_load = generation.config->boot_timeout,
+          .keep = descriptors_to_load_from(generation),
           .preload = generation.bodies.preload,
           .worker = [this, generation](const ForkRequest& request, const WorkerDescriptors& descriptors) {
             set_process_title(
@@ -218,6 +227,7 @@ int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& r
   SlotRecord& record = slots_.board.slot(request.slot);
   say_who_runs(record, getpid());
   WorkerSetup own{.slot = request.slot,
+                  .generation = generation.number,
                   .capsule = request.capsule,
                   .number = request.number,
                   .control = descriptors.control,

@@ -64,6 +64,19 @@ std::vector<RollPlace> WorkerSuccession::roll_places() const {
   return seen;
 }
 
+std::set<int> WorkerSuccession::fresh_classes() const {
+  std::set<int> classes;
+  for (const auto& [key, place] : slots_.table.places()) {
+    if (!place.fresh || !place.slot) continue;
+    const SlotRecord& record = slots_.board.slot(*place.slot);
+    const int current = record.current.load();
+    if (current < 0 || current >= max_run_notes) continue;
+    const RunNote note = RunNote::read(record.run_notes[static_cast<std::size_t>(current)].load());
+    if (note.state != RunNote::State::none) classes.insert(note.class_index);
+  }
+  return classes;
+}
+
 void WorkerSuccession::give_up(int key) {
   ProcessTable::Place& place = slots_.table.places().at(key);
   place.state = ProcessTable::Place::State::given_up;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "supervisor/workers/generations.hpp"
@@ -27,6 +30,11 @@ class WorkerSuccession {
   void resize(std::shared_ptr<const Generation> generation, int capsule);
 
   std::vector<RollPlace> roll_places() const;
+  // How the runs of each class have ended in workers of a generation; see read_generation().
+  std::vector<RunTally> tallies(std::uint32_t generation) const { return read_generation(slots_.board, generation); }
+  std::string class_of_entry(int index) const { return brood::class_of_entry(slots_.board, index); }
+  // The classes of the jobs that workers of fresh places run now, by their entries.
+  std::set<int> fresh_classes() const;
   void start(int place) { slots_.table.places().at(place).state = ProcessTable::Place::State::kept; }
   // Tells its worker, if there is one, to finish the job in hand and exit.
   void give_up(int place);
@@ -35,7 +43,7 @@ class WorkerSuccession {
   // The workers of fresh places are told to finish, or, before they are ready, killed; those given up are taken back
   // as far as they are still there, and replaced otherwise.
   void drop_fresh();
-  // After drop_fresh(): the generation is as it was before resize().
+  // The same generation with other settings: after drop_fresh(), as it was before resize().
   void put_back(std::shared_ptr<const Generation> generation) { generations_.replace_present(std::move(generation)); }
 
   // Workers that are told to finish and run a job still.

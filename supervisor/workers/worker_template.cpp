@@ -35,9 +35,11 @@ WorkerTemplate::WorkerTemplate(EventLoop& loop, Children& children, Setup setup,
   check("socketpair", socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
   line_ = UniqueFd(ends[0]);
   const UniqueFd its_end(ends[1]);
+  std::vector<int> keep = setup_.keep;
+  keep.push_back(its_end.get());
   child_ = children.spawn(
       {.title = "brood: template",
-       .keep = {its_end.get()},
+       .keep = std::move(keep),
        .parent_death_signal = SIGKILL,
        .oom_score_adjustment = oom_score_of_a_template},
       std::nullopt, [&] { return run_template(its_end.get(), setup_); }, ended());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
@@ -30,6 +31,7 @@ class WorkerTemplate {
     std::uint32_t generation = 1;
     int slots = 0;                             // of the scoreboard that it knows
     std::chrono::milliseconds longest_load{};  // then it is killed
+    std::vector<int> keep;                     // descriptors that stay open
     std::function<bool()> preload;             // ChildBodies::preload
     std::function<int(const ForkRequest&, const WorkerDescriptors&)> worker;
   };

@@ -42,6 +42,23 @@ struct UntilFile {
   }
 };
 
+#ifndef ROLL_CRASHES
+#define ROLL_CRASHES 0
+#endif
+#ifndef ROLL_FAILS
+#define ROLL_FAILS 0
+#endif
+
+// Of each hundred of them so many crash, and so many fail, according to the library.
+struct NowAndThen {
+  int number = 0;
+  void perform() {
+    const int spread = number * 37 % 100;
+    if (spread < ROLL_CRASHES) std::abort();
+    if (spread < ROLL_FAILS) throw std::runtime_error("now and then");
+  }
+};
+
 #ifdef DIES
 // Shortly after the libraries are loaded, while no job runs: a check has ended by then.
 void brood_setup(brood::Setup&) {
@@ -56,4 +73,4 @@ void brood_setup(brood::Setup&) {
 }
 #endif
 
-BROOD_JOBS(Versioned, UntilFile)
+BROOD_JOBS(Versioned, UntilFile, NowAndThen)

@@ -249,3 +249,24 @@ BOOST_AUTO_TEST_CASE(a_scribbled_table_is_read_within_bounds_and_still_counts) {
     }
   }
 }
+
+BOOST_AUTO_TEST_CASE(runs_are_counted_by_the_generation_of_their_worker_too) {
+  Batch batch;
+  batch.note(0, RunNote::State::ended_well);
+  batch.note(1, RunNote::State::failed);
+  add_noted_runs(batch.board.usage(), batch.notes, {}, 2);
+  batch.note(0, RunNote::State::failed);
+  batch.note(1, RunNote::State::begun);
+  add_left_runs(
+      batch.board.usage(), batch.notes, [](int entry) { return entry == 1; }, true, {}, 3);
+
+  const auto index = static_cast<std::size_t>(batch.index);
+  const RunTally second = read_generation(batch.board, 2).at(index), third = read_generation(batch.board, 3).at(index);
+  BOOST_TEST((second.runs == 2 && second.failed == 1 && second.crashed == 0));
+  BOOST_TEST((third.runs == 2 && third.failed == 1 && third.crashed == 1));
+  BOOST_TEST(read_generation(batch.board, 1).at(index).runs == 0u);
+  BOOST_TEST(batch.usage().runs == 4u);
+  BOOST_TEST(class_of_entry(batch.board, batch.index) == "Resize");
+  BOOST_TEST(class_of_entry(batch.board, -1) == "");
+  BOOST_TEST(class_of_entry(batch.board, max_usage_classes) == "");
+}

@@ -86,6 +86,11 @@ void check_defaults(const Config& config) {
   BOOST_CHECK(config.poll_interval == 5s);
   BOOST_TEST(config.max_retries == 25);
   BOOST_TEST(config.max_unavailable == 1);
+  BOOST_TEST(config.restart.canary);
+  BOOST_CHECK(config.restart.canary_watch == 30s);
+  BOOST_TEST(config.pressure.memory == 10);
+  BOOST_TEST(config.pressure.proc == "/proc");
+  BOOST_TEST(config.pressure.cgroup == "/sys/fs/cgroup");
   BOOST_CHECK(config.max_iteration_runtime == 0s);
   BOOST_TEST(config.labels.empty());
   BOOST_TEST(config.dead_max_jobs == 10'000);
@@ -158,6 +163,15 @@ password_file = "/etc/brood/password"
 share_with_jobs = false
 give_up_after = "2m"
 
+[restart]
+canary = false
+canary_watch = "5m"
+
+[pressure]
+memory = 25
+proc = "/host/proc"
+cgroup = "/host/cgroup"
+
 [scheduler]
 queues = "all"
 
@@ -215,6 +229,11 @@ timestamps = "milliseconds"
   BOOST_CHECK(config.poll_interval == 500ms);
   BOOST_TEST(config.max_retries == 3);
   BOOST_TEST(config.max_unavailable == 2);
+  BOOST_TEST(!config.restart.canary);
+  BOOST_CHECK(config.restart.canary_watch == 5min);
+  BOOST_TEST(config.pressure.memory == 25);
+  BOOST_TEST(config.pressure.proc == "/host/proc");
+  BOOST_TEST(config.pressure.cgroup == "/host/cgroup");
   BOOST_CHECK(config.max_iteration_runtime == 10min);
   BOOST_TEST(config.labels == (std::vector<std::string>{"eu-1", "blue"}), boost::test_tools::per_element());
   BOOST_TEST(config.dead_max_jobs == 50);
@@ -407,6 +426,8 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"concurrency = 9223372036854775807", "1: concurrency: must be between 1 and 10000, not 9223372036854775807"},
       {"max_retries = -1", "1: max_retries: must be between 0 and 1000000, not -1"},
       {"max_unavailable = 0", "1: max_unavailable: must be between 1 and 10000, not 0"},
+      {"[pressure]\nmemory = 101", "2: pressure.memory: must be between 0 and 100, not 101"},
+      {"[restart]\ncanari = true", "2: restart.canari: unknown key; did you mean \"canary\"?"},
       {"dead_max_jobs = 0", "1: dead_max_jobs: must be between 1 and 1000000000, not 0"},
       {"[redis]\nappendfsync = \"on\"",
        "2: redis.appendfsync: must be \"always\" or \"everysec\" or \"no\", not \"on\""},

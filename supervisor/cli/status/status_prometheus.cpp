@@ -93,6 +93,21 @@ void add_workers(Exposition& out, const MachineStatus& machine) {
   }
 }
 
+void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
+  const auto each = [&](const char* member) {
+    for (const JsonObject& supervisor : supervisors) {
+      const auto pressure = JsonObject::parse(std::string(supervisor.raw("pressure").value_or("{}")));
+      if (const auto value = pressure.number(member))
+        out.sample({{"identity", supervisor.string("identity").value_or("")}}, *value);
+    }
+  };
+  out.gauge("brood_workers_held_back", "Workers that fetch nothing while memory is scarce.");
+  each("held_back");
+  out.gauge("brood_memory_pressure_percent",
+            "Share of the last ten seconds in which nobody got on for want of memory, as the kernel says.");
+  each("memory");
+}
+
 // By supervisor: each begins at 0, and a sum would then go down.
 void add_classes(Exposition& out, const MachineStatus& machine) {
   const auto each = [&](auto&& value_of) {
@@ -134,6 +149,7 @@ std::string status_prometheus(const StatusReport& report) {
   }
   add_workers(out, report.machine);
   add_classes(out, report.machine);
+  add_pressure(out, report.supervisors);
   return out.text();
 }
 

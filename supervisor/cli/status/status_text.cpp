@@ -102,6 +102,15 @@ std::string restart_text(const JsonObject& supervisor) {
   return fmt::format("{} {} {}: {}", what, how, when, last.string("reason").value_or(""));
 }
 
+std::string pressure_text(const JsonObject& supervisor) {
+  const auto pressure = JsonObject::parse(std::string(supervisor.raw("pressure").value_or("{}")));
+  const std::int64_t held_back = pressure.integer("held_back").value_or(0);
+  if (held_back == 0) return "";
+  return fmt::format("memory is scarce ({:.1f}% of the time is lost): {} held back",
+                     pressure.number("memory").value_or(0),
+                     held_back == 1 ? "1 worker is" : fmt::format("{} workers are", held_back));
+}
+
 // No table: it cuts what is long, and why a restart failed must be read whole.
 std::string supervisors_text(const std::vector<JsonObject>& supervisors, const Style& style) {
   if (supervisors.empty()) return "";
@@ -116,6 +125,7 @@ std::string supervisors_text(const std::vector<JsonObject>& supervisors, const S
     text += "\n";
     if (const std::string restart = restart_text(supervisor); !restart.empty())
       text += "    " + log::printable(restart) + "\n";
+    if (const std::string pressure = pressure_text(supervisor); !pressure.empty()) text += "    " + pressure + "\n";
   }
   return text;
 }

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "supervisor/pressure/fetch_allowance.hpp"
+#include "supervisor/workers/cgroup_places.hpp"
+
+namespace brood {
+
+// What the kernel says of memory: how much of the time is lost waiting for it (PSI), on this host and in brood's own
+// cgroup (version 2), and what happened at that cgroup's limits.  Every reading opens the files anew: they are short,
+// and wait for nobody.
+class MemoryFigures {
+ public:
+  // Where the host's PSI lies, and the cgroups.
+  struct Places {
+    std::filesystem::path proc = "/proc";
+    CgroupPlaces cgroups = {};
+  };
+  explicit MemoryFigures(const Places& places);
+
+  // The larger of the two shares, and what is new since the last time.
+  PressureReading read();
+
+  // For the log: what is read, and what is not there.
+  std::string sources() const;
+
+ private:
+  std::filesystem::path host_;
+  std::filesystem::path cgroup_;  // empty: this process is in none of version 2
+  struct Events {
+    std::uint64_t kills = 0, limits = 0;
+  };
+  Events events() const;
+  Events seen_;
+};
+
+}  // namespace brood

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "shared/config/config.hpp"
+#include "supervisor/pressure/fetch_allowance.hpp"
+#include "supervisor/pressure/memory_figures.hpp"
+#include "supervisor/workers/worker_orders.hpp"
+
+namespace brood {
+
+// Lets fewer workers fetch while memory is scarce, before the kernel has to kill one, and more when it is not.  Those
+// that are held back finish the job in hand, as in a quiet.  It looks once a second: the kernel's averages over ten
+// seconds change no faster than that matters, a trigger of the kernel needs rights that a container often lacks, and
+// plain files can be looked at wherever they lie.
+class PressureRelief {
+ public:
+  PressureRelief(WorkerOrders& orders, const PressureSettings& settings);
+
+  void set(const PressureSettings& settings);
+
+  // Once a second.
+  void look(SteadyTime now);
+  // Nobody is held back any more: another program takes over, and will see for itself.
+  void let_go() { orders_.hold_back_all_but(std::nullopt); }
+
+  std::string status() const;  // half a sentence for people; empty: nobody is held back
+  std::string json() const;    // {"memory":..., "limit":..., "held_back":...}
+
+ private:
+  void tell(const std::optional<int>& before, int workers) const;
+
+  WorkerOrders& orders_;
+  PressureSettings settings_;
+  MemoryFigures figures_;
+  FetchAllowance allowance_;
+  PressureReading last_;
+  std::optional<int> allowed_;
+  int held_back_ = 0;
+};
+
+}  // namespace brood

@@ -19,6 +19,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
+#include "supervisor/process/event_loop.hpp"
 
 namespace brood {
 namespace {
@@ -98,6 +99,7 @@ void become_a_child(const SpawnSettings& settings, pid_t parent) {
   log::forget_waiting();
   std::vector<int> keep = settings.keep;
   keep.push_back(log::descriptor());
+  forget_event_loops();
   close_all_but(std::move(keep));
   read_standard_input_from_nowhere();
   if (settings.oom_score_adjustment != 0) volunteer_for_the_oom_killer(settings.oom_score_adjustment);

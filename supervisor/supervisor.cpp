@@ -157,6 +157,8 @@ int Supervisor::run() {
     handle_signals();
     reap_children();
     if (!pool_.awaits_newborn()) own_processes_.strays().look(steady_now());
+    // Until then the process of a job may run on, and the job must not begin elsewhere.
+    if (!own_processes_.strays().next_look()) recovery_.release_held();
     kill_overdue_children();
     do_what_is_due();
     restart_.advance(steady_now());
@@ -238,7 +240,11 @@ void Supervisor::note_end(WorkerPool::Reaped reaped) {
     fail(EX_CONFIG);
   }
   if (reaped.end.cut_short) heartbeat_.statistics().count_failure();
-  if (reaped.worker_death) recovery_.add(std::move(*reaped.worker_death));
+  if (!reaped.worker_death) return;
+  if (reaped.forked_jobs)
+    recovery_.hold(std::move(*reaped.worker_death));
+  else
+    recovery_.add(std::move(*reaped.worker_death));
 }
 
 void Supervisor::kill_overdue_children() {

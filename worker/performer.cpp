@@ -1,17 +1,24 @@
 #include "worker/performer.hpp"
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <ctime>
 #include <new>
 #include <utility>
 
+#include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_facts.hpp"
+#include "shared/base/process_title.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/page_text.hpp"
+#include "shared/json/json.hpp"
 #include "shared/scoreboard/left_threads.hpp"
 #include "shared/store/redis_time.hpp"
 #include "worker/crash/crash_handler.hpp"
@@ -19,6 +26,8 @@
 #include "worker/crash/thrown_stack.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
+#include "worker/isolation/run_in_process.hpp"
+#include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
 #include "worker/job/settle_failed_job.hpp"
 
@@ -28,6 +37,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
+constexpr auto fork_again = 100ms;
 constexpr auto longest_look_at_fleet = 2000ms;
 
 // A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
@@ -146,6 +156,11 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return move_to_dead(entry, text, queue, bad.what());
   }
   if (failure_waits && !short_classes_.contain(job_.job_class())) return std::nullopt;
+  const bool apart = forker_ && is_isolated(job_.job_class());
+  if (apart && !forker_->is_there()) {
+    age_.lost_forker = true;
+    return std::nullopt;
+  }
   const SteadyTime started = steady_now();
   const std::uint32_t flags = class_flags(registry_, job_);
   note(entry, RunNote::State::begun, {});
@@ -161,6 +176,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
+  if (apart) return perform_apart(entry, text, queue, started);
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
   const bool failed = performed.kind == Performed::Kind::failed;
@@ -177,6 +193,207 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   clean_up(made_calls_ || runs_hooks_);
   return outcome;
 }
+
+// ---- Jobs that run in a process of their own
+
+bool Performer::is_isolated(const std::string& job_class) const {
+  const auto configured = config_.classes.find(job_class);
+  if (configured != config_.classes.end() && configured->second.isolation)
+    return *configured->second.isolation == Isolation::process;
+  const auto* known = registry_.find(job_class);
+  return known != nullptr && known->job_class.isolation == abi::isolation_process;
+}
+
+void Performer::prepare_isolation() {
+  const std::vector<std::string> names = registry_.class_names();
+  const auto isolated =
+      std::find_if(names.begin(), names.end(), [this](const std::string& name) { return is_isolated(name); });
+  if (isolated == names.end()) return;
+  slot_.record().forks_jobs.store(1);
+  const std::string whose = fmt::format("{} {}", worker_setup_.slot, host_.capsule);
+  forker_.emplace(JobForker::Setup{.title = "brood: forker " + whose,
+                                   .let_go =
+                                       [this] {
+                                         redis_.disconnect();
+                                         ::close(worker_setup_.control);
+                                         orders_.become_a_job();
+                                       },
+                                   .begin = [this] { begin_job_process(); },
+                                   .perform = [this](UniqueFd socket) { be_job_process(std::move(socket)); }},
+                  *isolated);
+  orders_.pass_term_by(pass_to_job_process);
+  pass_signals_by(pass_to_job_process);
+}
+
+void Performer::leave_isolation() {
+  if (forker_) forker_->leave();
+}
+
+// In the job's process, which no signal can reach yet.
+void Performer::begin_job_process() {
+  process_ = getpid();
+  slot_.record().job_start_time.store(process_start_time(process_));
+  slot_.record().job_pid.store(process_);
+  take_over_crash_handler();
+  orders_.become_a_job();
+  set_process_title(fmt::format("brood: job {} {}", worker_setup_.slot, host_.capsule));
+}
+
+// There, all that is code of the job's class runs, and nothing that is the worker's: its connection, its control pipe.
+void Performer::be_job_process(UniqueFd socket) {
+  channel_.emplace(std::move(socket));
+  const JobOrder order = channel_->take_order();
+  job_.read(order.payload);
+  title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(wall_now()));
+  host_.iterations->load = [this]() -> std::optional<IterationState> {
+    end_if_a_copy(job_.jid(), job_.display_class());
+    LoadedIteration loaded = channel_->load_iteration();
+    if (loaded.kind == LoadedIteration::Kind::none) throw UnexpectedReply(loaded.why);
+    if (loaded.kind == LoadedIteration::Kind::away) return std::nullopt;
+    return std::move(loaded.state);
+  };
+  host_.iterations->save = [this](const IterationState& state) {
+    end_if_a_copy(job_.jid(), job_.display_class());
+    return channel_->save_iteration(state);
+  };
+
+  // A sandbox of the class is to be entered here: nothing of the class has run, and all that brood itself still opens
+  // is behind it.
+  Performed performed;
+  if (order.failure) {
+    performed.kind = Performed::Kind::failed;
+    performed.failure = *order.failure;
+  } else {
+    performed = perform_within_limits(job_, order.queue, order.started);
+  }
+  end_if_a_copy(job_.jid(), job_.display_class());
+  JobEnd end{.kind = performed.kind, .iteration_ended = iteration_ended_, .delay = performed.delay};
+  if (performed.kind == Performed::Kind::failed) {
+    runs_hooks_ = true;
+    if (slot_.entry(order.entry) != EntryState::failed) end_entry(order.entry, EntryState::failed);
+    end.error_class = utf8_prefix(performed.failure.error_class, longest_text);
+    end.message = utf8_prefix(performed.failure.message, longest_text);
+    end.outcome = note_of(judge(job_, order.queue, performed.failure));
+  }
+  for (const log::Fact& fact : log::standing_facts()) end.facts.emplace_back(fact.name, fact.value);
+  output_.flush();
+  if (threads_.left_behind() == 0) std::fflush(nullptr);  // one that waits in a read has locked its file
+  log::flush();
+  channel_->end(end);
+}
+
+Outcome Performer::perform_apart(int entry, const std::string& text, const std::string& queue, SteadyTime started) {
+  const JobEnd end = run_apart({.entry = entry, .payload = text, .queue = queue, .started = started});
+  slot_.record().job_pid.store(0);
+  const SteadyTime ended = steady_now();
+  short_classes_.ran(job_.job_class(), ended - started);
+  const bool failed = end.kind == Performed::Kind::failed;
+  note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
+  for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);
+  Outcome outcome = settle_apart(entry, queue, started, end);
+  log::clear_standing_facts();
+  title_.end();
+  output_.end_job(slot_.record());
+  return outcome;
+}
+
+// The process is gone, and all that it had started: now what came of it counts.
+Outcome Performer::settle_apart(int entry, const std::string& queue, SteadyTime started, const JobEnd& end) {
+  Performed performed;
+  performed.kind = end.kind;
+  performed.delay = end.delay;
+  iteration_ended_ = end.iteration_ended;
+  if (end.kind != Performed::Kind::failed) return settle(entry, job_, queue, performed, started);
+  if (slot_.entry(entry) != EntryState::failed) end_entry(entry, EntryState::failed);
+  if (!slot_.finish_entry(entry, end.outcome)) wait_for_the_end();
+  performed.failure.error_class = end.error_class;
+  performed.failure.message = end.message;
+  log_failure(job_, queue, started, performed.failure);
+  return noted_outcome(end.outcome).value();
+}
+
+// Until a process has said what came of the job.
+JobEnd Performer::run_apart(const JobOrder& first) {
+  const auto interrupt = [this] { return orders_.told_to_quiet() || out_of_time(); };
+  const JobServices services{
+      .load_iteration =
+          [&] {
+            LoadedIteration loaded;
+            try {
+              std::optional<IterationState> state = iterations_.load(job_.jid(), [&](std::chrono::milliseconds length) {
+                orders_.wait(length);
+                return !interrupt();
+              });
+              loaded.kind = state ? LoadedIteration::Kind::loaded : LoadedIteration::Kind::away;
+              if (state) loaded.state = std::move(*state);
+            } catch (const UnexpectedReply& none) {
+              loaded.kind = LoadedIteration::Kind::none;
+              loaded.why = none.what();
+            }
+            return loaded;
+          },
+      .save_iteration = [&](const IterationState& state) { return iterations_.save(job_.jid(), state); },
+      .failure_rule = [&] { return failure_rule(); },
+      .term_came = [&] { return orders_.was_sent_term(); }};
+  JobOrder order = first;
+  for (bool said_waiting = false;;) {
+    ProcessRun run;
+    try {
+      run = run_in_process(*forker_, order, job_, services);
+    } catch (const ForkerGone& gone) {
+      const int status = forker_->leave();
+      end_offspring();  // the job's process has fallen to us
+      log::error("job_forker_ended", {{"slot", worker_setup_.slot}, {"jid", job_.jid()}, {"reason", gone.what()}});
+      end_like(WIFSIGNALED(status) ? status : SIGKILL);
+    }
+    meter_.note_apart(std::chrono::microseconds(run.end.cpu_us), run.end.peak_kb,
+                      std::chrono::microseconds(run.end.forkers_cpu_us));
+    if (run.end.fork_error != 0) {
+      const std::string reason = std::generic_category().message(run.end.fork_error);
+      if (!std::exchange(said_waiting, true))
+        log::warn("job_process_waits", {{"jid", job_.jid()}, {"class", job_.display_class()}, {"reason", reason}});
+      if (interrupt()) return {.kind = Performed::Kind::interrupted};
+      orders_.wait(fork_again);
+      continue;
+    }
+    if (run.end.killed > 0)
+      log::info("job_left_processes",
+                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"killed", run.end.killed}});
+    const bool was_refused = !run.bad.empty() && !order.failure;
+    if (was_refused) {  // another process asks the class what is to become of it
+      order.failure.emplace();
+      order.failure->error_class = "JobProcessError";
+      order.failure->message = "the process of the job wrote into its channel to the worker: " + run.bad;
+      log::warn("job_process_refused", {{"jid", job_.jid()}, {"class", job_.display_class()}, {"reason", run.bad}});
+      continue;
+    }
+    if (!run.said || run.end.status != 0) end_like(run.bad.empty() ? run.end.status : W_EXITCODE(EX_PROTOCOL, 0));
+    return std::move(*run.said);
+  }
+}
+
+// What has ended the process of a job ends the worker of that job: so there is one way in which a job is charged, and
+// its supervisor sees to it.  The core file, and the stack in the record, are the process's.
+void Performer::end_like(int status) {
+  slot_.record().job_core_dumped.store(WCOREDUMP(status) ? 1 : 0);
+  log::flush();
+  forker_->leave();  // what all of them have used counts for this process now
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    prctl(PR_SET_DUMPABLE, 0);
+    struct sigaction by_default {};
+    by_default.sa_handler = SIG_DFL;
+    sigaction(signal, &by_default, nullptr);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    kill(getpid(), signal);
+  }
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE);
+}
+
+// ---- The guards around a job
 
 // A job that finds no memory under its limit has failed like any other; but what it has leaked is still there.
 Performed Performer::perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started) {
@@ -209,14 +426,14 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
       return std::move(run.performed);
     });
   }
-  syscall_watch_.begin_job();
+  if (!channel_) syscall_watch_.begin_job();
   std::optional<ThrowWatch> throws;
   if (job.truthy("backtrace")) throws.emplace();
   Performed performed = perform(registry_, job, queue, host_);
   thrown_at_ = throws ? throws->stack_of(performed.thrown) : std::vector<std::uint64_t>();
   throws.reset();
   output_.flush();
-  made_calls_ = syscall_watch_.end_job();
+  if (!channel_) made_calls_ = syscall_watch_.end_job();
   return performed;
 }
 
@@ -238,16 +455,31 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   }
   // Before the hooks run: one that crashes the worker must not make this look like a run that never ended.
   end_entry(entry, EntryState::failed);
-  ask_redis_time(redis_);
-  RetryPolicy policy{config_.max_retries, settings_.max_crashes};
-  policy.retry_for = rule_of_retry_for(job, config_.compatibility.sidekiq, fleet_, ask_redis_);
-  Failure failure = performed.failure;
-  if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
-  Outcome outcome = settle_failure(registry_, job, queue, failure, policy);
-  if (runs_hooks_) end_if_a_copy(job.jid(), job.display_class());
+  Outcome outcome = judge(job, queue, performed.failure);
   if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
   return outcome;
+}
+
+// What becomes of a job that failed: its hooks run.
+Outcome Performer::judge(const Payload& job, const std::string& queue, Failure failure) {
+  RetryPolicy policy{config_.max_retries, settings_.max_crashes};
+  policy.retry_for = failure_rule().retry_for;
+  if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
+  Outcome outcome = settle_failure(registry_, job, queue, failure, policy);
+  if (runs_hooks_) end_if_a_copy(job.jid(), job.display_class());
+  return outcome;
+}
+
+FailureRule Performer::failure_rule() {
+  if (channel_) {
+    const SteadyTime asked = steady_now();
+    const FailureRule rule = channel_->ask_failure_rule();
+    note_redis_time(rule.now, asked, steady_now());
+    return rule;
+  }
+  ask_redis_time(redis_);
+  return {rule_of_retry_for(job_, config_.compatibility.sidekiq, fleet_, ask_redis_), redis_now()};
 }
 
 Outcome Performer::move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why) {
@@ -308,7 +540,9 @@ void Performer::note(int entry, RunNote::State state, std::chrono::milliseconds 
       // What a payload wraps may have any name; what is registered has a plain one.
       const bool plain = is_countable(counted_.name);
       counted_.index = usage_index(*worker_setup_.usage, plain ? counted_.name : counted_.job_class);
-      worker_setup_.usage->at(*counted_.index).allows_threads.store(threads_policy() == LeftThreads::allow ? 1 : 0);
+      UsageEntry& entry_of_class = worker_setup_.usage->at(*counted_.index);
+      entry_of_class.allows_threads.store(threads_policy() == LeftThreads::allow ? 1 : 0);
+      entry_of_class.isolated.store(forker_ && is_isolated(counted_.job_class) ? 1 : 0);
     }
   }
   if (!counted_.index) return;
@@ -375,6 +609,7 @@ void Performer::end_entry(int entry, EntryState state) {
 // The supervisor has decided what becomes of this job, and ends this worker.
 void Performer::wait_for_the_end() {
   log::flush();
+  while (channel_) pause();  // it ends with the worker
   while (!orders_.supervisor_gone()) orders_.wait(look_for_the_end);
   _exit(EX_SOFTWARE);
 }
@@ -382,7 +617,7 @@ void Performer::wait_for_the_end() {
 // Code of a library that forks and lets both processes return: the copy holds the worker's connection and its slot, and
 // must touch neither.
 void Performer::end_if_a_copy(std::string_view jid, std::string_view job_class) const {
-  if (getpid() == worker_) return;
+  if (getpid() == process_) return;
   log::error(
       "copy_of_worker_ended",
       {{"jid", jid}, {"class", job_class}, {"hint", "the job forked, and its child returned; it should end by _exit"}});

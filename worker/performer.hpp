@@ -24,6 +24,9 @@
 #include "worker/guard/standard_output.hpp"
 #include "worker/guard/syscall_watch.hpp"
 #include "worker/guard/thread_count.hpp"
+#include "worker/isolation/job_channel.hpp"
+#include "worker/isolation/job_forker.hpp"
+#include "worker/isolation/job_messages.hpp"
 #include "worker/job/iteration_keeper.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/perform.hpp"
@@ -47,6 +50,12 @@ class Performer {
   // The first job may begin: every other is to find what is there now.
   void note_process_state();
 
+  // Makes the copy of this worker that forks the processes of isolated jobs, if there are such classes.  Throws
+  // LibraryError.
+  void prepare_isolation();
+  // The worker ends in order: so does the copy, before it.
+  void leave_isolation();
+
   // Around other code of the libraries than jobs; what it leaves behind is put right like a job's.
   void begin_handlers(std::string_view event);
   void end_handlers();
@@ -56,7 +65,8 @@ class Performer {
   void end_batch();
 
   // Performs entry `entry` of the held batch; nullopt: the supervisor has taken it back, or it may be long, and a
-  // failure waits.  Does not return when the supervisor ends this worker for it.
+  // failure waits, or there is a reason to recycle.  Does not return when the supervisor ends this worker for it, or
+  // when the process of an isolated job has crashed: the worker then ends in the same way.
   std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue,
                                        bool failure_waits);
 
@@ -70,6 +80,14 @@ class Performer {
 
  private:
   IterationHost iteration_host();
+  bool is_isolated(const std::string& job_class) const;
+  void begin_job_process();
+  void be_job_process(UniqueFd socket);
+  Outcome perform_apart(int entry, const std::string& text, const std::string& queue, SteadyTime started);
+  JobEnd run_apart(const JobOrder& order);
+  Outcome settle_apart(int entry, const std::string& queue, SteadyTime started, const JobEnd& end);
+  [[noreturn]] void end_like(int status);
+  FailureRule failure_rule();
   void clean_up(bool made_calls);
   void look_for_left_threads();
   LeftThreads threads_policy() const;  // of the job under way
@@ -79,6 +97,7 @@ class Performer {
   Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
+  Outcome judge(const Payload& job, const std::string& queue, Failure failure);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
   Outcome requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
@@ -88,7 +107,7 @@ class Performer {
   [[noreturn]] void wait_for_the_end();
   void end_if_a_copy(std::string_view jid, std::string_view job_class) const;
 
-  const pid_t worker_ = getpid();
+  pid_t process_ = getpid();  // this worker's, or that of the isolated job
   const Config& config_;
   const WorkerSetup& worker_setup_;
   const WorkerSettings& settings_;
@@ -104,7 +123,7 @@ class Performer {
   const AskRedis ask_redis_;  // a connection that is idle while a job runs
   FleetRelease fleet_;
   bool iteration_ended_ = false;  // the job under way has no item left
-  const JobHost host_;
+  JobHost host_;
   Payload job_;  // the one under way; its memory serves them all
   JobRegistry& registry_;
   std::optional<ProcessState> process_state_;  // once the libraries are loaded
@@ -121,6 +140,8 @@ class Performer {
   JobTitle title_;
   std::vector<std::uint64_t> thrown_at_;  // where the job under way threw what came out, if it wants that known
   std::string event_;                     // whose handlers run
+  std::optional<JobForker> forker_;       // of a worker that knows isolated classes
+  std::optional<JobChannel> channel_;     // in the process of an isolated job
 };
 
 }  // namespace brood

@@ -14,6 +14,7 @@ enum class RecycleReason {
   max_rss,        // it has grown larger than it may
   out_of_memory,  // a job hit the memory limit: who knows what it left behind
   threads,        // a job has left threads behind
+  forker,         // the copy that forks its isolated jobs has ended, and no other would be without traces of jobs
 };
 
 // What one worker process has come to, between two jobs.
@@ -22,6 +23,7 @@ struct WorkerAge {
   std::uint64_t rss_bytes = 0;  // asked for only when max_rss is set
   bool ran_out_of_memory = false;
   int left_threads = 0;
+  bool lost_forker = false;
 };
 
 // Pure: whether a worker is to be replaced now; nullopt: it goes on.

@@ -23,7 +23,8 @@ constexpr auto look_for_supervisor_again = 10ms;
 
 // What the handler of TERM may touch: it runs in the middle of a job.
 volatile std::sig_atomic_t term_came = 0;
-pid_t supervisor = 0;
+pid_t supervisor = 0;  // or who else is this process' parent while the supervisor lives
+bool (*pass_term)(int signal) = nullptr;
 const std::atomic<std::int64_t>* last_beat = nullptr;
 std::chrono::nanoseconds longest_wait_for_adoption{};
 
@@ -43,6 +44,7 @@ void set_last_alarm() {
 
 void handle_term(int) {
   term_came = 1;
+  if (pass_term != nullptr) pass_term(SIGTERM);
   if (getppid() != supervisor) set_last_alarm();  // then the kernel sent it: the supervisor is dead
 }
 
@@ -73,6 +75,18 @@ bool SupervisorOrders::supervisor_gone() {
 
 bool SupervisorOrders::told_to_stop() {
   return orphaned_ || term_came != 0 || (worker_setup_.record->flags.load() & slot_stop) != 0;
+}
+
+bool SupervisorOrders::was_sent_term() const { return term_came != 0; }
+
+void SupervisorOrders::pass_term_by(bool (*pass)(int signal)) { pass_term = pass; }
+
+// It has no timer of the worker's, and dies with it.
+void SupervisorOrders::become_a_job() {
+  pass_term = nullptr;
+  supervisor = getppid();
+  worker_setup_.supervisor = supervisor;
+  worker_setup_.control = -1;
 }
 
 bool SupervisorOrders::told_to_quiet() {

@@ -18,6 +18,12 @@ class SupervisorOrders {
 
   // A stop was ordered, or TERM came: the kernel sends it when the supervisor dies.
   bool told_to_stop();
+  bool was_sent_term() const;
+  // What the handler of TERM does first, in the worker: `pass` sends it on, and is async-signal-safe.
+  void pass_term_by(bool (*pass)(int signal));
+  // This process is a copy of the worker from now on, which runs one job: it hears the flags in the slot and TERM, and
+  // must wait for nothing else.
+  void become_a_job();
   // Asks the kernel: a job may have ignored that TERM.  Counts as a stop from then on.
   bool supervisor_gone();
   // Fetch no more; also true when told to stop.

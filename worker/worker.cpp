@@ -86,6 +86,7 @@ class Worker {
     if (!preloaded_.done) performer_.load_libraries();
     lifecycle_.start();
     performer_.note_process_state();
+    performer_.prepare_isolation();
     slot_.record().ready.store(1);
     orders_.say(ControlByte::ready);
   }
@@ -115,6 +116,7 @@ class Worker {
     }
     lifecycle_.shutdown();
     lifecycle_.exit();
+    performer_.leave_isolation();
   }
 
  private:
@@ -238,7 +240,10 @@ class Worker {
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
       std::optional<Outcome> outcome = performer_.perform_entry(
           performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue, failure_waits);
-      if (!outcome) break;
+      if (!outcome) {
+        recycling_ = performer_.reason_to_recycle();
+        break;
+      }
       ++performed;
       const SteadyTime now = steady_now();
       longest = std::max(longest, now - last);

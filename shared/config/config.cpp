@@ -45,10 +45,18 @@ LeftThreads read_left_threads(const Place& at, const std::string& word) {
   return word == "allow" ? LeftThreads::allow : LeftThreads::replace;
 }
 
+Isolation read_isolation(const Place& at, const std::string& word) {
+  if (word != "worker" && word != "process") at.refuse("must be \"worker\" or \"process\", not \"" + word + "\"");
+  return word == "process" ? Isolation::process : Isolation::worker;
+}
+
 void read_class(const std::string& name, const Place& at, const ConfigSection& section, ClassSettings& job_class) {
   check_class_name(at, name);
   section.text("threads", [&](const Place& threads_at, const std::string& word) {
     job_class.threads = read_left_threads(threads_at, word);
+  });
+  section.text("isolation", [&](const Place& isolation_at, const std::string& word) {
+    job_class.isolation = read_isolation(isolation_at, word);
   });
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <brood/options.hpp>
+
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/config/config_file.hpp"
@@ -62,6 +64,7 @@ struct WorkerSettings {
 // What holds for the jobs of one class, in whichever worker they run.
 struct ClassSettings {
   std::optional<LeftThreads> threads = {};  // nullopt: as the worker's
+  std::optional<Isolation> isolation = {};  // nullopt: as its code says
 };
 
 // A pool of workers with queues of its own.  The one named "default" takes the top-level settings.

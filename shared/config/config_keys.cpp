@@ -42,7 +42,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"on_error", {"run", "timeout", "env", "directory"}},
     {"compatibility", {"sidekiq", "timestamps"}},
-    {"classes.*", {"threads"}},
+    {"classes.*", {"isolation", "threads"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };
 

@@ -69,6 +69,7 @@ ClassUsage read(const UsageEntry& entry) {
   usage.peak_rss_kb = bounded(entry.peak_rss_kb);
   usage.left_threads = bounded(entry.left_threads);
   usage.allows_threads = entry.allows_threads.load() != 0;
+  usage.isolated = entry.isolated.load() != 0;
   usage.runs = bounded(entry.runs);
   return usage;
 }

@@ -38,6 +38,7 @@ struct alignas(64) UsageEntry {
   std::atomic<std::uint64_t> left_threads;                        // jobs that ended while threads of theirs went on
   std::array<GenerationCounts, generations_counted> generations;  // by the worker's
   std::atomic<std::uint32_t> allows_threads;  // not 0: such jobs are not looked for: what ran one last may keep them
+  std::atomic<std::uint32_t> isolated;        // not 0: each ran in a process of its own
 };
 
 // Every worker adds to it, so every byte may have been scribbled over: entries are claimed by compare-and-swap, never
@@ -108,6 +109,7 @@ struct ClassUsage : ClassTotals {
   std::uint64_t left_threads =
       0;                        // runs that ended while threads of theirs went on, for which their worker was replaced
   bool allows_threads = false;  // nobody looks for such
+  bool isolated = false;        // each runs in a process of its own
 };
 
 // By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for.

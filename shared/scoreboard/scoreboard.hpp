@@ -76,6 +76,10 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint32_t> ready;              // 1: libraries are loaded
   std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
   std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
+  std::atomic<std::uint32_t> forks_jobs;         // 1: it has a JobForker, and dies before its descendants
+  std::atomic<std::uint32_t> job_core_dumped;    // 1: the process below has left a core file, of which its worker died
+  std::atomic<std::int32_t> job_pid;             // of the process that runs the entry; 0: the worker itself does
+  std::atomic<std::uint64_t> job_start_time;     // its, in clock ticks since boot
   std::atomic<std::uint64_t> processed, failed;  // attempts begun, attempts that ended badly; never reset
   RunNotes run_notes;                            // of the batch's entries, until they are added to the classes' usage
   std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
@@ -110,6 +114,9 @@ struct SlotSnapshot {
   std::optional<SteadyTime> deadline;
   std::chrono::microseconds cpu_before{};
   std::uint32_t class_flags = 0;
+  bool forks_jobs = false, job_core_dumped = false;
+  pid_t job_pid = 0;  // 0: the worker itself runs its jobs
+  std::uint64_t job_start_time = 0;
   std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0;
   std::uint64_t processed_before = 0, failed_before = 0;
   int number_in_capsule = 0;

@@ -234,6 +234,10 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   }
   seen.cpu_before = std::chrono::microseconds(std::max<std::int64_t>(record.cpu_before_us.load(), 0));
   seen.class_flags = record.class_flags.load();
+  seen.forks_jobs = record.forks_jobs.load() != 0;
+  seen.job_core_dumped = record.job_core_dumped.load() != 0;
+  seen.job_pid = std::max(record.job_pid.load(), 0);
+  seen.job_start_time = record.job_start_time.load();
   seen.processed = record.processed.load();
   seen.failed = record.failed.load();
   seen.fenced_outcomes = record.fenced_outcomes.load();
@@ -293,6 +297,10 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.ready.store(0);
   record.retired.store(0);
   record.class_flags.store(0);
+  record.forks_jobs.store(0);
+  record.job_core_dumped.store(0);
+  record.job_pid.store(0);
+  record.job_start_time.store(0);
   record.started_at.store(0);
   record.started_steady.store(0);
   record.deadline.store(0);

@@ -36,6 +36,7 @@ WorkerStatus read_worker(const std::string& identity, int slot, const SlotSnapsh
   status.failed = worker.failed - worker.failed_before;
   if (status.state == "resting") status.rests_for = seconds(worker.rests_until - now);
   if (status.state != "busy") return status;
+  status.job_pid = worker.job_pid;
   status.job_class = worker.job_class;
   status.jid = worker.jid;
   status.queue = worker.queue;
@@ -54,6 +55,7 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
   sum.peak_rss_kb = std::max(sum.peak_rss_kb, usage.peak_rss_kb);
   sum.left_threads += usage.left_threads;
   sum.allows_threads |= usage.allows_threads;
+  sum.isolated |= usage.isolated;
 }
 
 }  // namespace

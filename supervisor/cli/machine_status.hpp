@@ -17,6 +17,7 @@ struct WorkerStatus {
   std::string capsule;
   std::uint64_t generation = 0;  // of the configuration that it goes by: 1 at the start, one more with each restart
   std::int64_t pid = 0;
+  std::int64_t job_pid = 0;           // of the process that runs the job; 0: the worker itself does
   std::string state;                  // starting, idle, busy, quiet, stopping, gone, or resting: nobody is in the slot
   std::string job_class, jid, queue;  // of the job that it runs
   double age = 0;                     // seconds that the job has run

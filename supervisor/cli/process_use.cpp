@@ -16,4 +16,9 @@ std::optional<ProcessUse> use_of_process(std::int64_t pid) {
                     .rss_kb = stat->number(24) * page_kb};
 }
 
+std::optional<ProcessUse> use_of_worker(std::int64_t worker, std::int64_t job) {
+  const auto of_job = job > 0 ? use_of_process(job) : std::nullopt;
+  return of_job ? of_job : use_of_process(worker);
+}
+
 }  // namespace brood

@@ -125,4 +125,6 @@ SignalSource::SignalSource(EventLoop& loop, std::function<void(const signalfd_si
                                      });
 }
 
+void forget_event_loops() { uv_library_shutdown(); }
+
 }  // namespace brood

@@ -35,6 +35,10 @@ class EventLoop {
   std::unique_ptr<uv_loop_s, Close> loop_;
 };
 
+// In a child that is to have no loop, before it closes the descriptors of its parent: at each later fork of it, libuv
+// would close two more by the numbers that its own had, whoever has them by then.
+void forget_event_loops();
+
 // Calls back once, later.  Destroying it cancels it; restarting moves it.
 //
 // Time has one regime: each part of the supervisor owns the timers of what it has to do later, and nobody asks it for

@@ -21,6 +21,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/process_title.hpp"
+#include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/shared_count.hpp"
 
 namespace brood {
@@ -108,6 +109,7 @@ void become_a_child(const SpawnSettings& settings, pid_t parent) {
   if (settings.parent_death_signal != 0 && !end_with_parent(settings.parent_death_signal, parent)) _exit(EXIT_SUCCESS);
   std::vector<int> keep = settings.keep;
   keep.push_back(log::descriptor());
+  forget_event_loops();
   close_all_but(std::move(keep));
   read_standard_input_from_nowhere();
   become_itself(settings);

@@ -45,7 +45,4 @@ class Strays {
   SteadyTime reported_at_{};
 };
 
-// The children of this process, zombies too, `most` at most.
-std::vector<pid_t> own_children(std::size_t most);
-
 }  // namespace brood

@@ -50,6 +50,10 @@ void RecoveryChildren::add(WorkerDeath worker_death) {
   tasks_.push_back(std::move(task));
 }
 
+void RecoveryChildren::release_held() {
+  for (WorkerDeath& worker_death : std::exchange(held_, {})) add(std::move(worker_death));
+}
+
 void RecoveryChildren::add(OrphanedJobs orphaned_jobs, std::function<void()> done) {
   Task task;
   task.work = OrphanedJobsTask{std::move(orphaned_jobs), std::move(done)};
@@ -132,13 +136,14 @@ std::optional<SteadyTime> RecoveryChildren::next_start() const {
 
 std::set<std::string> RecoveryChildren::fields_of(const std::string& identity) const {
   std::set<std::string> fields;
+  const auto insert = [&](const WorkerDeath& worker_death) {
+    if (worker_death.worker.identity == identity)
+      fields.insert(worker_field(worker_death.worker.slot, worker_death.worker.incarnation));
+  };
+  std::for_each(held_.begin(), held_.end(), insert);
   for (const Task& task : tasks_) {
-    const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work);
-    if (worker_deaths == nullptr) continue;
-    for (const WorkerDeath& worker_death : *worker_deaths) {
-      if (worker_death.worker.identity == identity)
-        fields.insert(worker_field(worker_death.worker.slot, worker_death.worker.incarnation));
-    }
+    if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work))
+      std::for_each(worker_deaths->begin(), worker_deaths->end(), insert);
   }
   return fields;
 }

@@ -25,6 +25,10 @@ class RecoveryChildren {
                    std::function<void(const WorkerDeath&)> recovered = {});
 
   void add(WorkerDeath worker_death);
+  // The same, but descendants of the dead worker may run the job still: nothing is done before release_held(), which
+  // says that they are gone.
+  void hold(WorkerDeath worker_death) { held_.push_back(std::move(worker_death)); }
+  void release_held();
   // `done` is called when all that the dead supervisor had in flight has been seen to.
   void add(OrphanedJobs orphaned_jobs, std::function<void()> done);
   // `own` is asked when its child is forked: which lists are no strays.
@@ -37,7 +41,7 @@ class RecoveryChildren {
   std::optional<SteadyTime> next_start() const;
   // "<slot>.<incarnation>" of every dead worker of `identity` that is still to be answered.
   std::set<std::string> fields_of(const std::string& identity) const;
-  bool is_idle() const { return tasks_.empty(); }
+  bool is_idle() const { return tasks_.empty() && held_.empty(); }
 
  private:
   struct OrphanedJobsTask {
@@ -63,6 +67,7 @@ class RecoveryChildren {
   const ChildBodies& bodies_;
   const std::function<void(const WorkerDeath&)> recovered_;
   std::list<Task> tasks_;
+  std::vector<WorkerDeath> held_;
   Timer wake_;                                              // for spawn_due()
   std::function<OwnIncarnations()> own_incarnations_ = {};  // of the last sweep that was asked for
 };

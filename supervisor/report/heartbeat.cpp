@@ -83,6 +83,7 @@ Beat Heartbeat::describe(const std::vector<SeenSlot>& slots, std::size_t busy, s
   std::vector<pid_t> pids;
   for (const auto& [number, seen] : slots) {
     if (seen.pid > 0) pids.push_back(seen.pid);
+    if (seen.pid > 0 && seen.job_pid > 0) pids.push_back(seen.job_pid);
   }
   return {info_,  static_cast<int>(busy), wall_now(),       events_.is_quiet(), memory_use_kb(pids),
           rtt_us, concurrency_,           token_text(token)};

@@ -76,17 +76,20 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
   worker_death.class_flags = exit.last.class_flags;
   if (worker_death.cause) {
     std::error_code ignored;
-    worker_death.cause->facts = CrashFacts{.pid = taken.pid,
-                                           .slot = exit.slot,
-                                           .signal = exit.status.exited ? 0 : exit.status.value,
-                                           .exit_status = exit.status.exited ? exit.status.value : 0,
-                                           .core_dumped = exit.status.core_dumped,
-                                           .working_directory = std::filesystem::current_path(ignored).string(),
-                                           .uptime = exit.now - taken.occupied_since,
-                                           .user_time = duration_of(used.ru_utime),
-                                           .system_time = duration_of(used.ru_stime),
-                                           .max_rss_kb = used.ru_maxrss,
-                                           .stack = exit.stack};
+    // Of the two processes the job's is the one that crashed.
+    const bool was_apart = exit.last.job_pid > 0;
+    worker_death.cause->facts =
+        CrashFacts{.pid = was_apart ? exit.last.job_pid : taken.pid,
+                   .slot = exit.slot,
+                   .signal = exit.status.exited ? 0 : exit.status.value,
+                   .exit_status = exit.status.exited ? exit.status.value : 0,
+                   .core_dumped = exit.status.core_dumped || (was_apart && exit.last.job_core_dumped),
+                   .working_directory = std::filesystem::current_path(ignored).string(),
+                   .uptime = exit.now - taken.occupied_since,
+                   .user_time = duration_of(used.ru_utime),
+                   .system_time = duration_of(used.ru_stime),
+                   .max_rss_kb = used.ru_maxrss,
+                   .stack = exit.stack};
   }
   return worker_death;
 }

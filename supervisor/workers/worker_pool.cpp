@@ -122,6 +122,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
       found.end.cause.has_value(), usage_of_last_job(found.exit, record, used), taken.generation);
+  const bool forked_jobs = found.exit.last.forks_jobs || found.exit.last.job_pid > 0;
   slots_.table.vacate(pid);
   slots_.table[*slot].ended_at = now;
   slow_to_start_.erase(pid);
@@ -150,7 +151,8 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
                 .status = status,
                 .fresh = place != nullptr && place->fresh,
                 .ready_at = taken.ready_at,
-                .worker_death = std::move(found.worker_death)};
+                .worker_death = std::move(found.worker_death),
+                .forked_jobs = forked_jobs};
 }
 
 void WorkerPool::recovered(const DeadWorker& dead) {

@@ -58,6 +58,7 @@ class WorkerPool : public Heartbeat::Workers {
     bool fresh;                               // see WorkerSuccession
     std::optional<SteadyTime> ready_at;       // nullopt: it never was
     std::optional<WorkerDeath> worker_death;  // what is to be recovered; nullopt: nothing
+    bool forked_jobs;                         // in processes of their own, which may have outlived it for a moment
   };
   std::optional<Reaped> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
   // Nothing where the dead one was another supervisor's.

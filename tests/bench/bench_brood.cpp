@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -178,6 +180,45 @@ void measure_failing(const std::string& program, int workers, std::size_t jobs) 
   std::printf("}\n");
 }
 
+// A worker that forks a process for each job, beside a loop that does nothing but fork, exit and wait.
+double isolated_per_second(long jobs) {
+  RedisServer redis;
+  const BroodProcess brood(
+      redis, {.workers = 1,
+              .libraries = {BROOD_BENCH_JOBS},
+              .config = "[log]\nlevel = \"warn\"\n[classes.\"BroodBench::Nothing\"]\nisolation = \"process\"\n",
+              .program = built});
+  if (!brood.wait_ready()) throw std::runtime_error("brood does not start");
+  add_all(redis, "LPUSH", "aside", jobs,
+          [](long number) { return std::vector<std::string>{payload_text("BroodBench::Nothing", "[]", number + 1)}; });
+  const std::int64_t begin = now_ns();
+  redis.command({"RENAME", "aside", "queue:default"});
+  const auto settled = [&] { return redis.size_of("queue:default") == 0 && jobs_in_flight(redis) == 0; };
+  if (!eventually(settled, 300s)) throw std::runtime_error("not all jobs were settled");
+  return static_cast<double>(jobs) / (static_cast<double>(now_ns() - begin) / 1e9);
+}
+
+double forks_per_second(long forks) {
+  const std::int64_t begin = now_ns();
+  for (long i = 0; i < forks; ++i) {
+    const pid_t child = check("fork", fork());
+    if (child == 0) _exit(0);
+    check("waitpid", waitpid(child, nullptr, 0));
+  }
+  return static_cast<double>(forks) / (static_cast<double>(now_ns() - begin) / 1e9);
+}
+
+void measure_isolated(long jobs, int rounds) {
+  std::vector<double> isolated, forks, shares;
+  for (int round = 0; round < rounds; ++round) {
+    forks.push_back(forks_per_second(jobs));
+    isolated.push_back(isolated_per_second(jobs));
+    shares.push_back(isolated.back() / forks.back());
+  }
+  std::printf("{\"isolated_per_second\":%.1f,\"forks_per_second\":%.1f,\"share_of_forks\":%.3f}\n",
+              quantile(isolated, 0.5), quantile(forks, 0.5), quantile(shares, 0.5));
+}
+
 struct Scale {
   int workers = 256, queues = 200, seconds = 25;
   int waiting = 1'000'000, scheduled = 1'000'000, retries = 100'000;
@@ -254,7 +295,7 @@ void measure_scale(const Scale& scale) {
 // Figures of brood that `brood bench` does not give, one JSON object each.
 int main(int argc, char** argv) {
   return bench_main(argc, argv, [](std::vector<std::string> words) {
-    const std::string measure = take_measure(words, "mixed, failing, scheduled, due or scale");
+    const std::string measure = take_measure(words, "mixed, failing, isolated, scheduled, due or scale");
     if (measure == "mixed") {
       CommandLine line("Jobs of 50, 5 and 1 ms among no-ops, against ideal packing", "bench_brood mixed");
       int workers = 4, jobs = 2'000;
@@ -283,6 +324,13 @@ int main(int argc, char** argv) {
       line.number("--jobs", jobs, "Jobs", 1, 100'000'000);
       refuse_arguments(line.parse(words));
       measure_due(jobs);
+    } else if (measure == "isolated") {
+      CommandLine line("Jobs that do nothing in processes of their own, and bare forks", "bench_brood isolated");
+      int jobs = 5'000, rounds = 3;
+      line.number("--jobs", jobs, "Jobs, and forks, of each round", 1, 1'000'000);
+      line.number("--rounds", rounds, "Rounds", 1, 1'000);
+      refuse_arguments(line.parse(words));
+      measure_isolated(jobs, rounds);
     } else if (measure == "scale") {
       CommandLine line("Many workers, queues and jobs", "bench_brood scale");
       Scale scale;

@@ -142,6 +142,23 @@ BOOST_AUTO_TEST_CASE(a_death_is_answered_by_one_child_and_forgotten) {
   BOOST_TEST((test.diary.lines() == Lines{"full 7"}));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_held_is_recovered_once_it_is_released_and_is_not_forgotten_before) {
+  Recovering test;
+  test.recovery.hold(uncharged(7));
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST(!test.recovery.next_start());
+  BOOST_TEST(!test.recovery.is_idle());
+  BOOST_TEST(test.recovery.fields_of("here:1:aa").size() == 1u);
+  BOOST_TEST(test.diary.lines().empty());
+
+  test.recovery.release_held();
+  test.recovery.spawn_due(test.now);
+  BOOST_TEST(test.recovery.fields_of("here:1:aa").size() == 1u);
+  test.reap(1);
+  BOOST_TEST((test.diary.lines() == Lines{"full 7"}));
+  BOOST_TEST(test.recovery.is_idle());
+}
+
 BOOST_AUTO_TEST_CASE(a_failing_child_is_followed_at_once_by_one_that_dares_less_and_then_by_burials_with_pauses) {
   for (const bool by_a_signal : {false, true}) {
     Recovering test;

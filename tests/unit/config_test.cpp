@@ -194,6 +194,7 @@ threads = "allow"
 
 [classes."Images::Resize"]
 threads = "replace"
+isolation = "process"
 [classes.Plain]
 
 [capsules.images]
@@ -261,6 +262,8 @@ timestamps = "milliseconds"
   BOOST_TEST_REQUIRE(config.classes.size() == 2u);
   BOOST_CHECK(config.classes.at("Images::Resize").threads == LeftThreads::replace);
   BOOST_CHECK(!config.classes.at("Plain").threads);
+  BOOST_CHECK(config.classes.at("Images::Resize").isolation == Isolation::process);
+  BOOST_CHECK(!config.classes.at("Plain").isolation);
   BOOST_TEST_REQUIRE(config.capsules.size() == 2u);
   BOOST_TEST(config.capsules[1].name == "images");
   BOOST_TEST(config.capsules[1].concurrency == 4);
@@ -392,6 +395,7 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"timeout = 25", "1: timeout: unknown key; did you mean \"shutdown_timeout\"?"},
       {"average_scheduled_poll_interval = 5",
        "1: average_scheduled_poll_interval: unknown key; did you mean \"poll_interval\"?"},
+      {"[classes.A]\nisolation = 'fork'", "2: classes.A.isolation: must be \"worker\" or \"process\", not \"fork\""},
       {"[classes.A]\nthread = 'allow'", "2: classes.A.thread: unknown key; did you mean \"threads\"?"},
       {"[classes.A]\nthreads = 'never'", "2: classes.A.threads: must be \"replace\" or \"allow\", not \"never\""},
       {"[capsules.images]\nqueue = ['x']", "2: capsules.images.queue: unknown key; did you mean \"queues\"?"},

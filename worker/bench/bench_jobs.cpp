@@ -58,6 +58,13 @@ struct Noop {
   }
 };
 
+// Does not even note anything, so that it may run in a process of its own.
+struct Nothing {
+  static constexpr std::string_view job_class = "BroodBench::Nothing";
+
+  void perform() {}
+};
+
 // Does nothing and fails.
 struct Failing {
   std::int64_t number = 0;
@@ -94,4 +101,4 @@ struct Traced {
   }
 };
 
-BROOD_JOBS(Noop, Failing, Traced)
+BROOD_JOBS(Noop, Failing, Traced, Nothing)

@@ -47,6 +47,7 @@ struct alignas(largest_page) Installed {
   ModuleMap modules;
   CrashHandlerSettings settings;
   bool exit_is_watched = false;
+  bool (*pass)(int signal) = nullptr;
 };
 Installed installed;
 
@@ -111,10 +112,14 @@ void wait_for_the_end() {
   }
 }
 
+bool is_passed_on(int signal) { return is_the_worker() && installed.pass != nullptr && installed.pass(signal); }
+
 void on_crash(int, siginfo_t* info, void* context) {
   if (watched_call(*info, *static_cast<ucontext_t*>(context))) return;
   if (sent_for_pidfd(*info, *static_cast<ucontext_t*>(context)) || bring_back_page(*info)) return;
   if (!is_the_worker()) return end_by_default(info);
+  const bool from_outside = info->si_code <= 0 && info->si_pid != getpid();
+  if (info->si_signo == SIGABRT && from_outside && is_passed_on(SIGABRT)) return;
   end_faulty_step();
   const pid_t self = this_thread();
   pid_t other = 0;
@@ -137,6 +142,7 @@ void on_crash(int, siginfo_t* info, void* context) {
 
 void on_dump(int, siginfo_t*, void* context) {
   end_watch();
+  if (is_passed_on(SIGTTIN)) return;
   pid_t nobody = 0;
   if (!is_the_worker() || !dumping.compare_exchange_strong(nobody, this_thread())) return;
   const int saved = errno;
@@ -190,6 +196,15 @@ void on_exit_call(int status, void*) {
   if (installed.settings.when_written != nullptr) installed.settings.when_written();
 }
 
+timer_t make_last_timer() {
+  sigevent expiry{};
+  expiry.sigev_notify = SIGEV_SIGNAL;
+  expiry.sigev_signo = SIGKILL;
+  timer_t timer{};
+  check("timer_create", timer_create(CLOCK_MONOTONIC, &expiry, &timer));
+  return timer;
+}
+
 // With a page below it that nobody may touch: overrunning it must not run into a neighbour.
 void use_alternative_stack() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -213,11 +228,7 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*), int more_flags)
 }  // namespace
 
 void install_crash_handler(SlotRecord& record, const CrashHandlerSettings& settings) {
-  sigevent expiry{};
-  expiry.sigev_notify = SIGEV_SIGNAL;
-  expiry.sigev_signo = SIGKILL;
-  timer_t timer{};
-  check("timer_create", timer_create(CLOCK_MONOTONIC, &expiry, &timer));
+  const timer_t timer = make_last_timer();
   change_installed([&] {
     installed.pid = getpid();
     installed.record = &record;
@@ -232,6 +243,19 @@ void install_crash_handler(SlotRecord& record, const CrashHandlerSettings& setti
   for (const int signal : other_crashes) handle(signal, on_crash, 0);
   handle(SIGTTIN, on_dump, SA_RESTART);
   std::set_terminate(keep_exception_and_abort);
+}
+
+void take_over_crash_handler() {
+  const timer_t timer = make_last_timer();  // no timer is inherited
+  change_installed([&] {
+    installed.pid = getpid();
+    installed.end_of_patience = timer;
+    installed.pass = nullptr;
+  });
+}
+
+void pass_signals_by(bool (*pass)(int signal)) {
+  change_installed([&] { installed.pass = pass; });
 }
 
 void note_libraries() {

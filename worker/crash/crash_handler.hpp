@@ -23,6 +23,14 @@ struct CrashHandlerSettings {
 // The calling thread gets an alternative stack: without it, no handler can run after a stack overflow.
 void install_crash_handler(SlotRecord& record, const CrashHandlerSettings& settings = {});
 
+// In a copy of this process that runs one job for it: what happens there is written into the same record from now on.
+// The libraries are those that were noted before.
+void take_over_crash_handler();
+
+// Asked first when somebody sends TTIN, or ABRT from outside: true: another process has been sent the signal, whose
+// stack is the one to tell.  `pass` is async-signal-safe.
+void pass_signals_by(bool (*pass)(int signal));
+
 // Call it once the libraries are loaded, and after each job, which may have loaded more: notes where they are.  From
 // the first call on, exit() during a job is written into `record.crash`; libraries' destructors run after that.
 void note_libraries();

@@ -45,6 +45,7 @@ JobMeter::JobMeter() : peak_kb_(peak_kb_of(usage_of(RUSAGE_SELF))), known_peak_k
 void JobMeter::begin() {
   forget_higher_peak();
   child_peak_kb_ = 0;
+  apart_cpu_ = {};
   started_ = steady_now();
   if (waited_for_children_) children_cpu_ = cpu_of(usage_of(RUSAGE_CHILDREN));
   own_cpu_before_ = own_cpu();
@@ -56,7 +57,7 @@ JobUsage JobMeter::end(bool waited_for_children) {
   const microseconds children =
       waited_for_children ? cpu_of(usage_of(RUSAGE_CHILDREN)) - children_cpu_ : microseconds(0);
   peak_kb_ = peak_kb_of(own);
-  return {.cpu = cpu_of(own) - own_cpu_before_ + children,
+  return {.cpu = cpu_of(own) - own_cpu_before_ + children + apart_cpu_,
           .wall = std::chrono::duration_cast<microseconds>(steady_now() - started_),
           .peak_rss_kb = std::max(peak_kb_, child_peak_kb_)};
 }

@@ -22,14 +22,25 @@ class JobMeter {
   // Notes the peak memory of a child that has ended.
   void note_child_peak(std::uint64_t kb) { child_peak_kb_ = std::max(child_peak_kb_, kb); }
 
-  // CPU time of this process, from its birth to the beginning of the job.
-  std::chrono::microseconds cpu_before() const { return own_cpu_before_; }
+  // Notes what a job has used in a process of its own, which is no child of this one, and what whoever forked it has
+  // used in its life.
+  void note_apart(std::chrono::microseconds cpu, std::uint64_t peak_kb, std::chrono::microseconds forkers_cpu) {
+    apart_cpu_ += cpu;
+    all_apart_cpu_ += cpu;
+    forkers_cpu_ = forkers_cpu;
+    note_child_peak(peak_kb);
+  }
+
+  // CPU time of this process, from its birth to the beginning of the job, and of what was noted apart until now.
+  std::chrono::microseconds cpu_before() const { return own_cpu_before_ + all_apart_cpu_ + forkers_cpu_; }
 
  private:
   void forget_higher_peak();
 
   SteadyTime started_{};
   std::chrono::microseconds own_cpu_before_{}, children_cpu_{};
+  std::chrono::microseconds apart_cpu_{};  // since begin()
+  std::chrono::microseconds all_apart_cpu_{}, forkers_cpu_{};
   bool waited_for_children_ = true;  // since children_cpu_ was asked for, perhaps
   std::uint64_t peak_kb_ = 0;        // as the kernel last said
   std::uint64_t child_peak_kb_ = 0;  // since begin()

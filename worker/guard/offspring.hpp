@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace brood {
 
 // The processes that a worker's jobs start and leave behind.  The worker adopts them, so that it is known whose they
@@ -11,5 +13,16 @@ void adopt_orphans();
 // Collects children that have ended, so that no zombies pile up; at most so many that the next job is not kept waiting.
 // Only between jobs: a job's own waitpid() finds all that it started itself.
 void reap_orphans();
+
+// What the end of all descendants has used.
+struct OffspringUse {
+  std::int64_t cpu_us = 0;
+  std::uint64_t peak_kb = 0;  // of the largest
+  int killed = 0;
+};
+
+// Kills and reaps all children, and what falls to this process when they die, until none is left: then nothing that
+// they started runs any more.  Only a process that adopts orphans may say so.
+OffspringUse end_offspring();
 
 }  // namespace brood

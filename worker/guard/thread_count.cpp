@@ -1,8 +1,13 @@
 #include "worker/guard/thread_count.hpp"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
 namespace brood {
 namespace {
@@ -30,6 +35,18 @@ int ThreadCount::left_behind() {
   if (now > present_) return now - present_;
   present_ = now;  // a library's threads have ended: others must not take their places unseen
   return 0;
+}
+
+std::vector<std::string> names_of_other_threads() {
+  const std::string self = std::to_string(syscall(SYS_gettid));
+  std::vector<std::string> names;
+  std::error_code no_proc;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", no_proc)) {
+    if (thread.path().filename() == self) continue;
+    std::string name;
+    if (std::getline(std::ifstream(thread.path() / "comm"), name)) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace brood

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace brood {
 
 // Tells whether a job has left threads behind, which would go on beside the next one.  Asks the kernel how many threads
@@ -16,5 +19,8 @@ class ThreadCount {
  private:
   int present_ = 0;
 };
+
+// The names of all threads of this process but the calling one; empty where there is no /proc.
+std::vector<std::string> names_of_other_threads();
 
 }  // namespace brood

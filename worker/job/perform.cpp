@@ -13,9 +13,6 @@
 namespace brood {
 namespace {
 
-// The same limit as for what a client schedules.
-constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(999'999'999);
-
 Performed failed(std::string error_class, std::string message) {
   Performed performed;
   performed.kind = Performed::Kind::failed;
@@ -61,7 +58,7 @@ Performed read_result(const abi::Result& result) {
       performed.kind = Performed::Kind::interrupted;
       if (abi::has(result, &abi::Result::delay_ms))
         performed.delay =
-            std::clamp(std::chrono::milliseconds(result.delay_ms), std::chrono::milliseconds(0), longest_delay);
+            std::clamp(std::chrono::milliseconds(result.delay_ms), std::chrono::milliseconds(0), longest_job_delay);
       return performed;
     }
     case abi::result_failed: {

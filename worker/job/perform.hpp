@@ -14,6 +14,9 @@
 
 namespace brood {
 
+// What an interrupted job may ask for: the same limit as for what a client schedules.
+inline constexpr std::chrono::milliseconds longest_job_delay = std::chrono::seconds(999'999'999);
+
 // How one attempt ended.
 struct Performed {
   enum class Kind { succeeded, failed, interrupted } kind = Kind::succeeded;

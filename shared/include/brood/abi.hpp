@@ -172,6 +172,8 @@ enum Registered : std::uint64_t {
   registered_event = 1 << 8
 };
 
+enum IsolationKind : std::uint32_t { isolation_worker = 0, isolation_process = 1 };
+
 // One job class.
 struct JobClass {
   std::size_t size;
@@ -182,6 +184,8 @@ struct JobClass {
   void (*perform)(const Call*, Result*);
   void (*retry_in)(const Call*, const Failure*, std::int64_t count, Answer*);  // null: no such hook
   void (*exhausted)(const Call*, const Failure*, Answer*);                     // null: no such hook
+  std::uint32_t isolation;                                                     // IsolationKind
+  std::uint32_t unused;
 };
 
 // What brood_job_library() returns; it lives as long as the library.  Without job classes its middleware and its

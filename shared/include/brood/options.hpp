@@ -57,13 +57,19 @@ class Tags {
   std::size_t size_ = 0;
 };
 
+// Where the jobs of a class run.  The configuration may say otherwise: [classes.NAME] isolation.
+enum class Isolation {
+  worker,   // in the worker, one after the other
+  process,  // each in a fresh fork of the worker as it was before its first job, which ends with the job
+};
+
 // The options of a job class: a member of its struct.  C++ wants designated members in the order of this list.
 //
 //   static constexpr brood::JobOptions options{.queue = "images", .retry = 5, .timeout = 30s};
 //
 // brood::Client writes them into the payload of each push, as Sidekiq's client does.  Of these the worker itself asks
-// two: `timeout`, which no payload carries unless its push says so, and `retry` for a payload that has none.  What a
-// payload says wins.
+// three: `timeout`, which no payload carries unless its push says so, `retry` for a payload that has none, and
+// `isolation`, which no payload has.  What a payload says wins.
 struct JobOptions {
   std::string_view queue = "default";    // characters A-Z a-z 0-9 _ . : @ / -, at most 255
   YesNoOrCount retry = true;             // true: the server's max_retries; false: a failure is stored nowhere
@@ -76,6 +82,7 @@ struct JobOptions {
   // How many fields must be given, of the job or, in `options` of a struct within it, of that; -1: all but trailing
   // std::optional ones, and of an object none.
   int required = -1;
+  Isolation isolation = Isolation::worker;  // process: what a job breaks in its memory ends with it; costs a fork
 };
 
 }  // namespace brood

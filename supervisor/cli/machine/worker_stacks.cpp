@@ -52,6 +52,12 @@ std::string silence_of(pid_t pid) {
   return fmt::format("does not answer: its state is {}{}", state, place);
 }
 
+// Of a job that runs in a process of its own it is that process, unless the worker cannot pass the question on.
+std::string silence_of(const SlotSnapshot& worker) {
+  const std::string of_worker = silence_of(worker.pid);
+  return worker.job_pid > 0 && of_worker != "is stopped" ? silence_of(worker.job_pid) : of_worker;
+}
+
 // Never a number that a supervisor gives: those count from 1.
 std::uint32_t new_request() {
   std::uint32_t number = 0;
@@ -125,7 +131,7 @@ std::vector<WorkerStack> ask_for_stacks(const std::string& directory, const std:
 
   std::vector<WorkerStack> stacks;
   for (Asked& one : all) {
-    if (one.waits() && !one.worker.stack.any()) one.worker.trouble = silence_of(one.worker.seen.pid);
+    if (one.waits() && !one.worker.stack.any()) one.worker.trouble = silence_of(one.worker.seen);
     stacks.push_back(std::move(one.worker));
   }
   return stacks;

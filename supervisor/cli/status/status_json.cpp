@@ -41,12 +41,13 @@ std::string json_of_job(const WorkerStatus& worker) {
       .text("queue", worker.queue)
       .decimal("age", worker.age)
       .decimal("deadline_in", worker.deadline_in)
+      .number("pid", worker.job_pid > 0 ? worker.job_pid : worker.pid)
       .object();
 }
 
 std::string json_of_worker(const WorkerStatus& worker) {
   const bool lives = worker.pid > 0 && worker.state != "gone" && worker.state != "resting";
-  const auto use = lives ? use_of_process(worker.pid) : std::nullopt;
+  const auto use = lives ? use_of_worker(worker.pid, worker.job_pid) : std::nullopt;
   JsonWriter json;
   json.text("identity", worker.identity)
       .number("slot", worker.slot)
@@ -73,6 +74,7 @@ std::string json_of_class(const ClassUsage& usage) {
       .number("peak_rss_kb", usage.peak_rss_kb)
       .text("threads", usage.allows_threads ? "allow" : "replace")
       .number("left_threads", usage.left_threads)
+      .text("isolation", usage.isolated ? "process" : "worker")
       .object();
 }
 

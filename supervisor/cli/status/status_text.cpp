@@ -167,6 +167,9 @@ std::string classes_text(const std::vector<ClassUsage>& classes, const Style& st
                                      {"PEAK MEMORY", Table::Align::right}};
   const bool has_threads = std::any_of(classes.begin(), classes.end(), tells_of_threads);
   if (has_threads) columns.push_back({"LEFT THREADS", Table::Align::right});
+  const bool has_isolation =
+      std::any_of(classes.begin(), classes.end(), [](const ClassUsage& usage) { return usage.isolated; });
+  if (has_isolation) columns.push_back({"ISOLATION"});
   Table table(std::move(columns));
   for (const ClassUsage& usage : classes) {
     std::vector<std::string> row{usage.job_class.empty() ? "(others)" : usage.job_class,
@@ -177,6 +180,7 @@ std::string classes_text(const std::vector<ClassUsage>& classes, const Style& st
                                  latency_text(static_cast<double>(usage.wall_us) / 1e6),
                                  memory_text(static_cast<std::int64_t>(usage.peak_rss_kb))};
     if (has_threads) row.push_back(left_threads_text(usage));
+    if (has_isolation) row.push_back(usage.isolated ? "process" : "worker");
     table.add(std::move(row));
   }
   return section(style, "Job classes of this machine", table);

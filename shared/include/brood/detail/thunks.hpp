@@ -196,6 +196,8 @@ constexpr abi::JobClass describe_job() {
   job_class.retry_count = options_of<Job>().retry.count();
   job_class.timeout_ms = options_of<Job>().timeout.count();
   job_class.perform = &perform_job<Job>;
+  job_class.isolation =
+      options_of<Job>().isolation == Isolation::process ? abi::isolation_process : abi::isolation_worker;
   if constexpr (HasRetryIn<Job>) job_class.retry_in = &ask_retry_in<Job>;
   if constexpr (HasExhausted<Job>) job_class.exhausted = &ask_exhausted<Job>;
   return job_class;

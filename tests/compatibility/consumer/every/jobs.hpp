@@ -64,7 +64,8 @@ struct Everything {
                                              .tags = {"one", "two"},
                                              .retry_for = std::chrono::hours(1),
                                              .retry_queue = "again",
-                                             .required = 9};
+                                             .required = 9,
+                                             .isolation = brood::Isolation::process};
   void perform(brood::Context& job);
 };
 
@@ -72,6 +73,7 @@ struct Everything {
 struct Ends {
   std::string how;
 
+  static constexpr brood::JobOptions options{.isolation = brood::Isolation::worker};
   void perform();
   static brood::RetryDecision retry_in(int count, const std::exception& error);
   brood::RetryDecision exhausted(const brood::JobInfo& job, const std::exception& error) const;

@@ -1,0 +1,155 @@
+#include "worker/isolation/job_messages.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "shared/job/payload.hpp"
+#include "shared/store/outcome.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Payload job = Payload::parse(R"({"class":"Resize","args":[],"jid":"0123456789abcdef01234567"})");
+
+JobEnd failed_with(const Outcome& outcome) {
+  JobEnd end{.kind = Performed::Kind::failed, .error_class = "std::runtime_error", .message = "why"};
+  end.outcome = note_of(outcome);
+  return end;
+}
+
+std::string retried(const std::string& payload) {
+  return encode(failed_with({Outcome::Kind::retry, payload, 1'795'000'000.5}));
+}
+
+bool is_refused(const std::string& body) {
+  try {
+    read_end(body, job);
+    return false;
+  } catch (const BadMessage& bad) {
+    return std::string(bad.what()).size() > 10;
+  }
+}
+
+// How many messages come of it; -1: it was refused.
+int read_all(MessageReader reader, const std::string& bytes) {
+  reader.add(bytes);
+  int count = 0;
+  try {
+    while (reader.next()) ++count;
+  } catch (const BadMessage&) {
+    return -1;
+  }
+  return count;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_is_said_is_what_was_meant) {
+  JobOrder order{.entry = 3, .payload = job.text(), .queue = "images", .started = SteadyTime(5s)};
+  order.failure.emplace();
+  order.failure->message = std::string("with\0zero", 9);
+  const JobOrder heard = read_order(encode(order));
+  BOOST_TEST(heard.entry == 3);
+  BOOST_TEST(heard.payload == job.text());
+  BOOST_TEST(heard.queue == "images");
+  BOOST_TEST((heard.started == order.started));
+  BOOST_TEST(heard.failure.value().message == order.failure->message);
+
+  const LoadedIteration loaded = read_loaded(
+      encode(LoadedIteration{.state = {.executions = 2, .cursor = "[1]", .run_seconds = 1.5, .cancelled = 7}}));
+  BOOST_TEST(loaded.state.cursor == "[1]");
+  BOOST_TEST(loaded.state.executions == 2);
+  BOOST_TEST(loaded.state.run_seconds == 1.5);
+  BOOST_TEST(loaded.state.cancelled.value() == 7);
+  BOOST_TEST(!read_saved(encode(IterationState{})).cancelled);
+
+  const FailureRule rule = read_failure_rule(encode(FailureRule{RetryFor::both, WallTime(9s)}));
+  BOOST_TEST((rule.retry_for == RetryFor::both && rule.now == WallTime(9s)));
+  BOOST_TEST(read_cancelled_answer(encode_cancelled(true)));
+
+  JobEnd end = failed_with({Outcome::Kind::retry, job.text(), 17.25});
+  end.facts = {{"order", "4711"}};
+  const JobEnd told = read_end(encode(end), job);
+  BOOST_TEST((told.kind == Performed::Kind::failed));
+  BOOST_TEST(told.error_class == "std::runtime_error");
+  BOOST_TEST(told.outcome.payload == job.text());
+  BOOST_TEST(told.outcome.score == 17.25);
+  BOOST_TEST(told.facts.at(0).second == "4711");
+}
+
+BOOST_AUTO_TEST_CASE(messages_are_found_however_their_bytes_arrive) {
+  const std::string bytes = framed(MessageKind::load_iteration, "") +
+                            framed(MessageKind::save_iteration, encode(IterationState{.cursor = "12"})) +
+                            framed(MessageKind::end, encode(JobEnd{}));
+  MessageReader reader = MessageReader::of_job(1000);
+  std::vector<MessageKind> kinds;
+  for (const char byte : bytes) {
+    reader.add({&byte, 1});
+    while (const auto message = reader.next()) kinds.push_back(message->kind);
+  }
+  BOOST_TEST((kinds == std::vector{MessageKind::load_iteration, MessageKind::save_iteration, MessageKind::end}));
+}
+
+// Each loses the job, or makes it another's.
+BOOST_AUTO_TEST_CASE(a_failure_whose_outcome_is_not_of_that_very_job_is_refused) {
+  BOOST_TEST(!is_refused(retried(job.text())));
+  BOOST_TEST(!is_refused(retried(job.with({{"retry_count", "0"}}).text())));
+  BOOST_TEST(!is_refused(encode(failed_with({}))));
+  BOOST_TEST(is_refused(retried("")));
+  BOOST_TEST(is_refused(retried("{}")));
+  BOOST_TEST(is_refused(retried(job.with({{"jid", "\"another\""}}).text())));
+  BOOST_TEST(is_refused(retried(job.with({{"class", "\"Another\""}}).text())));
+  for (const auto kind : {Outcome::Kind::schedule, Outcome::Kind::requeue_head, Outcome::Kind::give_back})
+    BOOST_TEST(is_refused(encode(failed_with({kind, job.text(), 1}))));
+  for (const double score : {std::nan(""), std::numeric_limits<double>::infinity()})
+    BOOST_TEST(is_refused(encode(failed_with({Outcome::Kind::retry, job.text(), score}))));
+}
+
+BOOST_AUTO_TEST_CASE(counts_and_sizes_out_of_bounds_are_refused) {
+  JobEnd facts;
+  facts.facts.assign(17, {"name", "value"});
+  BOOST_TEST(is_refused(encode(facts)));
+  BOOST_TEST(is_refused(encode(JobEnd{.delay = -1ms})));
+  BOOST_TEST(is_refused(encode(JobEnd{.delay = std::chrono::milliseconds::max()})));
+  BOOST_TEST(is_refused(encode(JobEnd{}) + "x"));
+  const std::string good = retried(job.text());
+  for (std::size_t size = 0; size < good.size(); ++size) BOOST_TEST(is_refused(good.substr(0, size)));
+}
+
+BOOST_AUTO_TEST_CASE(a_message_that_no_job_may_send_or_that_is_too_large_is_refused_by_its_head) {
+  const auto of_job = [](const std::string& bytes) { return read_all(MessageReader::of_job(100), bytes); };
+  BOOST_TEST(of_job(framed(MessageKind::end, std::string(100, 'x'))) == 1);
+  BOOST_TEST(of_job(framed(MessageKind::end, std::string(101, 'x')).substr(0, 16)) == -1);
+  BOOST_TEST(of_job(framed(MessageKind::order, "x")) == -1);
+  BOOST_TEST(of_job(framed(MessageKind::load_iteration, "x")) == -1);
+  BOOST_TEST(of_job(framed(MessageKind::ask_failure_rule, "x")) == -1);
+  BOOST_TEST(of_job(framed(static_cast<MessageKind>(0), "")) == -1);
+  BOOST_TEST(of_job(framed(static_cast<MessageKind>(6), "")) == -1);
+  BOOST_TEST(of_job(std::string(16, '\xff')) == -1);
+  BOOST_TEST(of_job("what is this?????????????????????") == -1);
+  BOOST_TEST(of_job("\xff") == -1);
+  BOOST_TEST(of_job(std::string("\5\0\0\1", 4)) == -1);
+  BOOST_TEST(of_job(framed(MessageKind::end, "").substr(0, 9)) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(bytes_at_random_are_read_or_refused_and_nothing_else) {
+  std::minstd_rand random(7);
+  const std::string good = retried(job.text());
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = good;
+    for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+    try {
+      const JobEnd end = read_end(bytes, job);
+      BOOST_TEST(end.facts.size() <= 16u);
+      if (end.kind == Performed::Kind::failed) BOOST_TEST(noted_outcome(end.outcome).has_value());
+    } catch (const BadMessage&) {
+    }
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    BOOST_TEST(read_all(MessageReader::of_job(1 << 20), bytes) <= 1);
+    BOOST_TEST(is_refused(bytes));
+  }
+}

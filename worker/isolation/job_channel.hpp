@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "shared/base/unique_fd.hpp"
+#include "worker/isolation/job_messages.hpp"
+
+namespace brood {
+
+// A job's process speaks with its worker: it waits for each answer.  When the worker is gone, or says what it cannot
+// mean, this process ends.
+class JobChannel {
+ public:
+  explicit JobChannel(UniqueFd socket) : socket_(std::move(socket)), reader_(MessageReader::of_worker()) {}
+
+  JobOrder take_order();
+  LoadedIteration load_iteration();
+  bool save_iteration(const IterationState& state);  // true: somebody has cancelled the job
+  FailureRule ask_failure_rule();
+  void end(const JobEnd& end);
+
+ private:
+  std::string ask(MessageKind kind, std::string_view body);
+  void say(MessageKind kind, std::string_view body);
+  std::string hear(MessageKind kind);
+
+  UniqueFd socket_;
+  MessageReader reader_;
+};
+
+}  // namespace brood

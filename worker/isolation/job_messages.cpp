@@ -1,0 +1,261 @@
+#include "worker/isolation/job_messages.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "shared/job/payload.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/outcome.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t header_size = 2 * sizeof(std::uint64_t);
+constexpr std::uint64_t most_facts = 16;  // as the log keeps
+
+class BodyWriter {
+ public:
+  BodyWriter& number(std::int64_t n) {
+    bytes_.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return *this;
+  }
+  BodyWriter& real(double n) {
+    bytes_.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return *this;
+  }
+  BodyWriter& text(std::string_view text) {
+    number(static_cast<std::int64_t>(text.size()));
+    bytes_.append(text);
+    return *this;
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class BodyReader {
+ public:
+  explicit BodyReader(std::string_view body) : rest_(body) {}
+
+  std::int64_t number() { return fixed<std::int64_t>(); }
+  std::int64_t number(std::int64_t least, std::int64_t most) {
+    const std::int64_t n = number();
+    if (n < least || n > most) throw BadMessage("a number in it is out of bounds");
+    return n;
+  }
+  bool truth() { return number(0, 1) == 1; }
+  double real() {
+    const auto n = fixed<double>();
+    if (!std::isfinite(n)) throw BadMessage("a number in it is none");
+    return n;
+  }
+  std::string text() {
+    const std::int64_t size = number();
+    if (size < 0 || static_cast<std::uint64_t>(size) > rest_.size())
+      throw BadMessage("a text in it is longer than the message");
+    std::string text(rest_.substr(0, static_cast<std::size_t>(size)));
+    rest_.remove_prefix(text.size());
+    return text;
+  }
+  void end() const {
+    if (!rest_.empty()) throw BadMessage("it is longer than its kind allows");
+  }
+
+ private:
+  template <typename Type>
+  Type fixed() {
+    Type value;
+    if (rest_.size() < sizeof value) throw BadMessage("it is shorter than its kind needs");
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(sizeof value);
+    return value;
+  }
+
+  std::string_view rest_;
+};
+
+template <typename Time>
+std::int64_t nanoseconds_of(Time time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+void write_state(BodyWriter& body, const IterationState& state) {
+  body.number(state.executions).real(state.run_seconds).number(state.cancelled ? 1 : 0);
+  body.number(state.cancelled.value_or(0)).text(state.cursor);
+}
+
+IterationState read_state(BodyReader& body) {
+  IterationState state;
+  state.executions = body.number();
+  state.run_seconds = body.real();
+  const bool cancelled = body.truth();
+  const std::int64_t when = body.number();
+  if (cancelled) state.cancelled = when;
+  state.cursor = body.text();
+  return state;
+}
+
+// A retry that is another job, or none, would lose this one.
+void check_outcome(const OutcomeNote& note, const Payload& job) {
+  const std::optional<Outcome> outcome = noted_outcome(note);
+  if (!outcome) throw BadMessage("what is to become of the job is nothing that a failure allows");
+  if (outcome->kind == Outcome::Kind::acknowledge) return;
+  try {
+    const Payload becomes = Payload::parse(outcome->payload);
+    if (becomes.jid() != job.jid() || becomes.job_class() != job.job_class())
+      throw BadMessage("what is to become of the job is another job");
+  } catch (const BadPayload&) {
+    throw BadMessage("what is to become of the job is no job");
+  }
+}
+
+}  // namespace
+
+std::string encode(const JobOrder& order) {
+  BodyWriter body;
+  body.number(order.entry).number(nanoseconds_of(order.started)).text(order.payload).text(order.queue);
+  body.number(order.failure ? 1 : 0);
+  if (order.failure) body.text(order.failure->error_class).text(order.failure->message);
+  return body.take();
+}
+
+JobOrder read_order(std::string_view text) {
+  BodyReader body(text);
+  JobOrder order;
+  order.entry = static_cast<int>(body.number(0, max_batch_entries - 1));
+  order.started = SteadyTime(std::chrono::nanoseconds(body.number()));
+  order.payload = body.text();
+  order.queue = body.text();
+  if (body.truth()) {
+    order.failure.emplace();
+    order.failure->error_class = body.text();
+    order.failure->message = body.text();
+  }
+  body.end();
+  return order;
+}
+
+std::string encode(const LoadedIteration& loaded) {
+  BodyWriter body;
+  body.number(static_cast<std::int64_t>(loaded.kind)).text(loaded.why);
+  write_state(body, loaded.state);
+  return body.take();
+}
+
+LoadedIteration read_loaded(std::string_view text) {
+  BodyReader body(text);
+  LoadedIteration loaded;
+  loaded.kind = static_cast<LoadedIteration::Kind>(body.number(0, 2));
+  loaded.why = body.text();
+  loaded.state = read_state(body);
+  body.end();
+  return loaded;
+}
+
+std::string encode(const IterationState& state) {
+  BodyWriter body;
+  write_state(body, state);
+  return body.take();
+}
+
+IterationState read_saved(std::string_view text) {
+  BodyReader body(text);
+  IterationState state = read_state(body);
+  body.end();
+  return state;
+}
+
+std::string encode(const FailureRule& rule) {
+  return BodyWriter().number(static_cast<std::int64_t>(rule.retry_for)).number(nanoseconds_of(rule.now)).take();
+}
+
+FailureRule read_failure_rule(std::string_view text) {
+  BodyReader body(text);
+  FailureRule rule;
+  rule.retry_for = static_cast<RetryFor>(body.number(0, static_cast<std::int64_t>(RetryFor::alone)));
+  rule.now = WallTime(std::chrono::nanoseconds(body.number()));
+  body.end();
+  return rule;
+}
+
+std::string encode_cancelled(bool cancelled) { return BodyWriter().number(cancelled ? 1 : 0).take(); }
+
+bool read_cancelled_answer(std::string_view text) {
+  BodyReader body(text);
+  const bool cancelled = body.truth();
+  body.end();
+  return cancelled;
+}
+
+std::string encode(const JobEnd& end) {
+  BodyWriter body;
+  body.number(static_cast<std::int64_t>(end.kind)).number(end.iteration_ended ? 1 : 0).number(end.delay.count());
+  body.text(end.error_class).text(end.message);
+  body.number(end.outcome.kind).real(end.outcome.score).text(end.outcome.payload);
+  body.number(static_cast<std::int64_t>(end.facts.size()));
+  for (const auto& [name, value] : end.facts) body.text(name).text(value);
+  return body.take();
+}
+
+JobEnd read_end(std::string_view text, const Payload& job) {
+  BodyReader body(text);
+  JobEnd end;
+  end.kind = static_cast<Performed::Kind>(body.number(0, static_cast<std::int64_t>(Performed::Kind::interrupted)));
+  end.iteration_ended = body.truth();
+  end.delay = std::chrono::milliseconds(body.number(0, std::chrono::milliseconds(longest_job_delay).count()));
+  end.error_class = body.text();
+  end.message = body.text();
+  end.outcome.kind = static_cast<std::uint32_t>(body.number(0, UINT32_MAX));
+  end.outcome.score = body.real();
+  end.outcome.payload = body.text();
+  const auto facts = static_cast<std::uint64_t>(body.number(0, most_facts));
+  for (std::uint64_t i = 0; i < facts; ++i) {
+    std::string name = body.text(), value = body.text();
+    end.facts.emplace_back(std::move(name), std::move(value));
+  }
+  body.end();
+  if (end.kind == Performed::Kind::failed) check_outcome(end.outcome, job);
+  return end;
+}
+
+std::string framed(MessageKind kind, std::string_view body) {
+  return BodyWriter().number(static_cast<std::int64_t>(kind)).text(body).take();
+}
+
+std::size_t MessageReader::longest_body(MessageKind kind) const {
+  if (!longest_end_) return longest_message;
+  switch (kind) {
+    case MessageKind::save_iteration:
+      return longest_message;
+    case MessageKind::load_iteration:
+    case MessageKind::ask_failure_rule:
+      return 0;
+    case MessageKind::end:
+      return *longest_end_;
+    case MessageKind::order:
+      break;
+  }
+  throw BadMessage("it is of a kind that only a worker says");
+}
+
+std::optional<Message> MessageReader::next() {
+  // Whoever has written a few bytes where none belong may never write more.
+  std::uint64_t begun = 0;
+  std::memcpy(&begun, bytes_.data(), std::min(bytes_.size(), sizeof begun));
+  if (begun > static_cast<std::uint64_t>(MessageKind::end)) throw BadMessage("it is of an unknown kind");
+  if (bytes_.size() < header_size) return std::nullopt;
+  BodyReader header(bytes_);
+  const auto kind = static_cast<MessageKind>(header.number(1, static_cast<std::int64_t>(MessageKind::end)));
+  const std::int64_t size = header.number();
+  if (size < 0 || static_cast<std::uint64_t>(size) > longest_body(kind))
+    throw BadMessage("it is larger than its kind allows");
+  const std::size_t whole = header_size + static_cast<std::size_t>(size);
+  if (bytes_.size() < whole) return std::nullopt;
+  Message message{kind, bytes_.substr(header_size, static_cast<std::size_t>(size))};
+  bytes_.erase(0, whole);
+  return message;
+}
+
+}  // namespace brood

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/sidekiq_release.hpp"
+#include "shared/job/retry_decision.hpp"
+#include "shared/scoreboard/outcome_notes.hpp"
+#include "shared/store/iteration.hpp"
+#include "worker/job/perform.hpp"
+
+namespace brood {
+
+// What a worker and the process of one job say to each other.  The worker speaks first, by an order; then the job's
+// process asks and the worker answers, until the process says how the job ended.  The worker reads what code of a job
+// may have written: every count and size is bounded, and what is not said rightly is a BadMessage.  Pure.
+
+// what() says for people what is wrong with it.
+class BadMessage : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+enum class MessageKind : std::uint32_t {
+  order = 1,         // worker: perform this
+  load_iteration,    // job's process: how far has this job come?  The answer is of the same kind, as all are
+  save_iteration,    // it has come so far; has somebody cancelled it?
+  ask_failure_rule,  // it has failed: what rule of `retry_for` holds, and what time is it by Redis?
+  end,               // this came of the job
+};
+
+struct Message {
+  MessageKind kind;
+  std::string body;
+};
+
+struct JobOrder {
+  int entry = 0;  // of the batch
+  std::string payload, queue;
+  SteadyTime started{};
+  // It has failed already, by what its process said: only what becomes of it is asked.  Class and message alone.
+  std::optional<Failure> failure = {};
+};
+
+struct LoadedIteration {
+  enum class Kind : std::uint8_t { loaded, away, none } kind = Kind::loaded;
+  IterationState state = {};  // when loaded
+  std::string why = {};       // when there is none
+};
+
+struct FailureRule {
+  RetryFor retry_for = RetryFor::alone;
+  WallTime now{};  // by Redis
+};
+
+struct JobEnd {
+  Performed::Kind kind = Performed::Kind::succeeded;
+  bool iteration_ended = false;
+  std::chrono::milliseconds delay{0};                           // when interrupted
+  std::string error_class = {}, message = {};                   // when failed, for the log
+  OutcomeNote outcome = {};                                     // when failed: what becomes of it
+  std::vector<std::pair<std::string, std::string>> facts = {};  // of its lines in the log
+};
+
+std::string encode(const JobOrder& order);
+std::string encode(const LoadedIteration& loaded);
+std::string encode(const IterationState& state);
+std::string encode(const FailureRule& rule);
+std::string encode(const JobEnd& end);
+std::string encode_cancelled(bool cancelled);
+
+// Each throws BadMessage.
+JobOrder read_order(std::string_view body);
+LoadedIteration read_loaded(std::string_view body);
+IterationState read_saved(std::string_view body);
+FailureRule read_failure_rule(std::string_view body);
+bool read_cancelled_answer(std::string_view body);
+// Of the job of this payload: what becomes of it must be that very job.
+JobEnd read_end(std::string_view body, const Payload& job);
+
+// What is sent: its kind and size, then the body.
+std::string framed(MessageKind kind, std::string_view body);
+
+// Finds the messages in a stream of bytes.
+class MessageReader {
+ public:
+  // What a job's process says; no end may be larger than `longest_end`.
+  static MessageReader of_job(std::size_t longest_end) { return MessageReader(longest_end); }
+  static MessageReader of_worker() { return MessageReader(std::nullopt); }
+
+  void add(std::string_view bytes) { bytes_.append(bytes); }
+  // nullopt: the next one is not whole yet.  Throws BadMessage.
+  std::optional<Message> next();
+
+ private:
+  explicit MessageReader(std::optional<std::size_t> longest_end) : longest_end_(longest_end) {}
+  std::size_t longest_body(MessageKind kind) const;
+
+  std::optional<std::size_t> longest_end_;
+  std::string bytes_;
+};
+
+// What an end may have beside its job's payload.
+inline constexpr std::size_t longest_end_beside_payload = 1 << 20;
+// As large as a value of Redis.
+inline constexpr std::size_t longest_message = std::size_t{513} << 20;
+
+}  // namespace brood

@@ -176,6 +176,8 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     log::write(level_of_jobs(), "job_started",
                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"queue", queue}});
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(started_at));
+  if (!apart && counted_.index)
+    slot_.record().recent_classes.note(*counted_.index, slot_.record().processed.load(std::memory_order_relaxed));
   if (apart) return perform_apart(entry, text, queue, started);
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
@@ -557,7 +559,8 @@ void Performer::forget_note(int entry) {
 // Jobs of one batch are too short to tell apart what each of them used.
 void Performer::end_batch() {
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
-  if (worker_setup_.usage) add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);
+  if (worker_setup_.usage)
+    add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);
 }
 
 void Performer::begin_handlers(std::string_view event) {

@@ -88,6 +88,10 @@ UsageEntry& UsageTable::at(int index) {
   return index >= 0 && index < max_usage_classes ? entries[static_cast<std::size_t>(index)] : others;
 }
 
+std::string class_at(const UsageTable& table, int index) {
+  return index >= 0 && index < max_usage_classes ? owner_of(table.entries[static_cast<std::size_t>(index)]) : "";
+}
+
 bool is_countable(std::string_view job_class) {
   return !job_class.empty() && job_class.size() <= longest_name &&
          std::none_of(job_class.begin(), job_class.end(), [](char c) {

@@ -53,6 +53,9 @@ struct alignas(64) UsageTable {
 // No name that would break a key or a page of Sidekiq's: those of a payload may hold anything.
 bool is_countable(std::string_view job_class);
 
+// Whose entry that is; empty: nobody's.
+std::string class_at(const UsageTable& table, int index);
+
 // The entry of a class, claimed if it has none yet; that of the others where there is no room, or where the name is not
 // countable.
 int usage_index(UsageTable& table, std::string_view job_class);

@@ -15,6 +15,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/scoreboard/class_usage.hpp"
 #include "shared/scoreboard/outcome_notes.hpp"
+#include "shared/scoreboard/recent_classes.hpp"
 #include "shared/scoreboard/run_note.hpp"
 #include "shared/scoreboard/stack_record.hpp"
 
@@ -83,6 +84,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint64_t> processed, failed;  // attempts begun, attempts that ended badly; never reset
   RunNotes run_notes;                            // of the batch's entries, until they are added to the classes' usage
   std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
+  RecentClasses recent_classes;                  // that have run in this process
 
   std::atomic<std::uint32_t> text_sequence;  // odd while the worker writes
   struct Text {

@@ -119,6 +119,9 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
       exit_evidence_.examine(*slot, taken, record, status, used, leaf,
                              {settings_of(*slot).memory_limit_bytes, std::max(1, slots_.table.kept())}, now);
   if (found.worker_death) found.worker_death->max_crashes = settings_of(*slot).max_crashes;
+  // What ran in the worker before does no harm to a process of its own.
+  if (found.worker_death && found.worker_death->cause && found.exit.last.job_pid == 0)
+    found.worker_death->cause->facts->ran_before = ran_before(record, slots_.board.usage());
   add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
       found.end.cause.has_value(), usage_of_last_job(found.exit, record, used), taken.generation);
@@ -191,13 +194,17 @@ void WorkerPool::report(const WorkerExit& exit, const WorkerEnd& end, const Proc
     log::warn("worker_did_not_start",
               {{"slot", exit.slot}, {"worker_pid", pid}, {"status", status}, {"refill_in", refill}});
   } else {
-    log::error("worker_crashed", {{"slot", exit.slot},
-                                  {"worker_pid", pid},
-                                  {"status", status},
-                                  {"jid", end.cause ? exit.last.jid : ""},
-                                  {"class", end.cause || in_a_handler ? exit.last.job_class : ""},
-                                  {"uptime", short_duration(exit.now - last.occupied_since)},
-                                  {"refill_in", refill}});
+    const bool may_be_anothers = end.cause && exit.last.job_pid == 0;
+    log::error("worker_crashed",
+               {{"slot", exit.slot},
+                {"worker_pid", pid},
+                {"status", status},
+                {"jid", end.cause ? exit.last.jid : ""},
+                {"class", end.cause || in_a_handler ? exit.last.job_class : ""},
+                {"ran_before",
+                 may_be_anothers ? describe(ran_before(slots_.board.slot(exit.slot), slots_.board.usage())) : ""},
+                {"uptime", short_duration(exit.now - last.occupied_since)},
+                {"refill_in", refill}});
   }
 }
 

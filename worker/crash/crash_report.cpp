@@ -49,6 +49,14 @@ std::string build_ids(const std::vector<Frame>& frames) {
   return ids.object();
 }
 
+// {"Images::Decode":1}: how many runs ago.
+std::string ran_before(const CrashFacts& facts) {
+  Members classes;
+  for (const CrashFacts::RanBefore& one : facts.ran_before)
+    classes.add(json_string(page_text(utf8_prefix(one.job_class, 255))), std::to_string(one.runs_ago));
+  return classes.object();
+}
+
 // What the handler noted is what happened first; the kernel tells what ended the process, which may have come after.
 int signal_of(const CrashFacts& facts) { return facts.stack.signal > 0 ? facts.stack.signal : facts.signal; }
 
@@ -76,6 +84,7 @@ std::string crash_member(const CrashFacts& facts, const CrashReport& report, con
   crash.seconds("system_time", facts.system_time);
   if (facts.max_rss_kb > 0) crash.add("max_rss_kb", std::to_string(facts.max_rss_kb));
   if (const std::string ids = build_ids(frames); ids != "{}") crash.add("build_ids", ids);
+  if (!facts.ran_before.empty()) crash.add("ran_before", ran_before(facts));
   if (core) crash.text("core", *core);
   crash.text("fingerprint", report.fingerprint);
   return crash.object();

@@ -31,8 +31,8 @@ namespace brood {
 //   crash      a job has ended its worker: in a process of its own, made for this, that has loaded the  each time
 //              libraries and in which nothing else has run; the job is not settled yet
 //
-// The process of an isolated job (Isolation::process) sees none of them: it is forked from a copy of the worker that was
-// made after startup, and shares what startup has opened.
+// The process of an isolated job (Isolation::process) sees none of them: it is forked from a copy of the worker that
+// was made after startup, and shares what startup has opened.
 //
 // A worker whose process ends in another way, killed or crashed, sees no quiet, shutdown or exit.
 //

@@ -25,6 +25,12 @@ struct CrashFacts {
   std::chrono::microseconds user_time{}, system_time{};  // of the worker, all its jobs together
   std::int64_t max_rss_kb = 0;                           // its peak
   CapturedStack stack;
+  // Other classes that had run in the same process before, the newest first: one of them may have done the harm.
+  struct RanBefore {
+    std::string job_class;
+    std::uint64_t runs_ago = 0;
+  };
+  std::vector<RanBefore> ran_before = {};
 };
 
 // A worker that has died, as its supervisor knows it.

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace brood {
+
+inline constexpr std::size_t recent_classes_kept = 8;
+
+// Which job classes have run in a worker's own process last: what one of them has done to its memory, another may
+// crash of.  In shared memory, written by the worker as each job begins.
+struct RecentClasses {
+  // The class' index in the table of usage, and above its 16 bits the run's number plus one; 0: none.
+  std::array<std::atomic<std::uint64_t>, recent_classes_kept> runs;
+  std::atomic<std::uint32_t> newest;  // where the last one is
+
+  // `run` grows by one with each job.  Several runs of one class in a row are one entry.
+  void note(int index, std::uint64_t run);
+  void clear();
+};
+
+// A class that ran before the job of number `run`.
+struct PrecedingRun {
+  int index = 0;
+  std::uint64_t ago = 0;  // how many runs; 1: the one just before
+};
+
+// The last run of each other class, the newest first.  Whatever a job wrote there: at most so many, with indices of the
+// table.
+std::vector<PrecedingRun> preceding_runs(const RecentClasses& recent, std::uint64_t run);
+
+}  // namespace brood

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <random>
 #include <stdexcept>
@@ -219,6 +221,71 @@ void measure_isolated(long jobs, int rounds) {
               quantile(isolated, 0.5), quantile(forks, 0.5), quantile(shares, 0.5));
 }
 
+// What is neither shared with another process nor a file's.
+std::uint64_t private_kb(pid_t pid) {
+  std::ifstream rollup("/proc/" + std::to_string(pid) + "/smaps_rollup");
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(rollup, line);) {
+    if (!line.starts_with("Private_Clean:") && !line.starts_with("Private_Dirty:")) continue;
+    sum += std::stoull(line.substr(line.find(':') + 1));
+  }
+  return sum;
+}
+
+// The time of the first line that names the event: "2026-01-02T03:04:05.678Z INFO pid=1 event=ready workers=2".
+double logged_at(const std::string& log, const std::string& event) {
+  const std::size_t found = log.find(" event=" + event + " ");
+  if (found == std::string::npos) throw std::runtime_error("the log has no event=" + event);
+  const std::size_t line = log.rfind('\n', found) + 1;
+  return std::stod(log.substr(line + 11, 2)) * 3'600 + std::stod(log.substr(line + 14, 2)) * 60 +
+         std::stod(log.substr(line + 17, 6));
+}
+
+// From SIGKILL of the only worker until its successor has performed a job.
+double replaced_ms(RedisServer& redis, const BroodProcess& brood) {
+  const auto one_job = [&] {
+    redis.command({"LPUSH", "queue:default", payload_text("BroodBench::Nothing", "[]")});
+    while (redis.size_of("queue:default") > 0 || jobs_in_flight(redis) > 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+  };
+  one_job();  // one that dies before its first would not be replaced at once
+  const pid_t worker = brood.workers().at(0);
+  std::this_thread::sleep_for(20ms);
+  const std::int64_t begin = now_ns();
+  kill(worker, SIGKILL);
+  one_job();
+  return milliseconds(now_ns() - begin);
+}
+
+// Workers that share a table, and how soon one of them is replaced.
+void measure_preloaded(int workers, int megabytes, int kills) {
+  const auto options = [&](int count) {
+    return BroodOptions{.workers = count,
+                        .libraries = {BROOD_BENCH_JOBS},
+                        .environment = {{"BROOD_BENCH_MEGABYTES", std::to_string(megabytes)}},
+                        .program = built};
+  };
+  std::vector<double> private_memory, replaced;
+  double ready_after = 0;
+  {
+    RedisServer redis;
+    const BroodProcess brood(redis, options(workers));
+    if (!eventually([&] { return brood.log().find(" event=ready ") != std::string::npos; }, 120s))
+      throw std::runtime_error("brood does not start");
+    ready_after = logged_at(brood.log(), "ready") - logged_at(brood.log(), "template_ready");
+    for (const pid_t worker : brood.workers()) private_memory.push_back(static_cast<double>(private_kb(worker)));
+  }
+  RedisServer redis;
+  const BroodProcess brood(redis, options(1));
+  if (!brood.wait_ready(120s)) throw std::runtime_error("brood does not start");
+  for (int i = 0; i < kills; ++i) replaced.push_back(replaced_ms(redis, brood));
+  std::printf(
+      "{\"ready_after_template_s\":%.3f,\"private_kb_p50\":%.0f,\"private_kb_max\":%.0f,"
+      "\"killed_to_next_job_ms_p50\":%.2f,\"killed_to_next_job_ms_p99\":%.2f}\n",
+      ready_after, quantile(private_memory, 0.5), quantile(private_memory, 1), quantile(replaced, 0.5),
+      quantile(replaced, 0.99));
+}
+
 struct Scale {
   int workers = 256, queues = 200, seconds = 25;
   int waiting = 1'000'000, scheduled = 1'000'000, retries = 100'000;
@@ -295,7 +362,7 @@ void measure_scale(const Scale& scale) {
 // Figures of brood that `brood bench` does not give, one JSON object each.
 int main(int argc, char** argv) {
   return bench_main(argc, argv, [](std::vector<std::string> words) {
-    const std::string measure = take_measure(words, "mixed, failing, isolated, scheduled, due or scale");
+    const std::string measure = take_measure(words, "mixed, failing, isolated, preloaded, scheduled, due or scale");
     if (measure == "mixed") {
       CommandLine line("Jobs of 50, 5 and 1 ms among no-ops, against ideal packing", "bench_brood mixed");
       int workers = 4, jobs = 2'000;
@@ -312,6 +379,14 @@ int main(int argc, char** argv) {
       line.option("--program", program, "FILE", "A brood other than the one that was built");
       refuse_arguments(line.parse(words));
       measure_failing(program, workers, static_cast<std::size_t>(jobs));
+    } else if (measure == "preloaded") {
+      CommandLine line("Workers that are copies of a template with a large table", "bench_brood preloaded");
+      int workers = 64, megabytes = 1'024, kills = 200;
+      line.number("--workers", workers, "Workers", 1, 10'000);
+      line.number("--megabytes", megabytes, "Of the table", 1, 1'000'000);
+      line.number("--kills", kills, "Workers that are killed", 1, 1'000'000);
+      refuse_arguments(line.parse(words));
+      measure_preloaded(workers, megabytes, kills);
     } else if (measure == "scheduled") {
       CommandLine line("From due to begun on an idle server", "bench_brood scheduled");
       int jobs = 200;

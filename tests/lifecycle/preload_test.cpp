@@ -170,6 +170,20 @@ BOOST_AUTO_TEST_CASE(a_crashed_worker_is_replaced_by_another_copy) {
   BOOST_TEST(eventually([&] { return preloading.redis.size_of("retry") == 1; }));
 }
 
+BOOST_AUTO_TEST_CASE(a_crash_names_the_classes_that_ran_before_in_its_worker) {
+  Preloading preloading({.workers = 1});
+  preloading.ready();
+  preloading.run("Looked", 3);
+  preloading.done("looked", 3);
+  preloading.run("Slept", 1, "[0]");
+  preloading.done("slept", 1);
+  preloading.run("Crashed");
+  preloading.logs("ran_before=\"Slept 1 run before, Looked 2\"");
+  BOOST_REQUIRE(eventually([&] { return preloading.redis.size_of("retry") == 1; }));
+  const std::string retried = preloading.redis.zrange("retry").at(0).first;
+  BOOST_TEST(retried.find(R"("ran_before":{"Slept":1,"Looked":2})") != std::string::npos, retried);
+}
+
 BOOST_AUTO_TEST_CASE(a_template_that_dies_is_made_again_and_the_workers_go_on) {
   Preloading preloading({.workers = 2});
   preloading.ready();

@@ -43,7 +43,7 @@ class Unit(unittest.TestCase):
 
 class Start(Unit):
     def test_the_service_is_ready_when_its_workers_are_and_not_before(self):
-        self.brood.configure(libraries=("unruly_jobs",), workers=2)
+        self.brood.configure("[worker]\npreload = false\n", libraries=("unruly_jobs",), workers=2)
         self.brood.drop_in(f"[Service]\nEnvironment=BROOD_TEST_GATE={STATE}\n")
         machine.run("systemctl start --no-block brood")
         self.assertSoon(lambda: "1 of 2 workers" in self.brood.show("StatusText"))

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "shared/scoreboard/bench_record.hpp"
 
@@ -100,5 +102,12 @@ struct Traced {
     own.note(started, ended);
   }
 };
+
+// A table that all workers share, where BROOD_BENCH_MEGABYTES says how large.
+void brood_setup(brood::Setup& setup) {
+  static std::vector<char> table;
+  const char* const megabytes = std::getenv("BROOD_BENCH_MEGABYTES");
+  if (megabytes != nullptr) setup.on(brood::Event::preload, [=] { table.assign(std::stoul(megabytes) << 20U, 'x'); });
+}
 
 BROOD_JOBS(Noop, Failing, Traced, Nothing)

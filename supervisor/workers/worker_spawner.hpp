@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
 #include <functional>
 #include <map>
@@ -59,6 +61,7 @@ class WorkerSpawner {
   WorkerTemplate::Setup template_setup(const Generation& generation) const;
   int run_worker(const Generation& generation, const ForkRequest& request, const WorkerDescriptors& descriptors) const;
 
+  const pid_t supervisor_ = getpid();
   WorkerSlots& slots_;
   const Generations& generations_;
   WorkerOrders& orders_;

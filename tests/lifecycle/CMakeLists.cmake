@@ -161,7 +161,9 @@ add_dependencies(lifecycle_program_test brood brood_examples)
 brood_test_job_library(isolated_jobs ${CMAKE_CURRENT_LIST_DIR}/isolated_jobs.cpp)
 set_target_properties(isolated_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/isolation LINK brood_test_support TIMEOUT 600 ALONE)
+brood_test(lifecycle/isolation_storm LINK brood_test_support TIMEOUT 600 ALONE)
 add_dependencies(lifecycle_isolation_test brood isolated_jobs)
+add_dependencies(lifecycle_isolation_storm_test brood brood_examples)
 
 # What jobs say of themselves.
 brood_test_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)

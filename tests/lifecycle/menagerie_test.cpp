@@ -159,9 +159,16 @@ void check_record(const Beast& beast, const Payload& job, Names names) {
              beast.job_class << beast.args << lines);
 }
 
-}  // namespace
+// Where the bad ones run: in the workers, one after the other, or each in a process of its own.
+enum class Where { in_workers, apart };
 
-BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_runs_once) {
+// In a process of its own there is no control pipe, and the parent is no supervisor.
+bool makes_sense(const Beast& beast, Where where) {
+  const bool needs_its_worker = beast.error_class == "ControlPipeError" || beast.message == "EPERM";
+  return (!sanitized || beast.sanitizable) && (where == Where::in_workers || !needs_its_worker);
+}
+
+void perform_good_and_bad(Where where) {
   RedisServer redis;
   Dice dice;
   const TemporaryDirectory directory;
@@ -170,8 +177,8 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
   std::map<std::string, std::pair<Beast, std::string>> expected;  // by jid: kind, where it ends
   std::vector<std::string> bad;
   for (const Beast& beast : beasts) {
-    if (sanitized && !beast.sanitizable) {
-      BOOST_TEST_MESSAGE("skipped: " << beast.job_class << " makes no sense beside a sanitizer");
+    if (!makes_sense(beast, where)) {
+      BOOST_TEST_MESSAGE("skipped: " << beast.job_class << " makes no sense here");
       continue;
     }
     for (const bool retried : {true, false}) {
@@ -183,6 +190,11 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
   }
   const int good = static_cast<int>(bad.size()) * good_for_one_bad;
   BroodOptions options = workers(4);
+  if (where == Where::apart) {
+    std::set<std::string> classes;
+    for (const Beast& beast : beasts) classes.insert(beast.job_class);
+    for (const std::string& one : classes) options.config += "[classes." + one + "]\nisolation = \"process\"\n";
+  }
   if (!sanitized) {  // the host's clock is a day ahead: whatever goes wrong, Redis' own says when it is due
     options.environment["LD_PRELOAD"] = BROOD_BINARY_DIR "/tests/libshifted_clock.so";
     options.environment["SHIFTED_CLOCK"] = "86400";
@@ -224,8 +236,9 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
   }
   for (const auto& [jid, beast] : expected) BOOST_ERROR(beast.first.job_class << " is in neither set");
 
-  // The supervisor and its four workers, nothing else.
-  BOOST_TEST(eventually([&] { return processes_of(home).size() == 5; }), names_of(processes_of(home)));
+  // The supervisor, its four workers and what they may fork jobs from, nothing else.
+  const std::size_t left = where == Where::apart ? 9 : 5;
+  BOOST_TEST(eventually([&] { return processes_of(home).size() == left; }), names_of(processes_of(home)));
   BOOST_TEST(eventually([&] { return footprint_of(supervisor).zombies == 0; }));
   BOOST_TEST(brood.pid() == supervisor);
   BOOST_TEST(times_logged(brood, "supervisor_started") == 1U);
@@ -236,6 +249,14 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
   BOOST_TEST(processes_of(home).empty());
 }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_runs_once) {
+  perform_good_and_bad(Where::in_workers);
+}
+
+BOOST_AUTO_TEST_CASE(so_it_is_when_each_bad_job_has_a_process_of_its_own) { perform_good_and_bad(Where::apart); }
 
 BOOST_AUTO_TEST_CASE(the_stack_of_every_bad_job_names_its_function_where_there_is_one_to_be_had) {
   RedisServer redis;

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(connections_reset_at_random_points_lose_and_double_nothing)
   }
   BOOST_TEST(cuts > 20);
 
-  check_end(site, 0);
+  check_end(site, 0, 0);  // each count may have been cut off from its answer
 }
 
 BOOST_AUTO_TEST_CASE(random_kills_of_workers_meanwhile_cost_each_the_job_in_hand) {

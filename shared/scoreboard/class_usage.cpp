@@ -82,7 +82,37 @@ std::string owner_of(const UsageEntry& entry) {
   return fnv1a(name) == hash ? name : "";
 }
 
+constexpr double millionths = 1e6;
+constexpr std::uint64_t half = 0xffffffff, quarter = 0xffff;
+
+void read_preceding(ClassUsage& usage, const UsageEntry& entry, const UsageTable& table) {
+  usage.preceding = entry.preceding.read();
+  if (usage.preceding) usage.preceding_name = class_at(table, usage.preceding->index);
+  if (usage.preceding_name.empty()) usage.preceding.reset();
+}
+
 }  // namespace
+
+void NotedPrecedingClass::note(const std::optional<PrecedingClass>& preceding) {
+  if (!preceding) return who.store(0);
+  const auto count = [](int crashes) { return static_cast<std::uint64_t>(std::clamp(crashes, 0, 0xffff)); };
+  const auto share = [](double odd) { return static_cast<std::uint64_t>(std::clamp(odd, 0.0, 1.0) * millionths); };
+  odds.store(share(preceding->usual) << 32 | share(preceding->certainty));
+  who.store(count(preceding->crashes) << 32 | count(preceding->crashes_after) << 16 | count(preceding->index + 1));
+}
+
+std::optional<PrecedingClass> NotedPrecedingClass::read() const {
+  const std::uint64_t counted = who.load(), shares = odds.load();
+  const int index = static_cast<int>(counted & quarter) - 1;
+  if (index < 0 || index >= max_usage_classes) return std::nullopt;
+  const auto share = [](std::uint64_t word) { return std::min(1.0, static_cast<double>(word) / millionths); };
+  const int crashes = static_cast<int>(counted >> 32 & quarter);
+  return PrecedingClass{.index = index,
+                        .crashes = crashes,
+                        .crashes_after = std::min(crashes, static_cast<int>(counted >> 16 & quarter)),
+                        .usual = share(shares >> 32),
+                        .certainty = share(shares & half)};
+}
 
 UsageEntry& UsageTable::at(int index) {
   return index >= 0 && index < max_usage_classes ? entries[static_cast<std::size_t>(index)] : others;
@@ -195,6 +225,7 @@ std::vector<ClassUsage> read_class_usage(const Scoreboard& board) {
     if (name.empty()) continue;
     usage.push_back(read(entry));
     usage.back().job_class = std::move(name);
+    read_preceding(usage.back(), entry, board.usage());
   }
   std::sort(usage.begin(), usage.end(),
             [](const ClassUsage& a, const ClassUsage& b) { return a.job_class < b.job_class; });

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,23 @@ struct GenerationCounts {
   std::atomic<std::uint64_t> runs, failed, crashed;
 };
 
+// Who runs before the crashes of a class more often than chance would have it.
+struct PrecedingClass {
+  int index = 0;                       // in the table
+  int crashes = 0, crashes_after = 0;  // that were looked at, and those that it ran before
+  double usual = 0;                    // the share of other runs that it ran before
+  double certainty = 0;                // that this is not chance
+};
+
+// The same in two words.  Whoever reads between their writes sees some of an older one.
+struct NotedPrecedingClass {
+  std::atomic<std::uint64_t> who;   // 0: nobody; the index plus one, and above its 16 bits what is counted of crashes
+  std::atomic<std::uint64_t> odds;  // in millionths
+
+  void note(const std::optional<PrecedingClass>& preceding);
+  std::optional<PrecedingClass> read() const;  // whatever a job wrote there: in bounds
+};
+
 // What the jobs of one class have used since the supervisor began, in shared memory.
 struct alignas(64) UsageEntry {
   std::atomic<std::uint64_t> hash;  // of the name; 0: vacant
@@ -39,6 +57,7 @@ struct alignas(64) UsageEntry {
   std::array<GenerationCounts, generations_counted> generations;  // by the worker's
   std::atomic<std::uint32_t> allows_threads;  // not 0: such jobs are not looked for: what ran one last may keep them
   std::atomic<std::uint32_t> isolated;        // not 0: each ran in a process of its own
+  NotedPrecedingClass preceding;              // written by the supervisor
 };
 
 // Every worker adds to it, so every byte may have been scribbled over: entries are claimed by compare-and-swap, never
@@ -113,6 +132,8 @@ struct ClassUsage : ClassTotals {
       0;                        // runs that ended while threads of theirs went on, for which their worker was replaced
   bool allows_threads = false;  // nobody looks for such
   bool isolated = false;        // each runs in a process of its own
+  std::optional<PrecedingClass> preceding = std::nullopt;
+  std::string preceding_name = {};  // of that class; empty: there is none
 };
 
 // By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for.

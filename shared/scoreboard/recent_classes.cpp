@@ -44,4 +44,16 @@ std::vector<PrecedingRun> preceding_runs(const RecentClasses& recent, std::uint6
   return preceding;
 }
 
+std::optional<LastRun> last_run(const RecentClasses& recent) {
+  const std::uint64_t newest = recent.runs[recent.newest.load() % recent_classes_kept].load();
+  const std::uint64_t number = newest >> bits_of_index;
+  if (number == 0) return std::nullopt;
+  LastRun last{static_cast<int>(newest & index_mask), number - 1, number - 1};
+  for (const auto& noted : recent.runs) {
+    const std::uint64_t older = noted.load() >> bits_of_index;
+    if (older != 0) last.oldest = std::min(last.oldest, older - 1);
+  }
+  return last;
+}
+
 }  // namespace brood

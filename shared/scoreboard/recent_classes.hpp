@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace brood {
@@ -31,5 +32,13 @@ struct PrecedingRun {
 // The last run of each other class, the newest first.  Whatever a job wrote there: at most so many, with indices of the
 // table.
 std::vector<PrecedingRun> preceding_runs(const RecentClasses& recent, std::uint64_t run);
+
+// The run that began last, and the oldest one that is still known.
+struct LastRun {
+  int index = 0;
+  std::uint64_t run = 0, oldest = 0;
+};
+// nullopt: none has begun.
+std::optional<LastRun> last_run(const RecentClasses& recent);
 
 }  // namespace brood

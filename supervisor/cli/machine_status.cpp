@@ -1,5 +1,7 @@
 #include "supervisor/cli/machine_status.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -56,6 +58,10 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
   sum.left_threads += usage.left_threads;
   sum.allows_threads |= usage.allows_threads;
   sum.isolated |= usage.isolated;
+  if (usage.preceding && (!sum.preceding || sum.preceding->certainty < usage.preceding->certainty)) {
+    sum.preceding = usage.preceding;
+    sum.preceding_name = usage.preceding_name;
+  }
 }
 
 }  // namespace
@@ -80,6 +86,15 @@ MachineStatus read_scoreboards(const std::string& directory) {
     }
   for (auto& [name, usage] : classes) status.classes.push_back(std::move(usage));
   return status;
+}
+
+std::string preceding_class_text(const ClassUsage& usage) {
+  const PrecedingClass& preceding = usage.preceding.value();
+  return fmt::format(
+      "{}: {} of {} crashes followed {} in the same worker, as {:.1f}% of other runs did; {:.2f}% certain not to be "
+      "chance",
+      usage.job_class, preceding.crashes_after, preceding.crashes, usage.preceding_name, 100 * preceding.usual,
+      std::min(100 * preceding.certainty, 99.99));
 }
 
 }  // namespace brood

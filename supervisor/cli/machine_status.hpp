@@ -42,4 +42,8 @@ struct MachineStatus {
 // Reads every scoreboard of `directory`; what cannot be read is left out.
 MachineStatus read_scoreboards(const std::string& directory);
 
+// "Mail: 10 of 12 crashes followed Decode in the same worker, as 21.0% of other runs did; 99.97% certain not to be
+// chance".  Of a class with such a predecessor alone.
+std::string preceding_class_text(const ClassUsage& usage);
+
 }  // namespace brood

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shared/base/hypergeometric.hpp"
+
 namespace brood {
-namespace {
-
-double log_choose(double n, double k) { return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1); }
-
-}  // namespace
 
 void ClusteredRuns::add(std::uint64_t runs, std::uint64_t bad) {
   if (runs == 0) return;
@@ -45,11 +42,9 @@ double ClusteredRuns::design_effect() const {
 double fisher_tail(double before_bad, double before_runs, double after_bad, double after_runs) {
   if (after_bad <= 0 || before_runs <= 0) return 1;
   const double bad = before_bad + after_bad, most = std::min(bad, after_runs);
-  const double all_ways = log_choose(before_runs + after_runs, bad);
   double sum = 0;
   for (double k = after_bad; k <= most; ++k) {
-    if (bad - k > before_runs) continue;
-    const double term = std::exp(log_choose(after_runs, k) + log_choose(before_runs, bad - k) - all_ways);
+    const double term = hypergeometric(k, bad, after_runs, before_runs + after_runs);
     sum += term;
     if (term < sum * 1e-12 && k > after_runs * bad / (before_runs + after_runs)) break;  // they only get smaller
   }

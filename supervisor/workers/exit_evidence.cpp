@@ -94,24 +94,6 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
   return worker_death;
 }
 
-std::vector<CrashFacts::RanBefore> ran_before(const SlotRecord& record, const UsageTable& usage) {
-  std::vector<CrashFacts::RanBefore> classes;
-  for (const PrecedingRun& run : preceding_runs(record.recent_classes, record.processed.load())) {
-    if (std::string name = class_at(usage, run.index); !name.empty()) classes.push_back({std::move(name), run.ago});
-  }
-  return classes;
-}
-
-std::string describe(const std::vector<CrashFacts::RanBefore>& classes) {
-  std::string text;
-  for (const CrashFacts::RanBefore& one : classes)
-    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", one.job_class, one.runs_ago,
-                        !text.empty()       ? ""
-                        : one.runs_ago == 1 ? " run before"
-                                            : " runs before");
-  return text;
-}
-
 JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record, const rusage& used) {
   const auto cpu = duration_of(used.ru_utime) + duration_of(used.ru_stime);
   const auto before = std::chrono::microseconds(record.cpu_before_us.load());

@@ -51,11 +51,6 @@ class ExitEvidence {
   OomKills host_kills_;
 };
 
-// The classes that ran in the dead worker's process before the job that ran last.
-std::vector<CrashFacts::RanBefore> ran_before(const SlotRecord& record, const UsageTable& usage);
-// "Images::Decode 1 run before, Mail 12".
-std::string describe(const std::vector<CrashFacts::RanBefore>& classes);
-
 // What the job that it died of has used, as far as it can be told from the worker's total.
 JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record, const rusage& used);
 

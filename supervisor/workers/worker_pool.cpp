@@ -30,7 +30,8 @@ WorkerPool::WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, 
       spawner_(loop, children, slots, generations, orders, config),
       identity_(std::move(identity)),
       job_ender_(loop, slots.table, slots.board, [this](int slot) { return settings_of(slot).timeout_grace; }),
-      exit_evidence_(identity_) {
+      exit_evidence_(identity_),
+      ran_before_(slots) {
   if (left && slots_.adopted()) {
     adopt_workers(*left, slots_, orders_);
     spawner_.adopt(*left);
@@ -58,6 +59,7 @@ void WorkerPool::look_after(SteadyTime now) {
                                      "there may be lost"}});
   mend_records();
   orders_.mend_flags();
+  ran_before_.look(now);
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) look_after_start(slot, now);
 }
 
@@ -120,8 +122,10 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
                              {settings_of(*slot).memory_limit_bytes, std::max(1, slots_.table.kept())}, now);
   if (found.worker_death) found.worker_death->max_crashes = settings_of(*slot).max_crashes;
   // What ran in the worker before does no harm to a process of its own.
-  if (found.worker_death && found.worker_death->cause && found.exit.last.job_pid == 0)
+  if (found.worker_death && found.worker_death->cause && found.exit.last.job_pid == 0) {
     found.worker_death->cause->facts->ran_before = ran_before(record, slots_.board.usage());
+    ran_before_.note_crash(*slot, now);
+  }
   add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
       found.end.cause.has_value(), usage_of_last_job(found.exit, record, used), taken.generation);

@@ -12,6 +12,7 @@
 #include "supervisor/workers/exit_evidence.hpp"
 #include "supervisor/workers/generations.hpp"
 #include "supervisor/workers/predecessors.hpp"
+#include "supervisor/workers/ran_before.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_slots.hpp"
 #include "supervisor/workers/worker_spawner.hpp"
@@ -106,6 +107,7 @@ class WorkerPool : public Heartbeat::Workers {
   Predecessors predecessors_;  // where the scoreboard that was left could not be read
   JobEnder job_ender_;
   ExitEvidence exit_evidence_;
+  RanBeforeWatch ran_before_;
   std::set<pid_t> slow_to_start_;  // said of already
 };
 

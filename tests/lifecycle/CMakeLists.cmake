@@ -186,6 +186,12 @@ set_target_properties(preload_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_C
 brood_test(lifecycle/preload LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_preload_test brood brood_examples preload_jobs)
 
+# Who ran in a worker before others crashed there.
+brood_test_job_library(spoiling_jobs ${CMAKE_CURRENT_LIST_DIR}/spoiling_jobs.cpp)
+set_target_properties(spoiling_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/ran_before LINK brood_test_support TIMEOUT 300)
+add_dependencies(lifecycle_ran_before_test brood spoiling_jobs)
+
 # One job in the foreground.
 brood_test_job_library(foreground_jobs ${CMAKE_CURRENT_LIST_DIR}/foreground_jobs.cpp)
 set_target_properties(foreground_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)

@@ -270,3 +270,29 @@ BOOST_AUTO_TEST_CASE(runs_are_counted_by_the_generation_of_their_worker_too) {
   BOOST_TEST(class_of_entry(batch.board, -1) == "");
   BOOST_TEST(class_of_entry(batch.board, max_usage_classes) == "");
 }
+
+BOOST_AUTO_TEST_CASE(who_precedes_crashes_is_read_as_it_was_noted) {
+  Scoreboard board = Scoreboard::in_memory(1);
+  const int decode = usage_index(board.usage(), "Decode");
+  UsageEntry& mail = entry_of(board, "Mail");
+  const auto of_mail = [&] {
+    for (const ClassUsage& one : read_class_usage(board)) {
+      if (one.job_class == "Mail") return one;
+    }
+    return ClassUsage{};
+  };
+  BOOST_TEST(!of_mail().preceding.has_value());
+  mail.preceding.note(PrecedingClass{decode, 12, 10, 0.25, 0.9975});
+  const ClassUsage read = of_mail();
+  BOOST_REQUIRE(read.preceding.has_value());
+  BOOST_TEST(read.preceding_name == "Decode");
+  BOOST_TEST((read.preceding->crashes == 12 && read.preceding->crashes_after == 10));
+  BOOST_TEST(read.preceding->usual == 0.25, boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(read.preceding->certainty == 0.9975, boost::test_tools::tolerance(1e-6));
+  mail.preceding.note(PrecedingClass{decode, 1'000'000, 1'000'000, 2, 2});
+  BOOST_TEST((of_mail().preceding->crashes == 65535 && of_mail().preceding->certainty == 1));
+  mail.preceding.note(PrecedingClass{usage_index(board.usage(), "Vacant") + 1, 3, 3, 0, 1});  // nobody's entry
+  BOOST_TEST(!of_mail().preceding.has_value());
+  mail.preceding.note(std::nullopt);
+  BOOST_TEST(!of_mail().preceding.has_value());
+}

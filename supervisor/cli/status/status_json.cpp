@@ -63,6 +63,17 @@ std::string json_of_worker(const WorkerStatus& worker) {
   return json.null("rss_kb").null("cpu_s").object();
 }
 
+std::string json_of_preceding(const ClassUsage& usage) {
+  if (!usage.preceding) return "null";
+  return JsonWriter()
+      .text("class", usage.preceding_name)
+      .number("crashes", usage.preceding->crashes)
+      .number("crashes_after", usage.preceding->crashes_after)
+      .decimal("usual", usage.preceding->usual, 6)
+      .decimal("certainty", usage.preceding->certainty, 6)
+      .object();
+}
+
 std::string json_of_class(const ClassUsage& usage) {
   return JsonWriter()
       .text("name", usage.job_class)
@@ -75,6 +86,7 @@ std::string json_of_class(const ClassUsage& usage) {
       .text("threads", usage.allows_threads ? "allow" : "replace")
       .number("left_threads", usage.left_threads)
       .text("isolation", usage.isolated ? "process" : "worker")
+      .json("crashes_follow", json_of_preceding(usage))
       .object();
 }
 

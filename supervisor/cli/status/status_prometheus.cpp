@@ -131,6 +131,16 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   each([](const ClassUsage& used) { return static_cast<double>(used.wall_us) / 1e6; });
   out.gauge("brood_class_peak_memory_bytes", "The largest memory of a worker during a run.");
   each([](const ClassUsage& used) { return static_cast<double>(used.peak_rss_kb) * kilobyte; });
+  out.gauge("brood_class_crashes_follow_certainty",
+            "How certain it is that crashes of the class come after runs of another one (label after) in the same "
+            "worker more often than by chance; only where it is 0.99 or more.");
+  for (const auto& [identity, usage] : machine.usage) {
+    for (const ClassUsage& used : usage) {
+      if (used.preceding)
+        out.sample({{"identity", identity}, {"class", used.job_class}, {"after", used.preceding_name}},
+                   used.preceding->certainty);
+    }
+  }
 }
 
 }  // namespace

@@ -156,6 +156,15 @@ std::string left_threads_text(const ClassUsage& usage) {
   return usage.allows_threads ? "allowed" : "0";
 }
 
+// What the table has no room for.
+std::string preceding_text(const std::vector<ClassUsage>& classes) {
+  std::string text;
+  for (const ClassUsage& usage : classes) {
+    if (usage.preceding) text += "  " + log::printable(preceding_class_text(usage)) + "\n";
+  }
+  return text;
+}
+
 std::string classes_text(const std::vector<ClassUsage>& classes, const Style& style) {
   if (classes.empty()) return "";
   std::vector<Table::Column> columns{{"CLASS"},
@@ -183,7 +192,7 @@ std::string classes_text(const std::vector<ClassUsage>& classes, const Style& st
     if (has_isolation) row.push_back(usage.isolated ? "process" : "worker");
     table.add(std::move(row));
   }
-  return section(style, "Job classes of this machine", table);
+  return section(style, "Job classes of this machine", table) + preceding_text(classes);
 }
 
 std::string crashes_text(const std::vector<Crash>& crashes, const Style& style) {

@@ -87,6 +87,7 @@ Detail detail_of(const ClassUsage& usage, const Model& model) {
     add(detail.lines, "Left threads", fmt::format("in {} runs, each at the cost of its worker", usage.left_threads));
   if (usage.isolated) add(detail.lines, "Isolation", "each run has a process of its own");
   if (usage.allows_threads) add(detail.lines, "Threads", "may go on after a run");
+  if (usage.preceding) add(detail.lines, "Crashes", preceding_class_text(usage));
   for (const WorkerStatus& worker : model.machine().workers) {
     if (worker.state == "busy" && worker.job_class == usage.job_class)
       add(detail.lines, "Runs now",

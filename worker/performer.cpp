@@ -212,6 +212,7 @@ void Performer::prepare_isolation() {
       std::find_if(names.begin(), names.end(), [this](const std::string& name) { return is_isolated(name); });
   if (isolated == names.end()) return;
   slot_.record().forks_jobs.store(1);
+  prepare_sandboxes();
   const std::string whose = fmt::format("{} {}", worker_setup_.slot, host_.capsule);
   forker_.emplace(JobForker::Setup{.title = "brood: forker " + whose,
                                    .let_go =
@@ -229,6 +230,53 @@ void Performer::prepare_isolation() {
 
 void Performer::leave_isolation() {
   if (forker_) forker_->leave();
+  if (job_cgroup_) job_cgroup_->remove();
+}
+
+// ---- And in a sandbox there
+
+const SandboxSettings* Performer::sandbox_of(const std::string& job_class) const {
+  const auto configured = config_.classes.find(job_class);
+  const bool has_one = configured != config_.classes.end() && configured->second.sandbox;
+  return has_one ? &*configured->second.sandbox : nullptr;
+}
+
+void Performer::prepare_sandboxes() {
+  const bool any = std::any_of(config_.classes.begin(), config_.classes.end(),
+                               [](const auto& known) { return known.second.sandbox.has_value(); });
+  if (!any) return;
+  job_cgroup_.emplace(worker_setup_.slot, worker_setup_.supervisor);
+  for (const LackingSandbox& one : lacking_sandboxes(config_, &*job_cgroup_)) {
+    const std::string lacks = fmt::format("{}", fmt::join(one.lacks, "; "));
+    if (one.strict)
+      throw LibraryError(fmt::format(
+          "the sandbox of class {} is strict, and lacks here: {}; take out of [classes.\"{}\".sandbox] what "
+          "this machine cannot do, or strict = true",
+          one.job_class, lacks, one.job_class));
+    // Once for all workers of a capsule.
+    if (worker_setup_.number == 0) log::warn("sandbox_incomplete", {{"class", one.job_class}, {"lacks", lacks}});
+  }
+  scratch_.emplace(slot_.record());
+}
+
+// In the job's process, before anything of its class runs.  The failure of a job that must not run without it.
+std::optional<Failure> Performer::enter_class_sandbox() {
+  const SandboxSettings* const sandbox = sandbox_of(job_.job_class());
+  if (sandbox == nullptr) return std::nullopt;
+  std::vector<std::string> code = config_.require;
+  if (const CommandSettings* const program = registry_.find_program(job_.job_class())) code.push_back(program->run[0]);
+  try {
+    const SlotRecord* const orders = enter_sandbox(*sandbox, *job_cgroup_, *scratch_, code, channel_->descriptor());
+    if (orders != nullptr) orders_.read_flags_of(*orders);
+  } catch (const std::system_error& error) {
+    Failure failure;
+    failure.error_class = "SandboxError";
+    failure.message = fmt::format("the sandbox of class {} cannot be entered: {}", job_.job_class(), error.what());
+    return failure;
+  }
+  const std::uint64_t of_worker = settings_.memory_limit_bytes, of_class = sandbox->memory_bytes;
+  if (of_class > 0) memory_limit_.emplace(of_worker > 0 ? std::min(of_worker, of_class) : of_class);
+  return std::nullopt;
 }
 
 // In the job's process, which no signal can reach yet.
@@ -259,10 +307,12 @@ void Performer::be_job_process(UniqueFd socket) {
     return channel_->save_iteration(state);
   };
 
-  // A sandbox of the class is to be entered here: nothing of the class has run, and all that brood itself still opens
-  // is behind it.
+  const std::optional<Failure> without_sandbox = enter_class_sandbox();
   Performed performed;
-  if (order.failure) {
+  if (without_sandbox) {
+    performed.kind = Performed::Kind::failed;
+    performed.failure = *without_sandbox;
+  } else if (order.failure) {
     performed.kind = Performed::Kind::failed;
     performed.failure = *order.failure;
   } else {
@@ -275,7 +325,7 @@ void Performer::be_job_process(UniqueFd socket) {
     if (slot_.entry(order.entry) != EntryState::failed) end_entry(order.entry, EntryState::failed);
     end.error_class = utf8_prefix(performed.failure.error_class, longest_text);
     end.message = utf8_prefix(performed.failure.message, longest_text);
-    end.outcome = note_of(judge(job_, order.queue, performed.failure));
+    end.outcome = note_of(judge(job_, order.queue, performed.failure, !without_sandbox));
   }
   for (const log::Fact& fact : log::standing_facts()) end.facts.emplace_back(fact.name, fact.value);
   output_.flush();
@@ -379,6 +429,7 @@ JobEnd Performer::run_apart(const JobOrder& first) {
 void Performer::end_like(int status) {
   slot_.record().job_core_dumped.store(WCOREDUMP(status) ? 1 : 0);
   log::flush();
+  if (scratch_ && sandbox_of(job_.job_class()) != nullptr) scratch_->take_crash();
   forker_->leave();  // what all of them have used counts for this process now
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
@@ -464,11 +515,11 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
 }
 
 // What becomes of a job that failed: its hooks run.
-Outcome Performer::judge(const Payload& job, const std::string& queue, Failure failure) {
+Outcome Performer::judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks) {
   RetryPolicy policy{config_.max_retries, settings_.max_crashes};
   policy.retry_for = failure_rule().retry_for;
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
-  Outcome outcome = settle_failure(registry_, job, queue, failure, policy);
+  Outcome outcome = settle_failure(registry_, job, queue, failure, policy, ask_hooks);
   if (runs_hooks_) end_if_a_copy(job.jid(), job.display_class());
   return outcome;
 }

@@ -32,6 +32,7 @@
 #include "worker/job/perform.hpp"
 #include "worker/job_title.hpp"
 #include "worker/recycling.hpp"
+#include "worker/sandbox/sandbox.hpp"
 #include "worker/short_classes.hpp"
 #include "worker/supervisor_orders.hpp"
 
@@ -81,6 +82,9 @@ class Performer {
  private:
   IterationHost iteration_host();
   bool is_isolated(const std::string& job_class) const;
+  const SandboxSettings* sandbox_of(const std::string& job_class) const;
+  void prepare_sandboxes();
+  std::optional<Failure> enter_class_sandbox();
   void begin_job_process();
   void be_job_process(UniqueFd socket);
   Outcome perform_apart(int entry, const std::string& text, const std::string& queue, SteadyTime started);
@@ -97,7 +101,7 @@ class Performer {
   Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
-  Outcome judge(const Payload& job, const std::string& queue, Failure failure);
+  Outcome judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks = true);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
   Outcome requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
@@ -140,6 +144,8 @@ class Performer {
   JobTitle title_;
   std::vector<std::uint64_t> thrown_at_;  // where the job under way threw what came out, if it wants that known
   std::string event_;                     // whose handlers run
+  std::optional<ScratchRecord> scratch_;  // of a worker that knows classes with a sandbox
+  std::optional<JobCgroup> job_cgroup_;   // likewise
   std::optional<JobForker> forker_;       // of a worker that knows isolated classes
   std::optional<JobChannel> channel_;     // in the process of an isolated job
 };

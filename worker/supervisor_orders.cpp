@@ -51,7 +51,7 @@ void handle_term(int) {
 }  // namespace
 
 SupervisorOrders::SupervisorOrders(const WorkerSetup& worker_setup, std::chrono::milliseconds shutdown_timeout)
-    : worker_setup_(worker_setup) {
+    : worker_setup_(worker_setup), flags_(&worker_setup.record->flags) {
   supervisor = worker_setup.supervisor;
   last_beat = worker_setup.last_beat;
   longest_wait_for_adoption = shutdown_timeout;
@@ -73,9 +73,7 @@ bool SupervisorOrders::supervisor_gone() {
   return orphaned_;
 }
 
-bool SupervisorOrders::told_to_stop() {
-  return orphaned_ || term_came != 0 || (worker_setup_.record->flags.load() & slot_stop) != 0;
-}
+bool SupervisorOrders::told_to_stop() { return orphaned_ || term_came != 0 || (flags_->load() & slot_stop) != 0; }
 
 bool SupervisorOrders::was_sent_term() const { return term_came != 0; }
 
@@ -89,9 +87,7 @@ void SupervisorOrders::become_a_job() {
   worker_setup_.control = -1;
 }
 
-bool SupervisorOrders::told_to_quiet() {
-  return (worker_setup_.record->flags.load() & slot_quiet) != 0 || told_to_stop();
-}
+bool SupervisorOrders::told_to_quiet() { return (flags_->load() & slot_quiet) != 0 || told_to_stop(); }
 
 void SupervisorOrders::note_supervisor_gone() {
   if (orphaned_) return;

@@ -24,6 +24,8 @@ class SupervisorOrders {
   // This process is a copy of the worker from now on, which runs one job: it hears the flags in the slot and TERM, and
   // must wait for nothing else.
   void become_a_job();
+  // Then: this record is where the flags stand, and not the own one.
+  void read_flags_of(const SlotRecord& record) { flags_ = &record.flags; }
   // Asks the kernel: a job may have ignored that TERM.  Counts as a stop from then on.
   bool supervisor_gone();
   // Fetch no more; also true when told to stop.
@@ -51,6 +53,7 @@ class SupervisorOrders {
   void note_supervisor_gone();
 
   WorkerSetup worker_setup_;
+  const std::atomic<std::uint32_t>* flags_;  // SlotFlag bits
   bool orphaned_ = false;
   SteadyTime looked_for_supervisor_{};
 };

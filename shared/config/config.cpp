@@ -58,6 +58,11 @@ void read_class(const std::string& name, const Place& at, const ConfigSection& s
   section.text("isolation", [&](const Place& isolation_at, const std::string& word) {
     job_class.isolation = read_isolation(isolation_at, word);
   });
+  section.section("sandbox", [&](const ConfigSection& sandbox) { job_class.sandbox = read_sandbox(sandbox); });
+  if (!job_class.sandbox) return;
+  if (job_class.isolation == Isolation::worker)
+    at.refuse("a sandbox needs isolation = \"process\": it is left only by the end of a process");
+  job_class.isolation = Isolation::process;
 }
 
 void read_scheduler(const ConfigSection& section, Config& config) {

@@ -14,6 +14,7 @@
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/config/config_file.hpp"
 #include "shared/config/queue_order.hpp"
+#include "shared/config/sandbox_settings.hpp"
 
 namespace brood {
 
@@ -65,6 +66,7 @@ struct WorkerSettings {
 struct ClassSettings {
   std::optional<LeftThreads> threads = {};  // nullopt: as the worker's
   std::optional<Isolation> isolation = {};  // nullopt: as its code says
+  std::optional<SandboxSettings> sandbox = {};
 };
 
 // A pool of workers with queues of its own.  The one named "default" takes the top-level settings.

@@ -42,7 +42,8 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"on_error", {"run", "timeout", "env", "directory"}},
     {"compatibility", {"sidekiq", "timestamps"}},
-    {"classes.*", {"isolation", "threads"}},
+    {"classes.*", {"isolation", "threads", "sandbox"}},
+    {"classes.*.sandbox", {"network", "write", "read", "memory", "cpu", "processes", "strict"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };
 

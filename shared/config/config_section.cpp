@@ -86,7 +86,7 @@ Place place_of(const std::string& file, const std::string& section, const std::s
 
 ConfigSection::ConfigSection(const std::string& file, std::string name, const std::string& kind,
                              const toml::table& table)
-    : file_(file), name_(std::move(name)), table_(table) {
+    : file_(file), name_(std::move(name)), kind_(kind), table_(table) {
   const std::vector<std::string>& known = keys_of_section(kind);
   for (const auto& [key, node] : table_) {
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
@@ -119,6 +119,15 @@ void ConfigSection::boolean(const std::string& key, bool& out) const {
   read(key, [&](const Place& at, const toml::node& node) {
     if (!node.is_boolean()) wrong_kind(at, "true or false", node);
     out = node.as_boolean()->get();
+  });
+}
+
+void ConfigSection::number(const std::string& key, double& out, double least, double most) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    const std::optional<double> number = node.is_number() ? node.value<double>() : std::nullopt;
+    if (!number) wrong_kind(at, "a number", node);
+    if (!(*number >= least && *number <= most)) at.refuse(fmt::format("must be between {} and {}", least, most));
+    out = *number;
   });
 }
 
@@ -170,7 +179,10 @@ void ConfigSection::queues(CapsuleSettings& capsule) const {
 }
 
 void ConfigSection::section(const std::string& key, const std::function<void(const ConfigSection&)>& take) const {
-  read(key, [&](const Place& at, const toml::node& node) { take(ConfigSection(file_, key, key, table_of(at, node))); });
+  const std::string above = name_.empty() ? "" : name_ + ".", kind_above = kind_.empty() ? "" : kind_ + ".";
+  read(key, [&](const Place& at, const toml::node& node) {
+    take(ConfigSection(file_, above + key, kind_above + key, table_of(at, node)));
+  });
 }
 
 void ConfigSection::named_sections(

@@ -32,6 +32,7 @@ class ConfigSection {
     if (const auto time = milliseconds(key, least, most)) out = std::chrono::duration_cast<Duration>(*time);
   }
   void boolean(const std::string& key, bool& out) const;
+  void number(const std::string& key, double& out, double least, double most) const;  // whole, or not
   void size(const std::string& key, std::uint64_t& out) const;
 
   using TakeText = std::function<void(const setting::Place&, const std::string& text)>;
@@ -61,7 +62,7 @@ class ConfigSection {
   setting::Place place(const std::string& key, const toml::node& node) const;
 
   const std::string& file_;
-  std::string name_;
+  std::string name_, kind_;
   const toml::table& table_;
 };
 

@@ -40,6 +40,7 @@
 #include "worker/job/lifecycle.hpp"
 #include "worker/preload.hpp"
 #include "worker/recovery/charge_and_return_jobs.hpp"
+#include "worker/sandbox/sandbox.hpp"
 #include "worker/worker.hpp"
 
 namespace brood {
@@ -150,6 +151,30 @@ int check_redis(const Config& config, const RedisAddress& address) {
   return EX_TEMPFAIL;
 }
 
+// Its cgroups are not looked at: whether there are some is known to a service alone that runs.
+int check_sandboxes(const Config& config) {
+  for (const LackingSandbox& one : lacking_sandboxes(config, nullptr)) {
+    const std::string text =
+        fmt::format("the sandbox of class {} lacks on this machine: {}", one.job_class, fmt::join(one.lacks, "; "));
+    if (one.strict) {
+      std::cerr << "brood: " << log::printable(text) << ", and it is strict" << std::endl;
+      return EX_CONFIG;
+    }
+    std::cout << "warning: " << log::printable(text) << std::endl;
+  }
+  for (const auto& [name, settings] : config.classes) {
+    if (!settings.sandbox) continue;
+    for (const auto* paths : {&settings.sandbox->read, &settings.sandbox->write}) {
+      for (const std::string& path : paths->value_or(std::vector<std::string>{})) {
+        if (std::error_code error; !std::filesystem::exists(path, error))
+          std::cout << "warning: the sandbox of class " << name << " names " << log::printable(path)
+                    << ", which is not there: its jobs will fail" << std::endl;
+      }
+    }
+  }
+  return EX_OK;
+}
+
 int check_everything(const Config& config, const RedisAddress& redis, bool startup = false) {
   const auto capsules = std::count_if(config.capsules.begin(), config.capsules.end(),
                                       [](const CapsuleSettings& capsule) { return capsule.concurrency > 0; });
@@ -164,6 +189,7 @@ int check_everything(const Config& config, const RedisAddress& redis, bool start
   const int redis_status = check_redis(config, redis);
   int library_status = check_libraries(config);
   if (startup && library_status == EX_OK) library_status = check_startup(config);
+  if (library_status == EX_OK) library_status = check_sandboxes(config);
   if (config.require.empty() && config.commands.empty())
     std::cout << "warning: no job library, so that every job fails as an unknown class" << std::endl;
   // What a person must mend comes before what may pass by itself.

@@ -118,20 +118,25 @@ std::optional<MemoryCgroup> MemoryCgroup::create(const Config& config, const Cgr
   std::uint64_t limit = config.worker.memory_limit_bytes;  // of the capsule that has the largest
   for (const CapsuleSettings& capsule : config.capsules)
     limit = std::max(limit, capsule.worker.value_or(config.worker).memory_limit_bytes);
-  if (limit == 0) return std::nullopt;
+  const bool for_jobs = std::any_of(config.classes.begin(), config.classes.end(), [](const auto& known) {
+    const auto& sandbox = known.second.sandbox;
+    return sandbox && (sandbox->cpu > 0 || sandbox->processes > 0);
+  });
+  if (limit == 0 && !for_jobs) return std::nullopt;
   std::string why_not;
   try {
     MemoryCgroup group(find_base(places), limit);
     group.move_supervisor();
     group.note_leaves();
-    log::info("memory_limit", {{"bytes", limit}, {"by", "cgroup"}, {"cgroup", group.base_.string()}});
+    if (for_jobs) group.share_out({"cpu", "pids"});
+    if (limit > 0) log::info("memory_limit", {{"bytes", limit}, {"by", "cgroup"}, {"cgroup", group.base_.string()}});
     return group;
   } catch (const NotDelegated& refusal) {
     why_not = refusal.reason;
   } catch (const std::system_error& error) {
     why_not = error.what();
   }
-  log::info("memory_limit", {{"bytes", limit}, {"by", "RLIMIT_DATA"}, {"no_cgroup", why_not}});
+  if (limit > 0) log::info("memory_limit", {{"bytes", limit}, {"by", "RLIMIT_DATA"}, {"no_cgroup", why_not}});
   return std::nullopt;
 }
 
@@ -146,6 +151,13 @@ void MemoryCgroup::move_supervisor() const {
     std::error_code ignored;
     std::filesystem::remove(own, ignored);
     throw;
+  }
+}
+
+// Those that were delegated: the others are missing, and whoever needs them says so.
+void MemoryCgroup::share_out(const std::vector<std::string>& controllers) const {
+  for (const std::string& controller : controllers) {
+    if (holds(base_ / "cgroup.controllers", controller)) write(base_ / "cgroup.subtree_control", "+" + controller);
   }
 }
 

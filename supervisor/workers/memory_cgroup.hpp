@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shared/config/config.hpp"
 #include "supervisor/workers/cgroup_places.hpp"
@@ -18,7 +19,8 @@ namespace brood {
 // cgroupfs, which wait for nobody.
 class MemoryCgroup {
  public:
-  // Nullopt when no capsule has a memory_limit or nothing is delegated; logs once which of the two ways limits memory.
+  // Nullopt when no capsule has a memory_limit, and no class a sandbox with a cgroup of its own beside its worker's, or
+  // when nothing is delegated; logs once which of the two ways limits memory.
   // Call it in the supervisor before its first fork.
   static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
 
@@ -40,6 +42,7 @@ class MemoryCgroup {
   MemoryCgroup(std::filesystem::path base, std::uint64_t limit_bytes);
   std::filesystem::path leaf(int slot) const;
   void move_supervisor() const;
+  void share_out(const std::vector<std::string>& controllers) const;
   void note_leaves();
 
   std::filesystem::path base_;

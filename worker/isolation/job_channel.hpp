@@ -13,6 +13,7 @@ class JobChannel {
  public:
   explicit JobChannel(UniqueFd socket) : socket_(std::move(socket)), reader_(MessageReader::of_worker()) {}
 
+  int descriptor() const { return socket_.get(); }
   JobOrder take_order();
   LoadedIteration load_iteration();
   bool save_iteration(const IterationState& state);  // true: somebody has cancelled the job

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace brood {
+
+// What the jobs of a class may reach: [classes.NAME.sandbox].  What is not said is not limited.
+struct SandboxSettings {
+  bool network = true;  // false: no sockets, not even local ones
+  // What they may write and read, with all below it; absolute paths.  nullopt: whatever the user may.
+  std::optional<std::vector<std::string>> write = {}, read = {};
+  std::uint64_t memory_bytes = 0;  // of each process; 0: no limit
+  double cpu = 0;                  // processors, of a job and all that it starts; 0: no limit
+  int processes = 0;               // and threads, of a job and all that it starts; 0: no limit
+  bool strict = false;             // nothing starts where the kernel lacks something of this
+};
+
+class ConfigSection;
+
+// Throws ConfigError.
+SandboxSettings read_sandbox(const ConfigSection& section);
+
+}  // namespace brood

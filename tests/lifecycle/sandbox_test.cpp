@@ -1,0 +1,227 @@
+#include <boost/test/unit_test.hpp>
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "worker/guard/memory_limit.hpp"
+#include "worker/sandbox/landlock.hpp"
+#include "worker/sandbox/sandbox.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string library = BROOD_BINARY_DIR "/tests/job_libraries/libsandboxed_jobs.so";
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// A child that does nothing until the test ends.
+struct Bystander {
+  pid_t pid = fork();
+  Bystander() {
+    if (pid == 0) {
+      for (;;) pause();
+    }
+  }
+  ~Bystander() {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  bool lives() const { return waitpid(pid, nullptr, WNOHANG) == 0; }
+};
+
+// A supervisor with one worker; a directory from which its jobs may read, one into which they may write, and one that
+// is none of their business.
+struct Sandboxed {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  const std::string root = directory.path();
+  std::optional<BroodProcess> brood;
+
+  // ROOT stands for the directory.
+  explicit Sandboxed(std::string config, bool is_checked_alone = false) {
+    for (const char* name : {"/in", "/out", "/outside"}) std::filesystem::create_directory(root + name);
+    std::ofstream(root + "/in/text") << "read";
+    std::ofstream(root + "/outside/file") << "kept";
+    std::ofstream(root + "/secret") << "secret";
+    for (std::size_t at = 0; (at = config.find("ROOT")) != std::string::npos;) config.replace(at, 4, root);
+    if (is_checked_alone) {
+      directory.write("brood.toml", config);
+      return;
+    }
+    brood.emplace(redis, BroodOptions{.workers = 1, .libraries = {library}, .config = config});
+  }
+  void ready() const { BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail()); }
+  void run(const std::string& job_class, const std::string& more = "", const std::string& members = "") {
+    enqueue(redis, {payload_text(job_class, "[\"" + root + "\"" + more + "]", 1, members)});
+  }
+  void attempt_escapes(const Bystander& bystander) {
+    run("Escapes", ",\"" + root + "/secret\"," + std::to_string(brood->workers().at(0)) + "," +
+                       std::to_string(brood->pid()) + "," + std::to_string(bystander.pid));
+    logs("event=job_done");
+  }
+  std::string out(const std::string& name) const { return text_of(root + "/out/" + name); }
+  bool logs(const std::string& text) const {
+    const bool logged = eventually([&] { return brood->log().find(text) != std::string::npos; }, 30s);
+    BOOST_TEST(logged, "no " << text << " in\n" << brood->log_tail());
+    return logged;
+  }
+  std::string retried() {
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood->log_tail());
+    return redis.zrange("retry").at(0).first;
+  }
+};
+
+std::string of_class(const std::string& job_class, const std::string& more = "") {
+  return "[classes." + job_class + ".sandbox]\nnetwork = false\nwrite = [\"ROOT/out\"]\nread = [\"ROOT/in\"]\n" + more +
+         "\n";
+}
+
+std::vector<std::string> lines_with(const std::string& text, const std::string& part) {
+  std::vector<std::string> found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(part) != std::string::npos) found.push_back(line);
+  }
+  return found;
+}
+
+boost::test_tools::assertion_result kernel_has_sandboxes(boost::unit_test::test_unit_id) {
+  const SandboxOffers offers = sandbox_offers();
+  boost::test_tools::assertion_result result(offers.landlock_abi >= landlock::abi_of_scopes && offers.seccomp);
+  if (!result) result.message() << "SKIP: this kernel has no Landlock of ABI 6, or no seccomp";
+  return result;
+}
+const auto if_kernel_has_sandboxes = boost::unit_test::precondition(kernel_has_sandboxes);
+
+constexpr std::size_t attempts = 50;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(nothing_that_a_hostile_class_attempts_succeeds, *if_kernel_has_sandboxes) {
+  const Bystander bystander;
+  Sandboxed sandboxed(of_class("Escapes"));
+  sandboxed.ready();
+  sandboxed.attempt_escapes(bystander);
+  const std::string tried = sandboxed.out("attempts");
+  BOOST_TEST(lines_with(tried, "succeeded: ").empty(), tried + sandboxed.brood->log());
+  BOOST_TEST(lines_with(tried, "refused: ").size() >= attempts, sandboxed.brood->log_tail());
+  BOOST_TEST(bystander.lives());
+  BOOST_TEST(text_of(sandboxed.root + "/outside/file") == "kept");
+  BOOST_TEST(std::distance(std::filesystem::directory_iterator(sandboxed.root + "/outside"), {}) == 1);
+}
+
+// Or else the attempts would be none.
+BOOST_AUTO_TEST_CASE(most_of_it_succeeds_without_a_sandbox) {
+  const Bystander bystander;
+  Sandboxed free("[worker]\nseccomp = false\n[classes.Escapes]\nisolation = \"process\"\n");
+  free.ready();
+  free.attempt_escapes(bystander);
+  const std::string tried = free.out("attempts");
+  BOOST_TEST(lines_with(tried, "succeeded: ").size() >= 30u, tried);
+  for (const char* name : {"write a file outside", "read a secret", "open a local socket", "have another descriptor",
+                           "write a scoreboard", "signal the supervisor", "write by another program"})
+    BOOST_TEST(lines_with(tried, std::string("succeeded: ") + name).size() >= 1u, name);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_job_may_do_it_does, *if_kernel_has_sandboxes) {
+  Sandboxed sandboxed(of_class("Works"));
+  sandboxed.ready();
+  sandboxed.run("Works");
+  sandboxed.logs("event=job_done");
+  BOOST_TEST(sandboxed.out("worked") == "read\nthread\nprogram\n");
+  sandboxed.brood->term();
+  BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_crash_there_has_its_native_stack_and_a_failure_its_words, *if_kernel_has_sandboxes) {
+  {
+    Sandboxed sandboxed(of_class("Crashed"));
+    sandboxed.ready();
+    sandboxed.run("Crashed");
+    const std::string retried = sandboxed.retried();
+    BOOST_TEST(retried.find("SIGSEGV") != std::string::npos, retried);
+    auto environment = sandboxed.brood->environment();
+    environment["REDIS_URL"] = sandboxed.redis.url();
+    const std::string status = run_brood({"status"}, environment).output;
+    BOOST_TEST(status.find("Crashed::perform") != std::string::npos, status);
+    BOOST_TEST(sandboxed.out("crashing") == "now\n");
+    BOOST_TEST(eventually([&] { return sandboxed.brood->workers().size() == 1; }));
+  }
+  Sandboxed sandboxed("[classes.Failed.sandbox]\nwrite = []\n");
+  sandboxed.ready();
+  enqueue(sandboxed.redis, {payload_text("Failed", "[]")});
+  const std::string retried = sandboxed.retried();
+  BOOST_TEST(retried.find("std::domain_error") != std::string::npos, retried);
+  BOOST_TEST(retried.find("as it should") != std::string::npos, retried);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_whose_sandbox_cannot_be_entered_fails_and_does_not_run) {
+  Sandboxed sandboxed("[classes.Works.sandbox]\nwrite = [\"ROOT/out\", \"ROOT/nowhere\"]\n");
+  sandboxed.ready();
+  sandboxed.run("Works");
+  const std::string retried = sandboxed.retried();
+  BOOST_TEST(retried.find("SandboxError") != std::string::npos, retried);
+  BOOST_TEST(retried.find("nowhere: No such file or directory") != std::string::npos, retried);
+  BOOST_TEST(sandboxed.out("works").empty());
+  BOOST_TEST(!std::filesystem::exists(sandboxed.root + "/out/worked"));
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
+  if (!MemoryLimit::works()) return;
+  Sandboxed sandboxed(of_class("Grows", "memory = \"64M\""));
+  sandboxed.ready();
+  sandboxed.run("Grows", ",16");
+  BOOST_TEST(eventually([&] { return sandboxed.out("grown") == "16777216\n"; }, 30s), sandboxed.brood->log_tail());
+  sandboxed.run("Grows", ",256");
+  const std::string retried = sandboxed.retried();
+  BOOST_TEST(retried.find("OutOfMemory") != std::string::npos, retried);
+}
+
+BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
+  const SandboxSettings wanted{.processes = 5};
+  Sandboxed sandboxed(of_class("Forks", "processes = 5"));
+  sandboxed.ready();
+  sandboxed.run("Forks", ",50");
+  sandboxed.logs("event=job_done");
+  if (JobCgroup(0, getpid()).lacks(wanted).empty()) {
+    BOOST_TEST(sandboxed.out("forked") == "4\n");
+  } else {
+    BOOST_TEST(sandboxed.out("forked") == "50\n");
+    sandboxed.logs("event=sandbox_incomplete class=Forks lacks=\"a cgroup with the controller pids, for processes");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_strict_sandbox_that_lacks_something_starts_no_worker) {
+  if (JobCgroup(0, getpid()).lacks({.cpu = 1}).empty()) return;
+  Sandboxed sandboxed(of_class("Works", "cpu = 1.5\nstrict = true"));
+  sandboxed.logs("the sandbox of class Works is strict, and lacks here: a cgroup with the controller cpu");
+  BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
+}
+
+BOOST_AUTO_TEST_CASE(check_names_paths_that_are_not_there) {
+  const Sandboxed sandboxed("[classes.Works.sandbox]\nread = [\"ROOT/nowhere\"]\n", true);
+  const CommandResult checked = run_brood(
+      {"run", "--check", "-C", sandboxed.root + "/brood.toml", "-r", library, "--redis", sandboxed.redis.url()});
+  BOOST_TEST(checked.status == 0, checked.errors);
+  BOOST_TEST(
+      checked.output.find("the sandbox of class Works names " + sandboxed.root + "/nowhere") != std::string::npos,
+      checked.output);
+}

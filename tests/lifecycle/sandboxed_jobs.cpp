@@ -1,0 +1,332 @@
+// Jobs that try to get out of their sandbox, each by every way that it knows, and one that does what it may.  What they
+// find they write into a file, a line by one write.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <brood/job.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+void append(const std::string& path, const std::string& line) {
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  const std::string text = line + "\n";
+  if (file < 0 || write(file, text.data(), text.size()) < 0) throw std::runtime_error("cannot write " + path);
+  close(file);
+}
+
+std::string content(const std::string& path) {
+  std::ostringstream text;
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool can_open(const std::string& path, int flags) {
+  const int file = open(path.c_str(), flags | O_CLOEXEC, 0600);
+  if (file >= 0) close(file);
+  return file >= 0;
+}
+
+bool can_socket(int family, int type) {
+  const int one = socket(family, type, 0);
+  if (one >= 0) close(one);
+  return one >= 0;
+}
+
+// An int 0x80: a call of a 32-bit program, whose numbers mean something else.  20 is getpid() there.
+bool can_call_as_32_bit() {
+#if defined(__x86_64__)
+  long result = 20;
+  asm volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+  return result > 0;
+#else
+  return false;
+#endif
+}
+
+bool can_call_as_x32() {
+#if defined(__x86_64__)
+  return syscall(0x40000000 + SYS_getpid) > 0;
+#else
+  return false;
+#endif
+}
+
+// The addresses of what is shared and may be written, or made so, and is a scoreboard.
+bool can_write_a_scoreboard() {
+  std::ifstream maps("/proc/self/maps");
+  bool could = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(".scoreboard") == std::string::npos) continue;
+    unsigned long begin = 0, end = 0;
+    char rights[5] = {};
+    std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights);
+    if (rights[1] == 'w') could = true;
+    if (mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE) == 0) could = true;
+  }
+  return could;
+}
+
+// What would change the rest of the attempts is tried in a process of its own.
+bool in_child(const std::function<bool()>& attempt) {
+  const pid_t child = fork();
+  if (child == 0) _exit(attempt() ? 0 : 1);
+  int status = -1;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+bool has_another_descriptor() {
+  int others = 0;
+  for (int fd = 3; fd < 4096; ++fd) {
+    struct stat status {};
+    if (fstat(fd, &status) == 0) ++others;
+  }
+  return others > 1;  // one: the channel to its own worker
+}
+
+struct Attempts {
+  std::string directory, secret;
+  pid_t worker = 0, supervisor = 0;
+  pid_t bystander = 0;  // a process that does nothing: whether it can be reached tells of all of the same user
+
+  using Attempt = std::pair<const char*, std::function<bool()>>;
+  std::vector<Attempt> all() const {
+    const std::string outside = directory + "/outside", file = outside + "/file";
+    return {
+        {"have another descriptor", has_another_descriptor},
+        {"write a file outside", [=, this] { return can_open(file, O_WRONLY); }},
+        {"truncate a file outside", [=, this] { return truncate(file.c_str(), 0) == 0; }},
+        {"make a file outside", [=, this] { return can_open(outside + "/new", O_WRONLY | O_CREAT); }},
+        {"make a directory outside", [=, this] { return mkdir((outside + "/dir").c_str(), 0700) == 0; }},
+        {"make a link outside", [=, this] { return symlink("/", (outside + "/link").c_str()) == 0; }},
+        {"remove a file outside", [=, this] { return unlink(file.c_str()) == 0; }},
+        {"rename a file outside", [=, this] { return rename(file.c_str(), (outside + "/other").c_str()) == 0; }},
+        {"take a file from outside",
+         [=, this] { return link(file.c_str(), (directory + "/out/linked").c_str()) == 0; }},
+        {"change modes outside", [=, this] { return chmod(file.c_str(), 0777) == 0; }},
+        {"change modes by a descriptor",
+         [=, this] {
+           const int in = open((directory + "/in/text").c_str(), O_RDONLY | O_CLOEXEC);
+           const bool changed = in >= 0 && fchmod(in, 0777) == 0;
+           close(in);
+           return changed;
+         }},
+        {"change owners outside", [=, this] { return chown(file.c_str(), 1, 1) == 0; }},
+        {"change times outside", [=, this] { return utimensat(AT_FDCWD, file.c_str(), nullptr, 0) == 0; }},
+        {"set attributes outside", [=, this] { return setxattr(file.c_str(), "user.a", "b", 1, 0) == 0; }},
+        {"read a secret", [=, this] { return can_open(secret, O_RDONLY); }},
+        {"read a secret through the root of a process",
+         [=, this] { return can_open("/proc/" + std::to_string(worker) + "/root" + secret, O_RDONLY); }},
+        {"list another directory", [=, this] { return can_open(outside, O_RDONLY | O_DIRECTORY); }},
+        {"read the worker's memory",
+         [=, this] { return can_open("/proc/" + std::to_string(worker) + "/mem", O_RDONLY); }},
+        {"write the worker's memory",
+         [=, this] { return can_open("/proc/" + std::to_string(worker) + "/mem", O_RDWR); }},
+        {"read the worker's environment",
+         [=, this] { return can_open("/proc/" + std::to_string(worker) + "/environ", O_RDONLY); }},
+        {"make a device", [=, this] { return mknod((directory + "/out/null").c_str(), S_IFCHR | 0600, 0x103) == 0; }},
+        {"open a socket of the internet", [] { return can_socket(AF_INET, SOCK_STREAM); }},
+        {"open a datagram socket", [] { return can_socket(AF_INET6, SOCK_DGRAM); }},
+        {"open a local socket", [] { return can_socket(AF_UNIX, SOCK_STREAM); }},
+        {"open a socket of the kernel", [] { return can_socket(AF_NETLINK, SOCK_RAW); }},
+        {"open a raw socket", [] { return can_socket(AF_PACKET, SOCK_RAW); }},
+        {"set up io_uring",
+         [] {
+           char parameters[120] = {};
+           return syscall(425, 4, parameters) >= 0;
+         }},
+        {"signal the worker", [=, this] { return kill(worker, SIGCONT) == 0; }},
+        {"signal the parent", [] { return kill(getppid(), SIGCONT) == 0; }},
+        {"signal the supervisor", [=, this] { return kill(supervisor, SIGCONT) == 0; }},
+        {"kill a bystander", [=, this] { return kill(bystander, SIGKILL) == 0; }},
+        {"kill a bystander by a queued signal",
+         [=, this] {
+           siginfo_t info{};
+           info.si_code = SI_QUEUE;
+           return syscall(SYS_rt_sigqueueinfo, bystander, SIGKILL, &info) == 0;
+         }},
+        {"kill a bystander by its descriptor",
+         [=, this] {
+           const long fd = syscall(434, bystander, 0);
+           return fd >= 0 && syscall(424, fd, SIGKILL, nullptr, 0) == 0;
+         }},
+        {"signal all", [] { return kill(-1, 0) == 0; }},
+        {"have a bystander signalled by a file",
+         [=, this] {
+           int ends[2];
+           if (pipe(ends) != 0 || fcntl(ends[0], F_SETOWN, bystander) != 0) return false;
+           fcntl(ends[0], F_SETSIG, SIGKILL);
+           fcntl(ends[0], F_SETFL, O_ASYNC);
+           if (write(ends[1], "x", 1) < 0) return true;
+           poll(nullptr, 0, 50);
+           return kill(bystander, 0) != 0 && errno == ESRCH;
+         }},
+        {"trace the worker", [=, this] { return ptrace(PTRACE_SEIZE, worker, nullptr, nullptr) == 0; }},
+        {"trace a bystander", [=, this] { return ptrace(PTRACE_SEIZE, bystander, nullptr, nullptr) == 0; }},
+        {"write into a bystander",
+         [=, this] {
+           char byte = 1;
+           iovec local{&byte, 1}, remote{&byte, 1};
+           return process_vm_writev(bystander, &local, 1, &remote, 1, 0) > 0;
+         }},
+        {"take a bystander's descriptor",
+         [=, this] {
+           const long fd = syscall(434, bystander, 0);
+           return fd >= 0 && syscall(438, fd, 1, 0) >= 0;
+         }},
+        {"limit a bystander",
+         [=, this] {
+           const rlimit none{0, 0};
+           return syscall(SYS_prlimit64, bystander, RLIMIT_CORE, &none, nullptr) == 0;
+         }},
+        {"slow a bystander down",
+         [=, this] { return setpriority(PRIO_PROCESS, static_cast<id_t>(bystander), 19) == 0; }},
+        {"move a bystander to one processor",
+         [=, this] {
+           cpu_set_t set;
+           CPU_ZERO(&set);
+           CPU_SET(0, &set);
+           return sched_setaffinity(bystander, sizeof set, &set) == 0;
+         }},
+        {"share memory by a key", [] { return shmget(4711, 4096, IPC_CREAT | 0600) >= 0; }},
+        {"write a scoreboard", can_write_a_scoreboard},
+        {"make a namespace of users", [] { return in_child([] { return unshare(CLONE_NEWUSER) == 0; }); }},
+        {"make a namespace of mounts", [] { return in_child([] { return unshare(CLONE_NEWNS) == 0; }); }},
+        {"clone into a namespace",
+         [] {
+           const long child = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, 0);
+           if (child == 0) _exit(0);
+           if (child > 0) waitpid(static_cast<pid_t>(child), nullptr, 0);
+           return child > 0;
+         }},
+        {"clone by a call that hides its flags",
+         [] {
+           std::uint64_t arguments[11] = {CLONE_NEWUSER, 0, 0, 0, SIGCHLD};
+           const long child = syscall(435, arguments, sizeof arguments);
+           if (child == 0) _exit(0);
+           if (child > 0) waitpid(static_cast<pid_t>(child), nullptr, 0);
+           return child > 0;
+         }},
+        {"join the worker's namespaces",
+         [=, this] {
+           const long fd = syscall(434, worker, 0);
+           return fd >= 0 && in_child([&] { return setns(static_cast<int>(fd), CLONE_NEWNS) == 0; });
+         }},
+        {"change the root", [=, this] { return in_child([&] { return chroot((directory + "/out").c_str()) == 0; }); }},
+        {"load a program into the kernel", [] { return syscall(SYS_bpf, 5, nullptr, 0) >= 0 || errno == EFAULT; }},
+        {"call as a 32-bit program", can_call_as_32_bit},
+        {"call as an x32 program", can_call_as_x32},
+        {"write by another program",
+         [=, this] {
+           const std::string command = "echo escaped > " + outside + "/by_shell";
+           return std::system((command + " 2>/dev/null").c_str()) == 0;
+         }},
+    };
+  }
+};
+
+}  // namespace
+
+struct Escapes {
+  std::string directory, secret;
+  int worker = 0, supervisor = 0, bystander = 0;
+  void perform() const {
+    const Attempts attempts{directory, secret, worker, supervisor, bystander};
+    for (const auto& [name, attempt] : attempts.all())
+      append(directory + "/out/attempts", (attempt() ? "succeeded: " : "refused: ") + std::string(name));
+  }
+};
+
+struct Works {
+  std::string directory;
+  void perform() const {
+    append(directory + "/out/works", content(directory + "/in/text"));
+    std::thread([&] { append(directory + "/out/works", "thread"); }).join();
+    if (std::system(("echo program >> " + directory + "/out/works").c_str()) != 0)
+      throw std::runtime_error("no program ran");
+    if (rename((directory + "/out/works").c_str(), (directory + "/out/worked").c_str()) != 0)
+      throw std::runtime_error("it cannot be renamed");
+    const pid_t child = fork();
+    if (child == 0) {
+      pause();
+      _exit(0);
+    }
+    if (kill(child, SIGKILL) != 0) throw std::runtime_error("it cannot end what it started");
+    waitpid(child, nullptr, 0);
+  }
+};
+
+struct Crashed {
+  std::string directory;
+  void perform() const {
+    append(directory + "/out/crashing", "now");
+    *reinterpret_cast<volatile int*>(8) = 1;
+  }
+};
+
+struct Failed {
+  void perform() const { throw std::domain_error("as it should"); }
+};
+
+struct Grows {
+  std::string directory;
+  int megabytes = 0;
+  void perform() const {
+    std::vector<char> much(static_cast<std::size_t>(megabytes) << 20, 'x');
+    append(directory + "/out/grown", std::to_string(much.size()));
+  }
+};
+
+struct Forks {
+  std::string directory;
+  int most = 0;
+  void perform() const {
+    std::vector<pid_t> children;
+    while (static_cast<int>(children.size()) < most) {
+      const pid_t child = fork();
+      if (child == 0) {
+        pause();
+        _exit(0);
+      }
+      if (child < 0) break;
+      children.push_back(child);
+    }
+    append(directory + "/out/forked", std::to_string(children.size()));
+    for (const pid_t child : children) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  }
+};
+
+BROOD_JOBS(Escapes, Works, Crashed, Failed, Grows, Forks)

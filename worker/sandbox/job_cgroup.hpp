@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "shared/config/sandbox_settings.hpp"
+
+namespace brood {
+
+// Where the kernel's control groups are to be found; tests put plain files there.
+struct JobCgroupPlaces {
+  std::filesystem::path root = "/sys/fs/cgroup";
+  std::filesystem::path membership = "/proc/self/cgroup";
+};
+
+// A cgroup for the job of one slot and all that it starts, beside that of its worker: how much processor time they get,
+// and how many there may be.  The kernel must have delegated a cgroup to the supervisor, which then has one for each
+// worker; or, with cgroups of version 1, let this user make some.
+class JobCgroup {
+ public:
+  // For the calling worker of that supervisor, or for the supervisor itself, which only asks what there is.
+  JobCgroup(int slot, pid_t supervisor, const JobCgroupPlaces& places = {});
+
+  // What of the settings the kernel does not do here, half a sentence each.
+  std::vector<std::string> lacks(const SandboxSettings& settings) const;
+
+  // The calling process, and what it starts, from now on.  What lacks() names is left out.  Throws std::system_error.
+  void enter(const SandboxSettings& settings) const;
+
+  // Once nobody is there any more.
+  void remove() const;
+
+ private:
+  std::filesystem::path group_of(const std::string& controller) const;
+
+  std::filesystem::path unified_;  // of version 2, whose controllers are shared out below; empty: none
+  std::string name_, legacy_name_;
+  struct Legacy {
+    std::filesystem::path cpu, pids;
+  } legacy_;  // of version 1; empty where there is none
+};
+
+}  // namespace brood

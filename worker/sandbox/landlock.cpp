@@ -1,0 +1,56 @@
+#include "worker/sandbox/landlock.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
+
+namespace brood {
+namespace {
+
+// As struct landlock_ruleset_attr and landlock_path_beneath_attr of linux/landlock.h: older headers have less.
+struct RulesetAttributes {
+  std::uint64_t files, network, scopes;
+};
+struct [[gnu::packed]] BeneathAttributes {
+  std::uint64_t access;
+  std::int32_t parent;
+};
+constexpr std::uint32_t ask_for_version = 1;
+constexpr int rule_beneath = 1;
+
+// A kernel takes what it knows of the attributes: the rest is 0 there, see landlock_rules().
+void allow(int ruleset, const LandlockRules::Beneath& rule) {
+  const UniqueFd path(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
+  if (!path && !rule.required) return;
+  check(rule.path.c_str(), path.get());
+  struct stat status {};
+  check(rule.path.c_str(), fstat(path.get(), &status));
+  const std::uint64_t access = S_ISDIR(status.st_mode) ? rule.access : rule.access & landlock::of_files;
+  if (access == 0) return;
+  const BeneathAttributes attributes{access, path.get()};
+  check(rule.path.c_str(), syscall(SYS_landlock_add_rule, ruleset, rule_beneath, &attributes, 0));
+}
+
+}  // namespace
+
+int landlock_abi() {
+  const long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, ask_for_version);
+  return abi > 0 ? static_cast<int>(abi) : 0;
+}
+
+void enter_landlock(const LandlockRules& rules) {
+  check("prctl", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+  if (rules.files == 0 && rules.network == 0 && rules.scopes == 0) return;
+  const RulesetAttributes attributes{rules.files, rules.network, rules.scopes};
+  const UniqueFd ruleset(static_cast<int>(
+      check("landlock_create_ruleset", syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0))));
+  for (const LandlockRules::Beneath& rule : rules.beneath) allow(ruleset.get(), rule);
+  check("landlock_restrict_self", syscall(SYS_landlock_restrict_self, ruleset.get(), 0));
+}
+
+}  // namespace brood

@@ -1,0 +1,69 @@
+#include "worker/sandbox/landlock_rules.hpp"
+
+namespace brood {
+namespace {
+
+using namespace landlock;
+
+constexpr std::uint64_t reading = execute | read_file | read_dir;
+constexpr std::uint64_t writing = write_file | remove_dir | remove_file | make_dir | make_reg | make_sock | make_fifo |
+                                  make_sym | refer | truncate | ioctl_dev;
+// No job of a sandbox makes devices.
+constexpr std::uint64_t never = make_char | make_block;
+
+std::uint64_t known_to(int abi) {
+  std::uint64_t known = refer - 1;
+  if (abi >= 2) known |= refer;
+  if (abi >= abi_of_truncate) known |= truncate;
+  if (abi >= abi_of_ioctl) known |= ioctl_dev;
+  return known;
+}
+
+// What programs read to start at all, the C library to know time zones, languages and processors, and what says of the
+// process alone.
+constexpr const char* needed_to_run[] = {"/usr",
+                                         "/bin",
+                                         "/sbin",
+                                         "/lib",
+                                         "/lib32",
+                                         "/lib64",
+                                         "/libx32",
+                                         "/etc/ld.so.cache",
+                                         "/etc/ld.so.preload",
+                                         "/etc/alternatives",
+                                         "/etc/localtime",
+                                         "/etc/timezone",
+                                         "/etc/locale.alias",
+                                         "/proc/self",
+                                         "/proc/cpuinfo",
+                                         "/proc/meminfo",
+                                         "/proc/stat",
+                                         "/proc/sys/vm/overcommit_memory",
+                                         "/sys/devices/system/cpu"};
+constexpr const char* devices_to_read[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+constexpr const char* devices_to_write[] = {"/dev/null", "/dev/zero", "/dev/full"};
+
+}  // namespace
+
+LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code) {
+  LandlockRules rules;
+  if (abi < 1) return rules;
+  const bool limits_writing = settings.write.has_value(), limits_reading = settings.read.has_value();
+  rules.files = (never | (limits_writing ? writing : 0) | (limits_reading ? reading : 0)) & known_to(abi);
+  if (!settings.network && abi >= abi_of_tcp) rules.network = bind_tcp | connect_tcp;
+  if (abi >= abi_of_scopes) rules.scopes = abstract_unix_socket | signal;
+
+  const auto allow = [&](const std::string& path, std::uint64_t access, bool required) {
+    if ((access & rules.files) != 0) rules.beneath.push_back({path, access & rules.files, required});
+  };
+  for (const std::string& path : settings.write.value_or(std::vector<std::string>{}))
+    allow(path, writing | reading, true);
+  for (const std::string& path : settings.read.value_or(std::vector<std::string>{})) allow(path, reading, true);
+  for (const std::string& path : code) allow(path, read_file | execute, false);
+  for (const char* const path : needed_to_run) allow(path, reading, false);
+  for (const char* const path : devices_to_read) allow(path, read_file, false);
+  for (const char* const path : devices_to_write) allow(path, write_file | truncate | ioctl_dev, false);
+  return rules;
+}
+
+}  // namespace brood

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/config/sandbox_settings.hpp"
+
+namespace brood {
+
+// What Landlock, the kernel's own sandbox, is to be told; landlock(7), and the numbers of linux/landlock.h, of which
+// Debian 12's knows only a part.
+namespace landlock {
+
+// Rights on files.  The comment says since which ABI; 1 where there is none.
+enum Access : std::uint64_t {
+  execute = 1 << 0,
+  write_file = 1 << 1,
+  read_file = 1 << 2,
+  read_dir = 1 << 3,
+  remove_dir = 1 << 4,
+  remove_file = 1 << 5,
+  make_char = 1 << 6,
+  make_dir = 1 << 7,
+  make_reg = 1 << 8,
+  make_sock = 1 << 9,
+  make_fifo = 1 << 10,
+  make_block = 1 << 11,
+  make_sym = 1 << 12,
+  refer = 1 << 13,      // ABI 2: links and renames between directories
+  truncate = 1 << 14,   // ABI 3
+  ioctl_dev = 1 << 15,  // ABI 5
+};
+// What a rule on a file, rather than a directory, may hold.
+constexpr std::uint64_t of_files = execute | write_file | read_file | truncate | ioctl_dev;
+
+constexpr std::uint64_t bind_tcp = 1 << 0, connect_tcp = 1 << 1;         // ABI 4
+constexpr std::uint64_t abstract_unix_socket = 1 << 0, signal = 1 << 1;  // ABI 6
+
+constexpr int abi_of_truncate = 3, abi_of_tcp = 4, abi_of_ioctl = 5, abi_of_scopes = 6;
+
+}  // namespace landlock
+
+struct LandlockRules {
+  // What is refused wherever no rule allows it.
+  std::uint64_t files = 0, network = 0;
+  std::uint64_t scopes = 0;  // beyond the sandbox: never
+
+  struct Beneath {
+    std::string path;
+    std::uint64_t access = 0;
+    bool required = false;  // the settings name it; otherwise it is left out where it is not there
+  };
+  std::vector<Beneath> beneath;
+};
+
+// For a kernel with this ABI; 0: it has no Landlock, and there is nothing to say.  `code` are the files that the class'
+// code lies in.
+LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code);
+
+}  // namespace brood

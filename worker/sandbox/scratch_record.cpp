@@ -1,0 +1,115 @@
+#include "worker/sandbox/scratch_record.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "shared/base/check.hpp"
+
+namespace brood {
+namespace {
+
+// A shared mapping of a scoreboard, as /proc/self/maps tells it.
+struct SharedMapping {
+  char* begin = nullptr;
+  std::size_t size = 0;
+  off_t offset = 0;
+  dev_t device = 0;
+  ino_t inode = 0;
+  std::string path;
+};
+
+std::vector<SharedMapping> writable_scoreboards() {
+  std::vector<SharedMapping> found;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0, offset = 0, inode = 0;
+    unsigned major_number = 0, minor_number = 0;
+    char rights[5] = {};
+    int path_at = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %x:%x %lu %n", &begin, &end, rights, &offset, &major_number,
+                    &minor_number, &inode, &path_at) < 7)
+      continue;
+    const std::string path = line.substr(static_cast<std::size_t>(path_at));
+    if (rights[1] != 'w' || rights[3] != 's' || path.find(".scoreboard") == std::string::npos) continue;
+    found.push_back({reinterpret_cast<char*>(begin), end - begin, static_cast<off_t>(offset),
+                     makedev(major_number, minor_number), inode, path});
+  }
+  return found;
+}
+
+void map_at(char* at, std::size_t size, int rights, int sharing, int fd, off_t offset) {
+  if (mmap(at, size, rights, sharing | MAP_FIXED, fd, offset) == MAP_FAILED)
+    throw std::system_error(errno, std::generic_category(), "mmap of the scoreboard");
+}
+
+// Opened for reading, a mapping can never be made writable again.
+UniqueFd open_for_reading(const SharedMapping& mapping) {
+  UniqueFd file(::open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status {};
+  if (file && (fstat(file.get(), &status) != 0 || status.st_ino != mapping.inode || status.st_dev != mapping.device))
+    file.reset();
+  return file;
+}
+
+// Its file is gone: as it was.
+void freeze(const SharedMapping& mapping) {
+  const std::string content(mapping.begin, mapping.size);
+  map_at(mapping.begin, mapping.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memcpy(mapping.begin, content.data(), content.size());
+}
+
+}  // namespace
+
+ScratchRecord::ScratchRecord(SlotRecord& record) : record_(record) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(&record) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(&record) + sizeof record + page - 1) / page * page;
+  begin_ = reinterpret_cast<char*>(first);
+  size_ = end - first;
+  file_.reset(check("memfd_create", memfd_create("brood-scratch-record", MFD_CLOEXEC)));
+  check("ftruncate", ftruncate(file_.get(), static_cast<off_t>(size_)));
+  void* const memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap of the scratch record");
+  copy_ = static_cast<char*>(memory);
+}
+
+ScratchRecord::~ScratchRecord() { munmap(copy_, size_); }
+
+const SlotRecord* ScratchRecord::replace_scoreboard() {
+  const std::size_t at = static_cast<std::size_t>(reinterpret_cast<char*>(&record_) - begin_);
+  // Not beyond the record: the last page may end behind the end of the file.
+  std::memset(copy_, 0, size_);
+  std::memcpy(copy_ + at, static_cast<void*>(&record_), sizeof record_);
+  const SlotRecord* original = nullptr;
+  for (const SharedMapping& mapping : writable_scoreboards()) {
+    const UniqueFd file = open_for_reading(mapping);
+    if (!file) {
+      freeze(mapping);
+      continue;
+    }
+    map_at(mapping.begin, mapping.size, PROT_READ, MAP_SHARED, file.get(), mapping.offset);
+    if (begin_ < mapping.begin || begin_ >= mapping.begin + mapping.size) continue;
+    void* const again =
+        mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), mapping.offset + (begin_ - mapping.begin));
+    if (again != MAP_FAILED) original = reinterpret_cast<const SlotRecord*>(static_cast<char*>(again) + at);
+  }
+  map_at(begin_, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+  return original;
+}
+
+void ScratchRecord::take_crash() const {
+  const auto& copy = *reinterpret_cast<const SlotRecord*>(copy_ + (reinterpret_cast<char*>(&record_) - begin_));
+  std::memcpy(static_cast<void*>(&record_.crash), static_cast<const void*>(&copy.crash), sizeof record_.crash);
+}
+
+}  // namespace brood

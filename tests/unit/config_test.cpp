@@ -196,6 +196,14 @@ threads = "allow"
 threads = "replace"
 isolation = "process"
 [classes.Plain]
+[classes.Thumb.sandbox]
+network = false
+write = ["/var/lib/thumbs"]
+read = []
+memory = "512M"
+cpu = 1.5
+processes = 8
+strict = true
 
 [capsules.images]
 concurrency = 4
@@ -259,11 +267,18 @@ timestamps = "milliseconds"
   BOOST_TEST(config.worker.max_batch == 8);
   BOOST_TEST(!config.worker.seccomp);
   BOOST_CHECK(config.worker.threads == LeftThreads::allow);
-  BOOST_TEST_REQUIRE(config.classes.size() == 2u);
+  BOOST_TEST_REQUIRE(config.classes.size() == 3u);
   BOOST_CHECK(config.classes.at("Images::Resize").threads == LeftThreads::replace);
   BOOST_CHECK(!config.classes.at("Plain").threads);
   BOOST_CHECK(config.classes.at("Images::Resize").isolation == Isolation::process);
   BOOST_CHECK(!config.classes.at("Plain").isolation);
+  BOOST_CHECK(!config.classes.at("Plain").sandbox);
+  BOOST_CHECK(config.classes.at("Thumb").isolation == Isolation::process);
+  BOOST_REQUIRE(config.classes.at("Thumb").sandbox.has_value());
+  const SandboxSettings& sandbox = *config.classes.at("Thumb").sandbox;
+  BOOST_TEST((!sandbox.network && sandbox.strict));
+  BOOST_TEST((sandbox.write == std::vector<std::string>{"/var/lib/thumbs"} && sandbox.read->empty()));
+  BOOST_TEST((sandbox.memory_bytes == 512u << 20 && sandbox.cpu == 1.5 && sandbox.processes == 8));
   BOOST_TEST_REQUIRE(config.capsules.size() == 2u);
   BOOST_TEST(config.capsules[1].name == "images");
   BOOST_TEST(config.capsules[1].concurrency == 4);
@@ -396,6 +411,13 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"average_scheduled_poll_interval = 5",
        "1: average_scheduled_poll_interval: unknown key; did you mean \"poll_interval\"?"},
       {"[classes.A]\nisolation = 'fork'", "2: classes.A.isolation: must be \"worker\" or \"process\", not \"fork\""},
+      {"[classes.A]\nisolation = 'worker'\n[classes.A.sandbox]\nnetwork = false",
+       "1: classes.A: a sandbox needs isolation = \"process\": it is left only by the end of a process"},
+      {"[classes.A.sandbox]\nread = ['data']", "2: classes.A.sandbox.read: must be an absolute path, not \"data\""},
+      {"[classes.A.sandbox]\nread = '/data'", "2: classes.A.sandbox.read: must be an array of strings, not a string"},
+      {"[classes.A.sandbox]\ncpu = -1", "2: classes.A.sandbox.cpu: must be between 0 and 4096"},
+      {"[classes.A.sandbox]\ncpu = 'all'", "2: classes.A.sandbox.cpu: must be a number, not a string"},
+      {"[classes.A.sandbox]\nnetwrk = true", "2: classes.A.sandbox.netwrk: unknown key; did you mean \"network\"?"},
       {"[classes.A]\nthread = 'allow'", "2: classes.A.thread: unknown key; did you mean \"threads\"?"},
       {"[classes.A]\nthreads = 'never'", "2: classes.A.threads: must be \"replace\" or \"allow\", not \"never\""},
       {"[capsules.images]\nqueue = ['x']", "2: capsules.images.queue: unknown key; did you mean \"queues\"?"},

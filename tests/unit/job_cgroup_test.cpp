@@ -1,0 +1,102 @@
+#include "worker/sandbox/job_cgroup.hpp"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/temporary_directory.hpp"
+
+using namespace brood;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string content(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+void put(const fs::path& file, const std::string& text = "") {
+  fs::create_directories(file.parent_path());
+  std::ofstream(file) << text;
+}
+
+// A hierarchy of plain files, with what the kernel would make in a new group.
+struct PlainGroups {
+  TemporaryDirectory directory;
+  fs::path root = directory.path();
+  JobCgroupPlaces places{.root = root, .membership = directory / "membership"};
+
+  explicit PlainGroups(const std::string& membership) { put(places.membership, membership); }
+  JobCgroup of_slot_3() const { return JobCgroup(3, 77, places); }
+};
+
+const SandboxSettings two_processors_and_eight{.cpu = 2, .processes = 8};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_job_has_a_group_beside_its_workers) {
+  PlainGroups groups("0::/system.slice/brood.service/worker-3\n");
+  const fs::path base = groups.root / "system.slice/brood.service", group = base / "job-3";
+  put(base / "cgroup.subtree_control", "memory cpu pids\n");
+  for (const char* file : {"pids.max", "cpu.max", "cgroup.procs"}) put(group / file);
+  const JobCgroup cgroup = groups.of_slot_3();
+  BOOST_TEST(cgroup.lacks(two_processors_and_eight).empty());
+
+  cgroup.enter(two_processors_and_eight);
+  BOOST_TEST(content(group / "pids.max") == "8");
+  BOOST_TEST(content(group / "cpu.max") == "200000 100000");
+  BOOST_TEST(content(group / "cgroup.procs") == "0");
+
+  // The next job there is of a class with another limit.
+  for (const char* file : {"pids.max", "cpu.max"}) put(group / file);
+  cgroup.enter({.cpu = 0.5});
+  BOOST_TEST(content(group / "pids.max") == "max");
+  BOOST_TEST(content(group / "cpu.max") == "50000 100000");
+}
+
+BOOST_AUTO_TEST_CASE(where_no_group_was_delegated_it_is_said) {
+  for (const char* membership : {"0::/user.slice\n", "0::/\n", "", "12:freezer:/\n"}) {
+    PlainGroups groups(membership);
+    put(groups.root / "user.slice/cgroup.subtree_control", "cpu pids\n");
+    const std::vector<std::string> lacks = groups.of_slot_3().lacks(two_processors_and_eight);
+    BOOST_REQUIRE(lacks.size() == 2u);
+    BOOST_TEST(lacks[0] == "a cgroup with the controller cpu, for cpu");
+    BOOST_TEST(lacks[1] == "a cgroup with the controller pids, for processes");
+    BOOST_TEST(groups.of_slot_3().lacks({}).empty());
+    groups.of_slot_3().enter(two_processors_and_eight);  // does nothing
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_controller_that_is_not_shared_out_is_missed_alone) {
+  PlainGroups groups("0::/brood/worker-3\n");
+  put(groups.root / "brood/cgroup.subtree_control", "memory pids\n");
+  const std::vector<std::string> lacks = groups.of_slot_3().lacks(two_processors_and_eight);
+  BOOST_REQUIRE(lacks.size() == 1u);
+  BOOST_TEST(lacks[0] == "a cgroup with the controller cpu, for cpu");
+}
+
+BOOST_AUTO_TEST_CASE(groups_of_version_1_are_apart_for_each_controller) {
+  PlainGroups groups("8:pids:/\n4:cpu,cpuacct:/jobs\n0::/\n");
+  const fs::path pids = groups.root / "pids/brood-77-job-3", cpu = groups.root / "cpu/jobs/brood-77-job-3";
+  for (const char* file : {"pids.max", "cgroup.procs"}) put(pids / file);
+  for (const char* file : {"cpu.cfs_period_us", "cpu.cfs_quota_us", "cgroup.procs"}) put(cpu / file);
+  const JobCgroup cgroup = groups.of_slot_3();
+  BOOST_TEST(cgroup.lacks(two_processors_and_eight).empty());
+  cgroup.enter(two_processors_and_eight);
+  BOOST_TEST(content(pids / "pids.max") == "8");
+  BOOST_TEST(content(cpu / "cpu.cfs_quota_us") == "200000");
+  BOOST_TEST(content(cpu / "cpu.cfs_period_us") == "100000");
+  BOOST_TEST((content(pids / "cgroup.procs") == "0" && content(cpu / "cgroup.procs") == "0"));
+}
+
+BOOST_AUTO_TEST_CASE(a_group_that_refuses_its_limit_is_not_entered) {
+  PlainGroups groups("0::/brood/worker-3\n");
+  put(groups.root / "brood/cgroup.subtree_control", "pids\n");
+  put(groups.root / "brood/job-3/cgroup.procs");  // and no pids.max
+  BOOST_CHECK_THROW(groups.of_slot_3().enter(two_processors_and_eight), std::system_error);
+  BOOST_TEST(content(groups.root / "brood/job-3/cgroup.procs").empty());
+}

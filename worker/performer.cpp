@@ -27,6 +27,7 @@
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
 #include "worker/isolation/run_in_process.hpp"
+#include "worker/job/libraries_digest.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
 #include "worker/job/settle_failed_job.hpp"
@@ -111,7 +112,9 @@ Performer::Performer(const Config& config, const WorkerSetup& worker_setup, Work
             .capsule = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).name,
             .iterations = iteration_host(),
             .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }},
-      registry_(registry) {}
+      registry_(registry),
+      quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
+                  [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {}
 
 // A copy of this worker, forked by a job, must not touch the connection.
 IterationHost Performer::iteration_host() {
@@ -144,6 +147,9 @@ void Performer::note_process_state() {
   process_state_.emplace();
   memory_limit_.emplace(worker_setup_.in_memory_cgroup ? 0 : settings_.memory_limit_bytes);
   threads_.note_present();
+  const std::uint64_t libraries = libraries_digest(registry_);
+  slot_.record().libraries.store(libraries);
+  quarantine_.set_libraries(libraries);
 }
 
 std::optional<Outcome> Performer::perform_entry(int entry, const std::string& text, const std::string& queue,
@@ -156,6 +162,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return move_to_dead(entry, text, queue, bad.what());
   }
   if (failure_waits && !short_classes_.contain(job_.job_class())) return std::nullopt;
+  if (quarantine_.parks(job_)) return park(entry, queue);
   const bool apart = forker_ && is_isolated(job_.job_class());
   if (apart && !forker_->is_there()) {
     age_.lost_forker = true;
@@ -189,6 +196,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   short_classes_.ran(job_.job_class(), ended - started);
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
   Outcome outcome = settle(entry, job_, queue, performed, started);
+  quarantine_.ended(job_);
   if (runs_hooks_) look_for_left_threads();  // which are code of the job too
   log::clear_standing_facts();
   title_.end();
@@ -343,6 +351,7 @@ Outcome Performer::perform_apart(int entry, const std::string& text, const std::
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
   for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);
   Outcome outcome = settle_apart(entry, queue, started, end);
+  quarantine_.ended(job_);
   log::clear_standing_facts();
   title_.end();
   output_.end_job(slot_.record());
@@ -541,6 +550,15 @@ Outcome Performer::move_to_dead(int entry, const std::string& text, const std::s
   Outcome outcome = move_unreadable_to_dead(text, queue, why);
   if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
   return outcome;
+}
+
+// It has not begun, and is counted nowhere.  What waits must say where it came from.
+std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
+  if (!slot_.set_aside(entry)) return std::nullopt;
+  ask_redis_time(redis_);
+  const bool says_queue = job_.string("queue") == queue;
+  return Outcome{Outcome::Kind::park, says_queue ? "" : job_.with({{"queue", json_string(queue)}}).text(),
+                 epoch_seconds(redis_now())};
 }
 
 Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {

@@ -31,6 +31,7 @@
 #include "worker/job/job_registry.hpp"
 #include "worker/job/perform.hpp"
 #include "worker/job_title.hpp"
+#include "worker/quarantine.hpp"
 #include "worker/recycling.hpp"
 #include "worker/sandbox/sandbox.hpp"
 #include "worker/short_classes.hpp"
@@ -75,6 +76,9 @@ class Performer {
   // yet.  `pause` throws to give up.
   void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
 
+  // Between batches: which classes are in quarantine.
+  void look_at_quarantine(SteadyTime now) { quarantine_.look(now); }
+
   // Why this worker is to be replaced by a new one; nullopt: it goes on.
   std::optional<RecycleReason> reason_to_recycle();
   const WorkerAge& age() const { return age_; }
@@ -102,6 +106,7 @@ class Performer {
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
   Outcome judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks = true);
+  std::optional<Outcome> park(int entry, const std::string& queue);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
   Outcome requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
@@ -130,6 +135,7 @@ class Performer {
   JobHost host_;
   Payload job_;  // the one under way; its memory serves them all
   JobRegistry& registry_;
+  Quarantine quarantine_;
   std::optional<ProcessState> process_state_;  // once the libraries are loaded
   std::optional<MemoryLimit> memory_limit_;    // likewise
   ThreadCount threads_;

@@ -96,6 +96,7 @@ class Worker {
       while (!orders_.supervisor_gone() && !orders_.told_to_stop() && !recycling_) {
         const bool quiet = orders_.told_to_quiet();
         const bool begins = !quiet && !waits_for_beat();
+        if (begins) performer_.look_at_quarantine(steady_now());
         if (!begins) give_back_unbegun();
         if (!begins && outcomes_.empty()) {
           if (quiet) lifecycle_.quiet();

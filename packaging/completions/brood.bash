@@ -26,7 +26,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -37,6 +37,7 @@ _brood() {
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $redis $every" verbs="list show run kill delete clear reschedule" ;;
     dead) options="$filters --all --limit --page --dry-run --yes --json $redis $every" verbs="list show run delete clear" ;;
     processes) options="--json $redis $every" verbs="list quiet resume stop dump" ;;
+    quarantine) options="--json $redis $every" verbs="list release" ;;
     mark) options="--json $redis $every" ;;
     restart | upgrade | quiet | resume) options="--pid --instance --json $every" ;;
     scale) options="--capsule --process --all --pid --instance --json $redis $every" ;;
@@ -90,6 +91,8 @@ _brood() {
         _brood_names queues
       elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes ]]; then
         _brood_names "$command"
+      elif [ "$command" = quarantine ]; then
+        _brood_names classes
       elif [ "$command" = kill ]; then
         _brood_names running
       elif [ "$command" = cancel ]; then

@@ -85,6 +85,11 @@ void read_restart(const ConfigSection& section, RestartSettings& restart) {
   section.duration("canary_watch", restart.canary_watch, 0ms, 24h);
 }
 
+void read_crashes(const ConfigSection& section, CrashSettings& crashes) {
+  section.count("quarantine_after", crashes.quarantine_after, 0, 1'000);
+  section.duration("within", crashes.within, 1s, 24h);
+}
+
 void read_pressure(const ConfigSection& section, PressureSettings& pressure) {
   section.count("memory", pressure.memory, 0, 100);
   section.text("proc", [&](const Place& at, const std::string& path) { pressure.proc = read_path(at, path); });
@@ -188,6 +193,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("scheduler", [&](const ConfigSection& section) { read_scheduler(section, config); });
   root.section("restart", [&](const ConfigSection& section) { read_restart(section, config.restart); });
   root.section("pressure", [&](const ConfigSection& section) { read_pressure(section, config.pressure); });
+  root.section("crashes", [&](const ConfigSection& section) { read_crashes(section, config.crashes); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });
   root.named_sections("classes", [&](const std::string& name, const Place& at, const ConfigSection& section) {

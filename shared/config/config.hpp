@@ -103,6 +103,12 @@ struct RestartSettings {
   std::chrono::milliseconds canary_watch{30'000};  // how long they are watched after the last one was replaced
 };
 
+// When a class's jobs wait, since they crash again and again at one place with the same libraries.
+struct CrashSettings {
+  int quarantine_after = 0;  // so many crashes with one fingerprint; 0: never
+  std::chrono::seconds within{600};
+};
+
 // When workers are held back for want of memory.
 struct PressureSettings {
   int memory = 10;  // percent of the time in which nobody gets on for want of it; 0: never
@@ -137,6 +143,7 @@ struct Config {
   CompatibilitySettings compatibility;
   RestartSettings restart;
   PressureSettings pressure;
+  CrashSettings crashes;
   ConfigFile file;                    // that it was read from; empty: there is none
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 

@@ -85,6 +85,7 @@ struct alignas(64) SlotRecord {
   RunNotes run_notes;                            // of the batch's entries, until they are added to the classes' usage
   std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
   RecentClasses recent_classes;                  // that have run in this process
+  std::atomic<std::uint64_t> libraries;          // digest of what it has loaded: see worker/job/libraries_digest.hpp
 
   std::atomic<std::uint32_t> text_sequence;  // odd while the worker writes
   struct Text {
@@ -116,6 +117,7 @@ struct SlotSnapshot {
   std::optional<SteadyTime> deadline;
   std::chrono::microseconds cpu_before{};
   std::uint32_t class_flags = 0;
+  std::uint64_t libraries = 0;
   bool forks_jobs = false, job_core_dumped = false;
   pid_t job_pid = 0;  // 0: the worker itself runs its jobs
   std::uint64_t job_start_time = 0;
@@ -140,6 +142,8 @@ class WorkerSlot {
   void set_queue(std::string_view queue);
   void set_fetched(int count);  // entries 0..count-1 become `fetched`, tagged with the number
 
+  // fetched -> interrupted by compare-and-swap: it is to wait elsewhere, and its code does not run; false as below.
+  bool set_aside(int entry);
   // fetched -> running by compare-and-swap; false when the supervisor took the entry back.
   bool begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
              std::uint32_t class_flags);

@@ -123,6 +123,16 @@ void WorkerSlot::set_fetched(int count) {
   }
 }
 
+bool WorkerSlot::set_aside(int entry) {
+  if (entry < 0 || entry >= max_batch_entries) return false;
+  const std::uint64_t number = record_->number.load();
+  std::uint32_t expected = entry_word(EntryState::fetched, number);
+  const std::uint32_t aside = entry_word(EntryState::interrupted, number);
+  const bool is_aside = record_->entries[entry].compare_exchange_strong(expected, aside);
+  wrote();
+  return is_aside;
+}
+
 bool WorkerSlot::begin(int entry, std::string_view jid, std::string_view job_class, WallTime now, SteadyTime steady,
                        std::uint32_t class_flags) {
   const std::uint64_t number = record_->number.load();
@@ -234,6 +244,7 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   }
   seen.cpu_before = std::chrono::microseconds(std::max<std::int64_t>(record.cpu_before_us.load(), 0));
   seen.class_flags = record.class_flags.load();
+  seen.libraries = record.libraries.load();
   seen.forks_jobs = record.forks_jobs.load() != 0;
   seen.job_core_dumped = record.job_core_dumped.load() != 0;
   seen.job_pid = std::max(record.job_pid.load(), 0);
@@ -298,6 +309,7 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.ready.store(0);
   record.retired.store(0);
   record.class_flags.store(0);
+  record.libraries.store(0);
   record.forks_jobs.store(0);
   record.job_core_dumped.store(0);
   record.job_pid.store(0);

@@ -47,6 +47,15 @@ inline constexpr std::string_view brood_crashes = "brood:crashes";
 inline constexpr std::string_view brood_crash_stacks = "brood:crash_stacks";
 inline constexpr std::string_view brood_crash_counts = "brood:crash_counts";
 inline constexpr std::string_view brood_crash_times = "brood:crash_times";
+// Classes whose jobs wait since they crash: what is known of each, the jobs, the crashes that count, the job on trial.
+inline constexpr std::string_view brood_quarantine = "brood:quarantine";
+inline constexpr std::string_view brood_quarantined = "brood:quarantined";
+inline std::string quarantine_crashes(std::string_view fingerprint) {
+  return "brood:quarantine:crashes:" + std::string(fingerprint);
+}
+inline std::string quarantine_probe(std::string_view job_class) {
+  return "brood:quarantine:probe:" + std::string(job_class);
+}
 // What the classes have used on a day (YYYY-MM-DD, UTC): a hash of `<class>|runs`, `|failed`, `|crashed`, `|cpu_us`,
 // `|wall_us` and `|peak_rss_kb`.
 inline std::string brood_usage(std::string_view day) { return "brood:usage:" + std::string(day); }

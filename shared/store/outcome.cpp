@@ -24,6 +24,8 @@ std::string_view to_string(Outcome::Kind kind) {
       return "requeue_head";
     case Outcome::Kind::give_back:
       return "give_back";
+    case Outcome::Kind::park:
+      return "park";
   }
   return "acknowledge";
 }

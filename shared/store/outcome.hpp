@@ -21,9 +21,10 @@ struct Outcome {
     requeue_back,  // LPUSH: behind what waits
     requeue_head,  // RPUSH: next to run
     give_back,     // as that, and counted: see orphan_return_count.hpp; for recoveries alone
+    park,          // ZADD brood:quarantined score payload: it waits until its class is released
   } kind = Kind::acknowledge;
   std::string payload;  // empty for acknowledge; for the others empty means the entry as it lies in flight
-  double score = 0;     // seconds; for retry, move_to_dead, schedule
+  double score = 0;     // seconds; for retry, move_to_dead, schedule, park
 };
 
 // How far the dead set may grow: the settings dead_max_jobs and dead_timeout.

@@ -34,6 +34,7 @@ const std::vector<NamedCommand>& commands() {
       {"retries", "show failed jobs; run, kill, delete or reschedule them", retries_command},
       {"scheduled", "the same for jobs that are not yet due", scheduled_command},
       {"dead", "the same for jobs that are not tried again", dead_command},
+      {"quarantine", "show and release classes whose jobs wait since they crash", quarantine_command},
       {"processes", "show, quiet, resume and stop the processes of all machines", processes_command},
       {"mark", "say that something was deployed", mark_command},
       {"upgrade", "let the installed program take over from the running supervisor", upgrade_command},
@@ -59,7 +60,7 @@ std::string help() {
   std::string text =
       "Runs background jobs from Sidekiq's Redis data model in forked worker processes.\n\nUsage: brood COMMAND "
       "[OPTIONS]\n\nCommands:\n";
-  for (const NamedCommand& command : commands()) text += fmt::format("  {:<10}{}\n", command.name, command.summary);
+  for (const NamedCommand& command : commands()) text += fmt::format("  {:<11}{}\n", command.name, command.summary);
   return text + R"(
 Examples:
   brood run -r ./libjobs.so -q critical -q default -c 8

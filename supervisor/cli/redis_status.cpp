@@ -15,6 +15,7 @@
 #include "shared/store/report/process_list.hpp"
 #include "shared/store/report/totals.hpp"
 #include "shared/store/report/work_entries.hpp"
+#include "shared/store/sets/job_sets.hpp"
 
 namespace brood {
 namespace {
@@ -148,11 +149,23 @@ std::optional<double> RedisStatus::oldest_in_flight() const {
   return oldest;
 }
 
+namespace {
+
+// The keys may be of another type, or we may lack the right to read them: then there is nothing to be shown.
+void ask_quarantine(Connection& redis, RedisStatus& status) {
+  const std::vector<Reply> replies = redis.pipeline({ask_quarantined(), ask_set_size(quarantined_set)});
+  status.quarantine = read_quarantined(replies[0].view());
+  status.quarantined = replies[1].view().is_integer() ? replies[1].view().integer() : 0;
+}
+
+}  // namespace
+
 RedisStatus ask_redis(Connection& redis) {
   RedisStatus status = ask_redis_without_crashes(redis);
   ask_work(redis, status);
   ask_in_flight(redis, status);
   status.crashes = ask_crashes(redis);
+  ask_quarantine(redis, status);
   return status;
 }
 

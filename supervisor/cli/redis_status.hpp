@@ -9,6 +9,7 @@
 
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
 
 namespace brood {
 
@@ -40,6 +41,8 @@ struct RedisStatus {
   std::vector<SilentStatus> silent;  // by identity
   std::vector<QueueStatus> queues;   // by name
   std::vector<Crash> crashes;        // the latest first
+  QuarantinedClasses quarantine;     // by class
+  std::int64_t quarantined = 0;      // jobs that wait in it
 
   bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;
@@ -49,7 +52,7 @@ struct RedisStatus {
 // Throws ConnectionLost or UnexpectedReply.
 RedisStatus ask_redis(Connection& redis);
 
-// The same without crashes, which are by far the most of it.
+// The same without crashes and quarantine, which are by far the most of it.
 RedisStatus ask_redis_without_crashes(Connection& redis);
 // Empty when they cannot be read: that must not hide all the rest.  Throws ConnectionLost.
 std::vector<Crash> ask_crashes(Connection& redis);

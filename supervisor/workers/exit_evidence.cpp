@@ -89,7 +89,8 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
                    .user_time = duration_of(used.ru_utime),
                    .system_time = duration_of(used.ru_stime),
                    .max_rss_kb = used.ru_maxrss,
-                   .stack = exit.stack};
+                   .stack = exit.stack,
+                   .libraries = exit.last.libraries};
   }
   return worker_death;
 }

@@ -88,6 +88,7 @@ void check_defaults(const Config& config) {
   BOOST_TEST(config.max_unavailable == 1);
   BOOST_TEST(config.restart.canary);
   BOOST_CHECK(config.restart.canary_watch == 30s);
+  BOOST_TEST((config.crashes.quarantine_after == 0 && config.crashes.within == 10min));
   BOOST_TEST(config.pressure.memory == 10);
   BOOST_TEST(config.pressure.proc == "/proc");
   BOOST_TEST(config.pressure.cgroup == "/sys/fs/cgroup");
@@ -171,6 +172,10 @@ canary_watch = "5m"
 memory = 25
 proc = "/host/proc"
 cgroup = "/host/cgroup"
+
+[crashes]
+quarantine_after = 5
+within = "1h"
 
 [scheduler]
 queues = "all"
@@ -273,6 +278,7 @@ timestamps = "milliseconds"
   BOOST_CHECK(config.classes.at("Images::Resize").isolation == Isolation::process);
   BOOST_CHECK(!config.classes.at("Plain").isolation);
   BOOST_CHECK(!config.classes.at("Plain").sandbox);
+  BOOST_TEST((config.crashes.quarantine_after == 5 && config.crashes.within == 1h));
   BOOST_CHECK(config.classes.at("Thumb").isolation == Isolation::process);
   BOOST_REQUIRE(config.classes.at("Thumb").sandbox.has_value());
   const SandboxSettings& sandbox = *config.classes.at("Thumb").sandbox;

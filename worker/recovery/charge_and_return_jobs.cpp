@@ -20,6 +20,7 @@
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/redis_time.hpp"
@@ -73,7 +74,10 @@ class RecoveryChild {
     if (result.owner_lives) return false;
     if (result.somebody_was_first) return true;
     add_to_total(result);
-    if (noted_ && result.charged > 0) note(*noted_);
+    if (noted_ && result.charged > 0) {
+      note(*noted_);
+      count_for_quarantine(worker_death);
+    }
     log::info("worker_recovered", {{"slot", worker.slot},
                                    {"incarnation", worker.incarnation},
                                    {"acknowledged", result.acknowledged},
@@ -146,6 +150,7 @@ class RecoveryChild {
       const CrashReport report = describe(worker_death, job);
       if (!worker_death.fate) log_crash(job, queue, report);
       noted_ = crash_of(worker_death, job, queue, report);
+      noted_class_ = job.job_class();
       if (worker_death.fate) return settle_by_hand(job, queue, report.failure, *worker_death.fate);
       if (mode_ == RecoveryMode::move_to_dead) {
         const WallTime now = redis_now();
@@ -244,6 +249,28 @@ class RecoveryChild {
     }
   }
 
+  // Its jobs may wait from now on; without an answer they crash on.
+  void count_for_quarantine(const WorkerDeath& worker_death) {
+    const QuarantineRules rules{config_.crashes.quarantine_after, config_.crashes.within};
+    const bool has_facts = worker_death.cause && worker_death.cause->facts;
+    if (rules.after == 0 || !has_facts || noted_class_.empty()) return;
+    const DeadWorker& worker = worker_death.worker;
+    const QuarantineCrash crash{noted_class_, noted_->fingerprint,
+                                fmt::format("{:016x}", worker_death.cause->facts->libraries),
+                                worker.identity + " " + worker_field(worker.slot, worker.incarnation)};
+    try {
+      const CountedCrash counted = read_counted_crash(send(redis_, count_quarantine_crash(crash, rules)).view());
+      if (!counted.begins) return;
+      log::error("class_quarantined",
+                 {{"class", noted_->job_class},
+                  {"fingerprint", crash.fingerprint},
+                  {"crashes", counted.crashes},
+                  {"hint", "its jobs wait until other libraries come, or `brood quarantine release`"}});
+    } catch (const std::exception& refused) {
+      log::warn("crash_not_counted", {{"fingerprint", crash.fingerprint}, {"reason", refused.what()}});
+    }
+  }
+
   // Nobody knows how its worker ended, so the job is not charged.  But a job that takes its supervisor down each time
   // must not do so for ever.
   Outcome give_back_a_few_times(const std::string& payload, const std::string& queue) {
@@ -308,6 +335,7 @@ class RecoveryChild {
   FleetRelease fleet_;
   JobRegistry registry_;
   std::optional<Crash> noted_;  // the crash that the recovery under way charges
+  std::string noted_class_;     // as the payload calls it
   int returned_ = 0;            // what the recovery under way gives back uncharged
   RecoveryResult total_;
 };

@@ -1,7 +1,7 @@
 -- Settles the oldest jobs of an incarnation's list and, if nothing is left in it, fetches the next ones.
 -- KEYS[1] in-flight hash    KEYS[2] the held list    KEYS[3] the queue it came from
--- KEYS[4...] queue and list for each queue asked, in order; and behind them, if an outcome is no success, "retry", "dead"
--- and "schedule"
+-- KEYS[4...] queue and list for each queue asked, in order; and behind them, if an outcome is no success, "retry", "dead",
+-- "schedule" and "brood:quarantined"
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] jobs wanted    ARGV[4] bytes wanted
 -- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] how many of the oldest jobs succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
@@ -45,9 +45,9 @@ local wanted = left == 0 and math.min(tonumber(ARGV[3]), 1000) or 0
 local last_asked, dead = #KEYS - 1
 local into
 if others > 0 then
-  last_asked, dead = #KEYS - 4, KEYS[#KEYS - 1]
-  into = {retry = {KEYS[#KEYS - 2], "zset"}, move_to_dead = {dead, "zset"}, schedule = {KEYS[#KEYS], "zset"},
-          requeue_back = {KEYS[3], "list"}, requeue_head = {KEYS[3], "list"}}
+  last_asked, dead = #KEYS - 5, KEYS[#KEYS - 2]
+  into = {retry = {KEYS[#KEYS - 3], "zset"}, move_to_dead = {dead, "zset"}, schedule = {KEYS[#KEYS - 1], "zset"},
+          park = {KEYS[#KEYS], "zset"}, requeue_back = {KEYS[3], "list"}, requeue_head = {KEYS[3], "list"}}
   local seen = {}
   for i = 9, #ARGV, 3 do
     local target = into[ARGV[i]]

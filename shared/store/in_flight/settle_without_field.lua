@@ -1,6 +1,7 @@
 -- Settles what a living worker holds though its field is lost: flushed, evicted or deleted.  The rest of its list goes
 -- back to the head of the queue.  Where a recovery took the field, it took what the list held too, and nothing is found.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue    KEYS[4] "retry"    KEYS[5] "dead"    KEYS[6] "schedule"
+-- KEYS[7] "brood:quarantined"
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
 -- ARGV[4...] mark of the entry as it was performed ("=" and its bytes, or "#" and their SHA-1), kind, payload and score
 -- of each, for the oldest entries in order
@@ -19,7 +20,7 @@ if redis.call("TYPE", KEYS[2]).ok == "list" then
 end
 
 -- Without a number only the entries themselves say whether this is the batch that was performed.
-local into = {retry = KEYS[4], move_to_dead = KEYS[5], schedule = KEYS[6]}
+local into = {retry = KEYS[4], move_to_dead = KEYS[5], schedule = KEYS[6], park = KEYS[7]}
 local adds, backs, heads, counted, settled, trim = {}, {}, {}, {}, 0, false
 for i = 4, left > 0 and #ARGV or 0, 4 do
   local kind, payload = ARGV[i + 1], ARGV[i + 2]

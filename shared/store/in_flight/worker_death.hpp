@@ -31,6 +31,7 @@ struct CrashFacts {
     std::uint64_t runs_ago = 0;
   };
   std::vector<RanBefore> ran_before = {};
+  std::uint64_t libraries = 0;  // digest of those that the worker had loaded; 0: none, or it is not known
 };
 
 // A worker that has died, as its supervisor knows it.

@@ -106,6 +106,16 @@ std::string json_of_crash(const Crash& crash) {
       .object();
 }
 
+std::string json_of_quarantined(const QuarantinedClasses::value_type& one) {
+  return JsonWriter()
+      .text("class", one.first)
+      .text("fingerprint", one.second.fingerprint)
+      .decimal("since", one.second.since)
+      .number("crashes", one.second.crashes)
+      .number("passed", one.second.passed)
+      .object();
+}
+
 constexpr const char* members_of_redis[] = {"processed", "failed", "enqueued",  "scheduled",
                                             "retries",   "dead",   "in_flight", "oldest_in_flight",
                                             "processes", "silent", "queues"};
@@ -142,9 +152,11 @@ std::string status_json(const StatusReport& report) {
       .each("workers", report.machine.workers, json_of_worker)
       .each("classes", report.machine.classes, json_of_class);
   if (redis) {
-    json.each("crashes", redis->crashes, json_of_crash);
+    json.each("crashes", redis->crashes, json_of_crash)
+        .each("quarantine", redis->quarantine, json_of_quarantined)
+        .number("quarantined", redis->quarantined);
   } else {
-    json.null("crashes");
+    json.null("crashes").null("quarantine").null("quarantined");
   }
   return json.object() + "\n";
 }

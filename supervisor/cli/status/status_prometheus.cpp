@@ -82,6 +82,13 @@ void add_crashes(Exposition& out, const std::vector<Crash>& crashes) {
                crash.count);
 }
 
+void add_quarantine(Exposition& out, const RedisStatus& redis) {
+  out.gauge("brood_jobs_quarantined", "Jobs that wait since their class crashed again and again.");
+  out.sample({}, redis.quarantined);
+  out.gauge("brood_class_quarantined", "1 for each class whose jobs wait, and for what crash.");
+  for (const auto& [name, one] : redis.quarantine) out.sample({{"class", name}, {"fingerprint", one.fingerprint}}, 1);
+}
+
 void add_workers(Exposition& out, const MachineStatus& machine) {
   static const std::vector<std::string> states = {"starting", "idle", "busy", "quiet", "stopping", "gone", "resting"};
   std::map<std::string, std::map<std::string, int>> counts;
@@ -156,6 +163,7 @@ std::string status_prometheus(const StatusReport& report) {
     add_queues(out, report.redis->queues);
     add_processes(out, *report.redis);
     add_crashes(out, report.redis->crashes);
+    add_quarantine(out, *report.redis);
   }
   add_workers(out, report.machine);
   add_classes(out, report.machine);

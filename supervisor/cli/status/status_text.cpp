@@ -208,6 +208,19 @@ std::string crashes_text(const std::vector<Crash>& crashes, const Style& style) 
   return text;
 }
 
+std::string quarantine_text(const RedisStatus& redis, const Style& style) {
+  if (redis.quarantine.empty() && redis.quarantined == 0) return "";
+  Table table({{"CLASS"}, {"SINCE"}, {"CRASHES", Table::Align::right}, {"FINGERPRINT"}, {"TRIED"}});
+  for (const auto& [name, one] : redis.quarantine)
+    table.add({name, ago(one.since), std::to_string(one.crashes), one.fingerprint,
+               fmt::format("{} of {}", one.passed, probes_needed)});
+  return section(style, "Quarantine", table) + "  " +
+         style.dim(
+             fmt::format("{} for other libraries, or \"brood quarantine release\"",
+                         redis.quarantined == 1 ? "1 job waits" : fmt::format("{} jobs wait", redis.quarantined))) +
+         "\n";
+}
+
 std::string stack_text(const Crash& crash, std::size_t most_lines) {
   std::string text;
   for (std::size_t i = 0; i < std::min(crash.frames.size(), most_lines); ++i)
@@ -233,7 +246,7 @@ std::string status_text(const StatusReport& report, const Style& style) {
   const RedisStatus& redis = *report.redis;
   std::string text = style.bold("Redis ") + log::printable(report.address) + "\n" + totals(redis, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
-                     crashes_text(redis.crashes, style);
+                     quarantine_text(redis, style) + crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);
   return text;
 }

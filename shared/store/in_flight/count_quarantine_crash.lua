@@ -1,0 +1,24 @@
+-- Counts a crash of one fingerprint, and puts its class into quarantine when there were too many.
+-- KEYS[1] "brood:quarantine"    KEYS[2] "brood:quarantine:crashes:<fingerprint>"    KEYS[3] "brood:quarantine:probe:<class>"
+-- ARGV[1] class    ARGV[2] fingerprint    ARGV[3] libraries    ARGV[4] worker that died
+-- ARGV[5] how many are too many    ARGV[6] within so many seconds
+-- Returns the count, and 1 if the class is in quarantine for it from now on, 2 if it was so already, else 0.  Sent again
+-- it counts nothing.
+-- include: pieces/key_types.lua
+if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end
+if not is(KEYS[2], "zset") then return refuse(KEYS[2]) end
+local time = redis.call("TIME")
+local now = tonumber(time[1]) + tonumber(time[2]) / 1e6
+redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", now - tonumber(ARGV[6]))    -- first a write that frees memory
+redis.call("ZADD", KEYS[2], "NX", string.format("%.6f", now), ARGV[4])
+redis.call("EXPIRE", KEYS[2], ARGV[6])
+local crashes = redis.call("ZCARD", KEYS[2])
+
+local known = redis.call("HGET", KEYS[1], ARGV[1])
+local libraries = known and known:match("^(%S+)")
+if libraries == ARGV[3] then return {crashes, 2} end
+-- With other libraries one crash is enough: those were on trial.
+if not known and crashes < tonumber(ARGV[5]) then return {crashes, 0} end
+redis.call("HSET", KEYS[1], ARGV[1], string.format("%s %s %.3f %d 0", ARGV[3], ARGV[2], now, crashes))
+redis.call("DEL", KEYS[3])
+return {crashes, 1}

@@ -1,0 +1,12 @@
+#include <boost/test/unit_test.hpp>
+
+#include "worker/quarantine.hpp"
+
+using namespace brood;
+
+BOOST_AUTO_TEST_CASE(a_class_is_judged_by_the_libraries_that_it_crashed_with) {
+  const QuarantinedClass known{.libraries = "aa", .fingerprint = "f", .since = 1, .crashes = 5, .passed = 0};
+  BOOST_CHECK(judge_quarantine(nullptr, "aa") == QuarantineAnswer::perform);
+  BOOST_CHECK(judge_quarantine(&known, "aa") == QuarantineAnswer::park);
+  BOOST_CHECK(judge_quarantine(&known, "bb") == QuarantineAnswer::probe);
+}

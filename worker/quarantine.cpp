@@ -1,0 +1,132 @@
+#include "worker/quarantine.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "shared/base/log.hpp"
+#include "shared/store/sets/job_sets.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto between_looks = 5s;
+// Of a worker that is new, since its predecessor may have crashed, and that may not be counted yet.
+constexpr auto between_first_looks = 50ms;
+constexpr auto is_new_for = 5s;
+constexpr auto patience = 2000ms;
+constexpr std::size_t looked_at_once = 200;
+
+// nullopt: somebody else has put it there, and a person may look at it.
+std::optional<Payload> read_waiting(std::string_view member) {
+  try {
+    return Payload::parse(std::string(member));
+  } catch (const BadPayload&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_view libraries) {
+  if (known == nullptr) return QuarantineAnswer::perform;
+  return known->libraries == libraries ? QuarantineAnswer::park : QuarantineAnswer::probe;
+}
+
+Quarantine::Quarantine(Channel& redis, const QuarantineRules& rules, std::function<bool(const std::string&)> knows)
+    : redis_(redis), rules_(rules), knows_(std::move(knows)) {}
+
+void Quarantine::set_libraries(std::uint64_t digest) { libraries_ = fmt::format("{:016x}", digest); }
+
+// Without Redis it goes on with what it knew.
+void Quarantine::look(SteadyTime now) {
+  if (!is_on() || now < next_look_) return;
+  if (first_look_ == SteadyTime{}) first_look_ = now;
+  next_look_ = now + (now - first_look_ < is_new_for ? std::chrono::milliseconds(between_first_looks) : between_looks);
+  try {
+    read();
+    if (waiting_ > 0) release(now);
+  } catch (const std::exception& lost) {
+    log::debug("quarantine_not_read", {{"reason", lost.what()}});
+  }
+}
+
+void Quarantine::read() {
+  const std::vector<Reply> replies =
+      redis_.call_patiently({ask_quarantined(), ask_set_size(quarantined_set)}, {patience, patience});
+  classes_ = read_quarantined(replies.at(0).view());
+  waiting_ = replies.at(1).view().is_integer() ? replies[1].view().integer() : 0;
+}
+
+// Of a class that is free all, the newest first, since each goes to the head of its queue; of a class on trial the
+// oldest, if none is under way.
+void Quarantine::release(SteadyTime now) {
+  const std::vector<Reply> page = redis_.call_patiently(
+      {ask_entries_at(quarantined_set, "0", std::to_string(looked_at_once - 1), false)}, {patience, patience});
+  const std::vector<EntryAsRead> entries = read_entries_as_read(page.at(0).view());
+  std::map<std::string, std::string> oldest_on_trial;  // by class
+  std::size_t released = 0;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    const std::optional<Payload> job = read_waiting(entry->member);
+    if (!job) continue;
+    const auto known = classes_.find(job->job_class());
+    const auto answer = judge_quarantine(known == classes_.end() ? nullptr : &known->second, libraries_);
+    if (answer == QuarantineAnswer::perform) released += put_back(*job);
+    if (answer == QuarantineAnswer::probe && knows_(job->job_class())) oldest_on_trial[job->job_class()] = job->text();
+  }
+  for (const auto& [job_class, payload] : oldest_on_trial) {
+    const std::vector<Reply> probe = redis_.call_patiently({ask_probe(job_class)}, {patience, patience});
+    if (probe.at(0).view().integer() == 0) released += put_back(Payload::parse(payload));
+  }
+  if (released > 0) log::info("quarantined_jobs_released", {{"jobs", released}, {"waited", waiting_}});
+  if (released > 0 && entries.size() == looked_at_once) next_look_ = now;  // there are more
+}
+
+std::size_t Quarantine::put_back(const Payload& job) {
+  const std::string queue = job.string("queue").value_or("default");
+  return send(redis_, release_quarantined(job.text(), queue)).view().integer() == 1 ? 1 : 0;
+}
+
+bool Quarantine::parks(const Payload& job) {
+  probe_.reset();
+  if (!is_on() || classes_.empty()) return false;
+  const auto known = classes_.find(job.job_class());
+  if (known == classes_.end()) return false;
+  QuarantineAnswer answer = judge_quarantine(&known->second, libraries_);
+  if (answer == QuarantineAnswer::probe) {
+    try {
+      if (send(redis_, begin_probe(job.job_class(), job.jid())).view().integer() == 1) {
+        probe_ = job.jid();
+        log::info("quarantine_probe",
+                  {{"jid", job.jid()}, {"class", job.display_class()}, {"passed", known->second.passed}});
+        return false;
+      }
+    } catch (const std::exception& lost) {
+      log::debug("quarantine_not_read", {{"reason", lost.what()}});
+    }
+  }
+  log::info("job_quarantined",
+            {{"jid", job.jid()}, {"class", job.display_class()}, {"fingerprint", known->second.fingerprint}});
+  return true;
+}
+
+// How it ended does not matter: it has not crashed.
+void Quarantine::ended(const Payload& job) {
+  if (!probe_) return;
+  probe_.reset();
+  try {
+    if (send(redis_, pass_probe(job.job_class(), job.jid())).view().integer() == 1) {
+      classes_.erase(job.job_class());
+      log::warn("class_released", {{"class", job.display_class()}, {"passed", probes_needed}});
+    }
+    next_look_ = {};
+  } catch (const std::exception& lost) {
+    log::debug("quarantine_not_read", {{"reason", lost.what()}});
+  }
+}
+
+}  // namespace brood

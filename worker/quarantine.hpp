@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/base/clock.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
+
+namespace brood {
+
+// What a worker with these libraries does with a job of a class, as far as quarantine goes.
+enum class QuarantineAnswer {
+  perform,
+  probe,  // one at a time: the class crashed with other libraries
+  park,   // it crashed with these
+};
+QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_view libraries);
+
+// One worker's view of the classes in quarantine: lets their jobs wait, tries one when its libraries are others than
+// those that crashed, and puts back what waits once a class is free.
+class Quarantine {
+ public:
+  // `redis` is idle while it is asked here.  `knows` tells whether the worker has code for a class.
+  Quarantine(Channel& redis, const QuarantineRules& rules, std::function<bool(const std::string&)> knows);
+
+  // Once they are loaded; see libraries_digest().
+  void set_libraries(std::uint64_t digest);
+
+  // Every few seconds asks Redis which classes there are, and puts back what need not wait any more.
+  void look(SteadyTime now);
+
+  // Whether this job is not to be performed now, but to wait.  After no, say when it has ended.
+  bool parks(const Payload& job);
+  void ended(const Payload& job);
+
+  bool is_on() const { return rules_.after > 0; }
+
+ private:
+  void read();
+  void release(SteadyTime now);
+  std::size_t put_back(const Payload& job);  // how many were
+
+  Channel& redis_;
+  const QuarantineRules rules_;
+  const std::function<bool(const std::string&)> knows_;
+  std::string libraries_;
+  QuarantinedClasses classes_;
+  std::int64_t waiting_ = 0;
+  SteadyTime first_look_{}, next_look_{};
+  std::optional<std::string> probe_;  // the jid of the one that this worker runs
+};
+
+}  // namespace brood

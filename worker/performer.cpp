@@ -1,21 +1,15 @@
 #include "worker/performer.hpp"
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdio>
 #include <ctime>
 #include <new>
 #include <utility>
 
-#include "shared/base/identity.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_facts.hpp"
-#include "shared/base/process_title.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/json/json.hpp"
@@ -26,7 +20,6 @@
 #include "worker/crash/thrown_stack.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
-#include "worker/isolation/run_in_process.hpp"
 #include "worker/job/libraries_digest.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
@@ -38,7 +31,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
-constexpr auto fork_again = 100ms;
 constexpr auto longest_look_at_fleet = 2000ms;
 
 // A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
@@ -53,13 +45,6 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
     if (has_markup(*name)) flags |= class_is_unsafe_html;
   }
   return flags;
-}
-
-// As Sidekiq counts them: the difference of whole milliseconds, so that many short runs add up to what they took.
-std::chrono::milliseconds whole_ms(SteadyTime from, SteadyTime to) {
-  using std::chrono::milliseconds;
-  return std::chrono::floor<milliseconds>(to).time_since_epoch() -
-         std::chrono::floor<milliseconds>(from).time_since_epoch();
 }
 
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
@@ -80,15 +65,6 @@ void log_end(log::Level level, std::string_view event, const Payload& job, const
               {"class", job.display_class()},
               {"queue", queue},
               {"elapsed", fmt::format("{:.3f}", seconds_since(started))}});
-}
-
-void log_failure(const Payload& job, const std::string& queue, SteadyTime started, const Failure& failure) {
-  log::warn("job_failed", {{"jid", job.jid()},
-                           {"class", job.display_class()},
-                           {"queue", queue},
-                           {"elapsed", fmt::format("{:.3f}", seconds_since(started))},
-                           {"error", failure.error_class},
-                           {"message", failure.message}});
 }
 
 }  // namespace
@@ -202,257 +178,6 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   title_.end();
   clean_up(made_calls_ || runs_hooks_);
   return outcome;
-}
-
-// ---- Jobs that run in a process of their own
-
-bool Performer::is_isolated(const std::string& job_class) const {
-  const auto configured = config_.classes.find(job_class);
-  if (configured != config_.classes.end() && configured->second.isolation)
-    return *configured->second.isolation == Isolation::process;
-  const auto* known = registry_.find(job_class);
-  return known != nullptr && known->job_class.isolation == abi::isolation_process;
-}
-
-void Performer::prepare_isolation() {
-  const std::vector<std::string> names = registry_.class_names();
-  const auto isolated =
-      std::find_if(names.begin(), names.end(), [this](const std::string& name) { return is_isolated(name); });
-  if (isolated == names.end()) return;
-  slot_.record().forks_jobs.store(1);
-  prepare_sandboxes();
-  const std::string whose = fmt::format("{} {}", worker_setup_.slot, host_.capsule);
-  forker_.emplace(JobForker::Setup{.title = "brood: forker " + whose,
-                                   .let_go =
-                                       [this] {
-                                         redis_.disconnect();
-                                         ::close(worker_setup_.control);
-                                         orders_.become_a_job();
-                                       },
-                                   .begin = [this] { begin_job_process(); },
-                                   .perform = [this](UniqueFd socket) { be_job_process(std::move(socket)); }},
-                  *isolated);
-  orders_.pass_term_by(pass_to_job_process);
-  pass_signals_by(pass_to_job_process);
-}
-
-void Performer::leave_isolation() {
-  if (forker_) forker_->leave();
-  if (job_cgroup_) job_cgroup_->remove();
-}
-
-// ---- And in a sandbox there
-
-const SandboxSettings* Performer::sandbox_of(const std::string& job_class) const {
-  const auto configured = config_.classes.find(job_class);
-  const bool has_one = configured != config_.classes.end() && configured->second.sandbox;
-  return has_one ? &*configured->second.sandbox : nullptr;
-}
-
-void Performer::prepare_sandboxes() {
-  const bool any = std::any_of(config_.classes.begin(), config_.classes.end(),
-                               [](const auto& known) { return known.second.sandbox.has_value(); });
-  if (!any) return;
-  job_cgroup_.emplace(worker_setup_.slot, worker_setup_.supervisor);
-  for (const LackingSandbox& one : lacking_sandboxes(config_, &*job_cgroup_)) {
-    const std::string lacks = fmt::format("{}", fmt::join(one.lacks, "; "));
-    if (one.strict)
-      throw LibraryError(fmt::format(
-          "the sandbox of class {} is strict, and lacks here: {}; take out of [classes.\"{}\".sandbox] what "
-          "this machine cannot do, or strict = true",
-          one.job_class, lacks, one.job_class));
-    // Once for all workers of a capsule.
-    if (worker_setup_.number == 0) log::warn("sandbox_incomplete", {{"class", one.job_class}, {"lacks", lacks}});
-  }
-  scratch_.emplace(slot_.record());
-}
-
-// In the job's process, before anything of its class runs.  The failure of a job that must not run without it.
-std::optional<Failure> Performer::enter_class_sandbox() {
-  const SandboxSettings* const sandbox = sandbox_of(job_.job_class());
-  if (sandbox == nullptr) return std::nullopt;
-  std::vector<std::string> code = config_.require;
-  if (const CommandSettings* const program = registry_.find_program(job_.job_class())) code.push_back(program->run[0]);
-  try {
-    const SlotRecord* const orders = enter_sandbox(*sandbox, *job_cgroup_, *scratch_, code, channel_->descriptor());
-    if (orders != nullptr) orders_.read_flags_of(*orders);
-  } catch (const std::system_error& error) {
-    Failure failure;
-    failure.error_class = "SandboxError";
-    failure.message = fmt::format("the sandbox of class {} cannot be entered: {}", job_.job_class(), error.what());
-    return failure;
-  }
-  const std::uint64_t of_worker = settings_.memory_limit_bytes, of_class = sandbox->memory_bytes;
-  if (of_class > 0) memory_limit_.emplace(of_worker > 0 ? std::min(of_worker, of_class) : of_class);
-  return std::nullopt;
-}
-
-// In the job's process, which no signal can reach yet.
-void Performer::begin_job_process() {
-  process_ = getpid();
-  slot_.record().job_start_time.store(process_start_time(process_));
-  slot_.record().job_pid.store(process_);
-  take_over_crash_handler();
-  orders_.become_a_job();
-  set_process_title(fmt::format("brood: job {} {}", worker_setup_.slot, host_.capsule));
-}
-
-// There, all that is code of the job's class runs, and nothing that is the worker's: its connection, its control pipe.
-void Performer::be_job_process(UniqueFd socket) {
-  channel_.emplace(std::move(socket));
-  const JobOrder order = channel_->take_order();
-  job_.read(order.payload);
-  title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(wall_now()));
-  host_.iterations->load = [this]() -> std::optional<IterationState> {
-    end_if_a_copy(job_.jid(), job_.display_class());
-    LoadedIteration loaded = channel_->load_iteration();
-    if (loaded.kind == LoadedIteration::Kind::none) throw UnexpectedReply(loaded.why);
-    if (loaded.kind == LoadedIteration::Kind::away) return std::nullopt;
-    return std::move(loaded.state);
-  };
-  host_.iterations->save = [this](const IterationState& state) {
-    end_if_a_copy(job_.jid(), job_.display_class());
-    return channel_->save_iteration(state);
-  };
-
-  const std::optional<Failure> without_sandbox = enter_class_sandbox();
-  Performed performed;
-  if (without_sandbox) {
-    performed.kind = Performed::Kind::failed;
-    performed.failure = *without_sandbox;
-  } else if (order.failure) {
-    performed.kind = Performed::Kind::failed;
-    performed.failure = *order.failure;
-  } else {
-    performed = perform_within_limits(job_, order.queue, order.started);
-  }
-  end_if_a_copy(job_.jid(), job_.display_class());
-  JobEnd end{.kind = performed.kind, .iteration_ended = iteration_ended_, .delay = performed.delay};
-  if (performed.kind == Performed::Kind::failed) {
-    runs_hooks_ = true;
-    if (slot_.entry(order.entry) != EntryState::failed) end_entry(order.entry, EntryState::failed);
-    end.error_class = utf8_prefix(performed.failure.error_class, longest_text);
-    end.message = utf8_prefix(performed.failure.message, longest_text);
-    end.outcome = note_of(judge(job_, order.queue, performed.failure, !without_sandbox));
-  }
-  for (const log::Fact& fact : log::standing_facts()) end.facts.emplace_back(fact.name, fact.value);
-  output_.flush();
-  if (threads_.left_behind() == 0) std::fflush(nullptr);  // one that waits in a read has locked its file
-  log::flush();
-  channel_->end(end);
-}
-
-Outcome Performer::perform_apart(int entry, const std::string& text, const std::string& queue, SteadyTime started) {
-  const JobEnd end = run_apart({.entry = entry, .payload = text, .queue = queue, .started = started});
-  slot_.record().job_pid.store(0);
-  const SteadyTime ended = steady_now();
-  short_classes_.ran(job_.job_class(), ended - started);
-  const bool failed = end.kind == Performed::Kind::failed;
-  note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
-  for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);
-  Outcome outcome = settle_apart(entry, queue, started, end);
-  quarantine_.ended(job_);
-  log::clear_standing_facts();
-  title_.end();
-  output_.end_job(slot_.record());
-  return outcome;
-}
-
-// The process is gone, and all that it had started: now what came of it counts.
-Outcome Performer::settle_apart(int entry, const std::string& queue, SteadyTime started, const JobEnd& end) {
-  Performed performed;
-  performed.kind = end.kind;
-  performed.delay = end.delay;
-  iteration_ended_ = end.iteration_ended;
-  if (end.kind != Performed::Kind::failed) return settle(entry, job_, queue, performed, started);
-  if (slot_.entry(entry) != EntryState::failed) end_entry(entry, EntryState::failed);
-  if (!slot_.finish_entry(entry, end.outcome)) wait_for_the_end();
-  performed.failure.error_class = end.error_class;
-  performed.failure.message = end.message;
-  log_failure(job_, queue, started, performed.failure);
-  return noted_outcome(end.outcome).value();
-}
-
-// Until a process has said what came of the job.
-JobEnd Performer::run_apart(const JobOrder& first) {
-  const auto interrupt = [this] { return orders_.told_to_quiet() || out_of_time(); };
-  const JobServices services{
-      .load_iteration =
-          [&] {
-            LoadedIteration loaded;
-            try {
-              std::optional<IterationState> state = iterations_.load(job_.jid(), [&](std::chrono::milliseconds length) {
-                orders_.wait(length);
-                return !interrupt();
-              });
-              loaded.kind = state ? LoadedIteration::Kind::loaded : LoadedIteration::Kind::away;
-              if (state) loaded.state = std::move(*state);
-            } catch (const UnexpectedReply& none) {
-              loaded.kind = LoadedIteration::Kind::none;
-              loaded.why = none.what();
-            }
-            return loaded;
-          },
-      .save_iteration = [&](const IterationState& state) { return iterations_.save(job_.jid(), state); },
-      .failure_rule = [&] { return failure_rule(); },
-      .term_came = [&] { return orders_.was_sent_term(); }};
-  JobOrder order = first;
-  for (bool said_waiting = false;;) {
-    ProcessRun run;
-    try {
-      run = run_in_process(*forker_, order, job_, services);
-    } catch (const ForkerGone& gone) {
-      const int status = forker_->leave();
-      end_offspring();  // the job's process has fallen to us
-      log::error("job_forker_ended", {{"slot", worker_setup_.slot}, {"jid", job_.jid()}, {"reason", gone.what()}});
-      end_like(WIFSIGNALED(status) ? status : SIGKILL);
-    }
-    meter_.note_apart(std::chrono::microseconds(run.end.cpu_us), run.end.peak_kb,
-                      std::chrono::microseconds(run.end.forkers_cpu_us));
-    if (run.end.fork_error != 0) {
-      const std::string reason = std::generic_category().message(run.end.fork_error);
-      if (!std::exchange(said_waiting, true))
-        log::warn("job_process_waits", {{"jid", job_.jid()}, {"class", job_.display_class()}, {"reason", reason}});
-      if (interrupt()) return {.kind = Performed::Kind::interrupted};
-      orders_.wait(fork_again);
-      continue;
-    }
-    if (run.end.killed > 0)
-      log::info("job_left_processes",
-                {{"jid", job_.jid()}, {"class", job_.display_class()}, {"killed", run.end.killed}});
-    const bool was_refused = !run.bad.empty() && !order.failure;
-    if (was_refused) {  // another process asks the class what is to become of it
-      order.failure.emplace();
-      order.failure->error_class = "JobProcessError";
-      order.failure->message = "the process of the job wrote into its channel to the worker: " + run.bad;
-      log::warn("job_process_refused", {{"jid", job_.jid()}, {"class", job_.display_class()}, {"reason", run.bad}});
-      continue;
-    }
-    if (!run.said || run.end.status != 0) end_like(run.bad.empty() ? run.end.status : W_EXITCODE(EX_PROTOCOL, 0));
-    return std::move(*run.said);
-  }
-}
-
-// What has ended the process of a job ends the worker of that job: so there is one way in which a job is charged, and
-// its supervisor sees to it.  The core file, and the stack in the record, are the process's.
-void Performer::end_like(int status) {
-  slot_.record().job_core_dumped.store(WCOREDUMP(status) ? 1 : 0);
-  log::flush();
-  if (scratch_ && sandbox_of(job_.job_class()) != nullptr) scratch_->take_crash();
-  forker_->leave();  // what all of them have used counts for this process now
-  if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    prctl(PR_SET_DUMPABLE, 0);
-    struct sigaction by_default {};
-    by_default.sa_handler = SIG_DFL;
-    sigaction(signal, &by_default, nullptr);
-    sigset_t only;
-    sigemptyset(&only);
-    sigaddset(&only, signal);
-    sigprocmask(SIG_UNBLOCK, &only, nullptr);
-    kill(getpid(), signal);
-  }
-  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE);
 }
 
 // ---- The guards around a job
@@ -673,6 +398,22 @@ std::optional<std::chrono::milliseconds> Performer::time_left() const {
 }
 
 bool Performer::out_of_time() const { return time_left().value_or(1ms) <= 0ms; }
+
+// As Sidekiq counts them: the difference of whole milliseconds, so that many short runs add up to what they took.
+std::chrono::milliseconds Performer::whole_ms(SteadyTime from, SteadyTime to) {
+  using std::chrono::milliseconds;
+  return std::chrono::floor<milliseconds>(to).time_since_epoch() -
+         std::chrono::floor<milliseconds>(from).time_since_epoch();
+}
+
+void Performer::log_failure(const Payload& job, const std::string& queue, SteadyTime started, const Failure& failure) {
+  log::warn("job_failed", {{"jid", job.jid()},
+                           {"class", job.display_class()},
+                           {"queue", queue},
+                           {"elapsed", fmt::format("{:.3f}", seconds_since(started))},
+                           {"error", failure.error_class},
+                           {"message", failure.message}});
+}
 
 void Performer::end_entry(int entry, EntryState state) {
   if (!slot_.end(entry, state)) wait_for_the_end();

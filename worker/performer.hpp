@@ -112,6 +112,8 @@ class Performer {
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
   std::optional<std::chrono::milliseconds> time_left() const;
   bool out_of_time() const;
+  static std::chrono::milliseconds whole_ms(SteadyTime from, SteadyTime to);
+  static void log_failure(const Payload& job, const std::string& queue, SteadyTime started, const Failure& failure);
   void end_entry(int entry, EntryState state);
   [[noreturn]] void wait_for_the_end();
   void end_if_a_copy(std::string_view jid, std::string_view job_class) const;

@@ -19,7 +19,8 @@ constexpr auto between_looks = 5s;
 constexpr auto between_first_looks = 50ms;
 constexpr auto is_new_for = 5s;
 constexpr auto patience = 2000ms;
-constexpr std::size_t looked_at_once = 200;
+constexpr auto length_of_claim = 4500ms;
+constexpr std::size_t looked_at_once = 100, pages_of_a_look = 10;
 
 // nullopt: somebody else has put it there, and a person may look at it.
 std::optional<Payload> read_waiting(std::string_view member) {
@@ -34,7 +35,9 @@ std::optional<Payload> read_waiting(std::string_view member) {
 
 QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_view libraries) {
   if (known == nullptr) return QuarantineAnswer::perform;
-  return known->libraries == libraries ? QuarantineAnswer::park : QuarantineAnswer::probe;
+  const bool crashed_with_these =
+      ("," + known->libraries + ",").find("," + std::string(libraries) + ",") != std::string::npos;
+  return crashed_with_these ? QuarantineAnswer::park : QuarantineAnswer::probe;
 }
 
 Quarantine::Quarantine(Channel& redis, const QuarantineRules& rules, std::function<bool(const std::string&)> knows)
@@ -49,7 +52,7 @@ void Quarantine::look(SteadyTime now) {
   next_look_ = now + (now - first_look_ < is_new_for ? std::chrono::milliseconds(between_first_looks) : between_looks);
   try {
     read();
-    if (waiting_ > 0) release(now);
+    if (waiting_ > 0 && may_release()) release(now);
   } catch (const std::exception& lost) {
     log::debug("quarantine_not_read", {{"reason", lost.what()}});
   }
@@ -62,12 +65,36 @@ void Quarantine::read() {
   waiting_ = replies.at(1).view().is_integer() ? replies[1].view().integer() : 0;
 }
 
+bool Quarantine::may_release() {
+  if (std::exchange(looks_again_, false)) return true;
+  const std::vector<Reply> claim =
+      redis_.call_patiently({claim_quarantine_look(libraries_, length_of_claim)}, {patience, patience});
+  return read_claimed_look(claim.at(0).view());
+}
+
+// What must wait on may hide what need not: the next look goes on behind it.
+void Quarantine::release(SteadyTime now) {
+  std::size_t released = 0;
+  for (std::size_t page = 0; page < pages_of_a_look && released == 0; ++page) {
+    std::size_t looked_at = 0;
+    released = release_from(looked_through_, looked_at);
+    looked_through_ = looked_at < looked_at_once ? 0 : looked_through_ + (released == 0 ? looked_at : 0);
+    if (looked_through_ == 0) break;
+  }
+  if (released == 0) return;
+  log::info("quarantined_jobs_released", {{"jobs", released}, {"waited", waiting_}});
+  looks_again_ = true;
+  next_look_ = now;
+}
+
 // Of a class that is free all, the newest first, since each goes to the head of its queue; of a class on trial the
 // oldest, if none is under way.
-void Quarantine::release(SteadyTime now) {
+std::size_t Quarantine::release_from(std::size_t first, std::size_t& looked_at) {
   const std::vector<Reply> page = redis_.call_patiently(
-      {ask_entries_at(quarantined_set, "0", std::to_string(looked_at_once - 1), false)}, {patience, patience});
+      {ask_entries_at(quarantined_set, std::to_string(first), std::to_string(first + looked_at_once - 1), false)},
+      {patience, patience});
   const std::vector<EntryAsRead> entries = read_entries_as_read(page.at(0).view());
+  looked_at = entries.size();
   std::map<std::string, std::string> oldest_on_trial;  // by class
   std::size_t released = 0;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
@@ -82,8 +109,7 @@ void Quarantine::release(SteadyTime now) {
     const std::vector<Reply> probe = redis_.call_patiently({ask_probe(job_class)}, {patience, patience});
     if (probe.at(0).view().integer() == 0) released += put_back(Payload::parse(payload));
   }
-  if (released > 0) log::info("quarantined_jobs_released", {{"jobs", released}, {"waited", waiting_}});
-  if (released > 0 && entries.size() == looked_at_once) next_look_ = now;  // there are more
+  return released;
 }
 
 std::size_t Quarantine::put_back(const Payload& job) {
@@ -123,6 +149,7 @@ void Quarantine::ended(const Payload& job) {
       classes_.erase(job.job_class());
       log::warn("class_released", {{"class", job.display_class()}, {"passed", probes_needed}});
     }
+    looks_again_ = true;
     next_look_ = {};
   } catch (const std::exception& lost) {
     log::debug("quarantine_not_read", {{"reason", lost.what()}});

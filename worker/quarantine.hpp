@@ -42,7 +42,9 @@ class Quarantine {
 
  private:
   void read();
+  bool may_release();
   void release(SteadyTime now);
+  std::size_t release_from(std::size_t first, std::size_t& looked_at);
   std::size_t put_back(const Payload& job);  // how many were
 
   Channel& redis_;
@@ -51,6 +53,8 @@ class Quarantine {
   std::string libraries_;
   QuarantinedClasses classes_;
   std::int64_t waiting_ = 0;
+  std::size_t looked_through_ = 0;  // how many of what waits, from the oldest on
+  bool looks_again_ = false;        // what it released last is not all
   SteadyTime first_look_{}, next_look_{};
   std::optional<std::string> probe_;  // the jid of the one that this worker runs
 };

@@ -56,6 +56,9 @@ inline std::string quarantine_crashes(std::string_view fingerprint) {
 inline std::string quarantine_probe(std::string_view job_class) {
   return "brood:quarantine:probe:" + std::string(job_class);
 }
+inline std::string quarantine_look(std::string_view libraries) {
+  return "brood:quarantine:look:" + std::string(libraries);
+}
 // What the classes have used on a day (YYYY-MM-DD, UTC): a hash of `<class>|runs`, `|failed`, `|crashed`, `|cpu_us`,
 // `|wall_us` and `|peak_rss_kb`.
 inline std::string brood_usage(std::string_view day) { return "brood:usage:" + std::string(day); }

@@ -184,6 +184,28 @@ BOOST_AUTO_TEST_CASE(a_job_whose_sandbox_cannot_be_entered_fails_and_does_not_ru
   BOOST_TEST(!std::filesystem::exists(sandboxed.root + "/out/worked"));
 }
 
+BOOST_AUTO_TEST_CASE(a_program_runs_in_the_sandbox_of_its_class, *if_kernel_has_sandboxes) {
+  Sandboxed sandboxed(of_class("Shell") +
+                      "[commands.Shell]\nrun = [\"/bin/sh\", \"-c\", \"cat ROOT/in/text > ROOT/out/copied; "
+                      "cat ROOT/secret > ROOT/out/stolen; echo x > ROOT/outside/by_program; exit 0\"]\n");
+  sandboxed.ready();
+  enqueue(sandboxed.redis, {payload_text("Shell", "[]")});
+  sandboxed.logs("event=job_done");
+  BOOST_TEST(sandboxed.out("copied") == "read");
+  BOOST_TEST(sandboxed.out("stolen").empty());
+  BOOST_TEST(!std::filesystem::exists(sandboxed.root + "/outside/by_program"));
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_is_heard_in_a_sandbox, *if_kernel_has_sandboxes) {
+  Sandboxed sandboxed(of_class("Waits"));
+  sandboxed.ready();
+  sandboxed.run("Waits");
+  BOOST_REQUIRE(eventually([&] { return sandboxed.out("waits") == "now\n"; }, 20s));
+  sandboxed.brood->term();
+  BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 0);
+  BOOST_TEST(sandboxed.out("waited") == "told to stop\n");
+}
+
 BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
   if (!MemoryLimit::works()) return;
   Sandboxed sandboxed(of_class("Grows", "memory = \"64M\""));

@@ -286,6 +286,15 @@ struct Works {
   }
 };
 
+struct Waits {
+  std::string directory;
+  void perform(const brood::Context& context) const {
+    append(directory + "/out/waits", "now");
+    while (!context.stopping()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    append(directory + "/out/waited", "told to stop");
+  }
+};
+
 struct Crashed {
   std::string directory;
   void perform() const {
@@ -329,4 +338,4 @@ struct Forks {
   }
 };
 
-BROOD_JOBS(Escapes, Works, Crashed, Failed, Grows, Forks)
+BROOD_JOBS(Escapes, Works, Waits, Crashed, Failed, Grows, Forks)

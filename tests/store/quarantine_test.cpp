@@ -68,7 +68,11 @@ BOOST_AUTO_TEST_CASE(with_other_libraries_one_crash_is_enough_and_ends_the_trial
   BOOST_TEST(all.answer(begin_probe("Decode", "j1")) == 1);
   const CountedCrash again = all.crash("a 0.4", "new", "f9");
   BOOST_TEST((again.crashes == 1 && again.begins));
-  BOOST_TEST(all.classes().at("Decode").libraries == "new");
+  BOOST_TEST(all.classes().at("Decode").libraries == "new,old");
+  BOOST_TEST(!all.crash("a 0.5", "old", "f1").begins);  // of a worker that was not replaced yet
+  for (const char* libraries : {"b3", "b4", "b5"})
+    BOOST_TEST(all.crash(std::string("a ") + libraries, libraries).begins);
+  BOOST_TEST(all.classes().at("Decode").libraries == "b5,b4,b3,new");  // no more than four
   BOOST_TEST(all.redis.call(ask_probe("Decode")).view().integer() == 0);
 }
 

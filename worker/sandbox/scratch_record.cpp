@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -68,6 +69,21 @@ void freeze(const SharedMapping& mapping) {
   std::memcpy(mapping.begin, content.data(), content.size());
 }
 
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeld() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace
 
 ScratchRecord::ScratchRecord(SlotRecord& record) : record_(record) {
@@ -86,6 +102,7 @@ ScratchRecord::ScratchRecord(SlotRecord& record) : record_(record) {
 ScratchRecord::~ScratchRecord() { munmap(copy_, size_); }
 
 const SlotRecord* ScratchRecord::replace_scoreboard() {
+  const SignalsHeld no_handler_writes_meanwhile;
   const std::size_t at = static_cast<std::size_t>(reinterpret_cast<char*>(&record_) - begin_);
   // Not beyond the record: the last page may end behind the end of the file.
   std::memset(copy_, 0, size_);

@@ -16,9 +16,14 @@ local crashes = redis.call("ZCARD", KEYS[2])
 
 local known = redis.call("HGET", KEYS[1], ARGV[1])
 local libraries = known and known:match("^(%S+)")
-if libraries == ARGV[3] then return {crashes, 2} end
--- With other libraries one crash is enough: those were on trial.
+if libraries and ("," .. libraries .. ","):find("," .. ARGV[3] .. ",", 1, true) then return {crashes, 2} end
+-- With other libraries one crash is enough: those were on trial.  The older ones stay known, since in a rolling restart
+-- there are workers of both.
 if not known and crashes < tonumber(ARGV[5]) then return {crashes, 0} end
-redis.call("HSET", KEYS[1], ARGV[1], string.format("%s %s %.3f %d 0", ARGV[3], ARGV[2], now, crashes))
+libraries = ARGV[3] .. (libraries and "," .. libraries or "")
+local last = 0
+for _ = 1, 4 do last = libraries:find(",", last + 1, true) or #libraries + 1 end
+redis.call("HSET", KEYS[1], ARGV[1],
+           string.format("%s %s %.3f %d 0", libraries:sub(1, last - 1), ARGV[2], now, crashes))
 redis.call("DEL", KEYS[3])
 return {crashes, 1}

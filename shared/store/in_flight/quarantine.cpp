@@ -61,6 +61,11 @@ ScriptCall pass_probe(std::string_view job_class, std::string_view jid) {
 
 Command ask_probe(std::string_view job_class) { return {"EXISTS", keys::quarantine_probe(job_class)}; }
 
+Command claim_quarantine_look(std::string_view libraries, std::chrono::milliseconds length) {
+  return {"SET", keys::quarantine_look(libraries), "1", "NX", "PX", std::to_string(length.count())};
+}
+bool read_claimed_look(ReplyView reply) { return !reply.is_nil(); }
+
 ScriptCall release_quarantined(std::string_view payload, std::string_view queue) {
   return {&scripts::release_quarantined,
           {std::string(keys::brood_quarantined), std::string(keys::queues), keys::queue(queue)},

@@ -18,7 +18,7 @@ namespace brood {
 
 // What is known of one such class.
 struct QuarantinedClass {
-  std::string libraries;    // those that it crashed with: see QuarantineRules
+  std::string libraries;    // those that it crashed with, the last four sets of them: "0123456789abcdef,..."
   std::string fingerprint;  // of the crash
   double since = 0;         // seconds since the epoch
   std::int64_t crashes = 0;
@@ -39,7 +39,8 @@ struct QuarantineRules {
 
 // One crash of a worker.  Sent twice it counts once.
 struct QuarantineCrash {
-  std::string job_class, fingerprint, libraries;
+  std::string job_class, fingerprint;
+  std::string libraries;  // digest of those that were loaded, without a comma
   std::string worker;  // which worker of which supervisor died of it: "<identity> <slot>.<incarnation>"
 };
 // Answers how often the fingerprint was seen within the time; and 1 if the class is in quarantine for it from now on,
@@ -58,6 +59,10 @@ inline constexpr int probes_needed = 3;
 ScriptCall pass_probe(std::string_view job_class, std::string_view jid);
 // Whether one is under way: answers an integer.
 Command ask_probe(std::string_view job_class);
+
+// Of all workers with these libraries one looks through what waits, every few seconds.
+Command claim_quarantine_look(std::string_view libraries, std::chrono::milliseconds length);
+bool read_claimed_look(ReplyView reply);
 
 // Puts a job that waits back to the head of its queue.  Answers 1, or 0 where it is not there any more.
 ScriptCall release_quarantined(std::string_view payload, std::string_view queue);

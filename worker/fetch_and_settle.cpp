@@ -23,6 +23,7 @@ constexpr auto not_worth_a_line = 1s;  // the supervisor says at once that Redis
 constexpr auto report_interval = 60s;
 
 // How long one BLMOVE waits, and how much longer its reply may take.
+constexpr auto short_wait = 5s;
 constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 30 s: see shared/redis/socket.cpp
 constexpr auto reply_slack = 5s;
 constexpr auto longest_look = 10s;
@@ -320,13 +321,14 @@ void FetchAndSettle::hold_arrived(std::string payload) {
 
 FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::string>& draw, int want,
                                                     bool may_be_more_queues) {
-  std::vector<Command> commands{wait_on_queue(setup_.identity, field_, batch_.queue, longest_wait)};
+  const auto longest = setup_.looks_again_soon && setup_.looks_again_soon() ? short_wait : longest_wait;
+  std::vector<Command> commands{wait_on_queue(setup_.identity, field_, batch_.queue, longest)};
   if (!draw.empty()) {
     const ScriptCall fetch = fetch_after_wait({setup_.identity, field_, number_, batch_.queue, draw, want});
     commands.push_back(fetch_is_known_ ? fetch.evalsha() : fetch.eval());
   }
   bool woken = false;
-  const Patience patience{.longest = longest_wait + reply_slack,
+  const Patience patience{.longest = longest + reply_slack,
                           .wake_fd = setup_.wake_fd,
                           .woken = [&]() -> std::optional<std::chrono::milliseconds> {
                             woken = true;

@@ -40,6 +40,8 @@ class FetchAndSettle {
     std::function<bool()> draw_is_out_of_date = {};
     // A wait has brought nothing, and another begins, unless this says no.
     std::function<bool()> waits_again = {};
+    // There is something else to look at: waits in Redis end after some seconds.
+    std::function<bool()> looks_again_soon = {};
   };
 
   struct Entry {

@@ -39,6 +39,8 @@ class Quarantine {
   void ended(const Payload& job);
 
   bool is_on() const { return rules_.after > 0; }
+  // When it last looked.
+  bool some_wait() const { return waiting_ > 0; }
 
  private:
   void read();

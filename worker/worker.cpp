@@ -74,8 +74,9 @@ class Worker {
                     .waits_again =
                         [this] {
                           lifecycle_.beat(redis_.connections());
-                          return !draw_.is_old();
-                        }}),
+                          return !draw_.is_old() && !performer_.has_quarantined();
+                        },
+                    .looks_again_soon = [this] { return performer_.has_quarantined(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {}
 
   void load_libraries() {

@@ -41,7 +41,7 @@ struct QuarantineRules {
 struct QuarantineCrash {
   std::string job_class, fingerprint;
   std::string libraries;  // digest of those that were loaded, without a comma
-  std::string worker;  // which worker of which supervisor died of it: "<identity> <slot>.<incarnation>"
+  std::string worker;     // which worker of which supervisor died of it: "<identity> <slot>.<incarnation>"
 };
 // Answers how often the fingerprint was seen within the time; and 1 if the class is in quarantine for it from now on,
 // 2 if it was so already.

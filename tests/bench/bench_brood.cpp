@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <random>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "shared/base/check.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/cli/bench/bench.hpp"
 #include "supervisor/cli/bench/bench_usage.hpp"
 #include "supervisor/cli/bench/quantile.hpp"
@@ -241,8 +243,27 @@ double logged_at(const std::string& log, const std::string& event) {
          std::stod(log.substr(line + 17, 6));
 }
 
-// From SIGKILL of the only worker until its successor has performed a job.
-double replaced_ms(RedisServer& redis, const BroodProcess& brood) {
+// The scoreboard of the only supervisor there.
+Scoreboard scoreboard_of(const BroodProcess& brood) {
+  for (const auto& file : std::filesystem::directory_iterator(brood.home() / "run")) {
+    if (file.path().extension() == ".scoreboard") return Scoreboard::open(file.path(), false);
+  }
+  throw std::runtime_error("brood has no scoreboard");
+}
+
+bool has_ready_worker(const Scoreboard& board, pid_t but) {
+  for (int slot = 0; slot < board.slots(); ++slot) {
+    const std::int32_t pid = board.slot(slot).pid.load();
+    if (pid > 0 && pid != but && board.slot(slot).ready.load() != 0) return true;
+  }
+  return false;
+}
+
+// From SIGKILL of the only worker until its successor is ready, and until that has performed a job.
+struct Replaced {
+  double ready_ms = 0, done_ms = 0;
+};
+Replaced replace_worker(RedisServer& redis, const BroodProcess& brood, const Scoreboard& board) {
   const auto one_job = [&] {
     redis.command({"LPUSH", "queue:default", payload_text("BroodBench::Nothing", "[]")});
     while (redis.size_of("queue:default") > 0 || jobs_in_flight(redis) > 0)
@@ -252,9 +273,13 @@ double replaced_ms(RedisServer& redis, const BroodProcess& brood) {
   const pid_t worker = brood.workers().at(0);
   std::this_thread::sleep_for(20ms);
   const std::int64_t begin = now_ns();
+  Replaced replaced;
   kill(worker, SIGKILL);
+  while (!has_ready_worker(board, worker)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  replaced.ready_ms = milliseconds(now_ns() - begin);
   one_job();
-  return milliseconds(now_ns() - begin);
+  replaced.done_ms = milliseconds(now_ns() - begin);
+  return replaced;
 }
 
 // Workers that share a table, and how soon one of them is replaced.
@@ -265,7 +290,7 @@ void measure_preloaded(int workers, int megabytes, int kills) {
                         .environment = {{"BROOD_BENCH_MEGABYTES", std::to_string(megabytes)}},
                         .program = built};
   };
-  std::vector<double> private_memory, replaced;
+  std::vector<double> private_memory, ready, done;
   double ready_after = 0;
   {
     RedisServer redis;
@@ -278,12 +303,18 @@ void measure_preloaded(int workers, int megabytes, int kills) {
   RedisServer redis;
   const BroodProcess brood(redis, options(1));
   if (!brood.wait_ready(120s)) throw std::runtime_error("brood does not start");
-  for (int i = 0; i < kills; ++i) replaced.push_back(replaced_ms(redis, brood));
+  const Scoreboard board = scoreboard_of(brood);
+  for (int i = 0; i < kills; ++i) {
+    const Replaced replaced = replace_worker(redis, brood, board);
+    ready.push_back(replaced.ready_ms);
+    done.push_back(replaced.done_ms);
+  }
   std::printf(
       "{\"ready_after_template_s\":%.3f,\"private_kb_p50\":%.0f,\"private_kb_max\":%.0f,"
+      "\"killed_to_ready_ms_p50\":%.2f,\"killed_to_ready_ms_p99\":%.2f,"
       "\"killed_to_next_job_ms_p50\":%.2f,\"killed_to_next_job_ms_p99\":%.2f}\n",
-      ready_after, quantile(private_memory, 0.5), quantile(private_memory, 1), quantile(replaced, 0.5),
-      quantile(replaced, 0.99));
+      ready_after, quantile(private_memory, 0.5), quantile(private_memory, 1), quantile(ready, 0.5),
+      quantile(ready, 0.99), quantile(done, 0.5), quantile(done, 0.99));
 }
 
 struct Scale {

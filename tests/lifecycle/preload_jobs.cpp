@@ -2,6 +2,7 @@
 // worker saw it.  PRELOAD_LEAVES says what it leaves behind there, PRELOAD_FAULT how it goes wrong.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -52,6 +53,7 @@ void leave(const std::string& what) {
     if (flock(kept[0], LOCK_EX) != 0) std::abort();
   }
   if (what == "child" && fork() == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the test end everybody else by SIGKILL
     pause();
     _exit(0);
   }

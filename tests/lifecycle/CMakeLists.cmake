@@ -172,8 +172,10 @@ add_dependencies(lifecycle_isolation_storm_test brood brood_examples)
 # And in a sandbox there.
 brood_test_job_library(sandboxed_jobs ${CMAKE_CURRENT_LIST_DIR}/sandboxed_jobs.cpp)
 set_target_properties(sandboxed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/sandbox LINK brood_test_support brood_worker TIMEOUT 600)
+brood_test(lifecycle/sandbox LINK brood_test_support brood_worker TIMEOUT 600 ALONE)
 add_dependencies(lifecycle_sandbox_test brood sandboxed_jobs)
+add_test(NAME lifecycle_sandbox_as_nobody COMMAND ${PROJECT_SOURCE_DIR}/tests/support/as_nobody $<TARGET_FILE:lifecycle_sandbox_test> --log_level=test_suite --color_output=no)
+set_tests_properties(lifecycle_sandbox_as_nobody PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 
 # What jobs say of themselves.
 brood_test_job_library(telling_jobs ${CMAKE_CURRENT_LIST_DIR}/telling_jobs.cpp)

@@ -229,6 +229,8 @@ BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
     BOOST_TEST(sandboxed.out("forked") == "50\n");
     sandboxed.logs("event=sandbox_incomplete class=Forks lacks=\"a cgroup with the controller pids, for processes");
   }
+  sandboxed.brood->term();  // in order: its cgroup goes too
+  BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_strict_sandbox_that_lacks_something_starts_no_worker) {

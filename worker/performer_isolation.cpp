@@ -96,6 +96,9 @@ std::optional<Failure> Performer::enter_class_sandbox() {
   if (sandbox == nullptr) return std::nullopt;
   std::vector<std::string> code = config_.require;
   if (const CommandSettings* const program = registry_.find_program(job_.job_class())) code.push_back(program->run[0]);
+  log::Options of_output = config_.log;  // the log's own descriptor is closed, and its file may be out of reach
+  of_output.file.clear();
+  log::inherit(of_output, -1);
   try {
     const SlotRecord* const orders = enter_sandbox(*sandbox, *job_cgroup_, *scratch_, code, channel_->descriptor());
     if (orders != nullptr) orders_.read_flags_of(*orders);

@@ -1,7 +1,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/check.hpp"
+#include "shared/base/unique_fd.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -47,6 +51,17 @@ struct Bystander {
   bool lives() const { return waitpid(pid, nullptr, WNOHANG) == 0; }
 };
 
+// Who takes datagrams at a path.
+struct Listener {
+  UniqueFd socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  explicit Listener(const std::string& path) {
+    sockaddr_un here{};
+    here.sun_family = AF_UNIX;
+    path.copy(here.sun_path, sizeof here.sun_path - 1);
+    check("bind", bind(socket.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here));
+  }
+};
+
 // A supervisor with one worker; a directory from which its jobs may read, one into which they may write, and one that
 // is none of their business.
 struct Sandboxed {
@@ -73,6 +88,7 @@ struct Sandboxed {
     enqueue(redis, {payload_text(job_class, "[\"" + root + "\"" + more + "]", 1, members)});
   }
   void attempt_escapes(const Bystander& bystander) {
+    const Listener listener(root + "/outside/socket");
     run("Escapes", ",\"" + root + "/secret\"," + std::to_string(brood->workers().at(0)) + "," +
                        std::to_string(brood->pid()) + "," + std::to_string(bystander.pid));
     logs("event=job_done");
@@ -125,7 +141,8 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_hostile_class_attempts_succeeds, *if_kernel_
   BOOST_TEST(lines_with(tried, "refused: ").size() >= attempts, sandboxed.brood->log_tail());
   BOOST_TEST(bystander.lives());
   BOOST_TEST(text_of(sandboxed.root + "/outside/file") == "kept");
-  BOOST_TEST(std::distance(std::filesystem::directory_iterator(sandboxed.root + "/outside"), {}) == 1);
+  BOOST_TEST(std::distance(std::filesystem::directory_iterator(sandboxed.root + "/outside"), {}) ==
+             2);  // and the socket
 }
 
 // Or else the attempts would be none.
@@ -136,8 +153,9 @@ BOOST_AUTO_TEST_CASE(most_of_it_succeeds_without_a_sandbox) {
   free.attempt_escapes(bystander);
   const std::string tried = free.out("attempts");
   BOOST_TEST(lines_with(tried, "succeeded: ").size() >= 30u, tried);
-  for (const char* name : {"write a file outside", "read a secret", "open a local socket", "have another descriptor",
-                           "write a scoreboard", "signal the supervisor", "write by another program"})
+  for (const char* name :
+       {"write a file outside", "read a secret", "open a local socket", "have another descriptor", "send a datagram by",
+        "write a scoreboard", "signal the supervisor", "write by another program"})
     BOOST_TEST(lines_with(tried, std::string("succeeded: ") + name).size() >= 1u, name);
 }
 

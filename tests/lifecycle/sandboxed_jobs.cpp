@@ -160,6 +160,19 @@ struct Attempts {
         {"open a local socket", [] { return can_socket(AF_UNIX, SOCK_STREAM); }},
         {"open a socket of the kernel", [] { return can_socket(AF_NETLINK, SOCK_RAW); }},
         {"open a raw socket", [] { return can_socket(AF_PACKET, SOCK_RAW); }},
+        {"send a datagram by one of a pair of sockets",
+         [=, this] {
+           int ends[2];
+           if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) != 0) return false;
+           sockaddr_un there{};
+           there.sun_family = AF_UNIX;
+           std::strncpy(there.sun_path, (directory + "/outside/socket").c_str(), sizeof there.sun_path - 1);
+           const ssize_t sent =
+               sendto(ends[0], "x", 1, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&there), sizeof there);
+           close(ends[0]);
+           close(ends[1]);
+           return sent == 1;
+         }},
         {"set up io_uring",
          [] {
            char parameters[120] = {};

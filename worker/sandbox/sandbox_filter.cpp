@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -131,7 +132,8 @@ constexpr RefusedCall refused_where_writing_is_limited[] = {
     {"utimensat"},
 };
 
-// A socket pair, which the caller has both ends of, is no way out.
+// A pair of connected sockets of streams or packets, which the caller has both ends of, is no way out; of datagrams
+// each may name another address.
 constexpr RefusedCall refused_without_network[] = {{"socket"}, {"connect"}, {"bind"},
                                                    {"listen"}, {"accept"},  {"accept4"}};
 
@@ -192,7 +194,13 @@ void enter_sandbox_filter(const SandboxSettings& settings) {
   SandboxFilter filter;
   filter.refuse(always_refused);
   if (settings.write) filter.refuse(refused_where_writing_is_limited);
-  if (!settings.network) filter.refuse(refused_without_network);
+  if (!settings.network) {
+    filter.refuse(refused_without_network);
+    constexpr std::uint64_t type_of_socket = 0xf;
+    filter.refuse(SCMP_SYS(socketpair), EPERM, {{0, SCMP_CMP_NE, AF_UNIX, 0}});
+    for (const std::uint64_t type : {SOCK_DGRAM, SOCK_RAW, SOCK_RDM})
+      filter.refuse(SCMP_SYS(socketpair), EPERM, {{1, SCMP_CMP_MASKED_EQ, type_of_socket, type}});
+  }
   for (const auto& [call, argument] : only_for_itself)
     filter.refuse(seccomp_syscall_resolve_name(call), EPERM, {{argument, SCMP_CMP_NE, 0, 0}});
   for (const std::uint64_t flag : new_namespaces)

@@ -25,11 +25,20 @@ enum class AppendFsync {
   no,        // when the kernel sees fit: a power cut loses up to half a minute
 };
 
+// One of several Redis servers that hold jobs ([[redis.shard]]).
+struct ShardSettings {
+  std::string name;  // "0", "1", ... where the file names none
+  std::string url;
+  std::string user, password_file;  // empty: those of [redis]
+};
+
 // Where Redis is and who we are to it.  `url` is redis://, unix:// or "embedded"; empty: not configured.
 struct RedisSettings {
   std::string url;
   std::string user;
   std::string password_file;
+  std::vector<ShardSettings> shard_list = {};     // where not empty, `url` is
+  int shards = 16;                                // of a cluster://
   AppendFsync appendfsync = AppendFsync::always;  // of the embedded server
   bool share_with_jobs = true;                    // jobs, and what they start, find the same Redis in their environment
   // How long `run` keeps trying at its start when Redis refuses us or the host name is unknown; 0: for ever.

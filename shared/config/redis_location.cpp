@@ -67,6 +67,7 @@ bool uses_embedded_redis(const RedisSettings& settings, const Environment& envir
 }
 
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment) {
+  if (!settings.shard_list.empty()) return locate_shards(settings, environment).front();
   const std::string url = redis_url(settings, environment);
   RedisAddress address;
   if (url == embedded) {
@@ -77,6 +78,21 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
   if (!settings.user.empty()) address.user = settings.user;
   if (!settings.password_file.empty()) address.password = read_password(settings.password_file);
   return address;
+}
+
+std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Environment& environment) {
+  if (settings.shard_list.empty()) return {locate_redis(settings, environment)};
+  std::vector<RedisAddress> shards;
+  for (const ShardSettings& shard : settings.shard_list) {
+    RedisSettings one = settings;
+    one.shard_list.clear();
+    one.url = shard.url;
+    if (!shard.user.empty()) one.user = shard.user;
+    if (!shard.password_file.empty()) one.password_file = shard.password_file;
+    shards.push_back(locate_redis(one, environment));
+    shards.back().shard = shard.name;
+  }
+  return shards;
 }
 
 void tell_jobs_of_redis(const RedisSettings& settings) {

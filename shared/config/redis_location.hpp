@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shared/base/paths.hpp"
 #include "shared/config/config.hpp"
@@ -18,6 +19,10 @@ bool uses_embedded_redis(const RedisSettings& settings, const Environment& envir
 
 // The address behind redis_url(), with the settings' user and the content of their password file.  Throws AddressError.
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment = process_environment);
+
+// The same for every shard, at least one, in the order of the configuration; locate_redis() is the first.
+std::vector<RedisAddress> locate_shards(const RedisSettings& settings,
+                                        const Environment& environment = process_environment);
 
 // Tells jobs which Redis their worker uses, by the variables BROOD_REDIS_URL, BROOD_REDIS_USER and
 // BROOD_REDIS_PASSWORD_FILE of its environment.  A client in a job, and a brood command in a program that a job starts,

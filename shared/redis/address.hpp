@@ -12,10 +12,13 @@ class AddressError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Where one Redis is, and who we are to it.  Parsed from redis://[user:password@]host[:port][/db][?db=N],
-// unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a bare absolute path).
+// Where one shard is: a Redis, who we are to it, and what its keys begin with.  Parsed from
+// redis://[user:password@]host[:port][/db][?db=N], unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a
+// bare absolute path).
 struct RedisAddress {
-  std::string host;  // empty for a Unix socket
+  std::string shard;       // what the shard is called; empty: it is the only one
+  std::string key_prefix;  // of every key in it; empty: the keys are Sidekiq's own
+  std::string host;        // empty for a Unix socket
   std::uint16_t port = 6379;
   std::string socket_path;
   std::string user, password;

@@ -383,6 +383,13 @@ void Supervisor::redis_is_usable() {
   queue_rivals_.look(config_->capsules);
 }
 
+// Workers may wait for a server that will never answer.
+void Supervisor::redis_has_moved() {
+  slots_.board.redis_moves().fetch_add(1);
+  doorbell_.redis_has_moved();
+  for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
+}
+
 void Supervisor::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }
 
 void Supervisor::restart_begun() {

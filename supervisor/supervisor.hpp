@@ -112,6 +112,7 @@ class Supervisor : private RedisLink::Events,
   // What its parts tell it.
   void redis_is_usable() override;
   void redis_is_unusable(int exit_status) override { fail(exit_status); }
+  void redis_has_moved() override;
   void signal_came_from_redis(const std::string& signal) override;
   void beaten() override { orphan_watch_.look(); }
   void was_unlisted() override;

@@ -11,6 +11,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/processors.hpp"
 #include "shared/config/config_section.hpp"
+#include "shared/config/credential.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -22,14 +23,53 @@ using namespace std::chrono_literals;
 
 constexpr milliseconds year = 365 * 24h;
 
+TlsSettings::Version read_tls_version(const Place& at, const std::string& word) {
+  if (word != "1.2" && word != "1.3") at.refuse("must be \"1.2\" or \"1.3\", not \"" + word + "\"");
+  return word == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2;
+}
+
+std::string read_path_or_credential(const Place& at, const std::string& path) {
+  if (!names_credential(path)) return read_path(at, path);
+  check_name(at, path.substr(path.find(':') + 1));
+  return path;
+}
+
+void read_tls(const ConfigSection& section, TlsSettings& tls) {
+  const auto file = [&](const char* key, TlsSettings::File& out) {
+    section.text(key, [&](const Place& at, const std::string& path) {
+      out = {read_path_or_credential(at, path), at.name};
+    });
+  };
+  file("ca", tls.ca);
+  file("cert", tls.cert);
+  file("key", tls.key);
+  section.text("server_name",
+               [&](const Place& at, const std::string& name) { tls.server_name = check_name(at, name); });
+  section.text("min_version",
+               [&](const Place& at, const std::string& word) { tls.min_version = read_tls_version(at, word); });
+  if (tls.cert.path.empty() && !tls.key.path.empty())
+    Place{tls.key.place}.refuse("is the key of a certificate that is not named: cert is missing");
+}
+
+void read_share_with_jobs(const ConfigSection& section, RedisSettings& redis) {
+  section.truth_or_text(
+      "share_with_jobs", [&](bool shares) { redis.share_with_jobs = shares; },
+      [&](const Place& at, const std::string& word) {
+        if (word != "password") at.refuse("must be true, false or \"password\", not \"" + word + "\"");
+        redis.share_password_in_url = true;
+      });
+}
+
 void read_redis(const ConfigSection& section, RedisSettings& redis) {
   section.text("url", [&](const Place& at, const std::string& url) { redis.url = check_redis_url(at, url); });
   section.text("user", [&](const Place& at, const std::string& user) { redis.user = check_text(at, user); });
-  section.text("password_file",
-               [&](const Place& at, const std::string& path) { redis.password_file = check_text(at, path); });
+  section.text("password_file", [&](const Place& at, const std::string& path) {
+    redis.password_file = read_path_or_credential(at, path);
+  });
   section.text("appendfsync",
                [&](const Place& at, const std::string& word) { redis.appendfsync = read_appendfsync(at, word); });
-  section.boolean("share_with_jobs", redis.share_with_jobs);
+  read_share_with_jobs(section, redis);
+  section.section("tls", [&](const ConfigSection& tls) { read_tls(tls, redis.tls.emplace()); });
   section.duration("give_up_after", redis.give_up_after, 0ms, year);
 }
 
@@ -222,6 +262,10 @@ void warn_of_permissions(const std::string& path, mode_t mode, Config& config) {
 
 void read_file(const std::string& path, const ConfigFile& file, Config& config) {
   parse_config(path, file.text, [&](const ConfigSection& root) { read_sections(root, config); });
+  if (config.redis.tls && !config.redis.url.empty() && !config.redis.url.starts_with("rediss://"))
+    config.warnings.push_back(
+        log::printable(path) +
+        " has a section [redis.tls], but the address of Redis is no rediss://: TLS is not spoken");
   warn_of_permissions(path, file.mode, config);
   config.file = file;
 }

@@ -176,13 +176,15 @@ RedisAddress RedisAddress::parse(const std::string& url) {
   const std::string scheme = lower_case(std::string_view(url).substr(0, mark));
   const std::string_view rest = std::string_view(url).substr(mark + 3);
   if (scheme == "redis") return parse_tcp(rest);
+  if (scheme == "rediss") {
+    RedisAddress address = parse_tcp(rest);
+    address.tls.emplace();
+    return address;
+  }
   if (scheme == "unix") return parse_socket(rest);
-  if (scheme == "rediss")
-    throw AddressError(
-        "rediss:// needs TLS, which this build of brood does not have; use redis:// through a TLS tunnel");
   if (scheme == "sentinel" || scheme == "redis+sentinel" || scheme == "redis-sentinel")
     throw AddressError("Redis Sentinel is not supported; give the address of the master as redis://host:port");
-  throw AddressError("the Redis URL has an unknown scheme; redis:// and unix:// are known");
+  throw AddressError("the Redis URL has an unknown scheme; redis://, rediss:// and unix:// are known");
 }
 
 std::string RedisAddress::without_password() const {
@@ -190,7 +192,8 @@ std::string RedisAddress::without_password() const {
   if (!socket_path.empty())
     return fmt::format("unix://{}{}{}", who, socket_path, db == 0 ? "" : fmt::format("?db={}", db));
   const bool v6 = host.find(':') != std::string::npos;
-  return fmt::format("redis://{}{}{}{}:{}/{}", who, v6 ? "[" : "", host, v6 ? "]" : "", port, db);
+  return fmt::format("{}://{}{}{}{}:{}/{}", tls ? "rediss" : "redis", who, v6 ? "[" : "", host, v6 ? "]" : "", port,
+                     db);
 }
 
 bool RedisAddress::needs_resolving() const { return socket_path.empty() && numeric_hosts.empty() && !numeric(host); }

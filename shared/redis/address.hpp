@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "shared/redis/tls_settings.hpp"
+
 namespace brood {
+
+class TlsCertificates;
 
 class AddressError : public std::runtime_error {
  public:
@@ -13,8 +19,8 @@ class AddressError : public std::runtime_error {
 };
 
 // Where one shard is: a Redis, who we are to it, and what its keys begin with.  Parsed from
-// redis://[user:password@]host[:port][/db][?db=N], unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a
-// bare absolute path).
+// redis://[user:password@]host[:port][/db][?db=N], the same with rediss:// (TLS), and
+// unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a bare absolute path).
 struct RedisAddress {
   std::string shard;       // what the shard is called; empty: it is the only one
   std::string key_prefix;  // of every key in it; empty: the keys are Sidekiq's own
@@ -24,8 +30,11 @@ struct RedisAddress {
   std::string user, password;
   int db = 0;
   std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
+  std::optional<TlsSettings> tls;          // rediss://
+  // What the files of `tls` hold, for all connections of this process; null: each connection reads them as it begins.
+  std::shared_ptr<TlsCertificates> certificates;
 
-  // Throws AddressError with a sentence: unknown scheme, bad port, rediss:// without TLS support, sentinel://, ...
+  // Throws AddressError with a sentence: unknown scheme, bad port, sentinel://, ...
   // Percent escapes in user and password are decoded.
   static RedisAddress parse(const std::string& url);
 

@@ -70,6 +70,7 @@ struct Connection::State {
   std::vector<Reply> closing_on_failure(std::span<const Command> commands, std::chrono::milliseconds longest_connect,
                                         Talk talk);
   [[noreturn]] void throw_closed(const std::string& why, bool said_a_word, std::size_t bytes);
+  void shake_hands(SteadyTime deadline);
   void greet(SteadyTime deadline);
   UniqueFd connect_any(SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
@@ -124,6 +125,20 @@ UniqueFd Connection::State::connect_any(SteadyTime deadline) {
   }
 }
 
+void Connection::State::shake_hands(SteadyTime deadline) {
+  SteadyTime until = deadline - (deadline - steady_now()) / 5;
+  while (stream->shakes_hands()) {
+    stream->write_some();
+    const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
+    const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), until, nullptr);
+    if (ready & ~POLLOUT) stream->read_some();
+    if (ready != 0 || steady_now() < until) continue;
+    if (until == deadline) throw ConnectionLost(no_handshake(*stream));
+    until = deadline;
+    if (!stream->heard()) stream->ask_whether_plain();
+  }
+}
+
 void Connection::State::greet(SteadyTime deadline) {
   std::vector<Command> commands = greeting(address, client_name);
   if (refusals.suspects()) commands.push_back({"PING"});  // proves that it lives, should it close the connection again
@@ -137,10 +152,13 @@ void Connection::State::greet(SteadyTime deadline) {
 
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
-  stream = std::make_unique<Stream>(connect_any(deadline));
+  std::unique_ptr<TlsSession> tls;
+  if (address.tls) tls = std::make_unique<TlsSession>(address);
+  stream = std::make_unique<Stream>(connect_any(deadline), std::move(tls));
   counted = 0;
   ++connections;
   try {
+    shake_hands(deadline);
     greet(deadline);
   } catch (const NotTheProtocol& rubbish) {
     throw LoginRefused(rubbish.what());

@@ -16,7 +16,7 @@ struct RedisAccess {
   void add_options(CommandLine& line);
 
   // The configuration, with `url` as its Redis where one is given.  Clients of this process take the unit of their
-  // times from it from now on.  Throws ConfigError.
+  // times and how they speak TLS from it from now on.  Throws ConfigError.
   Config configuration() const;
 
   // Throws ConfigError or AddressError; ConnectionLost when the embedded redis-server is meant and does not run.

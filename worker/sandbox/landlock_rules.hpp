@@ -58,4 +58,7 @@ struct LandlockRules {
 // code lies in.
 LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code);
 
+// These files, and what is in them where they are directories, may be read beside what the rules allow.
+void allow_reading(LandlockRules& rules, const std::vector<std::string>& paths);
+
 }  // namespace brood

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "shared/base/check.hpp"
+#include "shared/config/redis_location.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/sandbox/landlock.hpp"
 #include "worker/sandbox/sandbox_filter.hpp"
@@ -73,7 +74,9 @@ const SlotRecord* enter_sandbox(const SandboxSettings& settings, const JobCgroup
   close_all_but(kept);
   drop_capabilities();
   const SandboxOffers offers = sandbox_offers();
-  enter_landlock(landlock_rules(settings, offers.landlock_abi, code));
+  LandlockRules rules = landlock_rules(settings, offers.landlock_abi, code);
+  if (settings.network) allow_reading(rules, files_told_to_jobs());
+  enter_landlock(rules);
   if (offers.seccomp) enter_sandbox_filter(settings);
   return orders;
 }

@@ -55,7 +55,9 @@ struct LandlockRules {
 };
 
 // For a kernel with this ABI; 0: it has no Landlock, and there is nothing to say.  `code` are the files that the class'
-// code lies in.
-LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code);
+// code lies in, `top` is what lies in the root directory: where writing is not limited all of it may be written but
+// what is the kernel's.
+LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code,
+                             const std::vector<std::string>& top);
 
 }  // namespace brood

@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_would_crash_wait_and_run_when_other_libraries_com
   const std::string text = clinic.command({"status"}).output;
   BOOST_TEST(has(text, "80 jobs wait for other libraries"), text);
   const std::string listed = clinic.command({"quarantine", "--json"}).output;
-  BOOST_TEST(has(listed, R"([{"fingerprint":")"), listed);
+  BOOST_TEST(has(listed, R"({"fingerprint":")"), listed);
   BOOST_TEST(has(listed, R"(","class":"NowAndThen","count":)"), listed);
   BOOST_TEST(has(listed, R"(,"since":1)"), listed);
   BOOST_TEST(has(listed, R"(,"waiting":80,)"), listed);

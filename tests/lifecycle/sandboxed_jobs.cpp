@@ -320,6 +320,15 @@ struct Waits {
   }
 };
 
+struct Extends {
+  std::string directory;
+  void perform(const brood::Context& context) const {
+    context.extend_timeout(std::chrono::hours(1));
+    while (!context.stopping()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    append(directory + "/out/extended", "told to stop");
+  }
+};
+
 struct Crashed {
   std::string directory;
   void perform() const {
@@ -500,4 +509,4 @@ struct FillsSockets {
   }
 };
 
-BROOD_JOBS(Escapes, Reaches, Hoards, Abuses, FillsSockets, Works, Waits, Crashed, Failed, Grows, Forks)
+BROOD_JOBS(Escapes, Reaches, Hoards, Abuses, FillsSockets, Works, Waits, Extends, Crashed, Failed, Grows, Forks)

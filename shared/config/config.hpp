@@ -62,12 +62,6 @@ struct RedisSettings {
   std::chrono::milliseconds give_up_after{30'000};
 };
 
-// What becomes of a worker whose job has left threads behind.
-enum class LeftThreads {
-  replace,  // a new one takes its place: the threads would go on, and crash, beside another job
-  allow,    // it goes on
-};
-
 // Whether workers are forked from a process that has loaded the libraries, and run their handlers of preload, for all.
 enum class Preload {
   automatic,  // when a library has such a handler
@@ -90,7 +84,7 @@ struct WorkerSettings {
 
 // What holds for the jobs of one class, in whichever worker they run.
 struct ClassSettings {
-  std::optional<LeftThreads> threads = {};  // nullopt: as the worker's
+  std::optional<LeftThreads> threads = {};  // nullopt: as its code says, else as the worker's
   std::optional<Isolation> isolation = {};  // nullopt: as its code says
   std::optional<SandboxSettings> sandbox = {};
 };

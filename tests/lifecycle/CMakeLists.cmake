@@ -170,7 +170,8 @@ add_dependencies(lifecycle_isolation_test brood isolated_jobs)
 add_dependencies(lifecycle_isolation_storm_test brood brood_examples)
 
 # And in a sandbox there.
-brood_test_job_library(sandboxed_jobs ${CMAKE_CURRENT_LIST_DIR}/sandboxed_jobs.cpp)
+brood_test_job_library(sandboxed_jobs ${CMAKE_CURRENT_LIST_DIR}/sandboxed_jobs.cpp ${CMAKE_CURRENT_LIST_DIR}/escape_attempts.cpp)
+target_include_directories(sandboxed_jobs PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(sandboxed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/sandbox LINK brood_test_support brood_worker TIMEOUT 600 ALONE)
 add_dependencies(lifecycle_sandbox_test brood sandboxed_jobs)

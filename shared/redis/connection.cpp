@@ -51,6 +51,7 @@ Reply not_too_large(Reply reply) {
 
 struct Connection::State {
   RedisAddress address;
+  Keyspace keyspace;
   Timeouts timeouts;
   std::string client_name;
   int eof_fd = -1;
@@ -272,7 +273,7 @@ void Connection::State::throw_closed(const std::string& why, bool said_a_word, s
 
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
   return closing_on_failure(commands, timeouts.connect, [&] {
-    for (const Command& command : commands) stream->append(command);
+    for (const Command& command : commands) stream->append(command, keyspace.prefix());
     Pace pace = begin_pace(steady_now(), timeouts.command);
     stream->write_some();
     std::vector<Reply> replies;
@@ -287,7 +288,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
   const bool hurries = patience.longest_connect > std::chrono::milliseconds(0);
   const auto longest_connect = hurries ? std::min(patience.longest_connect, timeouts.connect) : timeouts.connect;
   return closing_on_failure(commands, longest_connect, [&] {
-    for (const Command& command : commands) stream->append(command);
+    for (const Command& command : commands) stream->append(command, keyspace.prefix());
     Pace pace = begin_pace(steady_now(), patience.longest);
     stream->write_some();
     std::vector<Reply> replies;
@@ -329,8 +330,14 @@ std::vector<Reply> Channel::call_patiently(const std::vector<Command>& commands,
   return replies;
 }
 
+const Keyspace& Channel::keyspace() const {
+  static const Keyspace without_prefix;
+  return without_prefix;
+}
+
 Connection::Connection(RedisAddress address, Timeouts timeouts, std::string client_name)
     : state_(std::make_unique<State>()) {
+  state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
   state_->timeouts = timeouts;
   state_->client_name = std::move(client_name);
@@ -347,6 +354,8 @@ std::vector<Reply> Connection::call_patiently(const std::vector<Command>& comman
 }
 
 std::uint64_t Connection::connections() const { return state_->connections; }
+
+const Keyspace& Connection::keyspace() const { return state_->keyspace; }
 
 std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
   return commands.empty() ? std::vector<Reply>() : state_->exchange(commands);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "shared/base/unique_fd.hpp"
 #include "shared/redis/command.hpp"
@@ -29,8 +30,9 @@ class Stream {
 
   int fd() const { return socket_.get(); }
 
-  // Queues `command`; write_some() sends it.  Throws std::length_error when Redis would refuse it for its size.
-  void append(const Command& command);
+  // Queues `command`, with the prefix in front of its keys; write_some() sends it.  Throws std::length_error when Redis
+  // would refuse it for its size.
+  void append(const Command& command, std::string_view key_prefix = {});
   std::size_t unsent() const { return tls_ ? unsent_by_tls() : output_.size() - sent_; }
 
   // Sends what the socket takes.  A failed write shows as the end of the stream in read_some(), after the last words of
@@ -70,6 +72,8 @@ class Stream {
   bool write_from(const std::string& bytes, std::size_t& sent);
   std::size_t unsent_by_tls() const;
   void append_length(char kind, std::size_t length);
+  void append_argument(std::string_view first, std::string_view second = {});
+  void append_prefixed(const Command& command, std::string_view key_prefix);
 
   UniqueFd socket_;
   std::unique_ptr<redisReader, Free> reader_;
@@ -87,6 +91,6 @@ class Stream {
 std::string no_handshake(const Stream& stream);
 
 // How many bytes `command` takes on the wire, or a few more.
-std::size_t wire_size(const Command& command);
+std::size_t wire_size(const Command& command, std::string_view key_prefix = {});
 
 }  // namespace brood

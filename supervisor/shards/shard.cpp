@@ -45,10 +45,10 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
 // What changes in Redis, and who looks at it.
 KeyWatch::Keys Shard::keys_to_watch() {
   const WatchedKeys keys = watched_keys(identity_);
-  return {{keys.schedule, [this] { scheduler_.glance(); }},
-          {keys.paused, [this] { known_queues_watch_.look(); }},
-          {keys.queues, [this] { known_queues_watch_.look(); }},
-          {keys.signals, [this] { heartbeat_.look_for_signals(); }}};
+  return {{keys.schedule.name(), [this] { scheduler_.glance(); }},
+          {keys.paused.name(), [this] { known_queues_watch_.look(); }},
+          {keys.queues.name(), [this] { known_queues_watch_.look(); }},
+          {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }
 
 void Shard::rely_on_being_told(bool told) {

@@ -23,6 +23,7 @@ brood_test(store/refused_pushes LINK brood_api brood_test_support brood_test_vec
 brood_test(store/cancel LINK brood_api brood_test_support)
 brood_test(store/push_buffer LINK brood_api brood_test_support)
 brood_test(store/redis_location LINK brood_base brood_test_support)
+brood_test(store/keyspace LINK brood_store brood_test_support ALONE)
 brood_test(store/settle_and_fetch LINK brood_store brood_test_support)
 brood_test(store/refused_commands LINK brood_store brood_test_support)
 brood_test(store/rights LINK brood_store brood_test_support)

@@ -44,6 +44,7 @@ class RedisServer {
   std::string socket_path() const;  // also when it listens on TCP
   std::string directory() const { return directory_.path(); }
   pid_t pid() const { return pid_; }
+  std::uint16_t port() const { return port_; }  // with `tcp`
 
   void kill9();    // SIGKILL, and waits until it is gone
   void restart();  // starts it again (kills it first if it runs) at the same address, and waits until it answers

@@ -9,6 +9,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/identity_record.hpp"
 #include "worker/batch_size.hpp"
@@ -84,6 +85,7 @@ class Worker {
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {}
 
   void load_libraries() {
+    tell_shard(config_.redis.share_with_jobs ? shards_.at(served_).shard : "");
     if (config_.worker_of(worker_setup_.capsule).seccomp && !preloaded_.shielded) {
       shield_parent();
       trap_pidfd_signals();
@@ -159,6 +161,7 @@ class Worker {
     slot_.record().own_shard.store(static_cast<std::int32_t>(shard));
     if (shard == served_) return incarnation;
     served_ = shard;
+    tell_shard(config_.redis.share_with_jobs ? shards_.at(shard).shard : "");
     redis_.move_to(shards_.at(shard));
     orders_.serve(static_cast<int>(shard));
     draw_.forget();

@@ -2,14 +2,16 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace brood {
 namespace {
 
 constexpr const char* embedded = "embedded";
 constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_USER",
-                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE";
+                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE", *told_shards = "BROOD_REDIS_SHARDS";
 
 void tell(const char* variable, const std::string& value) {
   if (value.empty())
@@ -41,9 +43,30 @@ std::string variable_of_url(const Environment& environment) {
   return names_a_variable(environment) ? environment("REDIS_PROVIDER") : "REDIS_URL";
 }
 
+// A line for each shard, its members with a tab between them: no setting may hold such characters.
+std::string told_of(const std::vector<ShardSettings>& shards) {
+  std::string text;
+  for (const ShardSettings& shard : shards)
+    text += shard.name + '\t' + shard.url + '\t' + shard.user + '\t' + shard.password_file + '\n';
+  return text;
+}
+
+std::vector<ShardSettings> shards_told_by(const std::string& text) {
+  std::vector<ShardSettings> shards;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    ShardSettings shard;
+    std::istringstream members(line);
+    for (std::string* const member : {&shard.name, &shard.url, &shard.user, &shard.password_file})
+      std::getline(members, *member, '\t');
+    if (!shard.url.empty()) shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
 void keep_from_jobs(const RedisSettings& settings) {
-  for (const char* const variable : {told_url, told_user, told_password_file}) unsetenv(variable);
-  if (settings.url.empty()) unsetenv(variable_of_url(process_environment).c_str());
+  for (const char* const variable : {told_url, told_user, told_password_file, told_shards}) unsetenv(variable);
+  if (settings.url.empty() && settings.shard_list.empty()) unsetenv(variable_of_url(process_environment).c_str());
 }
 
 }  // namespace
@@ -63,7 +86,7 @@ std::string redis_url(const RedisSettings& settings, const Environment& environm
 }
 
 bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment) {
-  return redis_url(settings, environment) == embedded;
+  return settings.shard_list.empty() && redis_url(settings, environment) == embedded;
 }
 
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment) {
@@ -99,20 +122,24 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
   if (!settings.share_with_jobs) return keep_from_jobs(settings);
   std::string url;
   try {
-    url = redis_url(settings);
+    if (settings.shard_list.empty()) url = redis_url(settings);
     if (url == embedded) url = "unix://" + embedded_socket_path();
   } catch (const std::runtime_error&) {
   }
   tell(told_url, url);
+  tell(told_shards, told_of(settings.shard_list));
   tell(told_user, settings.user);
   tell(told_password_file, settings.password_file);
 }
 
 std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) {
   const std::string url = heard(told_url, environment);
-  if (url.empty()) return std::nullopt;
-  return RedisSettings{
-      .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
+  const std::vector<ShardSettings> shards = shards_told_by(heard(told_shards, environment));
+  if (url.empty() && shards.empty()) return std::nullopt;
+  return RedisSettings{.url = url,
+                       .user = heard(told_user, environment),
+                       .password_file = heard(told_password_file, environment),
+                       .shard_list = shards};
 }
 
 }  // namespace brood

@@ -78,6 +78,14 @@ std::int64_t commands_of(RedisServer& server) {
   return calls;
 }
 
+int workers_waiting(RedisServer& server) {
+  std::istringstream clients(std::string(server.command({"CLIENT", "LIST"}).view().text()));
+  int waiting = 0;
+  for (std::string line; std::getline(clients, line);)
+    waiting += line.find("name=brood-worker") != line.npos && line.find("cmd=blmove") != line.npos;
+  return waiting;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(fewer_workers_than_shards_perform_the_jobs_of_all_of_them_each_once) {
@@ -166,10 +174,11 @@ BOOST_AUTO_TEST_CASE(who_waits_in_a_shard_that_hangs_goes_to_the_others) {
   Shards shards(2);
   const BroodProcess brood(shards.with_workers(2));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return workers_waiting(shards.servers[0]) == 1; }));
   shards.servers[0].pause();
   BOOST_REQUIRE(eventually([&] { return times_logged(brood, "redis_away") > 0; }, 40s));
-  shards.push(1, 2, 2'000);
-  BOOST_TEST(eventually([&] { return shards.running() == 2; }, 15s), brood.log_tail());
+  shards.push(1, 2, 4'000);
+  BOOST_TEST(eventually([&] { return shards.running() == 2; }, 3s), brood.log_tail());
   shards.servers[0].resume();
   shards.push(0, 20, 1);
   BOOST_TEST(eventually([&] { return shards.all_done(); }, 30s), brood.log_tail());
@@ -193,7 +202,8 @@ BOOST_AUTO_TEST_CASE(a_quiet_that_comes_through_any_shard_holds_for_all) {
   Shards shards(2);
   const BroodProcess brood(shards.with_workers(2));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  BOOST_REQUIRE(eventually([&] { return shards.servers[1].size_of("processes") == 1; }));
+  for (RedisServer& server : shards.servers)
+    BOOST_REQUIRE(eventually([&] { return server.size_of("processes") == 1; }));
   const std::string identity = shards.servers[1].smembers("processes").front();
   BOOST_TEST(shards.servers[0].smembers("processes").front() == identity);
   shards.servers[1].command({"LPUSH", identity + "-signals", "TSTP"});

@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "shared/config/credential.hpp"
 
@@ -14,7 +16,7 @@ constexpr const char *told_ca = "BROOD_REDIS_TLS_CA", *told_cert = "BROOD_REDIS_
                      *told_key = "BROOD_REDIS_TLS_KEY", *told_server_name = "BROOD_REDIS_TLS_SERVER_NAME",
                      *told_min_version = "BROOD_REDIS_TLS_MIN_VERSION";
 constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_USER",
-                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE",
+                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE", *told_shards = "BROOD_REDIS_SHARDS",
                      *told_sentinel_user = "BROOD_REDIS_SENTINEL_USER",
                      *told_sentinel_password_file = "BROOD_REDIS_SENTINEL_PASSWORD_FILE",
                      *told_wait = "BROOD_REDIS_WAIT", *told_wait_timeout = "BROOD_REDIS_WAIT_TIMEOUT_MS";
@@ -90,12 +92,37 @@ UrlWithout without_credentials(const std::string& url) {
   return {std::string(url).erase(begin, at + 1 - begin), user};
 }
 
+// A line for each shard, its members with a tab between them: no setting may hold such characters.
+std::string told_of(const RedisSettings& settings) {
+  std::string text;
+  for (const ShardSettings& shard : settings.shard_list) {
+    UrlWithout where = {shard.url, ""};
+    if (!settings.share_password_in_url) where = without_credentials(shard.url);
+    text += shard.name + '\t' + where.url + '\t' + (shard.user.empty() ? where.user : shard.user) + '\t' +
+            credential_path(shard.password_file) + '\n';
+  }
+  return text;
+}
+
+std::vector<ShardSettings> shards_told_by(const std::string& text) {
+  std::vector<ShardSettings> shards;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    ShardSettings shard;
+    std::istringstream members(line);
+    for (std::string* const member : {&shard.name, &shard.url, &shard.user, &shard.password_file})
+      std::getline(members, *member, '\t');
+    if (!shard.url.empty()) shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
 void keep_from_jobs(const RedisSettings& settings) {
   for (const char* const variable :
-       {told_url, told_user, told_password_file, told_sentinel_user, told_sentinel_password_file, told_wait,
-        told_wait_timeout, told_ca, told_cert, told_key, told_server_name, told_min_version})
+       {told_url, told_user, told_password_file, told_shards, told_sentinel_user, told_sentinel_password_file,
+        told_wait, told_wait_timeout, told_ca, told_cert, told_key, told_server_name, told_min_version})
     unsetenv(variable);
-  if (settings.url.empty()) unsetenv(variable_of_url(process_environment).c_str());
+  if (settings.url.empty() && settings.shard_list.empty()) unsetenv(variable_of_url(process_environment).c_str());
 }
 
 }  // namespace
@@ -162,7 +189,7 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
   if (!settings.share_with_jobs) return keep_from_jobs(settings);
   std::string url;
   try {
-    url = redis_url(settings);
+    if (settings.shard_list.empty()) url = redis_url(settings);
     if (url == embedded) url = "unix://" + embedded_socket_path();
   } catch (const std::runtime_error&) {
   }
@@ -176,6 +203,7 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
     if (password_file.empty()) password_file = settings.private_password_file;
   }
   tell(told_url, url);
+  tell(told_shards, told_of(settings));
   tell(told_user, user);
   tell(told_password_file, password_file);
   tell(told_sentinel_user, settings.sentinel.user);
@@ -205,9 +233,11 @@ std::vector<std::string> files_told_to_jobs(const Environment& environment) {
 
 std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) {
   const std::string url = heard(told_url, environment);
-  if (url.empty()) return std::nullopt;
+  std::vector<ShardSettings> shards = shards_told_by(heard(told_shards, environment));
+  if (url.empty() && shards.empty()) return std::nullopt;
   RedisSettings told{
       .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
+  told.shard_list = std::move(shards);
   told.sentinel = {heard(told_sentinel_user, environment), heard(told_sentinel_password_file, environment)};
   told.wait = std::atoi(heard(told_wait, environment).c_str());
   if (const int timeout = std::atoi(heard(told_wait_timeout, environment).c_str()); timeout > 0)

@@ -363,6 +363,12 @@ std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
 
 void Connection::disconnect() { state_->stream.reset(); }
 
+void Connection::move_to(RedisAddress address) {
+  disconnect();
+  state_->address = std::move(address);
+  state_->refusals = {};
+}
+
 bool Connection::connected() const { return state_->stream != nullptr; }
 
 void Connection::set_timeouts(Timeouts timeouts) {

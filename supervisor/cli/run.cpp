@@ -83,15 +83,17 @@ std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings) {
   return shards;
 }
 
-// In a child, which may wait.  Empty when Redis takes these certificates and shows one that we take, or is away.
-std::string why_no_tls(const RedisAddress& redis) {
-  if (!redis.tls) return "";
-  try {
-    constexpr std::chrono::seconds patience(2);
-    Connection(redis, {patience, patience, true}, "brood-check").call({"PING"});
-  } catch (const LoginRefused& refused) {
-    return refused.what();
-  } catch (const ConnectionLost&) {
+// In a child, which may wait.  Empty when each Redis takes these certificates and shows one that we take, or is away.
+std::string why_no_tls(const std::vector<RedisAddress>& shards) {
+  for (const RedisAddress& shard : shards) {
+    if (!shard.tls) continue;
+    try {
+      constexpr std::chrono::seconds patience(2);
+      Connection(shard, {patience, patience, true}, "brood-check").call({"PING"});
+    } catch (const LoginRefused& refused) {
+      return refused.what();
+    } catch (const ConnectionLost&) {
+    }
   }
   return "";
 }
@@ -148,7 +150,8 @@ int check_startup(const Config& config) {
 // Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
 // error, with the status by which `run` would end.
 int check_redis(const Config& config, const RedisAddress& address) {
-  std::cout << "redis: " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
+  const std::string which = address.shard.empty() ? "" : " " + address.shard;
+  std::cout << "redis" << which << ": " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
             << log::printable(address.without_password());
   std::string why_refused;
   try {
@@ -185,7 +188,7 @@ int check_redis(const Config& config, const RedisAddress& address) {
   }
   std::cout << std::endl;
   if (why_refused.empty()) return EX_OK;
-  std::cerr << "brood: Redis cannot be used: " << log::printable(why_refused) << std::endl;
+  std::cerr << "brood: Redis" << which << " cannot be used: " << log::printable(why_refused) << std::endl;
   return EX_TEMPFAIL;
 }
 
@@ -213,7 +216,7 @@ int check_sandboxes(const Config& config) {
   return EX_OK;
 }
 
-int check_everything(const Config& config, const RedisAddress& redis, bool startup = false) {
+int check_everything(const Config& config, const std::vector<RedisAddress>& shards, bool startup = false) {
   const auto capsules = std::count_if(config.capsules.begin(), config.capsules.end(),
                                       [](const CapsuleSettings& capsule) { return capsule.concurrency > 0; });
   std::cout << "configuration: " << config.concurrency() << " workers in " << capsules << " capsule"
@@ -224,7 +227,11 @@ int check_everything(const Config& config, const RedisAddress& redis, bool start
     for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
     std::cout << std::endl;
   }
-  const int redis_status = check_redis(config, redis);
+  int redis_status = EX_OK;
+  for (const RedisAddress& shard : shards) {
+    if (const int status = check_redis(config, shard); redis_status != EX_CONFIG && status != EX_OK)
+      redis_status = status;
+  }
   int library_status = check_libraries(config);
   if (startup && library_status == EX_OK) library_status = check_startup(config);
   if (library_status == EX_OK) library_status = check_sandboxes(config);
@@ -313,8 +320,8 @@ void require_descriptors(std::size_t workers) {
 }
 
 // In a child of the program that would hand over: all that can fail in a takeover, without changing anything.
-int rehearse(const Config& config, const RedisAddress& redis, const Handover& handover, int copy) {
-  const int status = check_everything(config, redis);
+int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy) {
+  const int status = check_everything(config, shards);
   if (status != EX_OK) return status;
   require_descriptors(handover.workers.size());
   log::open(log_options(config));
@@ -336,16 +343,17 @@ int run_command(const RunOptions& options) {
   Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
   read_certificates(config.redis);
   const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis);
-  const RedisAddress& redis = shards.front();
+  std::string where;
+  for (const RedisAddress& shard : shards) where += (where.empty() ? "" : " ") + shard.without_password();
   // The jobs that the workers hold are in that Redis.
-  if (handover && handover->redis != redis.without_password())
+  if (handover && handover->redis != where)
     throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
   const bool only_looks = options.check || (handover && handover->rehearsal);
   // Not in a takeover: the rehearsal has tried this.
   if (!handover || only_looks) require_programs(config);
   if (config.capsules.empty()) throw ConfigError("no workers are configured");
-  if (options.check) return check_everything(config, redis, options.startup);
-  if (only_looks) return rehearse(config, redis, *handover, *options.adopt);
+  if (options.check) return check_everything(config, shards, options.startup);
+  if (only_looks) return rehearse(config, shards, *handover, *options.adopt);
   const Successor successor(own_words(), handover ? handover->program : "");
 
   log::Options log = log_options(config);
@@ -377,7 +385,8 @@ int run_command(const RunOptions& options) {
       if (address.tls) address.certificates = certificates;
       return address;
     };
-    const RedisAddress address = as_configured(redis);
+    std::vector<RedisAddress> addresses;
+    for (const RedisAddress& shard : shards) addresses.push_back(as_configured(shard));
     return ChildBodies{
         .preload =
             [=] {
@@ -387,7 +396,7 @@ int run_command(const RunOptions& options) {
         .worker =
             [=, &identity](const WorkerSetup& worker_setup) {
               follow_log(*config);
-              return run_worker(worker_setup, *config, identity, address, *preloaded);
+              return run_worker(worker_setup, *config, identity, addresses, *preloaded);
             },
         .recover_worker_deaths =
             [=](const RedisAddress& shard, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
@@ -406,7 +415,7 @@ int run_command(const RunOptions& options) {
             [=] {
               follow_log(*config);
               const std::string why = why_not_loadable(*config);
-              return why.empty() ? why_no_tls(address) : why;
+              return why.empty() ? why_no_tls(addresses) : why;
             }};
   };
 
@@ -449,8 +458,8 @@ int run_command(const RunOptions& options) {
            },
        .follow =
            [&](const Config& adopted) {
-             if (redis.certificates && adopted.redis.certificates)
-               redis.certificates->follow(*adopted.redis.certificates);
+             if (const auto& certificates = shards.front().certificates; certificates && adopted.redis.certificates)
+               certificates->follow(*adopted.redis.certificates);
              follow_log(adopted);
              warn_of(adopted);
              name_process(adopted);

@@ -34,6 +34,13 @@ void ClientConnection::check_rested_connection() {
   }
 }
 
+// What others of the same pipeline have done stands, even where this does not get through.
+std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refused) try {
+  return connection_.pipeline(refused);
+} catch (const NotConnected& away) {
+  throw ConnectionLost(away.what());
+}
+
 std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& commands) try {
   if (commands.empty()) return {};
   check_rested_connection();
@@ -48,13 +55,15 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
   }
   if (!refused.empty()) {
     connection_.disconnect();
-    std::vector<Reply> again = connection_.pipeline(refused);
+    std::vector<Reply> again = refused.size() == replies.size() ? connection_.pipeline(refused) : ask_again(refused);
     for (std::size_t i = 0; i < places.size(); ++i) replies[places[i]] = std::move(again[i]);
   }
   last_used_ = steady_now();
   return replies;
 } catch (const LoginRefused& refused) {
-  throw RedisError("Redis at " + name_ + ": " + refused.what());
+  throw LoginFailed("Redis at " + name_ + ": " + refused.what());
+} catch (const NotConnected& away) {
+  throw RedisUnreached("Redis at " + name_ + ": " + away.what());
 } catch (const TooLargeForRedis& refused) {
   throw RefusedForSize("Redis at " + name_ + ": " + refused.what());
 } catch (const ConnectionClosed& closed) {
@@ -113,8 +122,10 @@ void ClientConnection::transaction(std::vector<Command> commands) {
       break;
     }
     last_used_ = steady_now();
+  } catch (const LoginRefused& refused) {
+    throw LoginFailed("Redis at " + name_ + ": " + refused.what());
   } catch (const ConnectionLost& lost) {
-    throw RedisError("Redis at " + name_ + ": " + lost.what());
+    throw RedisAway("Redis at " + name_ + ": " + lost.what());
   }
   for (const Reply& reply : replies) {
     if (reply.view().is_error()) refuse(key, reply.view().error());

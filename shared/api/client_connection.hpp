@@ -20,6 +20,18 @@ class RedisAway : public RedisError {
   const bool perhaps_too_large;  // see ConnectionClosed
 };
 
+// No connection: nothing was sent.
+class RedisUnreached : public RedisAway {
+ public:
+  using RedisAway::RedisAway;
+};
+
+// Redis does not let us in: nothing was sent.
+class LoginFailed : public RedisError {
+ public:
+  using RedisError::RedisError;
+};
+
 // Redis refuses a command for its size, and always will: nothing of it was applied.
 class RefusedForSize : public RedisError {
  public:
@@ -60,6 +72,7 @@ class ClientConnection {
 
  private:
   void check_rested_connection();
+  std::vector<Reply> ask_again(const std::vector<Command>& refused);
 
   std::string name_;
   Connection connection_;

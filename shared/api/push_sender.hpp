@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,14 @@ class PushSender {
   // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
+  // The same of one slice at most, where another shard may take it.  Says why, and leaves it in `jobs`, when Redis
+  // takes no push now and has none of it.  `was_away`: first proves within a second that it answers, so that nothing is
+  // risked.
+  std::optional<std::string> push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size, bool was_away);
+
+  // For one of several shards: how long to wait for a connection, while others may take a push.
+  void connect_within(std::chrono::milliseconds longest);
+
   // The unit in which the fleet's oldest release of Sidekiq reads times; the usual one where none runs.  Costs two
   // round trips a minute.
   TimeUnit times_of_fleet();
@@ -41,10 +50,15 @@ class PushSender {
   ClientConnection& redis() { return redis_; }
 
  private:
+  struct Restore;
+  void prove_that_it_answers();
+  std::optional<std::string> why_nothing_was_pushed(const std::vector<Reply>& replies) const;
+
   ClientConnection redis_;
   FleetRelease fleet_;
   std::optional<PushBuffer> buffer_;
   std::chrono::milliseconds at_end_{0};
+  Connection::Timeouts timeouts_;
 };
 
 }  // namespace brood

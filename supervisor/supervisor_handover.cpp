@@ -12,16 +12,17 @@ Handover Supervisor::hand_over() {
   Handover handover;
   handover.version = version;
   handover.identity = identity_;
-  handover.redis = redis_.address();
+  handover.redis = shards_.front()->redis().address();
   handover.started_at = started_at_;
   handover.quiet = phase_ == Phase::quiet;
   handover.log = log::descriptor();
   if (config_->file.mode != 0) handover.former_config = {config_->file.text, config_->file.mode};
   handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
-  for (const auto& [slot, counts] : heartbeat_.statistics().observed()) handover.counted.push_back({slot, counts});
-  handover.uncounted = heartbeat_.statistics().unflushed();
-  handover.beat_tokens = heartbeat_.tokens().told();
-  handover.classes = heartbeat_.metrics().known();
+  Heartbeat& heartbeat = shards_.front()->heartbeat();
+  for (const auto& [slot, counts] : heartbeat.statistics().observed()) handover.counted.push_back({slot, counts});
+  handover.uncounted = heartbeat.statistics().unflushed();
+  handover.beat_tokens = heartbeat.tokens().told();
+  handover.classes = heartbeat.metrics().known();
   hand_over_workers(handover, slots_, generations_, orders_);
   pool_.hand_over(handover);
   return handover;
@@ -29,11 +30,12 @@ Handover Supervisor::hand_over() {
 
 void Supervisor::take_over(const Handover& handover) {
   const bool same_memory = slots_.adopted();
+  Heartbeat& heartbeat = shards_.front()->heartbeat();
   for (const auto& [slot, counts] : handover.counted) {
-    if (same_memory) heartbeat_.statistics().start_from(slot, counts, steady_now());
+    if (same_memory) heartbeat.statistics().start_from(slot, counts, steady_now());
   }
-  heartbeat_.statistics().add_unflushed(handover.uncounted);
-  heartbeat_.metrics().resume(handover.classes, same_memory, steady_now());
+  heartbeat.statistics().add_unflushed(handover.uncounted);
+  heartbeat.metrics().resume(handover.classes, same_memory, steady_now());
   took_over_ = true;
   if (handover.quiet) order(Order::quiet);
 }
@@ -41,12 +43,16 @@ void Supervisor::take_over(const Handover& handover) {
 // What the next program could not go on with.
 std::string Supervisor::half_done() const {
   if (restart_.under_way()) return "a restart is under way";
-  if (!recovery_.is_idle())
-    return redis_.connected() ? "jobs of workers that died are being recovered"
-                              : "jobs of workers that died are to be recovered, and Redis is away";
+  for (const auto& shard : shards_) {
+    if (!shard->recovery().is_idle())
+      return shard->redis().connected() ? "jobs of workers that died are being recovered"
+                                        : "jobs of workers that died are to be recovered, and Redis is away";
+  }
   if (pool_.job_ender().under_way()) return "a job is being ended";
   if (pool_.awaits_newborn()) return "a worker is being forked";
-  if (heartbeat_.beating()) return "a heartbeat is under way";
+  for (const auto& shard : shards_) {
+    if (shard->heartbeat().beating()) return "a heartbeat is under way";
+  }
   return "";
 }
 

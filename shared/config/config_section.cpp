@@ -185,6 +185,18 @@ void ConfigSection::section(const std::string& key, const std::function<void(con
   });
 }
 
+void ConfigSection::repeated_sections(const std::string& key,
+                                      const std::function<void(const Place&, const ConfigSection&)>& take) const {
+  const std::string name = name_.empty() ? key : name_ + "." + key, kind = kind_.empty() ? key : kind_ + "." + key;
+  read(key, [&](const Place& at, const toml::node& node) {
+    if (!node.is_array_of_tables()) at.refuse(fmt::format("must be tables, each below a line [[{}]]", name));
+    for (const toml::node& element : *node.as_array())
+      take(place(key, element), ConfigSection(file_, name, kind, *element.as_table()));
+  });
+}
+
+Place ConfigSection::place_of(const std::string& key) const { return place(key, *table_.get(key)); }
+
 void ConfigSection::named_sections(
     const std::string& key,
     const std::function<void(const std::string&, const Place&, const ConfigSection&)>& take) const {

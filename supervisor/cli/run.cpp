@@ -296,7 +296,8 @@ int run_command(const RunOptions& options) {
   std::optional<Handover> handover;
   if (options.adopt) handover = take_handover(*options.adopt);
   const Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
-  const RedisAddress redis = locate_redis(config.redis);
+  const std::vector<RedisAddress> shards = locate_shards(config.redis);
+  const RedisAddress& redis = shards.front();
   // The jobs that the workers hold are in that Redis.
   if (handover && handover->redis != redis.without_password())
     throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
@@ -343,15 +344,16 @@ int run_command(const RunOptions& options) {
               return run_worker(worker_setup, *config, identity, redis, *preloaded);
             },
         .recover_worker_deaths =
-            [=, &redis](const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
-                        ChildBodies::ByteCount& bytes) {
-              return run_recovery_child(worker_deaths, mode, *config, redis, &bytes);
+            [=](const RedisAddress& shard, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
+                ChildBodies::ByteCount& bytes) {
+              return run_recovery_child(worker_deaths, mode, *config, shard, &bytes);
             },
         .orphaned_jobs =
-            [=, &redis](const OrphanedJobs& orphaned_jobs, RecoveryMode mode, ChildBodies::ByteCount& bytes) {
-              return settle_orphaned_jobs(orphaned_jobs, mode, *config, redis, &bytes);
+            [=](const RedisAddress& shard, const OrphanedJobs& orphaned_jobs, RecoveryMode mode,
+                ChildBodies::ByteCount& bytes) {
+              return settle_orphaned_jobs(orphaned_jobs, mode, *config, shard, &bytes);
             },
-        .sweep = [&redis](const OwnIncarnations& own) { return sweep_stray_lists(own, redis); },
+        .sweep = [](const RedisAddress& shard, const OwnIncarnations& own) { return sweep_stray_lists(own, shard); },
         .log_stacks = log_stacks,
         .check =
             [=] {
@@ -374,7 +376,7 @@ int run_command(const RunOptions& options) {
   Supervisor supervisor(
       {.config = std::make_shared<const Config>(config),
        .identity = identity,
-       .redis = redis,
+       .shards = shards,
        .embedded_redis = std::move(embedded),
        .runtime_directory = runtime,
        .instance = options.instance,

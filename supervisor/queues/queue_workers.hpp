@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// The workers, as those see them who look after the queues: their records, and how each is freed from its wait.  The
-// supervisor's are WorkerOrders'; tests invent some.
+// The workers, as those see them who look after the queues: their records, and how each is freed from its wait.  A
+// shard's are ShardWorkers; tests invent some.
 class QueueWorkers {
  public:
   virtual ~QueueWorkers() = default;

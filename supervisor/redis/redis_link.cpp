@@ -40,6 +40,8 @@ RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, 
 
 std::string RedisLink::describe() const { return server_ ? "embedded" : address_.without_password(); }
 
+std::string RedisLink::title() const { return address_.shard.empty() ? "Redis" : "Redis " + address_.shard; }
+
 void RedisLink::open() {
   start_server();
   connect();

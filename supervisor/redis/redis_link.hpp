@@ -47,6 +47,7 @@ class RedisLink {
   std::string refusal() const;
   std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
+  std::string title() const;     // for people: "Redis", or with its name where there are several
 
   // Each turn, what is due: a name to resolve anew, a server to start again.
   void catch_up(SteadyTime now);

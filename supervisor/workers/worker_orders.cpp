@@ -12,9 +12,8 @@
 
 namespace brood {
 
-WorkerOrders::WorkerOrders(EventLoop& loop, WorkerUnblocker& unblocking, WorkerSlots& slots,
-                           const Generations& generations)
-    : loop_(loop), unblocker_(unblocking), slots_(slots), generations_(generations) {
+WorkerOrders::WorkerOrders(EventLoop& loop, Unblock unblock, WorkerSlots& slots, const Generations& generations)
+    : loop_(loop), unblock_(std::move(unblock)), slots_(slots), generations_(generations) {
   // Those that another program's workers were asked for count on.
   if (!slots_.adopted()) return;
   for (int slot = 0; slot < slots_.board.slots(); ++slot)
@@ -101,7 +100,7 @@ void WorkerOrders::tell(int slot, std::uint32_t flags) {
   slots_.board.slot(slot).flags.fetch_or(flags);
   const char byte = static_cast<char>(ControlByte::look_at_flags);
   ::send(lines(slot).control.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-  unblocker_.unblock(slots_.board.slot(slot));
+  unblock_(slots_.board.slot(slot));
 }
 
 std::uint32_t WorkerOrders::flags_of(int slot) const {

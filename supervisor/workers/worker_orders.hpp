@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,9 +10,8 @@
 
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/dump_request.hpp"
+#include "shared/scoreboard/occupied_slot.hpp"
 #include "supervisor/process/event_loop.hpp"
-#include "supervisor/queues/queue_workers.hpp"
-#include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/workers/generations.hpp"
 #include "supervisor/workers/job_output.hpp"
 #include "supervisor/workers/worker_slots.hpp"
@@ -20,10 +20,14 @@ namespace brood {
 
 // What workers are told, and what they say: by a pipe to each, and by flags and counters in the scoreboard.  The flag
 // is the message; the byte only wakes whoever waits.
-class WorkerOrders : public QueueWorkers {
+class WorkerOrders {
  public:
-  WorkerOrders(EventLoop& loop, WorkerUnblocker& unblocking, WorkerSlots& slots, const Generations& generations);
-  ~WorkerOrders() override;
+  // Has Redis let go of whoever waits there: see WorkerUnblocker.
+  using Unblock = std::function<void(const SlotRecord&)>;
+  WorkerOrders(EventLoop& loop, Unblock unblock, WorkerSlots& slots, const Generations& generations);
+  ~WorkerOrders();
+  WorkerOrders(const WorkerOrders&) = delete;
+  WorkerOrders& operator=(const WorkerOrders&) = delete;
 
   // The worker that has the slot now speaks through these; until it has been reaped.
   void connect(int slot, UniqueFd control, UniqueFd output, std::string token);
@@ -66,14 +70,13 @@ class WorkerOrders : public QueueWorkers {
   // Workers that are told to finish and run a job still.
   int finishing() const;
 
-  std::vector<OccupiedSlot> occupied_slots() override;
+  // See QueueWorkers.
+  std::vector<OccupiedSlot> occupied_slots();
   // Their capsule is an index into Generations::capsules().
-  std::vector<OccupiedSlot> fetching_slots() override;
-  bool somebody_is_idle() const override;
-  void unblock(const SlotRecord& record) override { unblocker_.unblock(record); }
-  bool may_unblock() const override { return unblocker_.allowed(); }
-  void wake(int slot) override { tell(slot, 0); }
-  void note_queues_changed(bool to_all) override;
+  std::vector<OccupiedSlot> fetching_slots();
+  bool somebody_is_idle() const;
+  void wake(int slot) { tell(slot, 0); }
+  void note_queues_changed(bool to_all);
 
  private:
   struct Lines {
@@ -88,7 +91,7 @@ class WorkerOrders : public QueueWorkers {
   Lines& lines(int slot);
 
   EventLoop& loop_;
-  WorkerUnblocker& unblocker_;
+  const Unblock unblock_;
   WorkerSlots& slots_;
   const Generations& generations_;
   std::vector<Lines> lines_;

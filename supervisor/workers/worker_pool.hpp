@@ -72,6 +72,7 @@ class WorkerPool : public Heartbeat::Workers {
   // Every one at the same time.
   bool was_ready() const { return slots_.were_ready(); }
   std::string failing_starts() const;  // half a sentence for people; empty: none fails
+  std::uint64_t last_incarnation() const { return slots_.table.last_incarnation(); }  // that was assigned
   bool is_worker(pid_t pid) const { return slots_.table.slot_of(pid).has_value() || predecessors_.is_one(pid); }
   // "<slot>.<incarnation>" of everything that may still hold jobs.
   std::set<std::string> living_fields() const;

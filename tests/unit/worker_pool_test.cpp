@@ -29,11 +29,10 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
   EventLoop loop;
   auto config = std::make_shared<Config>();
   config->capsules.push_back({.concurrency = 2});
-  AsyncConnection no_redis(loop.raw(), "test", {});
-  WorkerUnblocker unblocking(loop, no_redis);
   WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
   const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}));
-  WorkerOrders orders(loop, unblocking, slots, generations);
+  WorkerOrders orders(
+      loop, [](const SlotRecord&) {}, slots, generations);
   Children children(loop);
   WorkerPool pool(loop, children, slots, generations, orders, "host:1:a", *config, std::nullopt);
   pool.fill_vacant_places();

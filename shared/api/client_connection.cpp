@@ -142,6 +142,7 @@ void ClientConnection::refuse(const Command& command, std::string_view error) co
 
 void ClientConnection::refuse(std::string_view key, std::string_view error) const {
   std::string what = "Redis at " + name_ + ": ";
+  if (error.starts_with("NOAUTH")) throw LoginFailed(what.append(error));
   if (error.find("WRONGTYPE") != error.npos && !key.empty())
     what.append("the key \"").append(key).append("\", or one that goes with it, holds something else than it should: ");
   throw RedisError(what.append(error));

@@ -126,7 +126,8 @@ std::optional<std::string> PushSender::why_nothing_was_pushed(const std::vector<
       all_refused = all_refused && &reply == &replies.front() && replies.size() > 1;
       continue;
     }
-    passes = passes && (kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect);
+    passes = passes && (kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect ||
+                        kind == ErrorKind::unauthorized);
     if (why.empty()) why = "Redis at " + redis_.name() + ": " + std::string(error);
   }
   if (why.empty()) return std::nullopt;

@@ -19,6 +19,7 @@
 #include "supervisor/cli/iso_time.hpp"
 #include "supervisor/cli/listing.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/cli/verb.hpp"
 
@@ -42,8 +43,8 @@ struct QuarantineOrder {
   bool json = false;
 };
 
-Connection connect_to(const RedisAccess& access) {
-  return Connection(access.locate(), {.connect = 3s, .command = 5s}, "brood-quarantine");
+ShardConnections connect_to(const RedisAccess& access) {
+  return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-quarantine");
 }
 
 // What waits, the newest first; no job: somebody else has put it there.
@@ -73,11 +74,18 @@ struct ListedClass {
   std::int64_t waiting = 0;
 };
 
-std::map<std::string, ListedClass> listed_classes(Connection& redis) {
+std::map<std::string, ListedClass> listed_classes(ShardConnections& shards) {
   std::map<std::string, ListedClass> classes;
-  const Reply known = redis.call(ask_quarantined());
-  for (auto& [name, one] : read_quarantined(known.view())) classes[name].known = one;
-  for (const WaitingJob& job : all_waiting(redis)) ++classes[job.job_class].waiting;
+  shards.each([&](ShardConnections::Shard& shard) {
+    const Reply known = shard.redis.call(ask_quarantined());
+    for (auto& [name, one] : read_quarantined(known.view())) {
+      QuarantinedClass& all = classes[name].known;
+      const std::int64_t crashes = all.crashes + one.crashes;
+      if (one.since > all.since) all = one;
+      all.crashes = crashes;
+    }
+    for (const WaitingJob& job : all_waiting(shard.redis)) ++classes[job.job_class].waiting;
+  });
   return classes;
 }
 
@@ -87,8 +95,8 @@ std::string since_text(double since) {
 
 int list_quarantine(const QuarantineOrder& order) {
   refuse_arguments(order.classes);
-  Connection redis = connect_to(order.redis);
-  const auto classes = listed_classes(redis);
+  ShardConnections shards = connect_to(order.redis);
+  const auto classes = listed_classes(shards);
   if (order.json) {
     JsonArray array;
     for (const auto& [name, one] : classes)
@@ -122,19 +130,23 @@ int list_quarantine(const QuarantineOrder& order) {
 // told is how many waited.
 int release_quarantine(const QuarantineOrder& order) {
   if (order.classes.empty()) throw UsageError("the class is missing");
-  Connection redis = connect_to(order.redis);
-  auto listed = listed_classes(redis);
+  ShardConnections shards = connect_to(order.redis);
+  auto listed = listed_classes(shards);
   const auto is_wanted = [&](const std::string& name) {
     return std::find(order.classes.begin(), order.classes.end(), name) != order.classes.end();
   };
-  for (const std::string& name : order.classes) {
-    const auto one = listed.find(name);
-    if (one != listed.end()) redis.call(forget_quarantine_crashes(one->second.known.fingerprint));
-    redis.call(lift_quarantine(name));
-  }
-  for (const WaitingJob& job : all_waiting(redis)) {
-    if (is_wanted(job.job_class)) send(redis, release_quarantined(job.payload, job.queue)).view().integer();
-  }
+  shards.each([&](ShardConnections::Shard& shard) {
+    const Reply reply = shard.redis.call(ask_quarantined());
+    const QuarantinedClasses here = read_quarantined(reply.view());
+    for (const std::string& name : order.classes) {
+      const auto one = here.find(name);
+      if (one != here.end()) shard.redis.call(forget_quarantine_crashes(one->second.fingerprint));
+      shard.redis.call(lift_quarantine(name));
+    }
+    for (const WaitingJob& job : all_waiting(shard.redis)) {
+      if (is_wanted(job.job_class)) send(shard.redis, release_quarantined(job.payload, job.queue)).view().integer();
+    }
+  });
   int status = exit_status::ok;
   for (const std::string& name : order.classes) {
     const auto one = listed.find(name);

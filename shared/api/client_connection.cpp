@@ -10,6 +10,8 @@ namespace {
 // without the risk of pushing twice.
 constexpr std::chrono::seconds trusted_rest{1};
 
+constexpr std::chrono::seconds longest_proof{1};
+
 // True when this server did not apply the command, but a new connection may reach one that does.
 bool asks_to_reconnect(const Reply& reply) {
   const std::string_view error = reply.view().error();
@@ -32,6 +34,21 @@ void ClientConnection::check_rested_connection() {
     connection_.call({"PING"});
   } catch (const ConnectionLost&) {  // the next command connects anew
   }
+}
+
+void ClientConnection::prove_that_it_answers() try {
+  if (connection_.connected() && steady_now() - last_used_ < trusted_rest) return;
+  struct Restore {
+    ClientConnection& its;
+    ~Restore() { its.connection_.set_timeouts(its.timeouts_); }
+  } const restore{*this};
+  connection_.set_timeouts({longest_proof, longest_proof, true});
+  connection_.call({"PING"});
+  last_used_ = steady_now();
+} catch (const LoginRefused& refused) {
+  throw LoginFailed("Redis at " + name_ + ": " + refused.what());
+} catch (const ConnectionLost& lost) {
+  throw RedisUnreached("Redis at " + name_ + ": " + lost.what());
 }
 
 // What others of the same pipeline have done stands, even where this does not get through.

@@ -59,7 +59,14 @@ class ClientConnection {
   // refuses.
   void ask_time();
 
-  void set_timeouts(Connection::Timeouts timeouts) { connection_.set_timeouts(timeouts); }
+  // Within a second or two, unless it answered a moment ago: so that what is sent next is risked on no server that has
+  // stopped.  Throws RedisUnreached or LoginFailed.
+  void prove_that_it_answers();
+
+  void set_timeouts(Connection::Timeouts timeouts) {
+    timeouts_ = timeouts;
+    connection_.set_timeouts(timeouts);
+  }
   void disconnect() { connection_.disconnect(); }
   void leave_to_parent() { disconnect(); }  // in a forked child: see PerProcess
 
@@ -76,6 +83,7 @@ class ClientConnection {
 
   std::string name_;
   Connection connection_;
+  Connection::Timeouts timeouts_;
   SteadyTime last_used_{};
 };
 

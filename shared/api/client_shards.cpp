@@ -64,14 +64,12 @@ std::vector<std::size_t> ClientShards::order() {
 
 std::optional<std::string> ClientShards::try_one(Shard& shard, std::vector<ClientPush>& slice, std::size_t batch_size) {
   const SteadyTime began = steady_now();
-  const bool was_away = shard.rests_until != 0;
   const auto rest = [&] {
     const SteadyTime now = steady_now();
     shard.rests_until = (now + rest_after(now - began)).time_since_epoch().count();
   };
   try {
-    auto why =
-        shard.sender.use([&](PushSender& sender) { return sender.push_unless_away(slice, batch_size, was_away); });
+    auto why = shard.sender.use([&](PushSender& sender) { return sender.push_unless_away(slice, batch_size); });
     if (why)
       rest();
     else

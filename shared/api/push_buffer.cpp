@@ -51,6 +51,7 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
   try {
     const Reply reply = redis.try_to_run(push_once(client_, number_, queue, std::move(payloads)));
     const std::string_view error = reply.view().error();
+    perhaps_there_ = perhaps_there_ || error.empty();
     switch (classify_error(error)) {
       case ErrorKind::none:
         return Sent::pushed;

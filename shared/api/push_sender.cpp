@@ -8,7 +8,6 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/store/queues/push_commands.hpp"
-#include "shared/store/redis_time.hpp"
 
 namespace brood {
 namespace {
@@ -16,7 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_sends = 20ms;
-constexpr auto longest_proof = 1s;
 
 // Takes the payloads out of `jobs`.
 std::vector<Command> commands_for(std::span<ClientPush> jobs, std::size_t batch_size) {
@@ -90,28 +88,15 @@ void PushSender::connect_within(std::chrono::milliseconds longest) {
   redis_.set_timeouts(timeouts_);
 }
 
-void PushSender::prove_that_it_answers() {
-  const Restore restore{*this};
-  redis_.set_timeouts({longest_proof, longest_proof, true});
-  redis_.pipeline({ask_time()});
-}
-
-std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size,
-                                                        bool was_away) {
-  try {
-    if (was_away) prove_that_it_answers();
-  } catch (const RedisError& away) {
-    return away.what();
-  }
+std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size) try {
+  redis_.prove_that_it_answers();
   if (buffer_) return buffer_->push_unless_away(redis_, jobs);
   std::vector<ClientPush> sent = jobs;  // what is away has to leave them
-  try {
-    return why_nothing_was_pushed(redis_.pipeline(commands_for(sent, batch_size)));
-  } catch (const RedisUnreached& away) {
-    return away.what();
-  } catch (const LoginFailed& refused) {
-    return refused.what();
-  }
+  return why_nothing_was_pushed(redis_.pipeline(commands_for(sent, batch_size)));
+} catch (const RedisUnreached& away) {
+  return away.what();
+} catch (const LoginFailed& refused) {
+  return refused.what();
 }
 
 // Throws RedisError when some of it was pushed, or would be refused everywhere.

@@ -51,7 +51,6 @@ class PushSender {
 
  private:
   struct Restore;
-  void prove_that_it_answers();
   std::optional<std::string> why_nothing_was_pushed(const std::vector<Reply>& replies) const;
 
   ClientConnection redis_;

@@ -132,6 +132,18 @@ BOOST_AUTO_TEST_CASE(a_killed_shard_costs_no_push_an_error_and_is_used_again_whe
   BOOST_TEST(payloads(shards).size() == jids.size());
 }
 
+BOOST_AUTO_TEST_CASE(a_stopped_shard_is_found_out_within_a_second_before_anything_is_risked_on_it) {
+  Shards shards(2);
+  shards[0].pause();
+  Client client = client_of(shards);
+  const SteadyTime began = steady_now();
+  for (int i = 0; i < 4; ++i) client.enqueue(Bill{i});
+  BOOST_TEST((steady_now() - began < 4s));
+  BOOST_TEST(shards[1].size_of(queue) == 4U);
+  shards[0].resume();
+  BOOST_TEST(shards[0].size_of(queue) == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_shard_that_takes_no_writes_is_passed_over) {
   Shards shards(2);
   shards[0].command({"CONFIG", "SET", "maxmemory", "1"});

@@ -353,6 +353,12 @@ void Supervisor::fail(int exit_code) {
 
 // ---- What its parts tell and ask it
 
+// Workers may wait for a server that will never answer.
+void Supervisor::redis_has_moved() {
+  slots_.board.redis_moves().fetch_add(1);
+  for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
+}
+
 void Supervisor::restart_begun() {
   if (pool_.was_ready()) service_.reloading();
 }

@@ -77,7 +77,9 @@ class Worker {
                           return !draw_.is_old() && !performer_.has_quarantined();
                         },
                     .looks_again_soon = [this] { return performer_.has_quarantined(); }}),
-        batch_size_(config.worker_of(worker_setup.capsule).max_batch) {}
+        batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
+    redis_.follow(worker_setup.redis_moves);
+  }
 
   void load_libraries() {
     if (config_.worker_of(worker_setup_.capsule).seccomp && !preloaded_.shielded) {

@@ -60,6 +60,15 @@ void read_redis(const ConfigSection& section, RedisSettings& redis) {
                [&](const Place& at, const std::string& path) { redis.password_file = check_text(at, path); });
   section.text("appendfsync",
                [&](const Place& at, const std::string& word) { redis.appendfsync = read_appendfsync(at, word); });
+  section.section("sentinel", [&](const ConfigSection& sentinel) {
+    sentinel.text("user",
+                  [&](const Place& at, const std::string& user) { redis.sentinel.user = check_text(at, user); });
+    sentinel.text("password_file", [&](const Place& at, const std::string& path) {
+      redis.sentinel.password_file = check_text(at, path);
+    });
+  });
+  section.count("wait", redis.wait, 0, 100);
+  section.duration("wait_timeout", redis.wait_timeout, 1ms, 60'000ms);
   section.boolean("share_with_jobs", redis.share_with_jobs);
   section.duration("give_up_after", redis.give_up_after, 0ms, year);
   read_shards(section, redis.shard_list);

@@ -32,11 +32,19 @@ struct ShardSettings {
   std::string user, password_file;  // empty: those of [redis]
 };
 
-// Where Redis is and who we are to it.  `url` is redis://, unix:// or "embedded"; empty: not configured.
+// Who we are to the sentinels of a sentinel:// ([redis.sentinel]).
+struct SentinelSettings {
+  std::string user, password_file;  // empty: they ask for none
+};
+
+// Where Redis is and who we are to it.  `url` is redis://, unix://, sentinel:// or "embedded"; empty: not configured.
 struct RedisSettings {
   std::string url;
   std::string user;
   std::string password_file;
+  SentinelSettings sentinel = {};
+  int wait = 0;                                   // so many replicas confirm what is pushed and settled
+  std::chrono::milliseconds wait_timeout{1'000};  // as long as they may take
   std::vector<ShardSettings> shard_list = {};     // where not empty, `url` is
   int shards = 16;                                // of a cluster://
   AppendFsync appendfsync = AppendFsync::always;  // of the embedded server

@@ -9,7 +9,10 @@ namespace {
 
 constexpr const char* embedded = "embedded";
 constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_USER",
-                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE";
+                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE",
+                     *told_sentinel_user = "BROOD_REDIS_SENTINEL_USER",
+                     *told_sentinel_password_file = "BROOD_REDIS_SENTINEL_PASSWORD_FILE",
+                     *told_wait = "BROOD_REDIS_WAIT", *told_wait_timeout = "BROOD_REDIS_WAIT_TIMEOUT_MS";
 
 void tell(const char* variable, const std::string& value) {
   if (value.empty())
@@ -42,7 +45,9 @@ std::string variable_of_url(const Environment& environment) {
 }
 
 void keep_from_jobs(const RedisSettings& settings) {
-  for (const char* const variable : {told_url, told_user, told_password_file}) unsetenv(variable);
+  for (const char* const variable : {told_url, told_user, told_password_file, told_sentinel_user,
+                                     told_sentinel_password_file, told_wait, told_wait_timeout})
+    unsetenv(variable);
   if (settings.url.empty()) unsetenv(variable_of_url(process_environment).c_str());
 }
 
@@ -71,12 +76,19 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
   const std::string url = redis_url(settings, environment);
   RedisAddress address;
   if (url == embedded) {
+    if (settings.wait > 0) throw AddressError("redis.wait is set, and the embedded Redis has no replicas");
     address.socket_path = embedded_socket_path(environment);
     return address;
   }
   address = RedisAddress::parse(url);
   if (!settings.user.empty()) address.user = settings.user;
   if (!settings.password_file.empty()) address.password = read_password(settings.password_file);
+  if (address.has_sentinels()) {
+    address.sentinel_user = settings.sentinel.user;
+    if (!settings.sentinel.password_file.empty())
+      address.sentinel_password = read_password(settings.sentinel.password_file);
+  }
+  address.wait = {settings.wait, settings.wait_timeout};
   return address;
 }
 
@@ -106,13 +118,22 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
   tell(told_url, url);
   tell(told_user, settings.user);
   tell(told_password_file, settings.password_file);
+  tell(told_sentinel_user, settings.sentinel.user);
+  tell(told_sentinel_password_file, settings.sentinel.password_file);
+  tell(told_wait, settings.wait > 0 ? std::to_string(settings.wait) : "");
+  tell(told_wait_timeout, settings.wait > 0 ? std::to_string(settings.wait_timeout.count()) : "");
 }
 
 std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) {
   const std::string url = heard(told_url, environment);
   if (url.empty()) return std::nullopt;
-  return RedisSettings{
+  RedisSettings told{
       .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
+  told.sentinel = {heard(told_sentinel_user, environment), heard(told_sentinel_password_file, environment)};
+  told.wait = std::atoi(heard(told_wait, environment).c_str());
+  if (const int timeout = std::atoi(heard(told_wait_timeout, environment).c_str()); timeout > 0)
+    told.wait_timeout = std::chrono::milliseconds(timeout);
+  return told;
 }
 
 }  // namespace brood

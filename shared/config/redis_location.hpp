@@ -25,9 +25,9 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings,
                                         const Environment& environment = process_environment);
 
 // Tells jobs which Redis their worker uses, by the variables BROOD_REDIS_URL, BROOD_REDIS_USER and
-// BROOD_REDIS_PASSWORD_FILE of its environment.  A client in a job, and a brood command in a program that a job starts,
-// prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL is told.  With
-// share_with_jobs = false nothing is told, and the variable that gave the worker its URL is removed.
+// BROOD_REDIS_PASSWORD_FILE, and what goes with them, of its environment.  A client in a job, and a brood command in a
+// program that a job starts, prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL
+// is told.  With share_with_jobs = false nothing is told, and the variable that gave the worker its URL is removed.
 void tell_jobs_of_redis(const RedisSettings& settings);
 
 // What a worker has told; nullopt: this is no job, nor was it started by one.

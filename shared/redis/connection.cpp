@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "shared/base/check.hpp"
+#include "shared/redis/find_server.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/redis/size_refusals.hpp"
@@ -59,6 +60,8 @@ struct Connection::State {
   std::uint64_t connections = 0;
   std::atomic<std::uint64_t>* byte_count = nullptr;
   SizeRefusals refusals;
+  const std::atomic<std::uint32_t>* moves = nullptr;
+  std::uint32_t moves_seen = 0;  // when this connection began
 
   std::vector<Reply> exchange(std::span<const Command> commands);
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
@@ -71,7 +74,8 @@ struct Connection::State {
                                         Talk talk);
   [[noreturn]] void throw_closed(const std::string& why, bool said_a_word, std::size_t bytes);
   void greet(SteadyTime deadline);
-  UniqueFd connect_any(SteadyTime deadline);
+  bool has_moved() const { return moves != nullptr && moves->load() != moves_seen; }
+  UniqueFd connect_any(const RedisAddress& server, SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
   enum class Wait { in_poll, in_read };
   Reply next_reply(Pace& pace, Wait how = Wait::in_poll);
@@ -111,8 +115,8 @@ UniqueFd Connection::State::connect_one(const Endpoint& endpoint, SteadyTime dea
   return socket;
 }
 
-UniqueFd Connection::State::connect_any(SteadyTime deadline) {
-  const std::vector<Endpoint> endpoints = endpoints_of(address, Lookup::blocking);
+UniqueFd Connection::State::connect_any(const RedisAddress& server, SteadyTime deadline) {
+  const std::vector<Endpoint> endpoints = endpoints_of(server, Lookup::blocking);
   for (std::size_t i = 0;; ++i) {
     try {
       // Each gets its share of the time, so that an address that swallows packets leaves some to the next.
@@ -137,7 +141,10 @@ void Connection::State::greet(SteadyTime deadline) {
 
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
-  stream = std::make_unique<Stream>(connect_any(deadline));
+  if (moves != nullptr) moves_seen = moves->load();
+  stream =
+      std::make_unique<Stream>(address.has_sentinels() ? connect_any(find_server(address, deadline).server, deadline)
+                                                       : connect_any(address, deadline));
   counted = 0;
   ++connections;
   try {
@@ -156,6 +163,7 @@ Pace Connection::State::begin_pace(SteadyTime now, std::chrono::milliseconds lon
 bool Connection::State::is_over(Pace& pace, SteadyTime now) {
   if (now >= next_look || pace.is_over(now)) {
     next_look = now + pace_look_interval;
+    if (has_moved()) throw ConnectionLost("the server is elsewhere by now");
     pace.note(stream->through(), now);
     count_bytes();
   }
@@ -193,7 +201,7 @@ Reply Connection::State::next_reply(Pace& pace, Wait how) {
 // Notices a server that restarted or dropped an idle client before anything is sent, when it is still safe to connect
 // anew.  Bytes that nobody asked for would be taken for our reply.
 void Connection::State::connect_if_needed(std::chrono::milliseconds longest) {
-  if (stream && !stream->silent()) stream.reset();
+  if (stream && (has_moved() || !stream->silent())) stream.reset();
   if (!stream) connect(longest);
 }
 
@@ -287,6 +295,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       if (!signalled) check("poll", ready);
       if (signalled || (watched[0].revents == 0 && watched[1].revents != 0)) {
         const auto limit = patience.woken ? patience.woken() : std::nullopt;
+        if (has_moved()) throw ConnectionLost("the server is elsewhere by now");
         if (!limit) continue;
         if (steady_now() + *limit < pace.deadline())
           pace = begin_pace(steady_now(), std::chrono::ceil<std::chrono::milliseconds>(*limit));
@@ -339,6 +348,8 @@ void Connection::set_timeouts(Timeouts timeouts) {
 }
 
 void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }
+
+void Connection::follow(const std::atomic<std::uint32_t>* moves) { state_->moves = moves; }
 
 void Connection::give_up_on_eof_of(int fd) { state_->eof_fd = fd; }
 

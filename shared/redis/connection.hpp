@@ -102,7 +102,8 @@ class Channel {
 };
 
 // A blocking connection for workers, clients and short-lived children.  Connects at the first call (AUTH, SELECT,
-// CLIENT SETNAME), and again at the first call after a loss; it never sends a command twice.
+// CLIENT SETNAME), and again at the first call after a loss; it never sends a command twice.  Each time it finds the
+// server anew: see find_server.hpp.
 class Connection : public Channel {
  public:
   struct Timeouts {
@@ -125,6 +126,10 @@ class Connection : public Channel {
   void disconnect() override;
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
+
+  // Waiting also ends, within a second, when `moves` has grown since this connection began: the server is elsewhere by
+  // now, and this one may never answer.  A connection that is older than the last move is not used again.
+  void follow(const std::atomic<std::uint32_t>* moves);
 
   // From the next connection on adds to `count` how many bytes get through, for a process that waits for this one.
   void count_bytes_in(std::atomic<std::uint64_t>* count);

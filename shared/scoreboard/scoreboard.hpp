@@ -210,8 +210,9 @@ class Scoreboard {
     std::uint64_t magic;
     std::uint32_t version, record_size, slots;
     std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
-    char identity[188];
-    std::atomic<std::uint32_t> lapses;    // how often the supervisor's heartbeat has come again after it was old
+    char identity[184];
+    std::atomic<std::uint32_t> redis_moves;  // how often the supervisor found that another server is the master
+    std::atomic<std::uint32_t> lapses;       // how often the supervisor's heartbeat has come again after it was old
     char instance[64];                    // what its operator calls the supervisor, where several run; empty: nothing
     std::atomic<std::int64_t> last_beat;  // BootTime of the supervisor's last heartbeat
     std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of its last ones, newest first; 0: none
@@ -248,6 +249,7 @@ class Scoreboard {
   void note_beat_token(std::uint64_t token);
   std::vector<std::uint64_t> beat_tokens() const;
   std::atomic<std::uint32_t>& queue_changes();
+  std::atomic<std::uint32_t>& redis_moves();
   const std::string& path() const { return path_; }
   void remove_file();
 

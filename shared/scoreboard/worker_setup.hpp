@@ -23,6 +23,7 @@ struct WorkerSetup {
   const std::atomic<std::int64_t>* last_beat = nullptr;       // BootTime of the supervisor's last heartbeat
   const std::atomic<std::uint32_t>* lapses = nullptr;         // of its heartbeat: see Scoreboard::Header
   const std::atomic<std::uint32_t>* queue_changes = nullptr;  // as well
+  const std::atomic<std::uint32_t>* redis_moves = nullptr;    // as well
   pid_t supervisor = 0;
   UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
   bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself

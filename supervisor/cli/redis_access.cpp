@@ -80,9 +80,16 @@ std::string url_of(const RedisAddress& address) {
       has_credentials ? percent_encoded(address.user) + ":" + percent_encoded(address.password) + "@" : "";
   if (!address.socket_path.empty())
     return fmt::format("unix://{}{}?db={}", credentials, address.socket_path, address.db);
-  const bool is_ipv6 = address.host.find(':') != std::string::npos;
-  return fmt::format("redis://{}{}:{}/{}", credentials, is_ipv6 ? "[" + address.host + "]" : address.host, address.port,
-                     address.db);
+  const auto host_text = [](const std::string& host) {
+    return host.find(':') == std::string::npos ? host : "[" + host + "]";
+  };
+  if (address.has_sentinels()) {
+    std::string sentinels;
+    for (const RedisSeed& seed : address.seeds)
+      sentinels += fmt::format("{}{}:{}", sentinels.empty() ? "" : ",", host_text(seed.host), seed.port);
+    return fmt::format("sentinel://{}{}/{}?db={}", credentials, sentinels, address.master, address.db);
+  }
+  return fmt::format("redis://{}{}:{}/{}", credentials, host_text(address.host), address.port, address.db);
 }
 
 }  // namespace brood

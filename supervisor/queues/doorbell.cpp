@@ -76,6 +76,12 @@ void Doorbell::stop() {
   peeks_.clear();
 }
 
+void Doorbell::redis_has_moved() {
+  peeks_.clear();
+  watch_.forget();
+  plan_ = {};
+}
+
 int Doorbell::connections() const { return static_cast<int>(peeks_.size()); }
 
 void Doorbell::read_capsules() {
@@ -94,9 +100,7 @@ void Doorbell::tick() {
   const SteadyTime now = steady_now();
   if (!redis_.connected()) {
     // Redis may come back elsewhere.
-    peeks_.clear();
-    watch_.forget();
-    plan_ = {};
+    redis_has_moved();
     return next_.start_in(look_interval);
   }
   const bool changed = watch_.changed() || !plan_is_carried_out_;

@@ -115,6 +115,11 @@ void Shard::redis_is_usable() {
   queue_rivals_.look(owner_.config().capsules);
 }
 
+void Shard::redis_has_moved() {
+  doorbell_.redis_has_moved();
+  owner_.redis_has_moved();
+}
+
 void Shard::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }
 
 std::set<std::string> Shard::living_fields() const {

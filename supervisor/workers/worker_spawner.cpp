@@ -237,6 +237,7 @@ int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& r
                   .last_beat = &slots_.board.last_beat(),
                   .lapses = &slots_.board.lapses(),
                   .queue_changes = &slots_.board.queue_changes(),
+                  .redis_moves = &slots_.board.redis_moves(),
                   .supervisor = supervisor_,
                   .usage = &slots_.board.usage(),
                   .in_memory_cgroup = memory_cgroup_.has_value()};

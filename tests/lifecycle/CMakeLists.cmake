@@ -2,13 +2,13 @@
 # PROCESSORS 2.
 
 # The real program under real faults.
-foreach(test IN ITEMS stops redis_faults jobs unknown_outcomes fleet full_redis moved_redis refusing_redis)
+foreach(test IN ITEMS stops redis_faults jobs unknown_outcomes fleet full_redis moved_redis refusing_redis least_rights)
   brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
 endforeach()
 brood_test(lifecycle/embedded_redis LINK brood_test_support TIMEOUT 600 ALONE)
 brood_test(lifecycle/recovery LINK brood_test_support brood_job TIMEOUT 600)
 brood_test(lifecycle/old_beat LINK brood_test_support brood_worker TIMEOUT 600)
-foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis)
+foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis least_rights)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 brood_test(lifecycle/clone LINK brood_test_support brood_supervisor TIMEOUT 300)

@@ -26,6 +26,8 @@ class RedisServer {
     std::vector<std::string> extra{};  // further arguments of redis-server
     bool tcp = false;                  // listens on a free loopback port too; url() then names that
     std::string password{};
+    // Those of etc/redis-users.acl are there too, each with the password "secret".
+    bool users = false;
   };
 
   RedisServer() : RedisServer(Options()) {}
@@ -34,8 +36,11 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
+  // Where BROOD_TEST_USER names one of etc/redis-users.acl, and the options say nothing of passwords: as that user.
   RedisAddress address() const;
-  std::string url() const;          // with the password
+  std::string url() const;  // with the password
+  std::string url_of(const std::string& user) const;
+  std::string user() const;         // that address() comes as
   std::string socket_path() const;  // also when it listens on TCP
   std::string directory() const { return directory_.path(); }
   pid_t pid() const { return pid_; }
@@ -61,10 +66,12 @@ class RedisServer {
   void flush();
 
  private:
+  std::string url_by(const std::string& who) const;
   void start();
   bool launch();
 
   Options options_;
+  std::string user_;  // as whom address() comes
   TemporaryDirectory directory_;
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;

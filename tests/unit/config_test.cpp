@@ -163,6 +163,11 @@ user = "brood"
 password_file = "/etc/brood/password"
 share_with_jobs = false
 give_up_after = "2m"
+wait = 2
+wait_timeout = "300ms"
+[redis.sentinel]
+user = "watcher"
+password_file = "/etc/brood/sentinel.password"
 
 [restart]
 canary = false
@@ -257,6 +262,10 @@ timestamps = "milliseconds"
   BOOST_TEST(config.redis.user == "brood");
   BOOST_TEST(config.redis.password_file == "/etc/brood/password");
   BOOST_TEST(!config.redis.share_with_jobs);
+  BOOST_TEST(config.redis.sentinel.user == "watcher");
+  BOOST_TEST(config.redis.sentinel.password_file == "/etc/brood/sentinel.password");
+  BOOST_TEST(config.redis.wait == 2);
+  BOOST_CHECK(config.redis.wait_timeout == 300ms);
   BOOST_CHECK(config.redis.give_up_after == 2min);
   BOOST_CHECK(config.log.level == log::Level::debug);
   BOOST_CHECK(config.log.format == log::Format::json);
@@ -514,8 +523,11 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[log]\nfile = ''", "2: log.file: must not be empty"},
       {"require = [\"a\\u0000b\"]", "1: require: must not contain a NUL character"},
       {"[redis]\nurl = 'http://:secret@host'",
-       "2: redis.url: must begin with redis://, rediss:// or unix://, or be \"embedded\""},
-      {"[redis]\nurl = 'sentinel://host'", "2: redis.url: Sentinel is not supported"},
+       "2: redis.url: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\""},
+      {"[redis]\nwait = -1", "2: redis.wait: must be between 0 and 100, not -1"},
+      {"[redis]\nwait_timeout = '0s'", "2: redis.wait_timeout: must be longer than 0"},
+      {"[redis.sentinel]\npasword_file = 'x'",
+       "2: redis.sentinel.pasword_file: unknown key; did you mean \"password_file\"?"},
       {"[commands.A]", "1: commands.A: needs run = [\"program\", \"argument\", ...]"},
       {"[commands.A]\nrun = ['{0}']", "2: commands.A.run: an argument must not name the program"},
       {"[commands.'a.b']\nrun = ['x']",
@@ -616,7 +628,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_of_the_command_line_is_named_by_its_flag) {
              "--timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"soon\"");
   BOOST_TEST(complaint_about({.shutdown_timeout = "0"}) == "--timeout: must be longer than 0");
   BOOST_TEST(complaint_about({.redis_url = "localhost"}) ==
-             "--redis: must begin with redis://, rediss:// or unix://, or be \"embedded\"");
+             "--redis: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\"");
   BOOST_TEST(complaint_about({.log_format = "xml"}) == "--log-format: must be \"text\" or \"json\", not \"xml\"");
 }
 

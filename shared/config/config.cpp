@@ -73,10 +73,10 @@ void read_redis(const ConfigSection& section, RedisSettings& redis) {
   section.duration("give_up_after", redis.give_up_after, 0ms, year);
   read_shards(section, redis.shard_list);
   if (!redis.shard_list.empty() && section.has("url"))
-    section.place_of("url").refuse("beside [[redis.shard]] there is no other Redis: make it a shard too");
+    section.where_is("url").refuse("beside [[redis.shard]] there is no other Redis: make it a shard too");
   section.count("shards", redis.shards, 1, most_shards_of_a_cluster);
   if (section.has("shards") && !redis.url.starts_with("cluster://"))
-    section.place_of("shards").refuse(
+    section.where_is("shards").refuse(
         "is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each");
 }
 

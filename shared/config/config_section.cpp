@@ -195,7 +195,7 @@ void ConfigSection::repeated_sections(const std::string& key,
   });
 }
 
-Place ConfigSection::place_of(const std::string& key) const { return place(key, *table_.get(key)); }
+Place ConfigSection::where_is(const std::string& key) const { return place(key, *table_.get(key)); }
 
 void ConfigSection::named_sections(
     const std::string& key,

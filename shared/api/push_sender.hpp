@@ -31,9 +31,8 @@ class PushSender {
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
   // The same of one slice at most, where another shard may take it.  Says why, and leaves it in `jobs`, when Redis
-  // takes no push now and has none of it.  `was_away`: first proves within a second that it answers, so that nothing is
-  // risked.
-  std::optional<std::string> push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size, bool was_away);
+  // takes no push now and has none of it.  One that has not answered for a while has to prove first that it does.
+  std::optional<std::string> push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size);
 
   // For one of several shards: how long to wait for a connection, while others may take a push.
   void connect_within(std::chrono::milliseconds longest);

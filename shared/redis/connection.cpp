@@ -252,7 +252,9 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
     throw HostUnknown(fmt::format("{}: {}", address.without_password(), e.what()));
   } catch (const std::runtime_error& e) {
     stream.reset();
-    throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
+    const std::string what = fmt::format("{}: {}", address.without_password(), e.what());
+    if (!asks) throw NotConnected(what);
+    throw ConnectionLost(what);
   } catch (...) {
     stream.reset();
     throw;

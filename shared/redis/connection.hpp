@@ -24,6 +24,12 @@ class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// No connection came about: nothing was sent.
+class NotConnected : public ConnectionLost {
+ public:
+  using ConnectionLost::ConnectionLost;
+};
+
 // What came is not the protocol of Redis.
 class NotTheProtocol : public ConnectionLost {
  public:
@@ -51,9 +57,9 @@ class TooLargeForRedis : public ConnectionLost {
 };
 
 // No address is known for the host's name.
-class HostUnknown : public ConnectionLost {
+class HostUnknown : public NotConnected {
  public:
-  using ConnectionLost::ConnectionLost;
+  using NotConnected::NotConnected;
 };
 
 // The server does not let us in: a wrong password, no such database, or it speaks TLS or is no Redis at all.  Only the

@@ -242,3 +242,5 @@ set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade
 # Several Redis servers.
 brood_test(lifecycle/shards LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_shards_test brood brood_examples)
+brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
+add_dependencies(lifecycle_shard_commands_test brood)

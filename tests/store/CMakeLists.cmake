@@ -49,6 +49,8 @@ brood_test(store/api_bulk LINK brood_api brood_test_support)
 brood_test(store/api_queues LINK brood_api brood_test_support)
 brood_test(store/api_processes LINK brood_api brood_test_support)
 brood_test(store/api_stats LINK brood_api brood_test_support brood_test_vectors)
+brood_test(store/client_shards LINK brood_api brood_test_support)
+brood_test(store/api_shards LINK brood_api brood_test_support)
 brood_test(store/find_server LINK brood_redis brood_test_support TIMEOUT 600)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,

@@ -169,6 +169,7 @@ std::size_t Stream::unsent_by_tls() const {
 }
 
 void Stream::ask_whether_plain() {
+  asked_whether_plain_ = true;
   tls_->wire().append(too_long_a_line, ' ');
   encrypt_and_write();
 }
@@ -215,6 +216,7 @@ bool Stream::read(int flags) {
   if (count <= 0) {
     const int error = count < 0 ? errno : write_error_;
     const std::string why = error != 0 ? system_message(error) : closed_by_redis;
+    if (asked_whether_plain_) throw ConnectionLost(no_handshake(*this));
     if (error == ETIMEDOUT) throw ConnectionLost(why);
     if (heard_) throw ConnectionClosed(why);
     throw HungUp(why + " before it said a word; perhaps it " + (tls_ ? "does not speak TLS" : "speaks TLS"));

@@ -84,6 +84,7 @@ class Stream {
   std::size_t reply_bytes_ = 0;  // read since the last whole reply
   std::uint64_t moved_ = 0;
   bool heard_ = false;
+  bool asked_whether_plain_ = false;
   int write_error_ = 0;
 };
 

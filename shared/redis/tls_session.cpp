@@ -136,7 +136,7 @@ std::string why_refused(int error, int depth, X509* certificate, const std::stri
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-      return fmt::format("{} is of an unknown authority ({}); [redis.tls] ca names those that are trusted", whose,
+      return fmt::format("the server's certificate is of an unknown authority ({}); [redis.tls] ca names whom to trust",
                          of_authority());
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:

@@ -118,7 +118,7 @@ Reply ClientConnection::try_to_run(ScriptCall call) {
 }
 
 Reply ClientConnection::run(ScriptCall call) {
-  const std::string key = call.keys.front();
+  const std::string key = call.keys.front().name();
   Reply reply = try_to_run(std::move(call));
   if (reply.view().is_error()) refuse(key, reply.view().error());
   return reply;

@@ -97,6 +97,9 @@ class Channel {
   // How often it has connected: another number means another connection.
   virtual std::uint64_t connections() const { return 0; }
 
+  // What its keys begin with.
+  virtual const Keyspace& keyspace() const;
+
   // Closes the connection; the next call connects anew.
   virtual void disconnect() = 0;
 };
@@ -121,9 +124,12 @@ class Connection : public Channel {
   Reply call(const Command& command) override;
   std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override;
   std::uint64_t connections() const override;
+  const Keyspace& keyspace() const override;
   // Sends all commands at once and returns as many replies.  One deadline for all of them, as for one.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
   void disconnect() override;
+  // Closes the connection; the next call connects to this one.
+  void move_to(RedisAddress address);
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
 

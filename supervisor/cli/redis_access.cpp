@@ -27,7 +27,7 @@ std::string percent_encoded(const std::string& text) {
 }  // namespace
 
 void RedisAccess::add_options(CommandLine& line) {
-  line.option("--redis", url, "URL", "redis:// or unix:// address, or \"embedded\"");
+  line.option("--redis", url, "URL", "redis://, rediss:// or unix:// address, or \"embedded\"");
   line.option("-C,--config", config, "FILE",
               "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)");
   line.option("--shard", shard, "NAME", "One of several shards, by its name in the configuration (default: all)");
@@ -40,6 +40,7 @@ Config RedisAccess::configuration() const {
   // A program that a job has started means the Redis of that job, unless it says otherwise.
   if (url.empty() && config.empty()) found.redis = redis_told_to_jobs().value_or(found.redis);
   tell_times(found.compatibility.time_unit());
+  tell_tls(found.redis.tls);
   return found;
 }
 
@@ -89,7 +90,8 @@ std::string url_of(const RedisAddress& address) {
       sentinels += fmt::format("{}{}:{}", sentinels.empty() ? "" : ",", host_text(seed.host), seed.port);
     return fmt::format("sentinel://{}{}/{}?db={}", credentials, sentinels, address.master, address.db);
   }
-  return fmt::format("redis://{}{}:{}/{}", credentials, host_text(address.host), address.port, address.db);
+  return fmt::format("{}://{}{}:{}/{}", address.tls ? "rediss" : "redis", credentials, host_text(address.host),
+                     address.port, address.db);
 }
 
 }  // namespace brood

@@ -20,7 +20,7 @@ struct RedisAccess {
   void add_options(CommandLine& line);
 
   // The configuration, with `url` as its Redis where one is given.  Clients of this process take the unit of their
-  // times from it from now on.  Throws ConfigError.
+  // times and how they speak TLS from it from now on.  Throws ConfigError.
   Config configuration() const;
 
   // The shards that are meant, one at least; their names are empty where there is but one Redis.  Throws ConfigError or

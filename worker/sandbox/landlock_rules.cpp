@@ -75,4 +75,11 @@ LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std
   return rules;
 }
 
+void allow_reading(LandlockRules& rules, const std::vector<std::string>& paths) {
+  const std::uint64_t access = (read_file | read_dir) & rules.files;
+  for (const std::string& path : paths) {
+    if (access != 0) rules.beneath.push_back({path, access, false});
+  }
+}
+
 }  // namespace brood

@@ -60,4 +60,7 @@ struct LandlockRules {
 LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code,
                              const std::vector<std::string>& top);
 
+// These files, and what is in them where they are directories, may be read beside what the rules allow.
+void allow_reading(LandlockRules& rules, const std::vector<std::string>& paths);
+
 }  // namespace brood

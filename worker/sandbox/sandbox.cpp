@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "shared/base/check.hpp"
+#include "shared/config/redis_location.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/sandbox/landlock.hpp"
 #include "worker/sandbox/sandbox_filter.hpp"
@@ -81,7 +82,9 @@ const SlotRecord* enter_sandbox(const SandboxSettings& settings, const JobCgroup
   close_all_but(kept);
   drop_capabilities();
   const SandboxOffers offers = sandbox_offers();
-  enter_landlock(landlock_rules(settings, offers.landlock_abi, code, top_of_the_file_system()));
+  LandlockRules rules = landlock_rules(settings, offers.landlock_abi, code, top_of_the_file_system());
+  if (settings.network) allow_reading(rules, files_told_to_jobs());
+  enter_landlock(rules);
   if (offers.seccomp) enter_sandbox_filter(settings);
   return orders;
 }

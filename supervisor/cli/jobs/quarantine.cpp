@@ -20,6 +20,7 @@
 #include "supervisor/cli/iso_time.hpp"
 #include "supervisor/cli/listing.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/cli/verb.hpp"
 
@@ -44,8 +45,8 @@ struct QuarantineOrder {
   bool json = false;
 };
 
-Connection connect_to(const RedisAccess& access) {
-  return Connection(access.locate(), {.connect = 3s, .command = 5s}, "brood-quarantine");
+ShardConnections connect_to(const RedisAccess& access) {
+  return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-quarantine");
 }
 
 constexpr std::size_t least_of_a_fingerprint = 4;
@@ -77,11 +78,18 @@ struct ListedClass {
   std::int64_t waiting = 0;
 };
 
-std::map<std::string, ListedClass> listed_classes(Connection& redis) {
+std::map<std::string, ListedClass> listed_classes(ShardConnections& shards) {
   std::map<std::string, ListedClass> classes;
-  const Reply known = redis.call(ask_quarantined());
-  for (auto& [name, one] : read_quarantined(known.view())) classes[name].known = one;
-  for (const WaitingJob& job : all_waiting(redis)) ++classes[job.job_class].waiting;
+  shards.each([&](ShardConnections::Shard& shard) {
+    const Reply known = shard.redis.call(ask_quarantined());
+    for (auto& [name, one] : read_quarantined(known.view())) {
+      QuarantinedClass& all = classes[name].known;
+      const std::int64_t crashes = all.crashes + one.crashes;
+      if (one.since > all.since) all = one;
+      all.crashes = crashes;
+    }
+    for (const WaitingJob& job : all_waiting(shard.redis)) ++classes[job.job_class].waiting;
+  });
   return classes;
 }
 
@@ -91,8 +99,8 @@ std::string since_text(double since) {
 
 int list_quarantine(const QuarantineOrder& order) {
   refuse_arguments(order.names);
-  Connection redis = connect_to(order.redis);
-  const auto classes = listed_classes(redis);
+  ShardConnections shards = connect_to(order.redis);
+  const auto classes = listed_classes(shards);
   if (order.json) {
     JsonArray array;
     for (const auto& [name, one] : classes)
@@ -150,27 +158,34 @@ void tell_released(const QuarantineOrder& order, const std::string& job_class, c
 // told is how many waited.
 int release_quarantine(const QuarantineOrder& order) {
   if (order.names.empty()) throw UsageError("the fingerprint, or the class, is missing");
-  Connection redis = connect_to(order.redis);
-  const auto listed = listed_classes(redis);
-  std::set<std::string> wanted;
-  int status = exit_status::ok;
+  ShardConnections shards = connect_to(order.redis);
+  const auto listed = listed_classes(shards);
+  std::set<std::string> wanted, unknown;
   for (const std::string& name : order.names) {
     const std::vector<std::string> meant = classes_meant(name, listed);
     wanted.insert(meant.begin(), meant.end());
-    if (!meant.empty()) continue;
-    redis.call(lift_quarantine(name));  // it may be there since a moment
+    if (meant.empty()) unknown.insert(name);
+  }
+  shards.each([&](ShardConnections::Shard& shard) {
+    const Reply reply = shard.redis.call(ask_quarantined());
+    const QuarantinedClasses here = read_quarantined(reply.view());
+    for (const std::string& name : unknown) shard.redis.call(lift_quarantine(name));  // it may be there since a moment
+    for (const std::string& job_class : wanted) {
+      const auto one = here.find(job_class);
+      if (one != here.end()) shard.redis.call(forget_quarantine_crashes(one->second.fingerprint));
+      shard.redis.call(lift_quarantine(job_class));
+    }
+    for (const WaitingJob& job : all_waiting(shard.redis)) {
+      if (wanted.contains(job.job_class))
+        send(shard.redis, release_quarantined(job.payload, job.queue)).view().integer();
+    }
+  });
+  for (const std::string& name : unknown)
     fmt::print(stderr, "brood quarantine: {} is not in quarantine\n", log::printable(name));
-    status = exit_status::try_again;
-  }
-  for (const std::string& job_class : wanted) {
-    redis.call(forget_quarantine_crashes(listed.at(job_class).known.fingerprint));
-    redis.call(lift_quarantine(job_class));
-  }
-  for (const WaitingJob& job : all_waiting(redis)) {
-    if (wanted.contains(job.job_class)) send(redis, release_quarantined(job.payload, job.queue)).view().integer();
-  }
-  for (const std::string& job_class : wanted) tell_released(order, job_class, listed.at(job_class));
-  return status;
+  const int status = unknown.empty() ? exit_status::ok : exit_status::try_again;
+}
+for (const std::string& job_class : wanted) tell_released(order, job_class, listed.at(job_class));
+return status;
 }
 
 }  // namespace

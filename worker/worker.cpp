@@ -76,7 +76,9 @@ class Worker {
                           lifecycle_.beat(redis_.connections());
                           return !draw_.is_old() && !performer_.has_quarantined();
                         },
-                    .looks_again_soon = [this] { return performer_.has_quarantined(); }}),
+                    .looks_again_soon = [this] { return performer_.has_quarantined(); },
+                    .wait = address.wait,
+                    .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
     redis_.follow(worker_setup.redis_moves);
   }

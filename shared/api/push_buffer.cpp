@@ -47,7 +47,10 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
     const std::string_view error = reply.view().error();
     switch (classify_error(error)) {
       case ErrorKind::none:
-        return Sent::pushed;
+        // Sent again under its number it is not pushed twice.
+        if (redis.is_confirmed()) return Sent::pushed;
+        refusal_ = "Redis at " + redis.name() + ": too few replicas confirm what is pushed";
+        break;
       case ErrorKind::not_applied_retry:
       case ErrorKind::not_applied_reconnect:
         refusal_ = "Redis at " + redis.name() + ": " + std::string(error);

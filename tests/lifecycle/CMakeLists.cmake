@@ -237,3 +237,5 @@ add_dependencies(lifecycle_menagerie_test shifted_clock)
 
 set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity
                      PROPERTIES PROCESSORS 2)
+brood_test(lifecycle/sentinel LINK brood_test_support TIMEOUT 600)
+add_dependencies(lifecycle_sentinel_test brood brood_examples)

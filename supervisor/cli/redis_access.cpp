@@ -25,7 +25,7 @@ std::string percent_encoded(const std::string& text) {
 }  // namespace
 
 void RedisAccess::add_options(CommandLine& line) {
-  line.option("--redis", url, "URL", "redis:// or unix:// address, or \"embedded\"");
+  line.option("--redis", url, "URL", "redis://, unix:// or sentinel:// address, or \"embedded\"");
   line.option("-C,--config", config, "FILE",
               "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)");
 }

@@ -10,6 +10,7 @@
 
 #include "shared/redis/connection.hpp"
 #include "tests/support/brood_process.hpp"
+#include "tests/support/cut_off_network.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
@@ -191,6 +192,55 @@ BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_the_old_master_are_told) {
   BOOST_TEST(eventually([&] { return ledger.has_done(3); }, 5s), brood.log_tail());
   BOOST_TEST(second.size_of("brood:processes") == 1U);
   redis.server(0).resume();
+}
+
+// Its workers, and half of the clients, are cut off with the old master; the others see a new one.
+BOOST_AUTO_TEST_CASE(workers_that_are_cut_off_with_the_old_master_begin_no_job_that_others_have_by_now,
+                     *boost::unit_test::precondition(networks_can_be_made)) {
+  const CutOffNetwork network;
+  SentinelSetup redis({.host = network.here(), .first_host = network.there(), .first_prefix = network.prefix()});
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  const std::string config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = 1\nwait_timeout = \"300ms\"\n";
+  BroodProcess beside({.workers = 2, .config = config});
+  BroodProcess with_it({.workers = 2, .config = config, .prefix = network.prefix()});
+  BOOST_REQUIRE_MESSAGE(beside.wait_ready(), beside.log_tail());
+  BOOST_REQUIRE_MESSAGE(with_it.wait_ready(), with_it.log_tail());
+  Pusher pusher(redis.url(), ledger.path(), 10ms);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 50; }, 20s), beside.log_tail());
+
+  network.cut();
+  RedisServer& second = redis.master(&redis.server(0));
+  const std::int64_t there = monotonic_now();
+  BOOST_TEST(eventually(
+                 [&] {
+                   for (const Ledger::Run& run : ledger.runs()) {
+                     if (run.began > there) return true;
+                   }
+                   return false;
+                 },
+                 5s),
+             beside.log_tail());
+  // Both sides could go on with the same jobs by now.
+  const std::size_t before = ledger.done().size();
+  BOOST_TEST(eventually([&] { return ledger.done().size() > before + 200; }, 30s), beside.log_tail());
+  network.mend();
+  BOOST_TEST(eventually([&] { return !redis.is_master(redis.server(0)); }, 60s));
+  pusher.stop();
+
+  const auto missing = [&] {
+    const std::map<std::string, int> done = ledger.done();
+    std::size_t count = 0;
+    for (const std::string& id : pusher.confirmed()) count += done.contains(id) ? 0 : 1;
+    return count;
+  };
+  BOOST_TEST(eventually([&] { return missing() == 0; }, 60s), "lost " << missing() << "\n" << beside.log_tail());
+  std::size_t doubled = 0;
+  for (const auto& [id, times] : ledger.done()) doubled += times > 1 ? 1 : 0;
+  BOOST_TEST(doubled <= 4U, with_it.log_tail());  // those that ran when the line was cut
+  BOOST_TEST_MESSAGE("confirmed " << pusher.confirmed().size() << ", doubled " << doubled);
+  // It is with the others again.
+  BOOST_TEST(eventually([&] { return second.size_of("brood:processes") == 2U; }, 30s), with_it.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(without_its_sentinels_a_fleet_goes_on_with_the_master_it_knows) {

@@ -73,7 +73,8 @@ RedisAddress RedisServer::address() const { return RedisAddress::parse(url()); }
 
 std::string RedisServer::url() const {
   const std::string who = options_.password.empty() ? "" : ":" + options_.password + "@";
-  return options_.tcp ? "redis://" + who + "127.0.0.1:" + std::to_string(port_) : "unix://" + who + socket_path();
+  return options_.tcp ? "redis://" + who + options_.host + ":" + std::to_string(port_)
+                      : "unix://" + who + socket_path();
 }
 
 void RedisServer::start() {
@@ -93,7 +94,7 @@ bool RedisServer::launch() {
                                    "--port",
                                    std::to_string(port_),
                                    "--bind",
-                                   "127.0.0.1",
+                                   options_.host,
                                    "--unixsocket",
                                    socket_path(),
                                    "--dir",
@@ -110,6 +111,7 @@ bool RedisServer::launch() {
                                    "always"};
   if (!options_.password.empty()) args.insert(args.end(), {"--requirepass", options_.password});
   args.insert(args.end(), options_.extra.begin(), options_.extra.end());
+  args.insert(args.begin(), options_.prefix.begin(), options_.prefix.end());
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
   argv.push_back(nullptr);

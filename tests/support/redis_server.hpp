@@ -26,6 +26,8 @@ class RedisServer {
     std::vector<std::string> extra{};  // further arguments of redis-server
     bool tcp = false;                  // listens on a free loopback port too; url() then names that
     std::string password{};
+    std::string host = "127.0.0.1";     // that it listens on
+    std::vector<std::string> prefix{};  // a command that executes it, such as ip netns exec
   };
 
   RedisServer() : RedisServer(Options()) {}

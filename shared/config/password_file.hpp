@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
 
 namespace brood {
@@ -24,6 +25,7 @@ class PasswordFile {
 
  private:
   pid_t owner_;
+  UniqueFd locked_;  // as long as the owner lives
   std::string path_;
 };
 

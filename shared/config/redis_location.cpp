@@ -1,9 +1,14 @@
 #include "shared/config/redis_location.hpp"
 
-#include <cstdlib>
-#include <fstream>
-#include <stdexcept>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+
+#include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
 
 namespace brood {
@@ -28,11 +33,17 @@ std::string heard(const char* variable, const Environment& environment) {
   return value ? value : "";
 }
 
-std::string read_password(const std::string& path) {
-  std::ifstream file(path);
-  std::string password;
-  if (!file || !std::getline(file, password)) throw AddressError("cannot read the Redis password from " + path);
-  if (!password.empty() && password.back() == '\r') password.pop_back();
+// Its first line.
+Secret read_password(const std::string& path) {
+  char bytes[4096];
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t count = file ? read(file.get(), bytes, sizeof bytes) : -1;
+  if (count <= 0) throw AddressError("cannot read the Redis password from " + path);
+  std::string_view line(bytes, static_cast<std::size_t>(count));
+  line = line.substr(0, line.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  Secret password(line);
+  explicit_bzero(bytes, sizeof bytes);
   return password;
 }
 
@@ -109,6 +120,10 @@ bool uses_embedded_redis(const RedisSettings& settings, const Environment& envir
   return redis_url(settings, environment) == embedded;
 }
 
+TlsSettings tls_settings(const RedisSettings& settings, const Environment& environment) {
+  return with_paths(settings.tls ? *settings.tls : tls_told(environment), environment);
+}
+
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment) {
   if (!settings.shard_list.empty()) return locate_shards(settings, environment).front();
   const std::string url = redis_url(settings, environment);
@@ -122,7 +137,7 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
   if (!settings.password_file.empty())
     address.password = read_password(credential_path(settings.password_file, environment));
   address.certificates = settings.certificates;
-  if (address.tls) address.tls = with_paths(settings.tls ? *settings.tls : tls_told(environment), environment);
+  if (address.tls) address.tls = tls_settings(settings, environment);
   return address;
 }
 

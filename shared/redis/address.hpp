@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/secret.hpp"
 #include "shared/redis/tls_settings.hpp"
 
 namespace brood {
@@ -27,7 +28,8 @@ struct RedisAddress {
   std::string host;        // empty for a Unix socket
   std::uint16_t port = 6379;
   std::string socket_path;
-  std::string user, password;
+  std::string user;
+  Secret password;
   int db = 0;
   std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
   std::optional<TlsSettings> tls;          // rediss://

@@ -60,10 +60,16 @@ std::string why_not_loadable(const Config& config) {
   }
 }
 
+bool speaks_tls(const RedisSettings& settings) {
+  const auto by_tls = [](const std::string& url) { return RedisAddress::parse(url).tls.has_value(); };
+  const auto& shards = settings.shard_list;
+  if (shards.empty()) return !uses_embedded_redis(settings) && by_tls(redis_url(settings));
+  return std::any_of(shards.begin(), shards.end(), [&](const ShardSettings& shard) { return by_tls(shard.url); });
+}
+
 // What the files of [redis.tls] hold, where TLS is spoken.  Throws ConfigError.
 void read_certificates(RedisSettings& settings) try {
-  if (uses_embedded_redis(settings) || !RedisAddress::parse(redis_url(settings)).tls) return;
-  settings.certificates = std::make_shared<TlsCertificates>(*locate_redis(settings).tls);
+  if (speaks_tls(settings)) settings.certificates = std::make_shared<TlsCertificates>(tls_settings(settings));
 } catch (const TlsError& error) {
   throw ConfigError(error.what());
 } catch (const AddressError& error) {

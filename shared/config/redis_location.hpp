@@ -30,11 +30,12 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings,
                                         const Environment& environment = process_environment);
 
 // Tells jobs which Redis their worker uses, by the variables BROOD_REDIS_URL, BROOD_REDIS_USER,
-// BROOD_REDIS_PASSWORD_FILE and BROOD_REDIS_TLS_... of its environment.  A client in a job, and a brood command in a
-// program that a job starts, prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL
-// is told.  The environment holds no password: the URL is told without, also in the variable that gave the worker its
-// URL, and the file holds it. With share_password_in_url both have it, and with share_with_jobs = false nothing is
-// told, and that variable is removed.
+// BROOD_REDIS_PASSWORD_FILE, BROOD_REDIS_TLS_... and what goes with them of its environment; with several shards
+// BROOD_REDIS_SHARDS names them all, in the place of the first.  A client in a job, and a brood command in a program
+// that a job starts, prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL is told.
+// The environment holds no password: the URL is told without, also in the variable that gave the worker its URL, and
+// the file holds it. With share_password_in_url both have it, and with share_with_jobs = false nothing is told, and
+// that variable is removed.
 void tell_jobs_of_redis(const RedisSettings& settings);
 
 // Tells how TLS is spoken by the variables that locate_redis() reads: to jobs, and to the clients of this process.

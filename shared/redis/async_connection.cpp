@@ -329,9 +329,9 @@ void AsyncConnection::State::drop_socket(const std::string& why, bool closed) {
 
 void AsyncConnection::State::send(const Command& command, milliseconds timeout, Callback callback) {
   if (phase != Phase::connected) return post_error(std::move(callback), "not connected to Redis: " + last_failure);
-  if (stream->unsent() + wire_size(command) > max_unsent_bytes)
+  if (stream->unsent() + wire_size(command, address.key_prefix) > max_unsent_bytes)
     return post_error(std::move(callback), "not sent: more than 64 MB wait for Redis to read them");
-  stream->append(command);
+  stream->append(command, address.key_prefix);
   expect(timeout, std::move(callback));
 }
 

@@ -20,7 +20,7 @@ std::vector<Command> greeting(const RedisAddress& address, const std::string& cl
 
 void append_greeting(Stream& stream, const Command& command, const RedisAddress& address) {
   if (command.args.front() == "AUTH")
-    stream.append(command, address.password);
+    stream.append_secret(command, address.password);
   else
     stream.append(command);
 }

@@ -71,8 +71,9 @@ std::string no_handshake(const Stream& stream) {
          (stream.heard() ? "" : "; perhaps the server does not speak TLS");
 }
 
-std::size_t wire_size(const Command& command) {
+std::size_t wire_size(const Command& command, std::string_view key_prefix) {
   std::size_t size = 16;
+  if (!key_prefix.empty()) size += (command.keys.count + 1) * (key_prefix.size() + 16) + guard_prologue.size();
   for (const std::string& arg : command.args) size += arg.size() + 16;
   return size;
 }
@@ -93,16 +94,17 @@ void Stream::append_length(char kind, std::size_t length) {
   output_.append(text, end);
 }
 
-void Stream::append(const Command& command) {
-  const std::size_t size = wire_size(command);
+void Stream::append(const Command& command, std::string_view key_prefix) {
+  const std::size_t size = wire_size(command, key_prefix);
   if (size > max_message_bytes)
     throw std::length_error(fmt::format("a command of {} bytes is more than Redis takes", size));
   make_room(size);
+  if (!key_prefix.empty()) return append_prefixed(command, key_prefix);
   append_length('*', command.args.size());
   for (const std::string& arg : command.args) append_argument(arg);
 }
 
-void Stream::append(const Command& command, const Secret& last) {
+void Stream::append_secret(const Command& command, const Secret& last) {
   make_room(wire_size(command) + last.view().size() + 16);
   holds_secret_ = true;
   append_length('*', command.args.size() + 1);
@@ -110,9 +112,9 @@ void Stream::append(const Command& command, const Secret& last) {
   append_argument(last.view());
 }
 
-void Stream::append_argument(std::string_view argument) {
-  append_length('$', argument.size());
-  output_.append(argument).append("\r\n");
+void Stream::append_argument(std::string_view first, std::string_view second) {
+  append_length('$', first.size() + second.size());
+  output_.append(first).append(second).append("\r\n");
 }
 
 void Stream::make_room(std::size_t size) {
@@ -126,6 +128,26 @@ void Stream::make_room(std::size_t size) {
   larger.append(output_);
   wipe(output_);
   output_ = std::move(larger);
+}
+
+void Stream::append_prefixed(const Command& command, std::string_view key_prefix) {
+  const bool guarded = !command.guarded_sha.empty() && command.keys.count > 0;
+  append_length('*', command.args.size() + (guarded ? 1 : 0));
+  for (std::size_t i = 0; i < command.args.size(); ++i) {
+    if (guarded && i == command.keys.first + command.keys.count) append_argument(key_prefix, guard_key.name());
+    if (command.keys.contains(i))
+      append_argument(key_prefix, command.args[i]);
+    else if (guarded && i == 1 && command.args[0] == "EVALSHA")
+      append_argument(command.guarded_sha);
+    else if (guarded && i == 1)
+      append_argument(guard_prologue, command.args[i]);
+    else if (guarded && i == 2)
+      append_argument(std::to_string(command.keys.count + 1));
+    else
+      append_argument(command.args[i]);
+  }
+  if (guarded && command.args.size() == command.keys.first + command.keys.count)
+    append_argument(key_prefix, guard_key.name());
 }
 
 // Sends what the socket takes of `bytes` from `sent` on; false: it takes no more now.

@@ -31,10 +31,11 @@ class Stream {
 
   int fd() const { return socket_.get(); }
 
-  // Queues `command`; write_some() sends it.  Throws std::length_error when Redis would refuse it for its size.
-  void append(const Command& command);
+  // Queues `command`, with the prefix in front of its keys; write_some() sends it.  Throws std::length_error when Redis
+  // would refuse it for its size.
+  void append(const Command& command, std::string_view key_prefix = {});
   // With `last` as its last argument, of which nothing is left in our memory once it is sent.
-  void append(const Command& command, const Secret& last);
+  void append_secret(const Command& command, const Secret& last);
   std::size_t unsent() const { return tls_ ? unsent_by_tls() : output_.size() - sent_; }
 
   // Sends what the socket takes.  A failed write shows as the end of the stream in read_some(), after the last words of
@@ -74,7 +75,8 @@ class Stream {
   bool write_from(const std::string& bytes, std::size_t& sent);
   std::size_t unsent_by_tls() const;
   void append_length(char kind, std::size_t length);
-  void append_argument(std::string_view argument);
+  void append_argument(std::string_view first, std::string_view second = {});
+  void append_prefixed(const Command& command, std::string_view key_prefix);
   void make_room(std::size_t size);
 
   UniqueFd socket_;
@@ -95,6 +97,6 @@ class Stream {
 std::string no_handshake(const Stream& stream);
 
 // How many bytes `command` takes on the wire, or a few more.
-std::size_t wire_size(const Command& command);
+std::size_t wire_size(const Command& command, std::string_view key_prefix = {});
 
 }  // namespace brood

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <utility>
 
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "supervisor/cli/command_line.hpp"
@@ -28,6 +30,7 @@ void RedisAccess::add_options(CommandLine& line) {
   line.option("--redis", url, "URL", "redis://, rediss:// or unix:// address, or \"embedded\"");
   line.option("-C,--config", config, "FILE",
               "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)");
+  line.option("--shard", shard, "NAME", "One of several shards, by its name in the configuration (default: all)");
 }
 
 Config RedisAccess::configuration() const {
@@ -41,14 +44,35 @@ Config RedisAccess::configuration() const {
   return found;
 }
 
-RedisAddress RedisAccess::locate() const {
+std::vector<RedisAddress> RedisAccess::shards() const {
   const RedisSettings settings = configuration().redis;
-  RedisAddress address = locate_redis(settings);
-  if (uses_embedded_redis(settings) && access(address.socket_path.c_str(), F_OK) != 0) {
+  std::vector<RedisAddress> all = locate_shards(settings);
+  if (all.size() == 1 && settings.shard_list.empty() && uses_embedded_redis(settings) &&
+      access(all.front().socket_path.c_str(), F_OK) != 0) {
     throw ConnectionLost("none is configured, and the embedded one runs only while \"brood run\" does (" +
-                         address.socket_path + ")");
+                         all.front().socket_path + ")");
   }
-  return address;
+  if (!shard) return all;
+  std::vector<std::string> names;
+  for (const RedisAddress& one : all) {
+    if (one.shard == *shard) return {one};
+    if (!one.shard.empty()) names.push_back(one.shard);
+  }
+  throw UsageError(names.empty() ? fmt::format("there is no shard \"{}\": no [[redis.shard]] is configured", *shard)
+                                 : fmt::format("there is no shard \"{}\", but {}", *shard, fmt::join(names, ", ")));
+}
+
+KnownRedis RedisAccess::known() const {
+  std::vector<RedisAddress> meant = shards();
+  return {std::move(meant), {}, told_times(), told_shard()};
+}
+
+RedisAddress RedisAccess::locate() const {
+  const std::vector<RedisAddress> meant = shards();
+  if (meant.size() == 1) return meant.front();
+  std::vector<std::string> names;
+  for (const RedisAddress& one : meant) names.push_back(one.shard);
+  throw UsageError(fmt::format("say which shard: --shard {}", fmt::join(names, " or ")));
 }
 
 std::string url_of(const RedisAddress& address) {
@@ -58,9 +82,17 @@ std::string url_of(const RedisAddress& address) {
                                                   : "";
   if (!address.socket_path.empty())
     return fmt::format("unix://{}{}?db={}", credentials, address.socket_path, address.db);
-  const bool is_ipv6 = address.host.find(':') != std::string::npos;
-  return fmt::format("{}://{}{}:{}/{}", address.tls ? "rediss" : "redis", credentials,
-                     is_ipv6 ? "[" + address.host + "]" : address.host, address.port, address.db);
+  const auto host_text = [](const std::string& host) {
+    return host.find(':') == std::string::npos ? host : "[" + host + "]";
+  };
+  if (address.has_sentinels()) {
+    std::string sentinels;
+    for (const RedisSeed& seed : address.seeds)
+      sentinels += fmt::format("{}{}:{}", sentinels.empty() ? "" : ",", host_text(seed.host), seed.port);
+    return fmt::format("sentinel://{}{}/{}?db={}", credentials, sentinels, address.master, address.db);
+  }
+  return fmt::format("{}://{}{}:{}/{}", address.tls ? "rediss" : "redis", credentials, host_text(address.host),
+                     address.port, address.db);
 }
 
 }  // namespace brood

@@ -34,6 +34,8 @@ class RedisServer {
     std::vector<std::string> extra{};  // further arguments of redis-server
     bool tcp = false;                  // listens on a free loopback port too; url() then names that
     std::string password{};
+    // Those of etc/redis-users.acl are there too, each with the password "secret".
+    bool users = false;
     // Speaks TLS alone on the port that url() names; its Unix socket does not.
     std::optional<TlsFiles> tls{};
   };
@@ -44,8 +46,12 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
-  RedisAddress address() const;     // by TLS: that trusts the `ca`
-  std::string url() const;          // with the password
+  // Where BROOD_TEST_USER names one of etc/redis-users.acl, and the options say nothing of passwords: as that user.  By
+  // TLS: that trusts the `ca`.
+  RedisAddress address() const;
+  std::string url() const;  // with the password
+  std::string url_of(const std::string& user) const;
+  std::string user() const;         // that address() comes as
   std::string socket_path() const;  // also when it listens on TCP
   std::uint16_t port() const { return port_; }
   std::string directory() const { return directory_.path(); }
@@ -73,10 +79,12 @@ class RedisServer {
   void flush();
 
  private:
+  std::string url_by(const std::string& who) const;
   void start();
   bool launch();
 
   Options options_;
+  std::string user_;  // as whom address() comes
   TemporaryDirectory directory_;
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;

@@ -163,6 +163,11 @@ user = "brood"
 password_file = "/etc/brood/password"
 share_with_jobs = false
 give_up_after = "2m"
+wait = 2
+wait_timeout = "300ms"
+[redis.sentinel]
+user = "watcher"
+password_file = "/etc/brood/sentinel.password"
 
 [restart]
 canary = false
@@ -257,6 +262,10 @@ timestamps = "milliseconds"
   BOOST_TEST(config.redis.user == "brood");
   BOOST_TEST(config.redis.password_file == "/etc/brood/password");
   BOOST_TEST(!config.redis.share_with_jobs);
+  BOOST_TEST(config.redis.sentinel.user == "watcher");
+  BOOST_TEST(config.redis.sentinel.password_file == "/etc/brood/sentinel.password");
+  BOOST_TEST(config.redis.wait == 2);
+  BOOST_CHECK(config.redis.wait_timeout == 300ms);
   BOOST_CHECK(config.redis.give_up_after == 2min);
   BOOST_CHECK(config.log.level == log::Level::debug);
   BOOST_CHECK(config.log.format == log::Format::json);
@@ -312,6 +321,24 @@ BOOST_AUTO_TEST_CASE(the_unit_of_times_is_that_of_the_release_unless_it_is_said)
   BOOST_CHECK(load("[compatibility]\nsidekiq = '8'").compatibility.time_unit() == TimeUnit::integer_milliseconds);
   BOOST_CHECK(load("[compatibility]\nsidekiq = '8'\ntimestamps = 'seconds'").compatibility.time_unit() ==
               TimeUnit::float_seconds);
+}
+
+BOOST_AUTO_TEST_CASE(shards_have_names_and_what_they_do_not_say_is_as_for_one_redis) {
+  const Config config = load(
+      "[redis]\nuser = 'app'\n[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'\nname = "
+      "'west'\nuser = 'other'\n");
+  BOOST_TEST_REQUIRE(config.redis.shard_list.size() == 2U);
+  BOOST_TEST(config.redis.shard_list[0].name == "0");
+  BOOST_TEST(config.redis.shard_list[0].user == "");
+  BOOST_TEST(config.redis.shard_list[1].name == "west");
+  BOOST_TEST(config.redis.shard_list[1].user == "other");
+  BOOST_TEST(config.redis.user == "app");
+}
+
+BOOST_AUTO_TEST_CASE(a_redis_of_the_command_line_takes_the_place_of_all_shards) {
+  const Config config = load("[[redis.shard]]\nurl = 'redis://a'\n", {.redis_url = "redis://b"});
+  BOOST_TEST(config.redis.shard_list.empty());
+  BOOST_TEST(config.redis.url == "redis://b");
 }
 
 BOOST_AUTO_TEST_CASE(a_program_for_errors_has_a_few_seconds) {
@@ -514,7 +541,26 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[log]\nfile = ''", "2: log.file: must not be empty"},
       {"require = [\"a\\u0000b\"]", "1: require: must not contain a NUL character"},
       {"[redis]\nurl = 'http://:secret@host'",
-       "2: redis.url: must begin with redis://, rediss:// or unix://, or be \"embedded\""},
+       "2: redis.url: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\""},
+      {"[redis]\nwait = -1", "2: redis.wait: must be between 0 and 100, not -1"},
+      {"[redis]\nwait_timeout = '0s'", "2: redis.wait_timeout: must be longer than 0"},
+      {"[redis.sentinel]\npasword_file = 'x'",
+       "2: redis.sentinel.pasword_file: unknown key; did you mean \"password_file\"?"},
+      {"[[redis.shard]]\nname = 'east'", "1: redis.shard: needs url = \"redis://...\""},
+      {"[[redis.shard]]\nurl = 'embedded'",
+       "2: redis.shard.url: an embedded Redis is the only one: each shard is a Redis of its own"},
+      {"[[redis.shard]]\nurl = 'redis://a'\nuser = ''", "3: redis.shard.user: must not be empty"},
+      {"[[redis.shard]]\nurl = 'redis://a'\nurls = ''", "3: redis.shard.urls: unknown key; did you mean \"url\"?"},
+      {"[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'\nname = '0'",
+       "3: redis.shard: two shards have the name \"0\""},
+      {"[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://a'",
+       "3: redis.shard: shard 1 has the same url as shard 0"},
+      {"[redis]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'",
+       "2: redis.url: beside [[redis.shard]] there is no other Redis: make it a shard too"},
+      {"[redis]\nshard = 'redis://a'", "2: redis.shard: must be tables, each below a line [[redis.shard]]"},
+      {"[redis]\nurl = 'redis://a'\nshards = 4",
+       "3: redis.shards: is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each"},
+      {"[redis]\nshards = 0", "2: redis.shards: must be between 1 and 256, not 0"},
       {"[redis]\nshare_with_jobs = 'url'",
        "2: redis.share_with_jobs: must be true, false or \"password\", not \"url\""},
       {"[redis]\npassword_file = 'credential:a b'",
@@ -523,7 +569,6 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[redis.tls]\nca = ''", "2: redis.tls.ca: must not be empty"},
       {"[redis.tls]\nkey = '/k'", "2: redis.tls.key: is the key of a certificate that is not named: cert is missing"},
       {"[redis.tls]\ncapath = '/k'", "2: redis.tls.capath: unknown key; did you mean \"ca\"?"},
-      {"[redis]\nurl = 'sentinel://host'", "2: redis.url: Sentinel is not supported"},
       {"[commands.A]", "1: commands.A: needs run = [\"program\", \"argument\", ...]"},
       {"[commands.A]\nrun = ['{0}']", "2: commands.A.run: an argument must not name the program"},
       {"[commands.'a.b']\nrun = ['x']",
@@ -648,7 +693,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_of_the_command_line_is_named_by_its_flag) {
              "--timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"soon\"");
   BOOST_TEST(complaint_about({.shutdown_timeout = "0"}) == "--timeout: must be longer than 0");
   BOOST_TEST(complaint_about({.redis_url = "localhost"}) ==
-             "--redis: must begin with redis://, rediss:// or unix://, or be \"embedded\"");
+             "--redis: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\"");
   BOOST_TEST(complaint_about({.log_format = "xml"}) == "--log-format: must be \"text\" or \"json\", not \"xml\"");
 }
 

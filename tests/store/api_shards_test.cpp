@@ -6,7 +6,6 @@
 #include "shared/api/opening.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/json/json.hpp"
-#include "shared/json/json.hpp"
 #include "tests/support/shards.hpp"
 
 using namespace brood;
@@ -86,9 +85,9 @@ BOOST_AUTO_TEST_CASE(numbers_are_sums_and_a_latency_is_the_longest) {
     shards[i].command({"SET", "stat:failed", "2"});
     add(shards[i], "retry", "1", "r");
     push(shards[i], "low", "j" + std::to_string(i));
-    beat(shards[i], "h:1:x", 2);
+    beat(shards[i], "h:1:0123456789ab", 2);
   }
-  beat(shards[1], "h:2:y", 1);
+  beat(shards[1], "h:2:0123456789ab", 1);
   push(shards[1], "high", "j2");
   shards[0].command({"LPUSH", "queue:low", job("old", R"(,"enqueued_at":1700000000.0)")});
   shards[0].command({"LPUSH", "queue:low", job("new")});
@@ -113,8 +112,6 @@ BOOST_AUTO_TEST_CASE(numbers_are_sums_and_a_latency_is_the_longest) {
   BOOST_TEST(!queues[0].paused);
   BOOST_TEST(api.queue("low").latency() > 1e6);
   BOOST_TEST(api.queues().size() == 2U);
-  api.reset_stats();
-  BOOST_TEST(api.stats().processed == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(sets_are_paged_by_score_over_all_shards) {
@@ -253,32 +250,32 @@ BOOST_AUTO_TEST_CASE(the_jobs_of_a_queue_come_shard_after_shard) {
 
 BOOST_AUTO_TEST_CASE(a_process_that_beats_in_several_shards_is_one_and_asked_once) {
   Shards shards(3);
-  beat(shards[0], "h:1:x", 2, R"(["low"])");
-  beat(shards[2], "h:1:x", 3, R"(["low","high"])");
-  beat(shards[1], "h:2:y", 1);
+  beat(shards[0], "h:1:0123456789ab", 2, R"(["low"])");
+  beat(shards[2], "h:1:0123456789ab", 3, R"(["low","high"])");
+  beat(shards[1], "h:2:0123456789ab", 1);
   for (std::size_t i = 0; i < 3; i += 2)
-    shards[i].command({"HSET", "h:1:x:work", "t" + std::to_string(i),
+    shards[i].command({"HSET", "h:1:0123456789ab:work", "t" + std::to_string(i),
                        R"({"queue":"low","payload":)" + json_string(job("w" + std::to_string(i))) + R"(,"run_at":)" +
                            std::to_string(1795237318 - i) + "}"});
   Api api = api_of(shards);
   const std::vector<Process> processes = api.processes();
   BOOST_REQUIRE(processes.size() == 2U);
-  BOOST_TEST(processes[0].identity == "h:1:x");
+  BOOST_TEST(processes[0].identity == "h:1:0123456789ab");
   BOOST_TEST(processes[0].busy == 5);
   BOOST_TEST(processes[0].concurrency == 8);
   BOOST_TEST(processes[0].queues == (Strings{"low", "high"}), per_element());
   BOOST_TEST(processes[0].shards == (Strings{"a", "c"}), per_element());
-  BOOST_TEST(api.process("h:1:x")->busy == 5);
+  BOOST_TEST(api.process("h:1:0123456789ab")->busy == 5);
   const std::vector<Work> work = api.work();
   BOOST_REQUIRE(work.size() == 2U);
   BOOST_TEST(work[0].job.jid == "w2");
   BOOST_TEST(work[0].job.shard == "c");
 
-  BOOST_TEST(api.stop("h:1:x"));
-  BOOST_TEST(shards[0].size_of("h:1:x-signals") + shards[2].size_of("h:1:x-signals") == 1U);
-  BOOST_TEST(api.quiet("h:2:y"));
-  BOOST_TEST(shards[1].size_of("h:2:y-signals") == 1U);
-  BOOST_TEST(!api.stop("h:3:z"));
+  BOOST_TEST(api.stop("h:1:0123456789ab"));
+  BOOST_TEST(shards[0].size_of("h:1:0123456789ab-signals") + shards[2].size_of("h:1:0123456789ab-signals") == 1U);
+  BOOST_TEST(api.quiet("h:2:0123456789ab"));
+  BOOST_TEST(shards[1].size_of("h:2:0123456789ab-signals") == 1U);
+  BOOST_TEST(!api.stop("h:3:0123456789ab"));
 }
 
 BOOST_AUTO_TEST_CASE(deploys_and_iterations_are_found_in_whichever_shard) {

@@ -155,6 +155,8 @@ BOOST_AUTO_TEST_CASE(a_shard_that_takes_no_writes_is_passed_over) {
 BOOST_AUTO_TEST_CASE(a_shard_that_wants_another_password_is_passed_over) {
   Shards shards(2);
   shards[0].command({"CONFIG", "SET", "requirepass", "other"});
+  const std::string user = shards[0].user();
+  if (!user.empty()) shards[0].command({"ACL", "SETUSER", user, "resetpass", ">other"});
   Client client = client_of(shards);
   for (int i = 0; i < 4; ++i) client.enqueue(Bill{i});
   BOOST_TEST(shards[1].size_of(queue) == 4U);

@@ -151,6 +151,8 @@ void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
     }
   } catch (const BufferFull& error) {
     throw BufferFull(counted(error.what()));
+  } catch (const NotConfirmed& error) {
+    throw NotConfirmed(counted(error.what()));
   } catch (const RedisError& error) {
     throw RedisError(counted(error.what()));
   }

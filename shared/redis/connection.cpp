@@ -63,6 +63,7 @@ struct Connection::State {
   SizeRefusals refusals;
   const std::atomic<std::uint32_t>* moves = nullptr;
   std::uint32_t moves_seen = 0;  // when this connection began
+  RedisSeed server;              // at the other end, where sentinels have led there
 
   std::vector<Reply> exchange(std::span<const Command> commands);
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
@@ -308,7 +309,11 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       if (is_over(pace, steady_now())) throw ConnectionLost("no reply within the deadline");
       const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
       pollfd watched[] = {{stream->fd(), static_cast<short>(POLLIN | unsent), 0}, {wake_fd, POLLIN, 0}};
-      const int ready = poll(watched, 2, milliseconds_until(pace.deadline()));
+      // Who may be woken is woken when the server moves.
+      const bool looks = moves != nullptr && wake_fd < 0;
+      const SteadyTime until =
+          looks ? std::min<SteadyTime>(pace.deadline(), steady_now() + pace_look_interval) : pace.deadline();
+      const int ready = poll(watched, 2, milliseconds_until(until));
       const bool signalled = ready < 0 && errno == EINTR;
       if (!signalled) check("poll", ready);
       if (signalled || (watched[0].revents == 0 && watched[1].revents != 0)) {
@@ -380,6 +385,16 @@ void Connection::set_timeouts(Timeouts timeouts) {
 }
 
 void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }
+
+bool Connection::is_at_master() {
+  if (!state_->address.has_sentinels()) return true;
+  try {
+    const FoundServer found = find_server(state_->address, steady_now() + state_->timeouts.connect);
+    return !found.sentinels.empty() && RedisSeed{found.server.host, found.server.port} == state_->server;
+  } catch (const ConnectionLost&) {
+    return false;
+  }
+}
 
 void Connection::follow(const std::atomic<std::uint32_t>* moves) { state_->moves = moves; }
 

@@ -94,6 +94,11 @@ struct Sandboxed {
                        std::to_string(brood->pid()) + "," + std::to_string(bystander.pid));
     logs("event=job_done");
   }
+  // In order: the cgroups of its jobs go too.
+  void stops() {
+    brood->term();
+    BOOST_TEST(brood->wait_exit().value_or(-1) == 0, brood->log_tail());
+  }
   std::string out(const std::string& name) const { return text_of(root + "/out/" + name); }
   bool logs(const std::string& text) const {
     const bool logged = eventually([&] { return brood->log().find(text) != std::string::npos; }, 30s);
@@ -159,6 +164,7 @@ BOOST_AUTO_TEST_CASE(no_sandbox_lets_a_job_reach_other_processes_or_the_kernel, 
       BOOST_TEST(lines_with(tried, "succeeded: ").empty(), tried + sandboxed.brood->log());
       BOOST_TEST(lines_with(tried, "refused: ").size() >= attempts_by_calls, sandboxed.brood->log_tail());
       BOOST_TEST(bystander.lives());
+      sandboxed.stops();
     }
   }
 }
@@ -259,6 +265,7 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
   sandboxed.run("Grows", ",256");
   const std::string retried = sandboxed.retried();
   BOOST_TEST(retried.find("OutOfMemory") != std::string::npos, retried);
+  sandboxed.stops();
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_limited_for_all_of_a_job_where_there_is_a_cgroup_for_it) {
@@ -277,6 +284,7 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_for_all_of_a_job_where_there_is_a_cgroup_
     sandboxed.logs("lacks=\"a cgroup with the controller memory");
   }
   BOOST_TEST(sandboxed.brood->workers().at(0) == worker);
+  sandboxed.stops();
 }
 
 BOOST_AUTO_TEST_CASE(what_a_job_says_to_its_worker_is_believed_within_bounds) {
@@ -342,8 +350,7 @@ BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
     BOOST_TEST(sandboxed.out("forked") == "50\n");
     sandboxed.logs("event=sandbox_incomplete class=Forks lacks=\"a cgroup with the controller pids, for processes");
   }
-  sandboxed.brood->term();  // in order: its cgroup goes too
-  BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 0);
+  sandboxed.stops();
 }
 
 BOOST_AUTO_TEST_CASE(a_strict_sandbox_that_lacks_something_starts_no_worker) {

@@ -97,6 +97,8 @@ void check_defaults(const Config& config) {
   BOOST_TEST(config.dead_max_jobs == 10'000);
   BOOST_CHECK(config.dead_timeout == 180 * 24h);
   BOOST_CHECK(config.redis.give_up_after == 30s);
+  BOOST_TEST(config.redis.wait == 0);
+  BOOST_CHECK(config.redis.wait_timeout == 1s);
   BOOST_TEST(config.redis.url == "");
   BOOST_CHECK(config.redis.appendfsync == AppendFsync::always);
   BOOST_TEST(config.leaves_due_jobs_to_ruby);
@@ -131,6 +133,7 @@ BOOST_AUTO_TEST_CASE(every_key_that_the_reference_file_leaves_out_is_accepted_to
   const std::string all = std::regex_replace(reference(), std::regex("(^|\n)#(\\[|[a-z_]+ = )"), "$1$2");
   const Config config = load(all);
   BOOST_TEST(config.redis.password_file == "/etc/brood/redis.password");
+  BOOST_TEST(config.redis.sentinel.password_file == "/etc/brood/sentinel.password");
   BOOST_TEST(config.log.file == "/var/log/brood/brood.log");
   BOOST_TEST(config.capsules.size() == 2u);
   BOOST_TEST(config.commands.size() == 1u);

@@ -182,9 +182,8 @@ int release_quarantine(const QuarantineOrder& order) {
   });
   for (const std::string& name : unknown)
     fmt::print(stderr, "brood quarantine: {} is not in quarantine\n", log::printable(name));
-  const int status = unknown.empty() ? exit_status::ok : exit_status::try_again;
   for (const std::string& job_class : wanted) tell_released(order, job_class, listed.at(job_class));
-  return status;
+  return unknown.empty() ? exit_status::ok : exit_status::try_again;
 }
 
 }  // namespace

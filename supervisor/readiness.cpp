@@ -27,8 +27,16 @@ bool crashed_while_starting(const WorkerPool::Reaped& reaped) {
 
 // Our own server is part of what is to be ready.
 bool Readiness::redis_stands_in_the_way() const {
-  if (redis_.was_usable()) return false;
-  return redis_.is_embedded() || !redis_.is_away() || !redis_.refusal().empty();
+  bool one_is_untried = false, one_refuses = false, one_is_usable = false;
+  for (const auto& shard : shards_) {
+    const RedisLink& redis = shard->redis();
+    const bool refuses = !redis.refusal().empty();
+    one_is_usable |= redis.was_usable();
+    if (redis.was_usable()) continue;
+    one_is_untried |= !refuses && (!redis.is_away() || redis.is_embedded());
+    one_refuses |= refuses;
+  }
+  return one_is_untried || (one_refuses && !one_is_usable);
 }
 
 void Readiness::look() {

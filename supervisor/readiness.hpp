@@ -3,7 +3,7 @@
 #include <map>
 
 #include "supervisor/process/service_notify.hpp"
-#include "supervisor/redis/redis_link.hpp"
+#include "supervisor/shards/shard.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 
 namespace brood {
@@ -12,11 +12,11 @@ namespace brood {
 class Readiness {
  public:
   // `was_said`: by another program in this process, whose workers were all ready.
-  Readiness(const WorkerPool& pool, const RedisLink& redis, ServiceNotify& service, bool was_said)
-      : pool_(pool), redis_(redis), service_(service), said_(was_said) {}
+  Readiness(const WorkerPool& pool, const Shards& shards, ServiceNotify& service, bool was_said)
+      : pool_(pool), shards_(shards), service_(service), said_(was_said) {}
 
   // Says so to the service manager and the log, once.  A Redis that is away may come when it likes; one that refuses us
-  // must be usable first.
+  // must be usable first, or another shard's must be.
   void look();
   bool said() const { return said_; }
 
@@ -31,7 +31,7 @@ class Readiness {
   bool is_hopeless() const;
 
   const WorkerPool& pool_;
-  const RedisLink& redis_;
+  const Shards& shards_;
   ServiceNotify& service_;
   bool said_;
   std::map<int, int> crashes_;  // of each place; as many as refuse: one was refused

@@ -1,6 +1,7 @@
 #include "supervisor/shutdown.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "shared/base/log.hpp"
 
@@ -17,7 +18,7 @@ constexpr auto look_at_redis = 20ms;  // one that another supervisor started is 
 
 void Shutdown::begin(SteadyTime now) {
   if (step_ != Step::not_yet) return;
-  orphan_watch_.stop();
+  for (const auto& shard : shards_) shard->orphan_watch().stop();
   step_ = Step::recovering;
   deadline_ = now + time_to_recover;
 }
@@ -32,11 +33,13 @@ void Shutdown::go_on(SteadyTime now) {
     case Step::recovering:
       recover(now);
       return;
-    case Step::stopping_redis:
-      if (redis_.server_runs() && now < deadline_) return;
-      if (redis_.server_runs()) redis_.kill_server();
+    case Step::stopping_redis: {
+      RedisLink& redis = shards_.front()->redis();  // an embedded one is the only one
+      if (redis.server_runs() && now < deadline_) return;
+      if (redis.server_runs()) redis.kill_server();
       step_ = Step::done;
       return;
+    }
     case Step::not_yet:
     case Step::reporting:
     case Step::done:
@@ -44,18 +47,38 @@ void Shutdown::go_on(SteadyTime now) {
   }
 }
 
+bool Shutdown::recovered_our_own() const {
+  return std::all_of(shards_.begin(), shards_.end(), [&](const auto& shard) { return has_recovered_our_own(*shard); });
+}
+
 void Shutdown::recover(SteadyTime now) {
-  if (recovered_our_own()) {
-    step_ = Step::reporting;
-    heartbeat_.finish([this] { stop_redis(steady_now()); });
-  } else if (!redis_.connected() || now >= deadline_) {
+  const bool one_recovers = std::any_of(shards_.begin(), shards_.end(), [&](const auto& shard) {
+    return !has_recovered_our_own(*shard) && shard->redis().connected();
+  });
+  if (one_recovers && now < deadline_) return;
+  if (!recovered_our_own())
     log::warn("jobs_left_in_flight", {{"reason", "Redis does not answer; the next start recovers them"}});
-    stop_redis(now);
+  report();
+}
+
+// Where something is left nobody leaves the list.
+void Shutdown::report() {
+  step_ = Step::reporting;
+  std::vector<Shard*> leaving;
+  for (const auto& shard : shards_) {
+    if (has_recovered_our_own(*shard)) leaving.push_back(shard.get());
+  }
+  if (leaving.empty()) return stop_redis(steady_now());
+  reporting_ = static_cast<int>(leaving.size());
+  for (Shard* const shard : leaving) {
+    shard->heartbeat().finish([this] {
+      if (--reporting_ == 0) stop_redis(steady_now());
+    });
   }
 }
 
 void Shutdown::stop_redis(SteadyTime now) {
-  step_ = redis_.stop_server() ? Step::stopping_redis : Step::done;
+  step_ = shards_.front()->redis().stop_server() ? Step::stopping_redis : Step::done;
   deadline_ = now + time_for_redis;
 }
 

@@ -12,8 +12,6 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/store/watched_keys.hpp"
-#include "supervisor/process/jitter.hpp"
 #include "supervisor/process/stopped_children.hpp"
 #include "supervisor/version.hpp"
 #include "supervisor/workers/worker_handover.hpp"
@@ -25,9 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr auto time_for_strays = 1s;  // to die, when we stop
 constexpr auto status_interval = 1s;
-constexpr auto sweep_interval = 1h;
-constexpr auto time_to_be_listed = 15s;  // by a heartbeat, for whoever lives
-constexpr auto start_extension = 60s;    // longer than a place rests
+constexpr auto start_extension = 60s;  // longer than a place rests
 constexpr int most_reaped_a_turn = 256;
 
 // What every worker is told in a phase.
@@ -44,6 +40,13 @@ std::uint32_t flags_in(Phase phase) {
   return 0;
 }
 
+// Empty: the program before knew nothing of this shard.
+std::string tokens_left(const Handover& handover, int shard) {
+  if (shard == 0) return handover.beat_tokens;
+  const auto other = static_cast<std::size_t>(shard - 1);
+  return other < handover.other_shards.size() ? handover.other_shards[other].beat_tokens : "";
+}
+
 ExitStatus exit_status(const siginfo_t& info) {
   return {info.si_code == CLD_EXITED, info.si_status, info.si_code == CLD_DUMPED};
 }
@@ -55,14 +58,12 @@ ExitStatus exit_status(const siginfo_t& info) {
 Supervisor::Supervisor(Setup setup)
     : config_(std::move(setup.config)),
       identity_(std::move(setup.identity)),
+      runtime_directory_(setup.runtime_directory),
       bodies_(setup.bodies(config_)),
       follow_(std::move(setup.follow)),
       started_at_(setup.handover ? setup.handover->started_at : wall_now()),
       children_(loop_),
       signals_(loop_, own_processes_),
-      redis_(loop_, children_, std::move(setup.redis), std::move(setup.embedded_redis),
-             setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after, *this),  // it was usable once
-      unblocker_(loop_, redis_.connection()),
       slots_({.runtime_directory = setup.runtime_directory,
               .identity = identity_.name,
               .instance = setup.instance,
@@ -71,34 +72,23 @@ Supervisor::Supervisor(Setup setup)
       generations_(generations_of(setup.handover, slots_,
                                   {1, config_, bodies_, std::make_shared<KeptLibraries>(config_->require)},
                                   setup.bodies)),
-      orders_(loop_, unblocker_, slots_, generations_),
+      moves_(identity_.name, slots_, generations_, orders_, shards_),
+      orders_(loop_, moves_, slots_, generations_),
       succession_(slots_, generations_, orders_),
       pressure_(orders_, config_->pressure),
-      pool_(loop_, children_, slots_, generations_, orders_, identity_.name, *config_, setup.handover),
+      pool_(loop_, children_, slots_, generations_, orders_, moves_, identity_.name, *config_, setup.handover),
       own_processes_(loop_, pool_, children_),
       stack_log_(children_, bodies_, orders_),
-      readiness_(pool_, redis_, service_, setup.handover && pool_.was_ready()),
-      recovery_(loop_, children_, bodies_, [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
-      pruning_(loop_, redis_.connection()),
-      dead_supervisors_(recovery_, pruning_, identity_.name, setup.runtime_directory),
-      orphan_watch_(
-          loop_, redis_.connection(), identity_, [this] { return living_fields(); }, dead_supervisors_),
-      doorbell_(loop_, redis_.connection(), orders_),
-      known_queues_watch_(loop_, redis_.connection(), orders_, [this](const KnownQueues& now) { doorbell_.know(now); }),
-      batch_watch_(loop_, redis_.connection(), identity_.name, orders_),
-      queue_rivals_(redis_.connection()),
-      scheduler_(loop_, redis_.connection(), scheduler_settings()),
-      heartbeat_(loop_, redis_.connection(), identity_, process_facts(), pool_, *this,
-                 setup.handover ? BeatTokens(setup.handover->beat_tokens) : BeatTokens()),
-      key_watch_(loop_, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }),
+      dead_files_(static_cast<int>(setup.shards.size())),
+      readiness_(pool_, shards_, service_, setup.handover && pool_.was_ready()),
       restart_(loop_, children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
       verbs_(*this, identity_.name, own_processes_, pool_, orders_, pressure_, restart_, upgrade_, stack_log_),
-      shutdown_(loop_, identity_.name, recovery_, redis_, heartbeat_, orphan_watch_),
+      shutdown_(loop_, identity_.name, shards_),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
       wake_(loop_) {
-  heartbeat_.tell_metrics(config_->metrics);
+  add_shards(setup);
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));  // what dead workers leave behind becomes ours to end
   UniqueFd listener = setup.handover ? own_descriptor(setup.handover->control_listener) : UniqueFd();
   if (setup.handover) take_over(*setup.handover);
@@ -121,30 +111,36 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
   }
 }
 
-// What changes in Redis, and who looks at it.
-KeyWatch::Keys Supervisor::keys_to_watch() {
-  const WatchedKeys keys = watched_keys(identity_.name);
-  return {{keys.schedule, [this] { scheduler_.glance(); }},
-          {keys.paused, [this] { known_queues_watch_.look(); }},
-          {keys.queues, [this] { known_queues_watch_.look(); }},
-          {keys.signals, [this] { heartbeat_.look_for_signals(); }}};
-}
-
-void Supervisor::rely_on_being_told(bool told) {
-  scheduler_.rely_on_being_told(told);
-  known_queues_watch_.rely_on_being_told(told);
-  heartbeat_.rely_on_being_told(told);
+void Supervisor::add_shards(Setup& setup) {
+  const Shard::Parts parts{loop_,  children_,   bodies_,   orders_,           pool_,
+                           moves_, dead_files_, identity_, runtime_directory_};
+  // After a takeover: it was usable once.
+  const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
+  Shard::Owner& owner = *this;
+  for (RedisAddress& address : setup.shards) {
+    const int number = static_cast<int>(shards_.size());
+    shards_.push_back(std::make_unique<Shard>(
+        parts,
+        Shard::Setup{.number = number,
+                     .redis = std::move(address),
+                     .embedded_redis = std::move(setup.embedded_redis),
+                     .give_up_after = give_up_after,
+                     .beat_tokens = setup.handover ? BeatTokens(tokens_left(*setup.handover, number)) : BeatTokens()},
+        owner));
+  }
 }
 
 // ---- What happens in a round
 
 int Supervisor::run() {
-  log::info(
-      took_over_ ? "supervisor_took_over" : "supervisor_started",
-      {{"identity", identity_.name}, {"workers", pool_.size()}, {"redis", redis_.describe()}, {"version", version}});
+  log::info(took_over_ ? "supervisor_took_over" : "supervisor_started",
+            {{"identity", identity_.name},
+             {"workers", pool_.size()},
+             {"redis", describe_shards(&RedisLink::describe)},
+             {"version", version}});
   if (stands_) stands_();
   capsules_changed();
-  redis_.open();
+  for (const auto& shard : shards_) shard->open();
   const bool rolls = took_over_ && !came_back_;
   if (rolls && phase_ == Phase::running) restart_.restart(std::nullopt);
   roll_is_owed_ = rolls && phase_ == Phase::quiet;
@@ -158,7 +154,9 @@ int Supervisor::run() {
     reap_children();
     if (!pool_.awaits_newborn()) own_processes_.strays().look(steady_now());
     // Until then the process of a job may run on, and the job must not begin elsewhere.
-    if (!own_processes_.strays().next_look()) recovery_.release_held();
+    if (!own_processes_.strays().next_look()) {
+      for (const auto& shard : shards_) shard->recovery().release_held();
+    }
     kill_overdue_children();
     do_what_is_due();
     restart_.advance(steady_now());
@@ -166,7 +164,7 @@ int Supervisor::run() {
     verbs_.advance();
     upgrade_.advance(steady_now());
     if (phase_ == Phase::running || phase_ == Phase::quiet) pool_.fill_vacant_places();
-    if (redis_.connected()) recovery_.spawn_due(steady_now());
+    for (const auto& shard : shards_) shard->recover(steady_now());
     begin_shutdown();
     shutdown_.advance(steady_now());
     log::flush();
@@ -191,8 +189,9 @@ void Supervisor::keep_time() {
 
 void Supervisor::hear_workers() {
   const WorkerOrders::News news = orders_.take_news();
-  if (news.batching) batch_watch_.look_for_a_while();
-  if (news.left_wait) doorbell_.look();
+  for (const int shard : news.batching) shards_.at(static_cast<std::size_t>(shard))->look_for_batches();
+  if (!news.left_wait) return;
+  for (const auto& shard : shards_) shard->look_who_waits();
 }
 
 void Supervisor::reap_children() {
@@ -239,12 +238,13 @@ void Supervisor::note_end(WorkerPool::Reaped reaped) {
                {{"hint", "the lines above say why; `brood run --check` tries the libraries alone"}});
     fail(EX_CONFIG);
   }
-  if (reaped.end.cut_short) heartbeat_.statistics().count_failure();
+  Shard& shard = shard_of(reaped.slot);
+  if (reaped.end.cut_short) shard.heartbeat().statistics().count_failure();
   if (!reaped.worker_death) return;
   if (reaped.forked_jobs)
-    recovery_.hold(std::move(*reaped.worker_death));
+    shard.recovery().hold(std::move(*reaped.worker_death));
   else
-    recovery_.add(std::move(*reaped.worker_death));
+    shard.recovery().add(std::move(*reaped.worker_death));
 }
 
 void Supervisor::kill_overdue_children() {
@@ -256,7 +256,7 @@ void Supervisor::kill_overdue_children() {
 
 void Supervisor::do_what_is_due() {
   const SteadyTime now = steady_now();
-  redis_.catch_up(now);
+  for (const auto& shard : shards_) shard->do_what_is_due(now);
   if (service_.watchdog_interval() && now >= next_watchdog_) {
     service_.watchdog();
     next_watchdog_ = now + *service_.watchdog_interval();
@@ -264,15 +264,10 @@ void Supervisor::do_what_is_due() {
   if (now >= next_status_) {
     pool_.look_after(now);
     pressure_.look(now);
+    if (phase_ == Phase::running) moves_.leave_those_away(now);
     report_status();
     if (!readiness_.said() && !pool_.failing_starts().empty()) service_.extend_start(start_extension);
     next_status_ = now + status_interval;
-  }
-  if (redis_.connected() && now >= next_sweep_) {
-    recovery_.sweep([this] {
-      return OwnIncarnations{identity_.name, living_fields(), slots_.table.last_incarnation()};
-    });
-    next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment
   }
 }
 
@@ -321,17 +316,14 @@ void Supervisor::order(Order order) {
     resume();
   else
     wind_down();
-  heartbeat_.beat();
+  for (const auto& shard : shards_) shard->heartbeat().beat();
   report_status();
 }
 
 void Supervisor::wind_down() {
   restart_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
   if (phase_ != Phase::quiet) upgrade_.abandon(fmt::format("the supervisor is {}", name_of(phase_)));
-  scheduler_.stop();
-  doorbell_.stop();
-  known_queues_watch_.stop();
-  key_watch_.stop();
+  for (const auto& shard : shards_) shard->wind_down();
   if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
   if (phase_ != Phase::quiet) pool_.stop_spawning();
   if (phase_ != Phase::quiet) service_.stopping();
@@ -343,19 +335,11 @@ void Supervisor::wind_down() {
 
 // All that a quiet has stopped.
 void Supervisor::resume() {
-  scheduler_.resume(scheduler_settings());
   orders_.note_queues_changed(false);  // nobody has looked: what workers know of pauses is as old as the quiet
   orders_.tell_all(flags_in(phase_));
-  if (redis_.connected()) look_for_work();
+  for (const auto& shard : shards_) shard->resume();
   // A program that took over in a quiet has not replaced the workers of the old one.
   if (std::exchange(roll_is_owed_, false)) restart_.restart(std::nullopt);
-}
-
-void Supervisor::look_for_work() {
-  scheduler_.look();
-  doorbell_.listen();
-  known_queues_watch_.look();
-  key_watch_.listen();
 }
 
 void Supervisor::restart_workers() {
@@ -375,22 +359,18 @@ void Supervisor::fail(int exit_code) {
 
 // ---- What its parts tell and ask it
 
-// Orphans are looked for once the beat has said that we alone go by our name: another's workers are none.
-void Supervisor::redis_is_usable() {
-  heartbeat_.beat();
-  if (phase_ == Phase::running) look_for_work();
-  pruning_.start();
-  queue_rivals_.look(config_->capsules);
-}
-
 // Workers may wait for a server that will never answer.
 void Supervisor::redis_has_moved() {
   slots_.board.redis_moves().fetch_add(1);
-  doorbell_.redis_has_moved();
   for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
 }
 
-void Supervisor::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }
+// One of several that refuses us costs its own jobs alone; one that can never be used is a mistake.
+void Supervisor::redis_is_unusable(int exit_status) {
+  const bool another_is_usable =
+      std::any_of(shards_.begin(), shards_.end(), [](const auto& shard) { return shard->redis().was_usable(); });
+  if (exit_status == EX_CONFIG || !another_is_usable) fail(exit_status);
+}
 
 void Supervisor::restart_begun() {
   if (pool_.was_ready()) service_.reloading();
@@ -403,9 +383,7 @@ void Supervisor::restart_ended() {
 
 void Supervisor::capsules_changed() {
   const std::vector<CapsuleSettings> capsules = generations_.capsules();
-  known_queues_watch_.follow_names(std::any_of(
-      capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
-  doorbell_.set_capsules(capsules);
+  for (const auto& shard : shards_) shard->set_capsules(capsules);
 }
 
 void Supervisor::generation_changed(const Generation& present) {
@@ -413,17 +391,7 @@ void Supervisor::generation_changed(const Generation& present) {
   bodies_ = present.bodies;
   follow_(*config_);
   pressure_.set(config_->pressure);
-  scheduler_.set(scheduler_settings());
-  heartbeat_.set_facts(process_facts());
-  queue_rivals_.look(config_->capsules);
-  heartbeat_.tell_metrics(config_->metrics);
-  heartbeat_.beat();
-}
-
-std::set<std::string> Supervisor::living_fields() const {
-  std::set<std::string> fields = recovery_.fields_of(identity_.name);
-  fields.merge(pool_.living_fields());
-  return fields;
+  for (const auto& shard : shards_) shard->follow_config();
 }
 
 ProcessFacts Supervisor::process_facts() const {
@@ -436,13 +404,6 @@ ProcessFacts Supervisor::process_facts() const {
           .started_at = started_at_};
 }
 
-Scheduler::Settings Supervisor::scheduler_settings() const {
-  return {.identity = identity_.name,
-          .poll = {.average_scheduled = config_->poll_interval},
-          .dead_limits = {config_->dead_max_jobs, config_->dead_timeout.count()},
-          .leaves_to_ruby = config_->leaves_due_jobs_to_ruby};
-}
-
 void Supervisor::report_status() {
   if (!service_.listening()) return;
   std::string line = fmt::format("{}: {} of {} workers, {} busy", name_of(phase_), pool_.ready(),
@@ -452,11 +413,28 @@ void Supervisor::report_status() {
   for (const std::string& more : {pool_.failing_starts(), restart_.status(), upgrade_.status(), pressure_.status()}) {
     if (!more.empty()) line += "; " + more;
   }
-  if (const std::string refusal = redis_.refusal(); !refusal.empty())
-    line += ", Redis cannot be used: " + refusal;
-  else if (redis_.is_away())
-    line += ", Redis is away";
+  line += state_of_redis();
   service_.status(log::printable(line));  // a line of its own would be another word to systemd
+}
+
+std::string Supervisor::describe_shards(std::string (RedisLink::*how)() const) const {
+  std::string all;
+  for (const auto& shard : shards_) all += (all.empty() ? "" : " ") + (shard->redis().*how)();
+  return all;
+}
+
+// For people; empty: all is well.
+std::string Supervisor::state_of_redis() const {
+  std::string line;
+  for (const auto& shard : shards_) {
+    const RedisLink& redis = shard->redis();
+    const std::string refusal = redis.refusal();
+    if (!refusal.empty())
+      line += fmt::format(", {} cannot be used: {}", redis.title(), refusal);
+    else if (redis.is_away())
+      line += fmt::format(", {} is away", redis.title());
+  }
+  return line;
 }
 
 // ---- How it ends; see also supervisor_gives_way.cpp

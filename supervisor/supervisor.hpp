@@ -1,9 +1,7 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,22 +19,10 @@
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/process/service_notify.hpp"
-#include "supervisor/queues/batch_watch.hpp"
-#include "supervisor/queues/doorbell.hpp"
-#include "supervisor/queues/key_watch.hpp"
-#include "supervisor/queues/known_queues_watch.hpp"
-#include "supervisor/queues/queue_rivals.hpp"
-#include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/readiness.hpp"
-#include "supervisor/recovery/dead_supervisors.hpp"
-#include "supervisor/recovery/orphan_watch.hpp"
-#include "supervisor/recovery/recovery_children.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
-#include "supervisor/redis/redis_link.hpp"
-#include "supervisor/report/heartbeat.hpp"
-#include "supervisor/report/process_pruning.hpp"
 #include "supervisor/restart/rolling_restart.hpp"
-#include "supervisor/schedule/scheduler.hpp"
+#include "supervisor/shards/shard.hpp"
 #include "supervisor/shutdown.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
@@ -51,8 +37,7 @@ namespace brood {
 
 // The parent: keeps every slot filled, watches, schedules, recovers, and stops in order.  Never runs a job and never
 // waits for anything but its loop.
-class Supervisor : private RedisLink::Events,
-                   private Heartbeat::Events,
+class Supervisor : private Shard::Owner,
                    private RollingRestart::Events,
                    private Upgrade::Owner,
                    private ControlVerbs::Ordered {
@@ -60,8 +45,8 @@ class Supervisor : private RedisLink::Events,
   struct Setup {
     std::shared_ptr<const Config> config;
     Identity identity;
-    RedisAddress redis;
-    std::unique_ptr<EmbeddedRedis> embedded_redis;  // none: Redis is elsewhere
+    std::vector<RedisAddress> shards;               // at least one
+    std::unique_ptr<EmbeddedRedis> embedded_redis;  // the only shard's; none: Redis is elsewhere
     std::string runtime_directory;
     std::string instance = {};  // what the operator calls it, where several run
     BodiesFor bodies;
@@ -104,18 +89,14 @@ class Supervisor : private RedisLink::Events,
   void order(Order order) override;
   void wind_down();
   void resume();
-  void look_for_work();
   void restart_workers();
   void upgrade();
   void fail(int exit_code);
 
   // What its parts tell it.
-  void redis_is_usable() override;
-  void redis_is_unusable(int exit_status) override { fail(exit_status); }
+  void redis_is_unusable(int exit_status) override;
   void redis_has_moved() override;
   void signal_came_from_redis(const std::string& signal) override;
-  void beaten() override { orphan_watch_.look(); }
-  void was_unlisted() override;
   void name_is_taken() override { name_is_taken_ = true; }
   void restart_begun() override;
   void restart_ended() override;
@@ -123,16 +104,18 @@ class Supervisor : private RedisLink::Events,
   void generation_changed(const Generation& present) override;
   void upgrade_begun() override { report_status(); }
   void upgrade_given_up() override { report_status(); }
-  void rely_on_being_told(bool told);
 
   // What its parts ask it.
+  const Config& config() const override { return *config_; }
   Phase phase() const override { return phase_; }
   bool is_quiet() const override { return phase_ != Phase::running; }
   ProcessFacts process_facts() const override;
-  Scheduler::Settings scheduler_settings() const;
-  KeyWatch::Keys keys_to_watch();
-  std::set<std::string> living_fields() const;
   void report_status();
+  std::string state_of_redis() const;
+  std::string describe_shards(std::string (RedisLink::*how)() const) const;
+
+  void add_shards(Setup& setup);
+  Shard& shard_of(int slot) { return *shards_.at(static_cast<std::size_t>(pool_.shard_of(slot))); }
 
   // How it passes from one program to the next.
   Handover hand_over() override;
@@ -147,6 +130,7 @@ class Supervisor : private RedisLink::Events,
 
   std::shared_ptr<const Config> config_;
   Identity identity_;
+  const std::string runtime_directory_;
   ChildBodies bodies_;
   const std::function<void(const Config&)> follow_;
   const WallTime started_at_;
@@ -155,28 +139,18 @@ class Supervisor : private RedisLink::Events,
   Children children_;
   OperatorSignals signals_;
   ServiceNotify service_;
-  RedisLink redis_;
-  WorkerUnblocker unblocker_;
   WorkerSlots slots_;
   Generations generations_;
+  ShardMoves moves_;
   WorkerOrders orders_;
   WorkerSuccession succession_;
   PressureRelief pressure_;
   WorkerPool pool_;
   OwnProcesses own_processes_;
   StackLog stack_log_;
+  DeadFiles dead_files_;
+  Shards shards_;
   Readiness readiness_;
-  RecoveryChildren recovery_;
-  ProcessPruning pruning_;
-  DeadSupervisors dead_supervisors_;
-  OrphanWatch orphan_watch_;
-  Doorbell doorbell_;
-  KnownQueuesWatch known_queues_watch_;
-  BatchWatch batch_watch_;
-  QueueRivals queue_rivals_;
-  Scheduler scheduler_;
-  Heartbeat heartbeat_;
-  KeyWatch key_watch_;
   RollingRestart restart_;
   Upgrade upgrade_;
   ControlVerbs verbs_;
@@ -190,7 +164,7 @@ class Supervisor : private RedisLink::Events,
   bool came_back_ = false;     // after that one had failed
   bool roll_is_owed_ = false;  // it took over in a quiet, in which no worker is replaced
   std::function<void()> stands_;
-  SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{}, next_sweep_{};
+  SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{};
   bool more_to_reap_ = false;
   Timer wake_;  // for what it does itself
 };

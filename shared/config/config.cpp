@@ -11,6 +11,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/processors.hpp"
 #include "shared/config/config_section.hpp"
+#include "shared/config/credential.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -22,24 +23,102 @@ using namespace std::chrono_literals;
 
 constexpr milliseconds year = 365 * 24h;
 
+constexpr std::size_t most_shards = 64;
+constexpr int most_shards_of_a_cluster = 256;
+
+std::string read_path_or_credential(const Place& at, const std::string& path) {
+  if (!names_credential(path)) return read_path(at, path);
+  check_name(at, path.substr(path.find(':') + 1));
+  return path;
+}
+
+ShardSettings read_shard(const Place& at, const ConfigSection& section) {
+  ShardSettings shard;
+  section.text("name", [&](const Place& name_at, const std::string& name) { shard.name = check_name(name_at, name); });
+  section.text("url", [&](const Place& url_at, const std::string& url) {
+    shard.url = check_redis_url(url_at, url);
+    if (url == "embedded") url_at.refuse("an embedded Redis is the only one: each shard is a Redis of its own");
+  });
+  section.text("user", [&](const Place& user_at, const std::string& user) { shard.user = check_text(user_at, user); });
+  section.text("password_file", [&](const Place& file_at, const std::string& path) {
+    shard.password_file = read_path_or_credential(file_at, path);
+  });
+  if (shard.url.empty()) at.refuse("needs url = \"redis://...\"");
+  return shard;
+}
+
+void read_shards(const ConfigSection& section, std::vector<ShardSettings>& shards) {
+  section.repeated_sections("shard", [&](const Place& at, const ConfigSection& one) {
+    if (shards.size() == most_shards) at.refuse(fmt::format("there can be {} shards at most", most_shards));
+    ShardSettings shard = read_shard(at, one);
+    if (shard.name.empty()) shard.name = std::to_string(shards.size());
+    for (const ShardSettings& other : shards) {
+      if (other.name == shard.name) at.refuse(fmt::format("two shards have the name \"{}\"", shard.name));
+      if (other.url == shard.url)
+        at.refuse(fmt::format("shard {} has the same url as shard {}", shard.name, other.name));
+    }
+    shards.push_back(std::move(shard));
+  });
+}
+
+TlsSettings::Version read_tls_version(const Place& at, const std::string& word) {
+  if (word != "1.2" && word != "1.3") at.refuse("must be \"1.2\" or \"1.3\", not \"" + word + "\"");
+  return word == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2;
+}
+
+void read_tls(const ConfigSection& section, TlsSettings& tls) {
+  const auto file = [&](const char* key, TlsSettings::File& out) {
+    section.text(key, [&](const Place& at, const std::string& path) {
+      out = {read_path_or_credential(at, path), at.name};
+    });
+  };
+  file("ca", tls.ca);
+  file("cert", tls.cert);
+  file("key", tls.key);
+  section.text("server_name",
+               [&](const Place& at, const std::string& name) { tls.server_name = check_name(at, name); });
+  section.text("min_version",
+               [&](const Place& at, const std::string& word) { tls.min_version = read_tls_version(at, word); });
+  if (tls.cert.path.empty() && !tls.key.path.empty())
+    Place{tls.key.place}.refuse("is the key of a certificate that is not named: cert is missing");
+}
+
+void read_share_with_jobs(const ConfigSection& section, RedisSettings& redis) {
+  section.truth_or_text(
+      "share_with_jobs", [&](bool shares) { redis.share_with_jobs = shares; },
+      [&](const Place& at, const std::string& word) {
+        if (word != "password") at.refuse("must be true, false or \"password\", not \"" + word + "\"");
+        redis.share_password_in_url = true;
+      });
+}
+
 void read_redis(const ConfigSection& section, RedisSettings& redis) {
   section.text("url", [&](const Place& at, const std::string& url) { redis.url = check_redis_url(at, url); });
   section.text("user", [&](const Place& at, const std::string& user) { redis.user = check_text(at, user); });
-  section.text("password_file",
-               [&](const Place& at, const std::string& path) { redis.password_file = check_text(at, path); });
+  section.text("password_file", [&](const Place& at, const std::string& path) {
+    redis.password_file = read_path_or_credential(at, path);
+  });
   section.text("appendfsync",
                [&](const Place& at, const std::string& word) { redis.appendfsync = read_appendfsync(at, word); });
   section.section("sentinel", [&](const ConfigSection& sentinel) {
     sentinel.text("user",
                   [&](const Place& at, const std::string& user) { redis.sentinel.user = check_text(at, user); });
     sentinel.text("password_file", [&](const Place& at, const std::string& path) {
-      redis.sentinel.password_file = check_text(at, path);
+      redis.sentinel.password_file = read_path_or_credential(at, path);
     });
   });
   section.count("wait", redis.wait, 0, 100);
   section.duration("wait_timeout", redis.wait_timeout, 1ms, 60'000ms);
-  section.boolean("share_with_jobs", redis.share_with_jobs);
+  read_share_with_jobs(section, redis);
+  section.section("tls", [&](const ConfigSection& tls) { read_tls(tls, redis.tls.emplace()); });
   section.duration("give_up_after", redis.give_up_after, 0ms, year);
+  read_shards(section, redis.shard_list);
+  if (!redis.shard_list.empty() && section.has("url"))
+    section.where_is("url").refuse("beside [[redis.shard]] there is no other Redis: make it a shard too");
+  section.count("shards", redis.shards, 1, most_shards_of_a_cluster);
+  if (section.has("shards") && !redis.url.starts_with("cluster://"))
+    section.where_is("shards").refuse(
+        "is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each");
 }
 
 void read_log(const ConfigSection& section, Config& config) {
@@ -218,19 +297,28 @@ void read_sections(const ConfigSection& root, Config& config) {
   if (config.capsules.size() == 1) root.count("concurrency", config.capsules[0].concurrency, 1, most_workers);
 }
 
+bool holds_password(const std::string& url) {
+  const std::size_t at = url.find('@');
+  return at != std::string::npos && url.substr(0, at).find(':', url.find("://") + 3) != std::string::npos;
+}
+
 void warn_of_permissions(const std::string& path, mode_t mode, Config& config) {
   const std::string shown = log::printable(path);
   if (mode & S_IWOTH) config.warnings.push_back(shown + " can be changed by every user of this machine");
-  const std::size_t at = config.redis.url.find('@');
-  const bool holds_password =
-      at != std::string::npos &&
-      config.redis.url.substr(0, at).find(':', config.redis.url.find("://") + 3) != std::string::npos;
-  if ((mode & S_IROTH) && holds_password)
+  const auto& shards = config.redis.shard_list;
+  const bool one_holds_a_password =
+      holds_password(config.redis.url) ||
+      std::any_of(shards.begin(), shards.end(), [](const ShardSettings& shard) { return holds_password(shard.url); });
+  if ((mode & S_IROTH) && one_holds_a_password)
     config.warnings.push_back(shown + " holds a password and can be read by every user of this machine");
 }
 
 void read_file(const std::string& path, const ConfigFile& file, Config& config) {
   parse_config(path, file.text, [&](const ConfigSection& root) { read_sections(root, config); });
+  if (config.redis.tls && !config.redis.url.empty() && !config.redis.url.starts_with("rediss://"))
+    config.warnings.push_back(
+        log::printable(path) +
+        " has a section [redis.tls], but the address of Redis is no rediss://: TLS is not spoken");
   warn_of_permissions(path, file.mode, config);
   config.file = file;
 }
@@ -255,7 +343,10 @@ void apply(const ConfigOverrides& overrides, Config& config) {
   }
   if (overrides.environment) config.environment = check_name({"--environment"}, *overrides.environment);
   if (overrides.tag) config.tag = check_name({"--tag"}, *overrides.tag);
-  if (overrides.redis_url) config.redis.url = check_redis_url({"--redis"}, *overrides.redis_url);
+  if (overrides.redis_url) {
+    config.redis.url = check_redis_url({"--redis"}, *overrides.redis_url);
+    config.redis.shard_list.clear();
+  }
   if (overrides.log_format) config.log.format = read_format({"--log-format"}, *overrides.log_format);
   if (overrides.verbose) config.log.level = log::Level::debug;
 }

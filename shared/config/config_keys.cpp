@@ -35,9 +35,11 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
           "restart",       "pressure",
           "crashes"}},
     {"redis",
-     {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after", "sentinel", "wait",
-      "wait_timeout"}},
+     {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after", "shard", "shards", "sentinel",
+      "wait", "wait_timeout", "tls"}},
+    {"redis.shard", {"name", "url", "user", "password_file"}},
     {"redis.sentinel", {"user", "password_file"}},
+    {"redis.tls", {"ca", "cert", "key", "server_name", "min_version"}},
     {"scheduler", {"queues"}},
     {"restart", {"canary", "canary_watch"}},
     {"pressure", {"memory", "proc", "cgroup"}},
@@ -69,10 +71,11 @@ const std::vector<std::string>& keys_of_section(const std::string& kind) { retur
 std::string meant_key(const std::string& key, const std::vector<std::string>& known) {
   if (const auto like = nearest(key, known)) return *like;
   if (const auto sidekiq = names_of_sidekiq.find(key); sidekiq != names_of_sidekiq.end()) return sidekiq->second;
-  // Backwards, so that the general section comes before the capsules.
+  // Backwards, so that the general section comes before the capsules; a shard has no key that [redis] has not, but one.
   for (auto known_one = known_keys.rbegin(); known_one != known_keys.rend(); ++known_one) {
     const auto& [section, keys] = *known_one;
-    if (!section.empty() && std::find(keys.begin(), keys.end(), key) != keys.end()) return section + "." + key;
+    if (!section.empty() && section != "redis.shard" && std::find(keys.begin(), keys.end(), key) != keys.end())
+      return section + "." + key;
   }
   return "";
 }

@@ -21,6 +21,8 @@ class ConfigSection {
   ConfigSection(const std::string& file, std::string name, const std::string& kind, const toml::table& table);
 
   bool has(const std::string& key) const { return table_.contains(key); }
+  // Of a key that is there.
+  setting::Place where_is(const std::string& key) const;
 
   template <typename Number>
   void count(const std::string& key, Number& out, std::int64_t least, std::int64_t most) const {
@@ -49,6 +51,9 @@ class ConfigSection {
   void queues(CapsuleSettings& capsule) const;
 
   void section(const std::string& key, const std::function<void(const ConfigSection&)>& take) const;
+  // [[redis.shard]], again and again: a section for each, in order.
+  void repeated_sections(const std::string& key,
+                         const std::function<void(const setting::Place&, const ConfigSection&)>& take) const;
   // [capsules.images], [capsules.mail]: a section for each name.
   void named_sections(
       const std::string& key,

@@ -51,6 +51,7 @@ Reply not_too_large(Reply reply) {
 
 struct Connection::State {
   RedisAddress address;
+  Keyspace keyspace;
   Timeouts timeouts;
   std::string client_name;
   int eof_fd = -1;
@@ -74,6 +75,7 @@ struct Connection::State {
   std::vector<Reply> closing_on_failure(std::span<const Command> commands, std::chrono::milliseconds longest_connect,
                                         Talk talk);
   [[noreturn]] void throw_closed(const std::string& why, bool said_a_word, std::size_t bytes);
+  void shake_hands(SteadyTime deadline);
   void greet(SteadyTime deadline);
   bool has_moved() const { return moves != nullptr && moves->load() != moves_seen; }
   UniqueFd connect_any(const RedisAddress& server, SteadyTime deadline);
@@ -129,6 +131,20 @@ UniqueFd Connection::State::connect_any(const RedisAddress& server, SteadyTime d
   }
 }
 
+void Connection::State::shake_hands(SteadyTime deadline) {
+  SteadyTime until = deadline - (deadline - steady_now()) / 5;
+  while (stream->shakes_hands()) {
+    stream->write_some();
+    const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
+    const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), until, nullptr);
+    if (ready & ~POLLOUT) stream->read_some();
+    if (ready != 0 || steady_now() < until) continue;
+    if (until == deadline) throw ConnectionLost(no_handshake(*stream));
+    until = deadline;
+    if (!stream->heard()) stream->ask_whether_plain();
+  }
+}
+
 void Connection::State::greet(SteadyTime deadline) {
   std::vector<Command> commands = greeting(address, client_name);
   if (refusals.suspects()) commands.push_back({"PING"});  // proves that it lives, should it close the connection again
@@ -143,12 +159,14 @@ void Connection::State::greet(SteadyTime deadline) {
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   if (moves != nullptr) moves_seen = moves->load();
-  stream =
-      std::make_unique<Stream>(address.has_sentinels() ? connect_any(find_server(address, deadline).server, deadline)
-                                                       : connect_any(address, deadline));
+  const RedisAddress& server = address.has_sentinels() ? find_server(address, deadline).server : address;
+  std::unique_ptr<TlsSession> tls;
+  if (server.tls) tls = std::make_unique<TlsSession>(server);
+  stream = std::make_unique<Stream>(connect_any(server, deadline), std::move(tls));
   counted = 0;
   ++connections;
   try {
+    shake_hands(deadline);
     greet(deadline);
   } catch (const NotTheProtocol& rubbish) {
     throw LoginRefused(rubbish.what());
@@ -235,7 +253,9 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
     throw HostUnknown(fmt::format("{}: {}", address.without_password(), e.what()));
   } catch (const std::runtime_error& e) {
     stream.reset();
-    throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
+    const std::string what = fmt::format("{}: {}", address.without_password(), e.what());
+    if (!asks) throw NotConnected(what);
+    throw ConnectionLost(what);
   } catch (...) {
     stream.reset();
     throw;
@@ -256,7 +276,7 @@ void Connection::State::throw_closed(const std::string& why, bool said_a_word, s
 
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
   return closing_on_failure(commands, timeouts.connect, [&] {
-    for (const Command& command : commands) stream->append(command);
+    for (const Command& command : commands) stream->append(command, keyspace.prefix());
     Pace pace = begin_pace(steady_now(), timeouts.command);
     stream->write_some();
     std::vector<Reply> replies;
@@ -271,7 +291,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
   const bool hurries = patience.longest_connect > std::chrono::milliseconds(0);
   const auto longest_connect = hurries ? std::min(patience.longest_connect, timeouts.connect) : timeouts.connect;
   return closing_on_failure(commands, longest_connect, [&] {
-    for (const Command& command : commands) stream->append(command);
+    for (const Command& command : commands) stream->append(command, keyspace.prefix());
     Pace pace = begin_pace(steady_now(), patience.longest);
     stream->write_some();
     std::vector<Reply> replies;
@@ -317,8 +337,14 @@ std::vector<Reply> Channel::call_patiently(const std::vector<Command>& commands,
   return replies;
 }
 
+const Keyspace& Channel::keyspace() const {
+  static const Keyspace without_prefix;
+  return without_prefix;
+}
+
 Connection::Connection(RedisAddress address, Timeouts timeouts, std::string client_name)
     : state_(std::make_unique<State>()) {
+  state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
   state_->timeouts = timeouts;
   state_->client_name = std::move(client_name);
@@ -336,11 +362,19 @@ std::vector<Reply> Connection::call_patiently(const std::vector<Command>& comman
 
 std::uint64_t Connection::connections() const { return state_->connections; }
 
+const Keyspace& Connection::keyspace() const { return state_->keyspace; }
+
 std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
   return commands.empty() ? std::vector<Reply>() : state_->exchange(commands);
 }
 
 void Connection::disconnect() { state_->stream.reset(); }
+
+void Connection::move_to(RedisAddress address) {
+  disconnect();
+  state_->address = std::move(address);
+  state_->refusals = {};
+}
 
 bool Connection::connected() const { return state_->stream != nullptr; }
 

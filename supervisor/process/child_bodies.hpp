@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/redis/address.hpp"
 #include "shared/scoreboard/dump_request.hpp"
 #include "shared/scoreboard/worker_setup.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
@@ -21,9 +22,11 @@ struct ChildBodies {
   // In a template: loads what its workers would.  False when it is for nothing; throws when it cannot be done.
   std::function<bool()> preload = {};
   std::function<int(const WorkerSetup&)> worker = {};
-  std::function<int(const std::vector<WorkerDeath>&, RecoveryMode, ByteCount&)> recover_worker_deaths = {};
-  std::function<int(const OrphanedJobs&, RecoveryMode, ByteCount&)> orphaned_jobs = {};
-  std::function<int(const OwnIncarnations&)> sweep = {};
+  // These three of what is in one Redis.
+  std::function<int(const RedisAddress&, const std::vector<WorkerDeath>&, RecoveryMode, ByteCount&)>
+      recover_worker_deaths = {};
+  std::function<int(const RedisAddress&, const OrphanedJobs&, RecoveryMode, ByteCount&)> orphaned_jobs = {};
+  std::function<int(const RedisAddress&, const OwnIncarnations&)> sweep = {};
   std::function<int(const std::vector<DumpRequest>&)> log_stacks = {};
   // Tries what a worker would load; why it cannot be used, in a sentence, or nothing.
   std::function<std::string()> check = {};

@@ -30,9 +30,9 @@ RecoveryMode less_daring(RecoveryMode mode) {
 
 }  // namespace
 
-RecoveryChildren::RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies,
+RecoveryChildren::RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies, RedisAddress redis,
                                    std::function<void(const WorkerDeath&)> recovered)
-    : children_(children), bodies_(bodies), recovered_(std::move(recovered)), wake_(loop) {}
+    : children_(children), bodies_(bodies), redis_(std::move(redis)), recovered_(std::move(recovered)), wake_(loop) {}
 
 void RecoveryChildren::add(WorkerDeath worker_death) {
   if (!worker_death.cause) {
@@ -87,10 +87,10 @@ void RecoveryChildren::start(Task& task, SteadyTime now) {
   std::shared_ptr<SharedCount> bytes;
   const auto body = [&]() -> int {
     if (const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work))
-      return bodies_.recover_worker_deaths(*worker_deaths, task.mode, bytes->value());
+      return bodies_.recover_worker_deaths(redis_, *worker_deaths, task.mode, bytes->value());
     if (const auto* orphaned_jobs = std::get_if<OrphanedJobsTask>(&task.work))
-      return bodies_.orphaned_jobs(orphaned_jobs->orphaned_jobs, task.mode, bytes->value());
-    return bodies_.sweep(own_incarnations_());
+      return bodies_.orphaned_jobs(redis_, orphaned_jobs->orphaned_jobs, task.mode, bytes->value());
+    return bodies_.sweep(redis_, own_incarnations_());
   };
   try {
     bytes = std::make_shared<SharedCount>();

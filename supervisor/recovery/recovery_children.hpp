@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/redis/address.hpp"
 #include "supervisor/process/child_bodies.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
@@ -20,8 +21,8 @@ namespace brood {
 // one that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
 class RecoveryChildren {
  public:
-  // `recovered` is told of each dead worker, once Redis has said that nothing of it is left.
-  RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies,
+  // They go to `redis`.  `recovered` is told of each dead worker, once that has said that nothing of it is left.
+  RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies, RedisAddress redis,
                    std::function<void(const WorkerDeath&)> recovered = {});
 
   void add(WorkerDeath worker_death);
@@ -65,6 +66,7 @@ class RecoveryChildren {
 
   Children& children_;
   const ChildBodies& bodies_;
+  const RedisAddress redis_;
   const std::function<void(const WorkerDeath&)> recovered_;
   std::list<Task> tasks_;
   std::vector<WorkerDeath> held_;

@@ -44,6 +44,8 @@ RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, 
 
 std::string RedisLink::describe() const { return server_ ? "embedded" : address_.without_password(); }
 
+std::string RedisLink::title() const { return address_.shard.empty() ? "Redis" : "Redis " + address_.shard; }
+
 void RedisLink::open() {
   start_server();
   connect();
@@ -142,7 +144,9 @@ void RedisLink::connected_now() {
 void RedisLink::usable_now() {
   if (away_since_) {
     const std::chrono::duration<double> away = steady_now() - *away_since_;
-    if (was_usable_ || !server_) log::info("redis_is_back", {{"after", fmt::format("{:.1f}s", away.count())}});
+    const std::string after = fmt::format("{:.1f}s", away.count());
+    if ((was_usable_ || !server_) && address_.shard.empty()) log::info("redis_is_back", {{"after", after}});
+    if (!address_.shard.empty()) log::info("redis_is_back", {{"shard", address_.shard}, {"after", after}});
     away_since_.reset();
     said_away_for_.clear();
   }

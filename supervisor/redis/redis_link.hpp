@@ -46,11 +46,13 @@ class RedisLink {
   bool was_usable() const { return was_usable_; }
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
+  std::optional<SteadyTime> away_since() const { return away_since_; }
   // What stands against using it, other than that it does not answer: it refuses us, or its name is not known.  Empty:
   // nothing that we know of.
   std::string refusal() const;
   std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
+  std::string title() const;     // for people: "Redis", or with its name where there are several
 
   // Each turn, what is due: a server to look for anew, or to start again.
   void catch_up(SteadyTime now);

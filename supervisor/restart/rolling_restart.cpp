@@ -107,7 +107,13 @@ void RollingRestart::begin() {
 
 bool RollingRestart::changes_redis(const Config& config) const {
   const RedisSettings &old = present_->config->redis, &wanted = config.redis;
-  return old.url != wanted.url || old.user != wanted.user || old.password_file != wanted.password_file;
+  const auto same = [](const ShardSettings& a, const ShardSettings& b) {
+    return a.name == b.name && a.url == b.url && a.user == b.user && a.password_file == b.password_file;
+  };
+  return old.url != wanted.url || old.user != wanted.user || old.password_file != wanted.password_file ||
+         old.shards != wanted.shards ||
+         !std::equal(old.shard_list.begin(), old.shard_list.end(), wanted.shard_list.begin(), wanted.shard_list.end(),
+                     same);
 }
 
 void RollingRestart::checked(const std::string& refusal) {

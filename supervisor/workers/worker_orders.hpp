@@ -3,27 +3,30 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "shared/base/unique_fd.hpp"
 #include "shared/scoreboard/dump_request.hpp"
+#include "shared/scoreboard/occupied_slot.hpp"
 #include "supervisor/process/event_loop.hpp"
-#include "supervisor/queues/queue_workers.hpp"
-#include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/workers/generations.hpp"
 #include "supervisor/workers/job_output.hpp"
+#include "supervisor/workers/worker_shards.hpp"
 #include "supervisor/workers/worker_slots.hpp"
 
 namespace brood {
 
 // What workers are told, and what they say: by a pipe to each, and by flags and counters in the scoreboard.  The flag
 // is the message; the byte only wakes whoever waits.
-class WorkerOrders : public QueueWorkers {
+class WorkerOrders {
  public:
-  WorkerOrders(EventLoop& loop, WorkerUnblocker& unblocking, WorkerSlots& slots, const Generations& generations);
-  ~WorkerOrders() override;
+  WorkerOrders(EventLoop& loop, WorkerShards& shards, WorkerSlots& slots, const Generations& generations);
+  ~WorkerOrders();
+  WorkerOrders(const WorkerOrders&) = delete;
+  WorkerOrders& operator=(const WorkerOrders&) = delete;
 
   // The worker that has the slot now speaks through these; until it has been reaped.
   void connect(int slot, UniqueFd control, UniqueFd output, std::string token);
@@ -58,7 +61,7 @@ class WorkerOrders : public QueueWorkers {
 
   // What workers have said since it was last asked.
   struct News {
-    bool batching = false;   // one holds more than one job
+    std::set<int> batching;  // shards in which one holds more than one job
     bool left_wait = false;  // one waits on its queue no more
   };
   News take_news() { return std::exchange(news_, {}); }
@@ -66,14 +69,15 @@ class WorkerOrders : public QueueWorkers {
   // Workers that are told to finish and run a job still.
   int finishing() const;
 
-  std::vector<OccupiedSlot> occupied_slots() override;
+  // See QueueWorkers.
+  std::vector<OccupiedSlot> occupied_slots();
   // Their capsule is an index into Generations::capsules().
-  std::vector<OccupiedSlot> fetching_slots() override;
-  bool somebody_is_idle() const override;
-  void unblock(const SlotRecord& record) override { unblocker_.unblock(record); }
-  bool may_unblock() const override { return unblocker_.allowed(); }
-  void wake(int slot) override { tell(slot, 0); }
-  void note_queues_changed(bool to_all) override;
+  std::vector<OccupiedSlot> fetching_slots();
+  bool somebody_is_idle() const;
+  bool somebody_is_busy() const { return slots_.busy() > 0; }
+  void wake(int slot) { tell(slot, 0); }
+  void note_queues_changed(bool to_all);
+  void note_queues_changed(bool to_all, int shard);  // to all of that shard
 
  private:
   struct Lines {
@@ -88,7 +92,7 @@ class WorkerOrders : public QueueWorkers {
   Lines& lines(int slot);
 
   EventLoop& loop_;
-  WorkerUnblocker& unblocker_;
+  WorkerShards& shards_;
   WorkerSlots& slots_;
   const Generations& generations_;
   std::vector<Lines> lines_;

@@ -54,7 +54,8 @@ struct Recovering {
   ChildBodies bodies{
       .worker = {},
       .recover_worker_deaths =
-          [this](const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode, ChildBodies::ByteCount& moved) {
+          [this](const RedisAddress&, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
+                 ChildBodies::ByteCount& moved) {
             bytes = &moved;
             std::string line = name_of(mode);
             for (const WorkerDeath& worker_death : worker_deaths)
@@ -63,18 +64,18 @@ struct Recovering {
             return end();
           },
       .orphaned_jobs =
-          [this](const OrphanedJobs& orphaned_jobs, RecoveryMode, ChildBodies::ByteCount&) {
+          [this](const RedisAddress&, const OrphanedJobs& orphaned_jobs, RecoveryMode, ChildBodies::ByteCount&) {
             diary.note("jobs of " + orphaned_jobs.identity);
             return end();
           },
       .sweep =
-          [this](const OwnIncarnations&) {
+          [this](const RedisAddress&, const OwnIncarnations&) {
             diary.note("sweep");
             return end();
           }};
   EventLoop loop;
   Children children{loop};
-  RecoveryChildren recovery{loop, children, bodies};
+  RecoveryChildren recovery{loop, children, bodies, RedisAddress{}};
   SteadyTime now{24h};  // invented: nothing here waits for a clock
 
   ~Recovering() {
@@ -353,7 +354,8 @@ struct Inheriting : Recovering {
   DeadSupervisor dead;
   AsyncConnection no_redis{loop.raw(), "test", {}};
   ProcessPruning pruning{loop, no_redis};
-  DeadSupervisors dead_supervisors{recovery, pruning, "here:1:own", runtime.path()};
+  DeadFiles files{1};
+  DeadSupervisors dead_supervisors{recovery, pruning, files, 0, "here:1:own", runtime.path()};
 
   Inheriting() {
     dead.identity.name = "here:99:dead";

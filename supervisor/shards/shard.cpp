@@ -1,0 +1,138 @@
+#include "supervisor/shards/shard.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "shared/store/watched_keys.hpp"
+#include "supervisor/process/jitter.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto sweep_interval = 1h;
+constexpr auto time_to_be_listed = 15s;  // by a heartbeat, for whoever lives
+
+}  // namespace
+
+Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
+    : owner_(owner),
+      identity_(parts.identity.name),
+      pool_(parts.pool),
+      redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
+      unblocker_(parts.loop, redis_.connection()),
+      workers_(setup.number, parts.moves, parts.orders, parts.pool, unblocker_),
+      recovery_(parts.loop, parts.children, parts.bodies, std::move(setup.redis),
+                [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
+      pruning_(parts.loop, redis_.connection()),
+      dead_supervisors_(recovery_, pruning_, parts.dead_files, setup.number, identity_, parts.runtime_directory),
+      orphan_watch_(
+          parts.loop, redis_.connection(), parts.identity, [this] { return living_fields(); }, dead_supervisors_),
+      doorbell_(parts.loop, redis_.connection(), workers_),
+      known_queues_watch_(parts.loop, redis_.connection(), workers_,
+                          [this](const KnownQueues& now) { doorbell_.know(now); }),
+      batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
+      queue_rivals_(redis_.connection()),
+      scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
+      heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), workers_, *this,
+                 std::move(setup.beat_tokens)),
+      key_watch_(parts.loop, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }) {
+  heartbeat_.tell_metrics(owner_.config().metrics);
+}
+
+// What changes in Redis, and who looks at it.
+KeyWatch::Keys Shard::keys_to_watch() {
+  const WatchedKeys keys = watched_keys(identity_);
+  return {{keys.schedule.name(), [this] { scheduler_.glance(); }},
+          {keys.paused.name(), [this] { known_queues_watch_.look(); }},
+          {keys.queues.name(), [this] { known_queues_watch_.look(); }},
+          {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
+}
+
+void Shard::rely_on_being_told(bool told) {
+  scheduler_.rely_on_being_told(told);
+  known_queues_watch_.rely_on_being_told(told);
+  heartbeat_.rely_on_being_told(told);
+}
+
+// ---- What happens in a round
+
+void Shard::do_what_is_due(SteadyTime now) {
+  redis_.catch_up(now);
+  if (!redis_.connected() || now < next_sweep_) return;
+  recovery_.sweep([this] { return OwnIncarnations{identity_, living_fields(), pool_.last_incarnation()}; });
+  next_sweep_ = now + jittered(sweep_interval);  // many hosts may have started at one moment
+}
+
+void Shard::recover(SteadyTime now) {
+  if (redis_.connected()) recovery_.spawn_due(now);
+}
+
+// ---- What it is told
+
+void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
+  known_queues_watch_.follow_names(std::any_of(
+      capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
+  doorbell_.set_capsules(capsules);
+}
+
+void Shard::follow_config() {
+  scheduler_.set(scheduler_settings());
+  heartbeat_.set_facts(owner_.process_facts());
+  queue_rivals_.look(owner_.config().capsules);
+  heartbeat_.tell_metrics(owner_.config().metrics);
+  heartbeat_.beat();
+}
+
+void Shard::wind_down() {
+  scheduler_.stop();
+  doorbell_.stop();
+  known_queues_watch_.stop();
+  key_watch_.stop();
+}
+
+void Shard::resume() {
+  scheduler_.resume(scheduler_settings());
+  if (redis_.connected()) look_for_work();
+}
+
+void Shard::look_for_work() {
+  scheduler_.look();
+  doorbell_.listen();
+  known_queues_watch_.look();
+  key_watch_.listen();
+}
+
+// ---- What its parts tell and ask it
+
+// Orphans are looked for once the beat has said that we alone go by our name: another's workers are none.
+void Shard::redis_is_usable() {
+  heartbeat_.beat();
+  if (!owner_.is_quiet()) look_for_work();
+  pruning_.start();
+  queue_rivals_.look(owner_.config().capsules);
+}
+
+void Shard::redis_has_moved() {
+  doorbell_.redis_has_moved();
+  owner_.redis_has_moved();
+}
+
+void Shard::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }
+
+std::set<std::string> Shard::living_fields() const {
+  std::set<std::string> fields = recovery_.fields_of(identity_);
+  fields.merge(pool_.living_fields());
+  return fields;
+}
+
+Scheduler::Settings Shard::scheduler_settings() const {
+  const Config& config = owner_.config();
+  return {.identity = identity_,
+          .poll = {.average_scheduled = config.poll_interval},
+          .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
+          .leaves_to_ruby = config.leaves_due_jobs_to_ruby};
+}
+
+}  // namespace brood

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/identity.hpp"
+#include "shared/config/config.hpp"
+#include "shared/redis/address.hpp"
+#include "supervisor/process/child_bodies.hpp"
+#include "supervisor/process/children.hpp"
+#include "supervisor/process/event_loop.hpp"
+#include "supervisor/queues/batch_watch.hpp"
+#include "supervisor/queues/doorbell.hpp"
+#include "supervisor/queues/key_watch.hpp"
+#include "supervisor/queues/known_queues_watch.hpp"
+#include "supervisor/queues/queue_rivals.hpp"
+#include "supervisor/queues/worker_unblocker.hpp"
+#include "supervisor/recovery/dead_files.hpp"
+#include "supervisor/recovery/dead_supervisors.hpp"
+#include "supervisor/recovery/orphan_watch.hpp"
+#include "supervisor/recovery/recovery_children.hpp"
+#include "supervisor/redis/embedded_redis.hpp"
+#include "supervisor/redis/redis_link.hpp"
+#include "supervisor/report/heartbeat.hpp"
+#include "supervisor/report/process_pruning.hpp"
+#include "supervisor/schedule/scheduler.hpp"
+#include "supervisor/shards/shard_moves.hpp"
+#include "supervisor/shards/shard_workers.hpp"
+#include "supervisor/workers/worker_orders.hpp"
+#include "supervisor/workers/worker_pool.hpp"
+
+namespace brood {
+
+// All that a supervisor does with one Redis: it connects, watches the queues there and what is paused, moves due jobs,
+// beats, and recovers what dead workers and dead supervisors have left in it.
+class Shard : private RedisLink::Events, private Heartbeat::Events {
+ public:
+  // Whose it is: the supervisor.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual const Config& config() const = 0;  // of the present generation
+    virtual ProcessFacts process_facts() const = 0;
+    virtual bool is_quiet() const = 0;                            // also true while stopping
+    virtual void redis_is_unusable(int exit_status) = 0;          // see RedisLink::Events
+    virtual void redis_has_moved() = 0;                           // as well
+    virtual void signal_came_from_redis(const std::string&) = 0;  // see Heartbeat::Events
+    virtual void name_is_taken() = 0;                             // as well
+  };
+  struct Setup {
+    int number = 0;  // among all shards
+    RedisAddress redis;
+    std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
+    RedisLink::Patience give_up_after{};
+    BeatTokens beat_tokens = {};  // of the program before, in the same process
+  };
+  // What all shards of a supervisor share.
+  struct Parts {
+    EventLoop& loop;
+    Children& children;
+    const ChildBodies& bodies;
+    WorkerOrders& orders;
+    WorkerPool& pool;
+    ShardMoves& moves;
+    DeadFiles& dead_files;
+    const Identity& identity;
+    const std::string& runtime_directory;
+  };
+  Shard(const Parts& parts, Setup setup, Owner& owner);
+
+  // Begins to connect.
+  void open() { redis_.open(); }
+
+  RedisLink& redis() { return redis_; }
+  const RedisLink& redis() const { return redis_; }
+  WorkerUnblocker& unblocker() { return unblocker_; }
+  RecoveryChildren& recovery() { return recovery_; }
+  const RecoveryChildren& recovery() const { return recovery_; }
+  Heartbeat& heartbeat() { return heartbeat_; }
+  const Heartbeat& heartbeat() const { return heartbeat_; }
+  OrphanWatch& orphan_watch() { return orphan_watch_; }
+
+  // Each turn, what is due.
+  void do_what_is_due(SteadyTime now);
+  // Each turn, after what else there is to do: forks the recovery's children.
+  void recover(SteadyTime now);
+
+  // A worker has said so.
+  void look_for_batches() { batch_watch_.look_for_a_while(); }
+  void look_who_waits() { doorbell_.look(); }
+
+  // What workers fetch from: see Generations::capsules().
+  void set_capsules(const std::vector<CapsuleSettings>& capsules);
+  // The present generation is another.
+  void follow_config();
+
+  // What a quiet stops, and what ends that.
+  void wind_down();
+  void resume();
+
+ private:
+  void redis_is_usable() override;
+  void redis_is_unusable(int exit_status) override { owner_.redis_is_unusable(exit_status); }
+  void redis_has_moved() override;
+  bool is_quiet() const override { return owner_.is_quiet(); }
+  void signal_came_from_redis(const std::string& signal) override { owner_.signal_came_from_redis(signal); }
+  void beaten() override { orphan_watch_.look(); }
+  void was_unlisted() override;
+  void name_is_taken() override { owner_.name_is_taken(); }
+
+  void look_for_work();
+  void rely_on_being_told(bool told);
+  Scheduler::Settings scheduler_settings() const;
+  KeyWatch::Keys keys_to_watch();
+  std::set<std::string> living_fields() const;
+
+  Owner& owner_;
+  const std::string identity_;
+  WorkerPool& pool_;
+  RedisLink redis_;
+  WorkerUnblocker unblocker_;
+  ShardWorkers workers_;
+  RecoveryChildren recovery_;
+  ProcessPruning pruning_;
+  DeadSupervisors dead_supervisors_;
+  OrphanWatch orphan_watch_;
+  Doorbell doorbell_;
+  KnownQueuesWatch known_queues_watch_;
+  BatchWatch batch_watch_;
+  QueueRivals queue_rivals_;
+  Scheduler scheduler_;
+  Heartbeat heartbeat_;
+  KeyWatch key_watch_;
+  SteadyTime next_sweep_{};
+};
+
+}  // namespace brood

@@ -148,7 +148,7 @@ void Connection::State::shake_hands(SteadyTime deadline) {
 void Connection::State::greet(SteadyTime deadline) {
   std::vector<Command> commands = greeting(address, client_name);
   if (refusals.suspects()) commands.push_back({"PING"});  // proves that it lives, should it close the connection again
-  for (const Command& command : commands) stream->append(command);
+  for (const Command& command : commands) append_greeting(*stream, command, address);
   Pace pace(deadline, std::chrono::nanoseconds(0));
   for (const Command& command : commands) {
     const auto why = refusal(command, next_reply(pace));

@@ -77,8 +77,9 @@ RedisAddress RedisAccess::locate() const {
 
 std::string url_of(const RedisAddress& address) {
   const bool has_credentials = !address.user.empty() || !address.password.empty();
-  const std::string credentials =
-      has_credentials ? percent_encoded(address.user) + ":" + percent_encoded(address.password) + "@" : "";
+  const std::string credentials = has_credentials ? percent_encoded(address.user) + ":" +
+                                                        percent_encoded(std::string(address.password.view())) + "@"
+                                                  : "";
   if (!address.socket_path.empty())
     return fmt::format("unix://{}{}?db={}", credentials, address.socket_path, address.db);
   const auto host_text = [](const std::string& host) {

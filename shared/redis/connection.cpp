@@ -63,7 +63,7 @@ struct Connection::State {
   SizeRefusals refusals;
   const std::atomic<std::uint32_t>* moves = nullptr;
   std::uint32_t moves_seen = 0;  // when this connection began
-  RedisSeed server;              // at the other end, where sentinels have led there
+  RedisSeed place;               // of the other end, where sentinels have led there
 
   std::vector<Reply> exchange(std::span<const Command> commands);
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
@@ -159,7 +159,10 @@ void Connection::State::greet(SteadyTime deadline) {
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   if (moves != nullptr) moves_seen = moves->load();
-  const RedisAddress& server = address.has_sentinels() ? find_server(address, deadline).server : address;
+  std::optional<RedisAddress> found;
+  if (address.has_sentinels()) found = find_server(address, deadline).server;
+  const RedisAddress& server = found ? *found : address;
+  if (found) place = place_of(*found);
   std::unique_ptr<TlsSession> tls;
   if (server.tls) tls = std::make_unique<TlsSession>(server);
   stream = std::make_unique<Stream>(connect_any(server, deadline), std::move(tls));
@@ -390,7 +393,7 @@ bool Connection::is_at_master() {
   if (!state_->address.has_sentinels()) return true;
   try {
     const FoundServer found = find_server(state_->address, steady_now() + state_->timeouts.connect);
-    return !found.sentinels.empty() && RedisSeed{found.server.host, found.server.port} == state_->server;
+    return !found.sentinels.empty() && place_of(found.server) == state_->place;
   } catch (const ConnectionLost&) {
     return false;
   }

@@ -107,7 +107,7 @@ void RedisLink::found(const FoundServer& found) {
   }
   remember_server(address_, found);  // for workers to come
   sentinels_.listen(address_, found.sentinels);
-  const RedisSeed at{found.server.host, found.server.port};
+  const RedisSeed at = place_of(found.server);
   if (connected() && master_ == at) {
     if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_sentinels_again_after;
     return;

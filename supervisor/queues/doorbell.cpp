@@ -97,6 +97,7 @@ void Doorbell::tick() {
     peeks_.clear();
     watch_.forget();
     plan_ = {};
+    plan_is_carried_out_ = false;
     return next_.start_in(look_interval);
   }
   const bool changed = watch_.changed() || workers_.capsules_to_call() != to_call_ || !plan_is_carried_out_;

@@ -108,7 +108,7 @@ void RedisLink::usable_now() {
   next_resolve_.reset();
   refused_since_.reset();
   host_unknown_.clear();
-  next_role_look_ = steady_now() + look_at_role_again_after;
+  next_role_look_ = steady_now() + pace_ * look_at_role_again_after;
   is_usable_ = was_usable_ = true;
   events_.redis_is_usable();
 }
@@ -185,7 +185,7 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   if (next_resolve_ && *next_resolve_ <= now) connect();
   look_at_refusal(now);
   if (connected() && now >= next_role_look_) {
-    next_role_look_ = now + look_at_role_again_after;
+    next_role_look_ = now + pace_ * look_at_role_again_after;
     look_at_role();
   }
   if (!server_ || stopping_) return;

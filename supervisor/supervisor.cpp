@@ -360,6 +360,12 @@ void Supervisor::fail(int exit_code) {
 
 // ---- What its parts tell and ask it
 
+// Workers may wait for a server that will never answer.
+void Supervisor::redis_has_moved() {
+  slots_.board.redis_moves().fetch_add(1);
+  for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
+}
+
 // One of several that refuses us costs its own jobs alone; one that can never be used is a mistake.
 void Supervisor::redis_is_unusable(int exit_status) {
   const bool another_is_usable =

@@ -95,6 +95,7 @@ class Supervisor : private Shard::Owner,
 
   // What its parts tell it.
   void redis_is_unusable(int exit_status) override;
+  void redis_has_moved() override;
   void signal_came_from_redis(const std::string& signal) override;
   void name_is_taken() override { name_is_taken_ = true; }
   void restart_begun() override;

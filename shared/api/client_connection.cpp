@@ -1,7 +1,10 @@
 #include "shared/api/client_connection.hpp"
 
+#include <algorithm>
+
 #include "shared/base/redis_clock.hpp"
 #include "shared/store/redis_time.hpp"
+#include "shared/store/replica_wait.hpp"
 
 namespace brood {
 namespace {
@@ -9,6 +12,8 @@ namespace {
 // A connection idle for longer than this gets a PING before a push: a push whose reply is lost cannot be sent again
 // without the risk of pushing twice.
 constexpr std::chrono::seconds trusted_rest{1};
+
+constexpr std::chrono::seconds longest_proof{1};
 
 // True when this server did not apply the command, but a new connection may reach one that does.
 bool asks_to_reconnect(const Reply& reply) {
@@ -24,7 +29,7 @@ std::string_view first_key(const Command& command) {
 }  // namespace
 
 ClientConnection::ClientConnection(const RedisAddress& address)
-    : name_(address.without_password()), connection_(address) {}
+    : name_(address.without_password()), wait_(address.wait), connection_(address) {}
 
 void ClientConnection::check_rested_connection() {
   if (!connection_.connected() || steady_now() - last_used_ < trusted_rest) return;
@@ -32,6 +37,28 @@ void ClientConnection::check_rested_connection() {
     connection_.call({"PING"});
   } catch (const ConnectionLost&) {  // the next command connects anew
   }
+}
+
+void ClientConnection::prove_that_it_answers() try {
+  if (connection_.connected() && steady_now() - last_used_ < trusted_rest) return;
+  struct Restore {
+    ClientConnection& its;
+    ~Restore() { its.connection_.set_timeouts(its.timeouts_); }
+  } const restore{*this};
+  connection_.set_timeouts({longest_proof, longest_proof, true});
+  connection_.call({"PING"});
+  last_used_ = steady_now();
+} catch (const LoginRefused& refused) {
+  throw LoginFailed("Redis at " + name_ + ": " + refused.what());
+} catch (const ConnectionLost& lost) {
+  throw RedisUnreached("Redis at " + name_ + ": " + lost.what());
+}
+
+// What others of the same pipeline have done stands, even where this does not get through.
+std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refused) try {
+  return connection_.pipeline(refused);
+} catch (const NotConnected& away) {
+  throw ConnectionLost(away.what());
 }
 
 std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& commands) try {
@@ -48,13 +75,15 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
   }
   if (!refused.empty()) {
     connection_.disconnect();
-    std::vector<Reply> again = connection_.pipeline(refused);
+    std::vector<Reply> again = refused.size() == replies.size() ? connection_.pipeline(refused) : ask_again(refused);
     for (std::size_t i = 0; i < places.size(); ++i) replies[places[i]] = std::move(again[i]);
   }
   last_used_ = steady_now();
   return replies;
 } catch (const LoginRefused& refused) {
-  throw RedisError("Redis at " + name_ + ": " + refused.what());
+  throw LoginFailed("Redis at " + name_ + ": " + refused.what());
+} catch (const NotConnected& away) {
+  throw RedisUnreached("Redis at " + name_ + ": " + away.what());
 } catch (const TooLargeForRedis& refused) {
   throw RefusedForSize("Redis at " + name_ + ": " + refused.what());
 } catch (const ConnectionClosed& closed) {
@@ -63,6 +92,29 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
   throw RedisAway("Redis at " + name_ + ": " + lost.what());
 } catch (const UnexpectedReply& reply) {
   throw RedisError("Redis at " + name_ + ": " + reply.what());
+}
+
+std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
+  if (wait_.replicas == 0 || commands.empty()) return pipeline(commands);
+  const std::uint64_t before = connection_.connections();
+  commands.push_back(wait_for(wait_));
+  std::vector<Reply> replies = pipeline(commands);
+  std::int64_t confirmed = confirmed_by(replies.back().view());
+  replies.pop_back();
+  const auto is_error = [](const Reply& reply) { return reply.view().is_error(); };
+  if (std::any_of(replies.begin(), replies.end(), is_error)) return replies;
+  // Some may have gone to another server than this was asked of.
+  if (confirmed < wait_.replicas && connection_.connections() != before)
+    confirmed = confirmed_by(pipeline({wait_for(wait_)}).front().view());
+  if (confirmed < wait_.replicas)
+    throw NotConfirmed("Redis at " + name_ + ": pushed, but only " + std::to_string(confirmed) + " of " +
+                       std::to_string(wait_.replicas) + " replicas confirmed it within " +
+                       std::to_string(wait_.timeout.count()) + " ms");
+  return replies;
+}
+
+bool ClientConnection::is_confirmed() {
+  return wait_.replicas == 0 || confirmed_by(pipeline({wait_for(wait_)}).front().view()) >= wait_.replicas;
 }
 
 Reply ClientConnection::call(const Command& command) {
@@ -92,7 +144,7 @@ Reply ClientConnection::try_to_run(ScriptCall call) {
 }
 
 Reply ClientConnection::run(ScriptCall call) {
-  const std::string key = call.keys.front();
+  const std::string key = call.keys.front().name();
   Reply reply = try_to_run(std::move(call));
   if (reply.view().is_error()) refuse(key, reply.view().error());
   return reply;
@@ -113,8 +165,10 @@ void ClientConnection::transaction(std::vector<Command> commands) {
       break;
     }
     last_used_ = steady_now();
+  } catch (const LoginRefused& refused) {
+    throw LoginFailed("Redis at " + name_ + ": " + refused.what());
   } catch (const ConnectionLost& lost) {
-    throw RedisError("Redis at " + name_ + ": " + lost.what());
+    throw RedisAway("Redis at " + name_ + ": " + lost.what());
   }
   for (const Reply& reply : replies) {
     if (reply.view().is_error()) refuse(key, reply.view().error());
@@ -131,6 +185,7 @@ void ClientConnection::refuse(const Command& command, std::string_view error) co
 
 void ClientConnection::refuse(std::string_view key, std::string_view error) const {
   std::string what = "Redis at " + name_ + ": ";
+  if (error.starts_with("NOAUTH")) throw LoginFailed(what.append(error));
   if (error.find("WRONGTYPE") != error.npos && !key.empty())
     what.append("the key \"").append(key).append("\", or one that goes with it, holds something else than it should: ");
   throw RedisError(what.append(error));

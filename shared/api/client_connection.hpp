@@ -20,6 +20,18 @@ class RedisAway : public RedisError {
   const bool perhaps_too_large;  // see ConnectionClosed
 };
 
+// No connection: nothing was sent.
+class RedisUnreached : public RedisAway {
+ public:
+  using RedisAway::RedisAway;
+};
+
+// Redis does not let us in: nothing was sent.
+class LoginFailed : public RedisError {
+ public:
+  using RedisError::RedisError;
+};
+
 // Redis refuses a command for its size, and always will: nothing of it was applied.
 class RefusedForSize : public RedisError {
  public:
@@ -38,6 +50,12 @@ class ClientConnection {
   // Sends all at once and returns as many replies, error replies included.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
 
+  // The same for commands that push, which replicas are to confirm if the address says so.  Throws NotConfirmed when
+  // all are applied and too few replicas have them.
+  std::vector<Reply> push(std::vector<Command> commands);
+  // Asks for that alone, of what was sent last.
+  bool is_confirmed();
+
   // One command, or one script.  Throws RedisError for an error reply.
   Reply call(const Command& command);
   Reply run(ScriptCall call);
@@ -47,7 +65,14 @@ class ClientConnection {
   // refuses.
   void ask_time();
 
-  void set_timeouts(Connection::Timeouts timeouts) { connection_.set_timeouts(timeouts); }
+  // Within a second or two, unless it answered a moment ago: so that what is sent next is risked on no server that has
+  // stopped.  Throws RedisUnreached or LoginFailed.
+  void prove_that_it_answers();
+
+  void set_timeouts(Connection::Timeouts timeouts) {
+    timeouts_ = timeouts;
+    connection_.set_timeouts(timeouts);
+  }
   void disconnect() { connection_.disconnect(); }
   void leave_to_parent() { disconnect(); }  // in a forked child: see PerProcess
 
@@ -60,9 +85,12 @@ class ClientConnection {
 
  private:
   void check_rested_connection();
+  std::vector<Reply> ask_again(const std::vector<Command>& refused);
 
   std::string name_;
+  ReplicaWait wait_;
   Connection connection_;
+  Connection::Timeouts timeouts_;
   SteadyTime last_used_{};
 };
 

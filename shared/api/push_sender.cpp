@@ -31,6 +31,11 @@ std::vector<Command> commands_for(std::span<ClientPush> jobs, std::size_t batch_
 
 }  // namespace
 
+struct PushSender::Restore {
+  PushSender& sender;
+  ~Restore() { sender.redis_.set_timeouts(sender.timeouts_); }
+};
+
 PushSender::PushSender(const RedisAddress& address, const std::optional<BufferOptions>& buffer) : redis_(address) {
   if (buffer) keep_while_away(*buffer);
 }
@@ -66,16 +71,58 @@ void PushSender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   for (std::size_t sent = 0; sent < jobs.size(); sent += slice_size) {
     const std::span slice(jobs.data() + sent, std::min(slice_size, jobs.size() - sent));
     try {
-      for (const Reply& reply : redis_.pipeline(commands_for(slice, batch_size))) {
+      for (const Reply& reply : redis_.push(commands_for(slice, batch_size))) {
         if (reply.view().is_error())
           throw RedisError("Redis at " + redis_.name() + ": " + std::string(reply.view().error()));
       }
+    } catch (const NotConfirmed& error) {
+      const std::size_t pushed = sent + slice.size();
+      if (pushed == jobs.size()) throw;
+      throw NotConfirmed(std::string(error.what()) + "; of " + std::to_string(jobs.size()) + " jobs the first " +
+                         std::to_string(pushed) + " were pushed");
     } catch (const RedisError& error) {
       if (sent == 0) throw;
       throw RedisError(std::string(error.what()) + "; of " + std::to_string(jobs.size()) + " jobs the first " +
                        std::to_string(sent) + " were pushed");
     }
   }
+}
+
+void PushSender::connect_within(std::chrono::milliseconds longest) {
+  timeouts_.connect = longest;
+  redis_.set_timeouts(timeouts_);
+}
+
+std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size) try {
+  redis_.prove_that_it_answers();
+  if (buffer_) return buffer_->push_unless_away(redis_, jobs);
+  std::vector<ClientPush> sent = jobs;  // what is away has to leave them
+  return why_nothing_was_pushed(redis_.pipeline(commands_for(sent, batch_size)));
+} catch (const RedisUnreached& away) {
+  return away.what();
+} catch (const LoginFailed& refused) {
+  return refused.what();
+}
+
+// Throws RedisError when some of it was pushed, or would be refused everywhere.
+std::optional<std::string> PushSender::why_nothing_was_pushed(const std::vector<Reply>& replies) const {
+  std::string why;
+  bool all_refused = true, passes = true;
+  for (const Reply& reply : replies) {
+    const std::string_view error = reply.view().error();
+    const ErrorKind kind = classify_error(error);
+    if (kind == ErrorKind::none) {
+      // The names of the queues come first.
+      all_refused = all_refused && &reply == &replies.front() && replies.size() > 1;
+      continue;
+    }
+    passes = passes && (kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect ||
+                        kind == ErrorKind::unauthorized);
+    if (why.empty()) why = "Redis at " + redis_.name() + ": " + std::string(error);
+  }
+  if (why.empty()) return std::nullopt;
+  if (!all_refused || !passes) throw RedisError(why);
+  return why;
 }
 
 TimeUnit PushSender::times_of_fleet() {
@@ -86,12 +133,8 @@ TimeUnit PushSender::times_of_fleet() {
 
 bool PushSender::drain(std::chrono::milliseconds longest) {
   if (!buffer_) return true;
-  const Connection::Timeouts usual;
-  redis_.set_timeouts({std::min(longest, usual.connect), std::min(longest, usual.command), true});
-  struct Restore {
-    ClientConnection& redis;
-    ~Restore() { redis.set_timeouts({}); }
-  } const restore{redis_};
+  const Restore restore{*this};
+  redis_.set_timeouts({std::min(longest, timeouts_.connect), std::min(longest, timeouts_.command), true});
   return buffer_->drain(redis_);
 }
 

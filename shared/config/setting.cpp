@@ -57,13 +57,12 @@ std::string check_name(const Place& place, const std::string& name) {
 }
 
 std::string check_redis_url(const Place& place, const std::string& url) {
-  for (const std::string_view start : {"redis://", "rediss://", "unix:", "/"}) {
+  for (const std::string_view start : {"redis://", "rediss://", "unix:", "sentinel://", "/"}) {
     if (url.starts_with(start)) return check_text(place, url);
   }
   if (url == "embedded") return url;
-  if (url.starts_with("sentinel://")) place.refuse("Sentinel is not supported");
-  place.refuse(
-      "must begin with redis://, rediss:// or unix://, or be \"embedded\"");  // not quoted: it may hold a password
+  place.refuse(  // not quoted: it may hold a password
+      "must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\"");
 }
 
 std::chrono::milliseconds read_duration(const Place& place, const std::string& text) {

@@ -82,6 +82,8 @@ void parse_user_info(std::string_view text, RedisAddress& address) {
   address.password = percent_decoded(text.substr(colon + 1));
 }
 
+constexpr std::uint16_t usual_port_of_sentinels = 26'379;
+
 bool numeric(const std::string& host) {
   in_addr v4;
   in6_addr v6;
@@ -89,7 +91,8 @@ bool numeric(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), &v4) == 1 || inet_pton(AF_INET6, without_zone.c_str(), &v6) == 1;
 }
 
-void parse_host_and_port(std::string_view text, RedisAddress& address) {
+RedisSeed parse_host_and_port(std::string_view text, std::uint16_t usual_port) {
+  RedisSeed address{"", usual_port};
   std::string_view port;
   if (text.starts_with('[')) {
     const std::size_t bracket = text.find(']');
@@ -109,11 +112,29 @@ void parse_host_and_port(std::string_view text, RedisAddress& address) {
     if (!std::all_of(address.host.begin(), address.host.end(), fits_a_name))
       throw AddressError("the host in the Redis URL has a character that no host name has");
   }
-  if (port.empty()) return;
+  if (port.empty()) return address;
   const std::optional<int> number = whole_number<int>(port.substr(1), 1, 65'535);
   if (!number) throw AddressError("the port in the Redis URL is not a number from 1 to 65535");
   address.port = static_cast<std::uint16_t>(*number);
+  return address;
 }
+
+// host[:port],host[:port],...
+std::vector<RedisSeed> parse_seeds(std::string_view list, std::uint16_t usual_port) {
+  std::vector<RedisSeed> seeds;
+  for (;;) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view one = list.substr(0, comma);
+    if (one.empty()) throw AddressError("the Redis URL has an empty place in its list of hosts");
+    if (const RedisSeed seed = parse_host_and_port(one, usual_port);
+        std::find(seeds.begin(), seeds.end(), seed) == seeds.end())
+      seeds.push_back(seed);
+    if (comma == list.size()) return seeds;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+std::string host_text(const std::string& host) { return host.find(':') == std::string::npos ? host : "[" + host + "]"; }
 
 // [user:password@]/path[?db=N]
 RedisAddress parse_socket(std::string_view rest) {
@@ -145,13 +166,34 @@ RedisAddress parse_tcp(std::string_view rest) {
     parse_user_info(authority.substr(0, at), address);
     authority.remove_prefix(at + 1);
   }
-  parse_host_and_port(authority, address);
+  const RedisSeed server = parse_host_and_port(authority, address.port);
+  address.host = server.host;
+  address.port = server.port;
 
   if (!path.empty()) path.remove_prefix(1);
   const std::optional<int> path_db = path.empty() ? std::nullopt : std::optional(parse_db(path));
   if (path_db && query_db && *path_db != *query_db)
     throw AddressError("the Redis URL names two different databases, one in its path and one in ?db=");
   address.db = path_db.value_or(query_db.value_or(0));
+  return address;
+}
+
+// [user:password@]host[:port],host[:port]/name[?db=N]
+RedisAddress parse_sentinels(std::string_view rest) {
+  RedisAddress address;
+  address.db = take_query(rest).value_or(0);
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view authority = rest.substr(0, slash);
+  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    parse_user_info(authority.substr(0, at), address);
+    authority.remove_prefix(at + 1);
+  }
+  address.seeds = parse_seeds(authority, usual_port_of_sentinels);
+  address.master = slash == rest.size() ? "" : rest.substr(slash + 1);
+  const auto fits_a_name = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; };
+  if (address.master.empty() || !std::all_of(address.master.begin(), address.master.end(), fits_a_name))
+    throw AddressError(
+        "the Redis URL must end with the name by which the sentinels know the master: sentinel://a:26379,b,c/mymaster");
   return address;
 }
 
@@ -176,23 +218,31 @@ RedisAddress RedisAddress::parse(const std::string& url) {
   const std::string scheme = lower_case(std::string_view(url).substr(0, mark));
   const std::string_view rest = std::string_view(url).substr(mark + 3);
   if (scheme == "redis") return parse_tcp(rest);
+  if (scheme == "rediss") {
+    RedisAddress address = parse_tcp(rest);
+    address.tls.emplace();
+    return address;
+  }
   if (scheme == "unix") return parse_socket(rest);
-  if (scheme == "rediss")
-    throw AddressError(
-        "rediss:// needs TLS, which this build of brood does not have; use redis:// through a TLS tunnel");
-  if (scheme == "sentinel" || scheme == "redis+sentinel" || scheme == "redis-sentinel")
-    throw AddressError("Redis Sentinel is not supported; give the address of the master as redis://host:port");
-  throw AddressError("the Redis URL has an unknown scheme; redis:// and unix:// are known");
+  if (scheme == "sentinel" || scheme == "redis+sentinel" || scheme == "redis-sentinel") return parse_sentinels(rest);
+  throw AddressError("the Redis URL has an unknown scheme; redis://, rediss://, unix:// and sentinel:// are known");
 }
 
 std::string RedisAddress::without_password() const {
   const std::string who = user.empty() ? "" : user + "@";
   if (!socket_path.empty())
     return fmt::format("unix://{}{}{}", who, socket_path, db == 0 ? "" : fmt::format("?db={}", db));
-  const bool v6 = host.find(':') != std::string::npos;
-  return fmt::format("redis://{}{}{}{}:{}/{}", who, v6 ? "[" : "", host, v6 ? "]" : "", port, db);
+  if (has_sentinels()) {
+    std::string sentinels;
+    for (const RedisSeed& seed : seeds)
+      sentinels += fmt::format("{}{}:{}", sentinels.empty() ? "" : ",", host_text(seed.host), seed.port);
+    return fmt::format("sentinel://{}{}/{}{}", who, sentinels, master, db == 0 ? "" : fmt::format("?db={}", db));
+  }
+  return fmt::format("{}://{}{}:{}/{}", tls ? "rediss" : "redis", who, host_text(host), port, db);
 }
 
-bool RedisAddress::needs_resolving() const { return socket_path.empty() && numeric_hosts.empty() && !numeric(host); }
+bool RedisAddress::needs_resolving() const {
+  return socket_path.empty() && !has_sentinels() && numeric_hosts.empty() && !numeric(host);
+}
 
 }  // namespace brood

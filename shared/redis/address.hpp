@@ -1,20 +1,41 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "shared/redis/tls_settings.hpp"
+
 namespace brood {
+
+class TlsCertificates;
 
 class AddressError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
+// Somebody who knows where the server is.
+struct RedisSeed {
+  std::string host;  // a name or a number
+  std::uint16_t port = 0;
+  bool operator==(const RedisSeed&) const = default;
+};
+
+// How many replicas must have what is written before it counts as written.
+struct ReplicaWait {
+  int replicas = 0;  // 0: nobody is asked
+  std::chrono::milliseconds timeout{1'000};
+};
+
 // Where one shard is: a Redis, who we are to it, and what its keys begin with.  Parsed from
-// redis://[user:password@]host[:port][/db][?db=N], unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a
-// bare absolute path).
+// redis://[user:password@]host[:port][/db][?db=N], the same with rediss:// (TLS),
+// unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a bare absolute path), or
+// sentinel://[user:password@]host[:port],host[:port]/name[?db=N], whose user and password are for the server.
 struct RedisAddress {
   std::string shard;       // what the shard is called; empty: it is the only one
   std::string key_prefix;  // of every key in it; empty: the keys are Sidekiq's own
@@ -23,9 +44,16 @@ struct RedisAddress {
   std::string socket_path;
   std::string user, password;
   int db = 0;
-  std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
+  std::vector<std::string> numeric_hosts;        // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
+  std::vector<RedisSeed> seeds;                  // of sentinel://, the sentinels; `host` is empty: see find_server.hpp
+  std::string master;                            // what they call the server
+  std::string sentinel_user, sentinel_password;  // who we are to them
+  ReplicaWait wait;
+  std::optional<TlsSettings> tls;  // rediss://, or sentinels and servers that are spoken to in TLS
+  // What the files of `tls` hold, for all connections of this process; null: each connection reads them as it begins.
+  std::shared_ptr<TlsCertificates> certificates;
 
-  // Throws AddressError with a sentence: unknown scheme, bad port, rediss:// without TLS support, sentinel://, ...
+  // Throws AddressError with a sentence: unknown scheme, bad port, ...
   // Percent escapes in user and password are decoded.
   static RedisAddress parse(const std::string& url);
 
@@ -33,6 +61,7 @@ struct RedisAddress {
   std::string without_password() const;
 
   bool needs_resolving() const;  // a host name, not a numeric address or a socket
+  bool has_sentinels() const { return !master.empty(); }
 };
 
 }  // namespace brood

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "shared/base/check.hpp"
+#include "shared/redis/find_server.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/redis/size_refusals.hpp"
@@ -50,6 +51,7 @@ Reply not_too_large(Reply reply) {
 
 struct Connection::State {
   RedisAddress address;
+  Keyspace keyspace;
   Timeouts timeouts;
   std::string client_name;
   int eof_fd = -1;
@@ -59,6 +61,9 @@ struct Connection::State {
   std::uint64_t connections = 0;
   std::atomic<std::uint64_t>* byte_count = nullptr;
   SizeRefusals refusals;
+  const std::atomic<std::uint32_t>* moves = nullptr;
+  std::uint32_t moves_seen = 0;  // when this connection began
+  RedisSeed server;              // at the other end, where sentinels have led there
 
   std::vector<Reply> exchange(std::span<const Command> commands);
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
@@ -70,8 +75,10 @@ struct Connection::State {
   std::vector<Reply> closing_on_failure(std::span<const Command> commands, std::chrono::milliseconds longest_connect,
                                         Talk talk);
   [[noreturn]] void throw_closed(const std::string& why, bool said_a_word, std::size_t bytes);
+  void shake_hands(SteadyTime deadline);
   void greet(SteadyTime deadline);
-  UniqueFd connect_any(SteadyTime deadline);
+  bool has_moved() const { return moves != nullptr && moves->load() != moves_seen; }
+  UniqueFd connect_any(const RedisAddress& server, SteadyTime deadline);
   UniqueFd connect_one(const Endpoint& endpoint, SteadyTime deadline);
   enum class Wait { in_poll, in_read };
   Reply next_reply(Pace& pace, Wait how = Wait::in_poll);
@@ -111,8 +118,8 @@ UniqueFd Connection::State::connect_one(const Endpoint& endpoint, SteadyTime dea
   return socket;
 }
 
-UniqueFd Connection::State::connect_any(SteadyTime deadline) {
-  const std::vector<Endpoint> endpoints = endpoints_of(address, Lookup::blocking);
+UniqueFd Connection::State::connect_any(const RedisAddress& server, SteadyTime deadline) {
+  const std::vector<Endpoint> endpoints = endpoints_of(server, Lookup::blocking);
   for (std::size_t i = 0;; ++i) {
     try {
       // Each gets its share of the time, so that an address that swallows packets leaves some to the next.
@@ -121,6 +128,20 @@ UniqueFd Connection::State::connect_any(SteadyTime deadline) {
     } catch (const std::runtime_error&) {
       if (i + 1 == endpoints.size()) throw;
     }
+  }
+}
+
+void Connection::State::shake_hands(SteadyTime deadline) {
+  SteadyTime until = deadline - (deadline - steady_now()) / 5;
+  while (stream->shakes_hands()) {
+    stream->write_some();
+    const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
+    const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), until, nullptr);
+    if (ready & ~POLLOUT) stream->read_some();
+    if (ready != 0 || steady_now() < until) continue;
+    if (until == deadline) throw ConnectionLost(no_handshake(*stream));
+    until = deadline;
+    if (!stream->heard()) stream->ask_whether_plain();
   }
 }
 
@@ -137,10 +158,15 @@ void Connection::State::greet(SteadyTime deadline) {
 
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
-  stream = std::make_unique<Stream>(connect_any(deadline));
+  if (moves != nullptr) moves_seen = moves->load();
+  const RedisAddress& server = address.has_sentinels() ? find_server(address, deadline).server : address;
+  std::unique_ptr<TlsSession> tls;
+  if (server.tls) tls = std::make_unique<TlsSession>(server);
+  stream = std::make_unique<Stream>(connect_any(server, deadline), std::move(tls));
   counted = 0;
   ++connections;
   try {
+    shake_hands(deadline);
     greet(deadline);
   } catch (const NotTheProtocol& rubbish) {
     throw LoginRefused(rubbish.what());
@@ -156,6 +182,7 @@ Pace Connection::State::begin_pace(SteadyTime now, std::chrono::milliseconds lon
 bool Connection::State::is_over(Pace& pace, SteadyTime now) {
   if (now >= next_look || pace.is_over(now)) {
     next_look = now + pace_look_interval;
+    if (has_moved()) throw ConnectionLost("the server is elsewhere by now");
     pace.note(stream->through(), now);
     count_bytes();
   }
@@ -193,7 +220,7 @@ Reply Connection::State::next_reply(Pace& pace, Wait how) {
 // Notices a server that restarted or dropped an idle client before anything is sent, when it is still safe to connect
 // anew.  Bytes that nobody asked for would be taken for our reply.
 void Connection::State::connect_if_needed(std::chrono::milliseconds longest) {
-  if (stream && !stream->silent()) stream.reset();
+  if (stream && (has_moved() || !stream->silent())) stream.reset();
   if (!stream) connect(longest);
 }
 
@@ -226,7 +253,9 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
     throw HostUnknown(fmt::format("{}: {}", address.without_password(), e.what()));
   } catch (const std::runtime_error& e) {
     stream.reset();
-    throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
+    const std::string what = fmt::format("{}: {}", address.without_password(), e.what());
+    if (!asks) throw NotConnected(what);
+    throw ConnectionLost(what);
   } catch (...) {
     stream.reset();
     throw;
@@ -247,7 +276,7 @@ void Connection::State::throw_closed(const std::string& why, bool said_a_word, s
 
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
   return closing_on_failure(commands, timeouts.connect, [&] {
-    for (const Command& command : commands) stream->append(command);
+    for (const Command& command : commands) stream->append(command, keyspace.prefix());
     Pace pace = begin_pace(steady_now(), timeouts.command);
     stream->write_some();
     std::vector<Reply> replies;
@@ -262,7 +291,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
   const bool hurries = patience.longest_connect > std::chrono::milliseconds(0);
   const auto longest_connect = hurries ? std::min(patience.longest_connect, timeouts.connect) : timeouts.connect;
   return closing_on_failure(commands, longest_connect, [&] {
-    for (const Command& command : commands) stream->append(command);
+    for (const Command& command : commands) stream->append(command, keyspace.prefix());
     Pace pace = begin_pace(steady_now(), patience.longest);
     stream->write_some();
     std::vector<Reply> replies;
@@ -280,11 +309,16 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       if (is_over(pace, steady_now())) throw ConnectionLost("no reply within the deadline");
       const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
       pollfd watched[] = {{stream->fd(), static_cast<short>(POLLIN | unsent), 0}, {wake_fd, POLLIN, 0}};
-      const int ready = poll(watched, 2, milliseconds_until(pace.deadline()));
+      // Who may be woken is woken when the server moves.
+      const bool looks = moves != nullptr && wake_fd < 0;
+      const SteadyTime until =
+          looks ? std::min<SteadyTime>(pace.deadline(), steady_now() + pace_look_interval) : pace.deadline();
+      const int ready = poll(watched, 2, milliseconds_until(until));
       const bool signalled = ready < 0 && errno == EINTR;
       if (!signalled) check("poll", ready);
       if (signalled || (watched[0].revents == 0 && watched[1].revents != 0)) {
         const auto limit = patience.woken ? patience.woken() : std::nullopt;
+        if (has_moved()) throw ConnectionLost("the server is elsewhere by now");
         if (!limit) continue;
         if (steady_now() + *limit < pace.deadline())
           pace = begin_pace(steady_now(), std::chrono::ceil<std::chrono::milliseconds>(*limit));
@@ -303,8 +337,14 @@ std::vector<Reply> Channel::call_patiently(const std::vector<Command>& commands,
   return replies;
 }
 
+const Keyspace& Channel::keyspace() const {
+  static const Keyspace without_prefix;
+  return without_prefix;
+}
+
 Connection::Connection(RedisAddress address, Timeouts timeouts, std::string client_name)
     : state_(std::make_unique<State>()) {
+  state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
   state_->timeouts = timeouts;
   state_->client_name = std::move(client_name);
@@ -322,6 +362,8 @@ std::vector<Reply> Connection::call_patiently(const std::vector<Command>& comman
 
 std::uint64_t Connection::connections() const { return state_->connections; }
 
+const Keyspace& Connection::keyspace() const { return state_->keyspace; }
+
 std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
   return commands.empty() ? std::vector<Reply>() : state_->exchange(commands);
 }
@@ -330,7 +372,9 @@ void Connection::disconnect() { state_->stream.reset(); }
 
 void Connection::move_to(RedisAddress address) {
   disconnect();
+  state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
+  state_->server = {};
   state_->refusals = {};
 }
 
@@ -343,6 +387,18 @@ void Connection::set_timeouts(Timeouts timeouts) {
 }
 
 void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }
+
+bool Connection::is_at_master() {
+  if (!state_->address.has_sentinels()) return true;
+  try {
+    const FoundServer found = find_server(state_->address, steady_now() + state_->timeouts.connect);
+    return !found.sentinels.empty() && RedisSeed{found.server.host, found.server.port} == state_->server;
+  } catch (const ConnectionLost&) {
+    return false;
+  }
+}
+
+void Connection::follow(const std::atomic<std::uint32_t>* moves) { state_->moves = moves; }
 
 void Connection::give_up_on_eof_of(int fd) { state_->eof_fd = fd; }
 

@@ -24,6 +24,12 @@ class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// No connection came about: nothing was sent.
+class NotConnected : public ConnectionLost {
+ public:
+  using ConnectionLost::ConnectionLost;
+};
+
 // What came is not the protocol of Redis.
 class NotTheProtocol : public ConnectionLost {
  public:
@@ -51,9 +57,9 @@ class TooLargeForRedis : public ConnectionLost {
 };
 
 // No address is known for the host's name.
-class HostUnknown : public ConnectionLost {
+class HostUnknown : public NotConnected {
  public:
-  using ConnectionLost::ConnectionLost;
+  using NotConnected::NotConnected;
 };
 
 // The server does not let us in: a wrong password, no such database, or it speaks TLS or is no Redis at all.  Only the
@@ -91,12 +97,16 @@ class Channel {
   // How often it has connected: another number means another connection.
   virtual std::uint64_t connections() const { return 0; }
 
+  // What its keys begin with.
+  virtual const Keyspace& keyspace() const;
+
   // Closes the connection; the next call connects anew.
   virtual void disconnect() = 0;
 };
 
 // A blocking connection for workers, clients and short-lived children.  Connects at the first call (AUTH, SELECT,
-// CLIENT SETNAME), and again at the first call after a loss; it never sends a command twice.
+// CLIENT SETNAME), and again at the first call after a loss; it never sends a command twice.  Each time it finds the
+// server anew: see find_server.hpp.
 class Connection : public Channel {
  public:
   struct Timeouts {
@@ -114,6 +124,7 @@ class Connection : public Channel {
   Reply call(const Command& command) override;
   std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override;
   std::uint64_t connections() const override;
+  const Keyspace& keyspace() const override;
   // Sends all commands at once and returns as many replies.  One deadline for all of them, as for one.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
   void disconnect() override;
@@ -121,6 +132,14 @@ class Connection : public Channel {
   void move_to(RedisAddress address);
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
+
+  // Whether the server at the other end is the one that is found now.  Where sentinels tell, at least one has to say
+  // so.
+  bool is_at_master();
+
+  // Waiting also ends, within a second, when `moves` has grown since this connection began: the server is elsewhere by
+  // now, and this one may never answer.  A connection that is older than the last move is not used again.
+  void follow(const std::atomic<std::uint32_t>* moves);
 
   // From the next connection on adds to `count` how many bytes get through, for a process that waits for this one.
   void count_bytes_in(std::atomic<std::uint64_t>* count);

@@ -80,6 +80,14 @@ std::vector<Endpoint> endpoints_of(const RedisAddress& address, Lookup lookup) {
   return endpoints;
 }
 
+std::string numeric_host(const Endpoint& endpoint) {
+  char text[NI_MAXHOST];
+  const int error = getnameinfo(reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.length, text,
+                                sizeof text, nullptr, 0, NI_NUMERICHOST);
+  if (error != 0) throw ConnectionLost(fmt::format("no number of an address: {}", gai_strerror(error)));
+  return text;
+}
+
 UniqueFd begin_connect(const Endpoint& endpoint) {
   const int family = endpoint.address.ss_family;
   UniqueFd socket(check("socket", ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));

@@ -24,6 +24,9 @@ enum class Lookup {
 // The places behind `address`, in the order to try them, at least one.  Throws ConnectionLost when there is none.
 std::vector<Endpoint> endpoints_of(const RedisAddress& address, Lookup lookup);
 
+// The number of a place on the network, as text.
+std::string numeric_host(const Endpoint& endpoint);
+
 // Begins to connect a non-blocking socket.  Once it is writable, connect_error() tells how that went.  Returns an empty
 // one when a Unix socket's listener has too many waiting already: poll() cannot wait for that, so try again later.
 // Throws std::system_error when it is refused at once.

@@ -219,6 +219,8 @@ std::vector<std::uint64_t> Scoreboard::beat_tokens() const {
 
 std::atomic<std::uint32_t>& Scoreboard::queue_changes() { return header().queue_changes; }
 
+std::atomic<std::uint32_t>& Scoreboard::redis_moves() { return header().redis_moves; }
+
 SlotRecord& Scoreboard::slot(int i) {
   if (i < 0 || i >= slots_) throw std::out_of_range("slot " + std::to_string(i) + " of the scoreboard");
   return reinterpret_cast<SlotRecord*>(static_cast<char*>(mapping_.memory) + records_offset())[i];

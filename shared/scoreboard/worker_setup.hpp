@@ -23,6 +23,7 @@ struct WorkerSetup {
   SlotRecord* record = nullptr;
   const std::array<Scoreboard::ShardBeat, max_shards>* beats = nullptr;  // of the supervisor's heartbeats
   const std::atomic<std::uint32_t>* queue_changes = nullptr;             // see Scoreboard::Header
+  const std::atomic<std::uint32_t>* redis_moves = nullptr;               // as well
   pid_t supervisor = 0;
   UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
   bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself

@@ -1,8 +1,8 @@
 -- Counts the jobs in all queues and in flight.  Looks through all keys, in one step: for a small Redis, as a test's is.
--- KEYS: none    ARGV: none
+-- KEYS: patterns of queues and of in-flight lists
 -- Returns how many.
 local waiting = 0
-for _, pattern in ipairs({"queue:*", "brood:inflight:*:*"}) do
+for _, pattern in ipairs(KEYS) do
   for _, key in ipairs(redis.call("KEYS", pattern)) do
     if redis.call("TYPE", key).ok == "list" then waiting = waiting + redis.call("LLEN", key) end
   end

@@ -1,6 +1,7 @@
 # Writes one C++ file with each Lua script as a constant, beside the SHA-1 by which EVALSHA names it.  In place of a line
 # "-- include: pieces/name.lua" stands that file, which lies below the script's folder and is no script itself.
 set(text "// Made from the Lua scripts in shared/store by embed_scripts.cmake.\n#include \"shared/store/script.hpp\"\n\nnamespace brood::scripts {\n")
+set(all)
 foreach(source IN LISTS SOURCES)
   get_filename_component(name ${source} NAME_WE)
   get_filename_component(folder ${source} DIRECTORY)
@@ -11,7 +12,10 @@ foreach(source IN LISTS SOURCES)
     string(REPLACE "${line}" "${piece}" lua "${lua}")
   endwhile()
   string(SHA1 sha "${lua}")
-  string(APPEND text "\nextern const Script ${name};\nconst Script ${name}{\"${name}\", R\"lua(${lua})lua\",\n    \"${sha}\"};\n")
+  string(SHA1 guarded_sha "table.remove(KEYS)\n${lua}")    # guard_prologue in shared/redis/keyspace.hpp
+  string(APPEND text "\nextern const Script ${name};\nconst Script ${name}{\"${name}\", R\"lua(${lua})lua\",\n    \"${sha}\",\n    \"${guarded_sha}\"};\n")
+  string(APPEND all "&${name}, ")
 endforeach()
+string(APPEND text "\nstd::vector<const Script*> all() { return {${all}}; }\n")
 string(APPEND text "\n}  // namespace brood::scripts\n")
 file(WRITE ${OUTPUT} "${text}")

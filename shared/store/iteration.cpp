@@ -62,7 +62,7 @@ Command drop_iteration(std::string_view jid) { return {"UNLINK", keys::iteration
 
 // Sets the time to live anew each time, as Sidekiq 7 does: EXPIRE takes NX only since Redis 7.
 std::vector<Command> cancel_iteration(std::string_view jid, std::int64_t epoch_seconds) {
-  const std::string key = keys::iteration(jid);
+  const RedisKey key = keys::iteration(jid);
   return {{"HSETNX", key, "cancelled", std::to_string(epoch_seconds)},
           {"HGET", key, "cancelled"},
           {"EXPIRE", key, state_seconds_to_live}};

@@ -13,15 +13,17 @@ namespace {
 
 JobPlace::Kind kind_of(std::string_view name) {
   if (name == "waits") return JobPlace::Kind::waits;
-  if (name == keys::schedule) return JobPlace::Kind::schedule;
-  if (name == keys::retry) return JobPlace::Kind::retry;
-  return name == keys::dead ? JobPlace::Kind::dead : JobPlace::Kind::nowhere;
+  if (name == keys::schedule.name()) return JobPlace::Kind::schedule;
+  if (name == keys::retry.name()) return JobPlace::Kind::retry;
+  return name == keys::dead.name() ? JobPlace::Kind::dead : JobPlace::Kind::nowhere;
 }
 
 }  // namespace
 
 Command find_job(std::string_view part_of_its_text) {
-  const ScriptCall call{&scripts::find_job, {}, {std::string(part_of_its_text)}};
+  const ScriptCall call{&scripts::find_job,
+                        {keys::schedule, keys::retry, keys::dead, keys::queue("*"), keys::in_flight_hash("*:*")},
+                        {std::string(part_of_its_text)}};
   return call.eval();
 }
 
@@ -35,7 +37,7 @@ JobPlace read_job_place(ReplyView reply) {
 }
 
 Command count_waiting_jobs() {
-  const ScriptCall call{&scripts::count_waiting, {}, {}};
+  const ScriptCall call{&scripts::count_waiting, {keys::queue("*"), keys::in_flight_hash("*:*")}, {}};
   return call.eval();
 }
 

@@ -20,8 +20,8 @@ class NamePages {
   Command ask_kind() const;  // of the key, which may hold anything
 
  private:
-  explicit constexpr NamePages(std::string_view key) : key_(key) {}
-  std::string_view key_;
+  explicit constexpr NamePages(FixedKey key) : key_(key) {}
+  FixedKey key_;
 };
 
 bool read_is_set(ReplyView kind);

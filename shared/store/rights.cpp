@@ -10,9 +10,10 @@ extern const Script try_rights;
 }
 
 Command probe_of_rights(const std::vector<std::string>& queues) {
-  ScriptCall call{&scripts::try_rights, {}, {keys::in_flight_hash("~")}};
-  for (const std::string& queue : queues) call.args.push_back(keys::queue(queue));
-  return call.eval();
+  Command probe{"EVAL", scripts::try_rights.text, "0", keys::in_flight_hash("~")};
+  for (const FixedKey& key : {keys::retry, keys::schedule, keys::dead, keys::brood_processes}) probe.add(key);
+  for (const std::string& queue : queues) probe.add(keys::queue(queue));
+  return probe;
 }
 
 }  // namespace brood

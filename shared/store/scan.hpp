@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "shared/redis/connection.hpp"
 #include "shared/redis/reply.hpp"
 
 namespace brood {
@@ -16,5 +18,10 @@ struct ScanPage {
   ReplyView found;   // an array, as long as the reply lives
 };
 inline ScanPage read_scan(ReplyView reply) { return {std::string(reply[0].text()), reply[1]}; }
+
+// Visits all keys of a shard that fit a pattern, and are of a type if one is named, by their names without its prefix:
+// perhaps twice.  Looks through all keys of that Redis.  Throws ConnectionLost or UnexpectedReply.
+void for_each_key(Channel& redis, const RedisKey& pattern, std::string_view type,
+                  const std::function<void(const std::string& name)>& visit);
 
 }  // namespace brood

@@ -8,7 +8,8 @@ namespace {
 
 Command command(std::string_view verb, std::string_view script, const ScriptCall& call) {
   Command command{verb, script, std::to_string(call.keys.size())};
-  command.args.insert(command.args.end(), call.keys.begin(), call.keys.end());
+  command.guarded_sha = call.script->guarded_sha;
+  for (const RedisKey& key : call.keys) command.add(key);
   command.args.insert(command.args.end(), call.args.begin(), call.args.end());
   return command;
 }
@@ -19,8 +20,10 @@ Command ScriptCall::evalsha() const& { return command("EVALSHA", script->sha, *t
 
 Command ScriptCall::evalsha() && {
   Command command{"EVALSHA", script->sha, std::to_string(keys.size())};
+  command.guarded_sha = script->guarded_sha;
   command.args.reserve(command.args.size() + keys.size() + args.size());
-  std::move(keys.begin(), keys.end(), std::back_inserter(command.args));
+  command.keys = {static_cast<std::uint32_t>(command.args.size()), static_cast<std::uint32_t>(keys.size())};
+  for (RedisKey& key : keys) command.args.push_back(std::move(key).name());
   std::move(args.begin(), args.end(), std::back_inserter(command.args));
   return command;
 }

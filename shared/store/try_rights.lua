@@ -2,7 +2,7 @@
 -- are undone at once.  Scripts that only count or show are not tried: they report a refusal themselves, and no job
 -- waits for them.
 -- KEYS: none, since one forbidden key would refuse the whole script    ARGV[1] name for keys that nobody has
--- ARGV[2...] queues by their keys
+-- ARGV[2...4] "retry", "schedule", "dead"    ARGV[5] "brood:processes"    ARGV[6...] queues by their keys
 -- Returns OK, or an error that begins with NOPERM and names what is refused.
 local refused = {}
 local function try(command, key, ...)
@@ -31,11 +31,11 @@ if try("DEL", own) and try("DEL", other) then    -- frees memory; and without th
   redis.pcall("DEL", own, other)
 end
 
-for _, set in ipairs({"retry", "schedule", "dead"}) do
-  try("ZADD", set, "XX", 0, "\0")
-  try("ZREM", set, "\0")
+for i = 2, 4 do
+  try("ZADD", ARGV[i], "XX", 0, "\0")
+  try("ZREM", ARGV[i], "\0")
 end
-try("HDEL", "brood:processes", "~")
-for i = 2, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
+try("HDEL", ARGV[5], "~")
+for i = 6, #ARGV do try("LTRIM", ARGV[i], 0, -1) end
 if #refused == 0 then return redis.status_reply("OK") end
 return redis.error_reply("NOPERM this user may not " .. table.concat(refused, ", "))

@@ -5,7 +5,7 @@
 namespace brood {
 
 WatchedKeys watched_keys(std::string_view identity) {
-  return {std::string(keys::schedule), std::string(keys::paused), std::string(keys::queues), keys::signals(identity)};
+  return {keys::schedule, keys::paused, keys::queues, keys::signals(identity)};
 }
 
 }  // namespace brood

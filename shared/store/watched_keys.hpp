@@ -1,14 +1,15 @@
 #pragma once
 
-#include <string>
 #include <string_view>
+
+#include "shared/redis/keyspace.hpp"
 
 namespace brood {
 
 // The keys of whose changes a supervisor hears at once: it needs their names for this alone.
 struct WatchedKeys {
-  std::string schedule, paused, queues;
-  std::string signals;  // to this process
+  RedisKey schedule, paused, queues;
+  RedisKey signals;  // to this process
 };
 WatchedKeys watched_keys(std::string_view identity);
 

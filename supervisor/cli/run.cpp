@@ -24,8 +24,10 @@
 #include "shared/base/paths.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/config/executable.hpp"
+#include "shared/config/password_file.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/tls_certificates.hpp"
 #include "shared/store/rights.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/own_words.hpp"
@@ -56,6 +58,44 @@ std::string why_not_loadable(const Config& config) {
   } catch (const std::runtime_error& refusal) {
     return refusal.what();
   }
+}
+
+// What the files of [redis.tls] hold, where TLS is spoken.  Throws ConfigError.
+void read_certificates(RedisSettings& settings) try {
+  if (uses_embedded_redis(settings)) return;
+  for (const RedisAddress& shard : locate_shards(settings)) {
+    if (!shard.tls) continue;
+    settings.certificates = std::make_shared<TlsCertificates>(*shard.tls);
+    return;
+  }
+} catch (const TlsError& error) {
+  throw ConfigError(error.what());
+} catch (const AddressError& error) {
+  throw ConfigError(error.what());
+}
+
+// For the supervisor's connections, which outlive a configuration: with certificates of their own.
+std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings) {
+  std::vector<RedisAddress> shards = locate_shards(settings);
+  if (!settings.certificates) return shards;
+  const auto certificates = std::make_shared<TlsCertificates>(*settings.certificates);
+  for (RedisAddress& shard : shards) shard.certificates = certificates;
+  return shards;
+}
+
+// In a child, which may wait.  Empty when each Redis takes these certificates and shows one that we take, or is away.
+std::string why_no_tls(const std::vector<RedisAddress>& shards) {
+  for (const RedisAddress& shard : shards) {
+    if (!shard.tls) continue;
+    try {
+      constexpr std::chrono::seconds patience(2);
+      Connection(shard, {patience, patience, true}, "brood-check").call({"PING"});
+    } catch (const LoginRefused& refused) {
+      return refused.what();
+    } catch (const ConnectionLost&) {
+    }
+  }
+  return "";
 }
 
 // In a child: the supervisor's process loads no job library, not even to look at it.
@@ -300,8 +340,9 @@ int rehearse(const Config& config, const std::vector<RedisAddress>& shards, cons
 int run_command(const RunOptions& options) {
   std::optional<Handover> handover;
   if (options.adopt) handover = take_handover(*options.adopt);
-  const Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
-  const std::vector<RedisAddress> shards = locate_shards(config.redis);
+  Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
+  read_certificates(config.redis);
+  const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis);
   std::string where;
   for (const RedisAddress& shard : shards) where += (where.empty() ? "" : " ") + shard.without_password();
   // The jobs that the workers hold are in that Redis.
@@ -330,6 +371,8 @@ int run_command(const RunOptions& options) {
 
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
+  const PasswordFile password_file(config.redis, runtime);
+  config.redis.private_password_file = password_file.path();
   Identity identity = handover ? handover->identity : Identity::of_this_process();
   identity.runtime_directory = std::filesystem::absolute(runtime);
   std::unique_ptr<EmbeddedRedis> embedded;
@@ -338,6 +381,12 @@ int run_command(const RunOptions& options) {
 
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
     const auto preloaded = std::make_shared<Preloaded>();  // in the template and its copies; here nothing is
+    const auto as_configured = [certificates = config->redis.certificates](RedisAddress address) {
+      if (address.tls) address.certificates = certificates;
+      return address;
+    };
+    std::vector<RedisAddress> addresses;
+    for (const RedisAddress& shard : shards) addresses.push_back(as_configured(shard));
     return ChildBodies{
         .preload =
             [=] {
@@ -345,26 +394,28 @@ int run_command(const RunOptions& options) {
               return preload(*config, *preloaded);
             },
         .worker =
-            [=, &identity, &shards](const WorkerSetup& worker_setup) {
+            [=, &identity](const WorkerSetup& worker_setup) {
               follow_log(*config);
-              return run_worker(worker_setup, *config, identity, shards, *preloaded);
+              return run_worker(worker_setup, *config, identity, addresses, *preloaded);
             },
         .recover_worker_deaths =
             [=](const RedisAddress& shard, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
                 ChildBodies::ByteCount& bytes) {
-              return run_recovery_child(worker_deaths, mode, *config, shard, &bytes);
+              return run_recovery_child(worker_deaths, mode, *config, as_configured(shard), &bytes);
             },
         .orphaned_jobs =
             [=](const RedisAddress& shard, const OrphanedJobs& orphaned_jobs, RecoveryMode mode,
                 ChildBodies::ByteCount& bytes) {
-              return settle_orphaned_jobs(orphaned_jobs, mode, *config, shard, &bytes);
+              return settle_orphaned_jobs(orphaned_jobs, mode, *config, as_configured(shard), &bytes);
             },
-        .sweep = [](const RedisAddress& shard, const OwnIncarnations& own) { return sweep_stray_lists(own, shard); },
+        .sweep = [as_configured](const RedisAddress& shard,
+                                 const OwnIncarnations& own) { return sweep_stray_lists(own, as_configured(shard)); },
         .log_stacks = log_stacks,
         .check =
             [=] {
               follow_log(*config);
-              return why_not_loadable(*config);
+              const std::string why = why_not_loadable(*config);
+              return why.empty() ? why_no_tls(addresses) : why;
             }};
   };
 
@@ -398,12 +449,17 @@ int run_command(const RunOptions& options) {
        .read_file =
            [&options] { return options.config_path.empty() ? ConfigFile{} : read_config_file(options.config_path); },
        .read_config =
-           [&options, &rehearsed] {
+           [&options, &rehearsed, &password_file] {
              if (rehearsed) return std::exchange(rehearsed, nullptr);
-             return std::make_shared<const Config>(load_config(options.config_path, options.overrides));
+             Config wanted = load_config(options.config_path, options.overrides);
+             read_certificates(wanted.redis);
+             wanted.redis.private_password_file = password_file.path();
+             return std::make_shared<const Config>(std::move(wanted));
            },
        .follow =
            [&](const Config& adopted) {
+             if (const auto& certificates = shards.front().certificates; certificates && adopted.redis.certificates)
+               certificates->follow(*adopted.redis.certificates);
              follow_log(adopted);
              warn_of(adopted);
              name_process(adopted);

@@ -76,6 +76,13 @@ void Doorbell::stop() {
   peeks_.clear();
 }
 
+void Doorbell::redis_has_moved() {
+  peeks_.clear();
+  watch_.forget();
+  plan_ = {};
+  plan_is_carried_out_ = false;
+}
+
 int Doorbell::connections() const { return static_cast<int>(peeks_.size()); }
 
 void Doorbell::read_capsules() {
@@ -94,10 +101,7 @@ void Doorbell::tick() {
   const SteadyTime now = steady_now();
   if (!redis_.connected()) {
     // Redis may come back elsewhere.
-    peeks_.clear();
-    watch_.forget();
-    plan_ = {};
-    plan_is_carried_out_ = false;
+    redis_has_moved();
     return next_.start_in(look_interval);
   }
   const bool changed = watch_.changed() || workers_.capsules_to_call() != to_call_ || !plan_is_carried_out_;

@@ -43,6 +43,9 @@ class Doorbell {
   // What Redis says of the queues: those that capsules of all queues take, and those that nobody rings for.
   void know(const KnownQueues& known);
 
+  // The connections to where it was are of no use.
+  void redis_has_moved();
+
   // Rings nobody any more, and closes its connections.
   void stop();
 

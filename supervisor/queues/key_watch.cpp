@@ -18,7 +18,7 @@ constexpr auto between_reads = 10ms;  // of keys that change all the time
 
 Command exists(const std::set<std::string>& keys) {
   Command command{"EXISTS"};
-  for (const std::string& key : keys) command.add(key);
+  for (const std::string& key : keys) command.add(RedisKey(key));
   return command;
 }
 
@@ -105,8 +105,10 @@ void KeyWatch::track() {
 void KeyWatch::note(ReplyView changed) {
   if (changed.is_nil()) changed_ = all_keys();
   if (changed.is_array()) {
+    const Keyspace ours(redis_.address().key_prefix);
     for (std::size_t i = 0; i < changed.size(); ++i) {
-      if (const auto key = keys_.find(changed[i].text()); key != keys_.end()) changed_.insert(key->first);
+      const auto name = ours.without_prefix(changed[i].text());
+      if (const auto key = name ? keys_.find(*name) : keys_.end(); key != keys_.end()) changed_.insert(key->first);
     }
   }
   read_when_allowed();

@@ -7,6 +7,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/find_server.hpp"
 #include "shared/store/rights.hpp"
 #include "supervisor/redis/redis_requirements.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto resolve_again_after = 5s;
+constexpr auto ask_sentinels_again_after = 500ms;
+constexpr auto time_to_move = 10s;  // from a sentinel's word until the server says the same
 constexpr auto look_again_after = 1s;
 constexpr auto report_interval = 60s;
 constexpr auto look_at_role_again_after = 10s;
@@ -31,11 +34,12 @@ RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, 
       server_(std::move(server)),
       give_up_after_(give_up_after),
       events_(events),
-      resolver_(children),
+      finder_(children),
       connection_(loop.raw(), "brood-supervisor",
                   {.connected = [this] { connected_now(); },
                    .disconnected = [this](const std::string& why) { disconnected(why); },
                    .judge = [this](const AsyncConnection::Result& info) { judge(info); }}),
+      sentinels_(loop, [this] { somebody_says_it_moved(); }),
       wake_(loop) {}
 
 std::string RedisLink::describe() const { return server_ ? "embedded" : address_.without_password(); }
@@ -57,32 +61,74 @@ void RedisLink::start_server() {
 }
 
 void RedisLink::connect() {
-  next_resolve_.reset();
-  if (!address_.needs_resolving()) {
+  if (ServerFinder::has_to_find(address_))
+    look_for_server();
+  else
     connection_.open(address_);
-    return;
-  }
-  const auto again = [this] { next_resolve_ = steady_now() + resolve_again_after; };
+}
+
+void RedisLink::look_for_server() {
+  next_search_.reset();
   try {
-    resolver_.resolve(address_.host, [this, again](std::vector<std::string> addresses) {
-      // Meanwhile the old address may have answered again, and commands may be under way.
-      if (connected()) return;
-      if (addresses.empty()) {
-        // A name that was known before will be known again; until then its last address is tried.
-        if (connection_.address().numeric_hosts.empty())
-          host_unknown_ = "no address is known for the host " + address_.host;
-        again();
-        return;
-      }
-      host_unknown_.clear();
-      RedisAddress numeric = address_;
-      numeric.numeric_hosts = std::move(addresses);
-      connection_.open(std::move(numeric));
+    finder_.find(address_, [this](const ServerSearch& search) {
+      if (search.found)
+        found(*search.found);
+      else
+        found_nobody(search);
     });
   } catch (const std::system_error& error) {
     log::warn("resolver_not_started", {{"reason", error.what()}});
-    again();
+    next_search_ = steady_now() + resolve_again_after;
   }
+}
+
+void RedisLink::found_nobody(const ServerSearch& search) {
+  const bool sentinels = address_.has_sentinels();
+  next_search_ = steady_now() + (sentinels ? ask_sentinels_again_after : resolve_again_after);
+  // Meanwhile the old address may have answered again, and commands may be under way.
+  if (connected()) return;
+  host_is_unknown_ = search.reason == ServerSearch::Reason::host_unknown;
+  if (search.reason == ServerSearch::Reason::away) {
+    not_found_.clear();
+    note_away(address_.without_password() + ": " + search.why);
+  } else if (sentinels || connection_.address().numeric_hosts.empty()) {
+    // A name that was known before will be known again; until then its last address is tried.
+    not_found_ = sentinels ? address_.without_password() + ": " + search.why : search.why;
+    if (sentinels && !away_since_) away_since_ = steady_now();
+  }
+}
+
+void RedisLink::found(const FoundServer& found) {
+  if (!address_.has_sentinels()) {
+    if (connected()) return;
+    not_found_.clear();
+    connection_.open(found.server);
+    return;
+  }
+  remember_server(address_, found);  // for workers to come
+  sentinels_.listen(address_, found.sentinels);
+  const RedisSeed at{found.server.host, found.server.port};
+  if (connected() && master_ == at) {
+    if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_sentinels_again_after;
+    return;
+  }
+  searches_until_.reset();
+  not_found_.clear();
+  const bool has_moved = master_ && *master_ != at;
+  if (master_ != at)
+    log::info("redis_master", {{"redis", address_.without_password()}, {"at", found.server.without_password()}});
+  master_ = at;
+  if (connected()) disconnected("the master is elsewhere: " + found.server.without_password());
+  next_search_.reset();
+  connection_.open(found.server);
+  if (has_moved) events_.redis_has_moved();
+}
+
+// Not believed, but a reason to look, and again for a while: the others may not have heard of it yet.
+void RedisLink::somebody_says_it_moved() {
+  searches_until_ = steady_now() + time_to_move;
+  next_search_ = steady_now();
+  wake_.start_at(next_deadline());
 }
 
 void RedisLink::connected_now() {
@@ -105,9 +151,9 @@ void RedisLink::usable_now() {
     said_away_for_.clear();
   }
   said_unfit_for_.clear();
-  next_resolve_.reset();
+  if (!searches_until_) next_search_.reset();
   refused_since_.reset();
-  host_unknown_.clear();
+  not_found_.clear();
   next_role_look_ = steady_now() + pace_ * look_at_role_again_after;
   is_usable_ = was_usable_ = true;
   events_.redis_is_usable();
@@ -137,9 +183,17 @@ void RedisLink::look_at_role() {
 
 void RedisLink::disconnected(const std::string& why) {
   is_usable_ = false;
-  // A name may point elsewhere by now.
-  if (address_.needs_resolving())
-    next_resolve_ = steady_now() + (away_since_ ? resolve_again_after : SteadyTime::duration::zero());
+  // A name may point elsewhere by now, and so may the sentinels.  Whom these led us to is not tried again unless he
+  // proves to be the master still.
+  if (ServerFinder::has_to_find(address_))
+    next_search_ = steady_now() + (!away_since_               ? 0ms
+                                   : address_.has_sentinels() ? ask_sentinels_again_after
+                                                              : resolve_again_after);
+  if (address_.has_sentinels()) connection_.close();
+  note_away(why);
+}
+
+void RedisLink::note_away(const std::string& why) {
   if (!away_since_) away_since_ = steady_now();
   // The embedded server needs a moment before it listens for the first time, and ends when it is told to.
   const bool expected = server_ && (!was_usable_ || stopping_);
@@ -151,7 +205,7 @@ void RedisLink::disconnected(const std::string& why) {
 
 std::string RedisLink::refusal() const {
   if (is_usable_) return "";
-  return host_unknown_.empty() ? connection_.refusal() : host_unknown_;
+  return not_found_.empty() ? connection_.refusal() : not_found_;
 }
 
 // Logged once and then every minute.  A refusal may end: an operator mends a password, a name becomes known.
@@ -166,7 +220,7 @@ void RedisLink::look_at_refusal(SteadyTime now) {
     next_report_ = now;
   }
   if (now >= next_report_) {
-    log::warn(host_unknown_.empty() ? "redis_refuses_us" : "redis_host_unknown",
+    log::warn(not_found_.empty() || !host_is_unknown_ ? "redis_refuses_us" : "redis_host_unknown",
               {{"redis", address_.without_password()}, {"reason", why}});
     next_report_ = now + report_interval;
   }
@@ -182,11 +236,13 @@ void RedisLink::catch_up(SteadyTime now) {
 }
 
 void RedisLink::do_what_is_due(SteadyTime now) {
-  if (next_resolve_ && *next_resolve_ <= now) connect();
+  if (next_search_ && *next_search_ <= now) connect();
   look_at_refusal(now);
   if (connected() && now >= next_role_look_) {
     next_role_look_ = now + pace_ * look_at_role_again_after;
     look_at_role();
+    // Nobody would tell us that it moved.
+    if (address_.has_sentinels() && !sentinels_.hears()) look_for_server();
   }
   if (!server_ || stopping_) return;
   if (server_->next_start() && *server_->next_start() <= now) start_server();
@@ -198,7 +254,7 @@ void RedisLink::do_what_is_due(SteadyTime now) {
 }
 
 std::optional<SteadyTime> RedisLink::next_deadline() const {
-  std::optional<SteadyTime> next = next_resolve_;
+  std::optional<SteadyTime> next = next_search_;
   if (!server_ || stopping_) return next;
   for (const std::optional<SteadyTime> at :
        {server_->next_start(), connected() ? std::nullopt : std::optional(next_look_)}) {

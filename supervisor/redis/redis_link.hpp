@@ -10,14 +10,16 @@
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
-#include "supervisor/redis/resolver.hpp"
+#include "supervisor/redis/sentinel_watch.hpp"
+#include "supervisor/redis/server_finder.hpp"
 
 namespace brood {
 
-// The supervisor's line to Redis: resolves the name, connects, judges whether this Redis can be used, says once when it
+// The supervisor's line to Redis: finds the server, connects, judges whether this Redis can be used, says once when it
 // is away and when it is back, and looks after the embedded server where that is the one.  A replica is not used, and a
-// master that has become one is left; the name is then resolved anew.  A Redis that refuses us is tried again and
-// again: for ever if one was usable before, else for `give_up_after`.
+// master that has become one is left; the server is then looked for anew.  Where there are sentinels, it also looks
+// when one of them says that another server is the master, and goes there once that one says so itself.  A Redis that
+// refuses us is tried again and again: for ever if one was usable before, else for `give_up_after`.
 class RedisLink {
  public:
   class Events {
@@ -26,6 +28,8 @@ class RedisLink {
     virtual void redis_is_usable() = 0;  // connected, and judged: each time
     // The first Redis that answered cannot be used (EX_CONFIG), or it went on refusing us (EX_TEMPFAIL).
     virtual void redis_is_unusable(int exit_status) = 0;
+    // Another server is the master: connections to the one before are of no use, although nobody may have closed them.
+    virtual void redis_has_moved() = 0;
   };
   // How long a Redis that refuses us, or whose name is not known, is tried before any was usable; 0: for ever.
   using Patience = std::chrono::milliseconds;
@@ -53,7 +57,7 @@ class RedisLink {
   // Looks so many times as rarely as it would whether this Redis is a master still.
   void slow_down(int times) { pace_ = times; }
 
-  // Each turn, what is due: a name to resolve anew, a server to start again.
+  // Each turn, what is due: a server to look for anew, or to start again.
   void catch_up(SteadyTime now);
 
   // The end of the embedded server.  False: there is nothing to wait for.
@@ -63,12 +67,17 @@ class RedisLink {
 
  private:
   void connect();
+  void look_for_server();
+  void found_nobody(const ServerSearch& search);
+  void found(const FoundServer& found);
+  void somebody_says_it_moved();
   void start_server();
   void connected_now();
   void judge(const AsyncConnection::Result& info);
   void usable_now();
   void look_at_role();
   void disconnected(const std::string& why);
+  void note_away(const std::string& why);
   void look_at_refusal(SteadyTime now);
   void do_what_is_due(SteadyTime now);
   std::optional<SteadyTime> next_deadline() const;
@@ -78,11 +87,15 @@ class RedisLink {
   const std::unique_ptr<EmbeddedRedis> server_;
   const Patience give_up_after_;
   Events& events_;
-  Resolver resolver_;
+  ServerFinder finder_;
   AsyncConnection connection_;
+  SentinelWatch sentinels_;
   Timer wake_;  // for catch_up()
-  std::optional<SteadyTime> away_since_, next_resolve_, refused_since_;
-  std::string host_unknown_;  // why, where it is
+  std::optional<SteadyTime> away_since_, next_search_, refused_since_;
+  std::string not_found_;  // why no operator's doing nothing will find it: a name is not known, or sentinels refuse us
+  bool host_is_unknown_ = false;
+  std::optional<RedisSeed> master_;           // that sentinels have led us to
+  std::optional<SteadyTime> searches_until_;  // since a sentinel said that it moved
   SteadyTime next_report_{};
   SteadyTime next_look_{}, next_role_look_{};
   std::string said_away_for_, said_unfit_for_;

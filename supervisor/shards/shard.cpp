@@ -53,10 +53,10 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
 // What changes in Redis, and who looks at it.
 KeyWatch::Keys Shard::keys_to_watch() {
   const WatchedKeys keys = watched_keys(identity_);
-  return {{keys.schedule, [this] { scheduler_.glance(); }},
-          {keys.paused, [this] { known_queues_watch_.look(); }},
-          {keys.queues, [this] { known_queues_watch_.look(); }},
-          {keys.signals, [this] { heartbeat_.look_for_signals(); }}};
+  return {{keys.schedule.name(), [this] { scheduler_.glance(); }},
+          {keys.paused.name(), [this] { known_queues_watch_.look(); }},
+          {keys.queues.name(), [this] { known_queues_watch_.look(); }},
+          {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }
 
 void Shard::rely_on_being_told(bool told) {
@@ -121,6 +121,11 @@ void Shard::redis_is_usable() {
   if (!owner_.is_quiet()) look_for_work();
   pruning_.start();
   queue_rivals_.look(owner_.config().capsules);
+}
+
+void Shard::redis_has_moved() {
+  doorbell_.redis_has_moved();
+  owner_.redis_has_moved();
 }
 
 void Shard::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }

@@ -47,6 +47,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual ProcessFacts process_facts() const = 0;
     virtual bool is_quiet() const = 0;                            // also true while stopping
     virtual void redis_is_unusable(int exit_status) = 0;          // see RedisLink::Events
+    virtual void redis_has_moved() = 0;                           // as well
     virtual void signal_came_from_redis(const std::string&) = 0;  // see Heartbeat::Events
     virtual void name_is_taken() = 0;                             // as well
   };
@@ -105,6 +106,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
  private:
   void redis_is_usable() override;
   void redis_is_unusable(int exit_status) override { owner_.redis_is_unusable(exit_status); }
+  void redis_has_moved() override;
   bool is_quiet() const override { return owner_.is_quiet(); }
   void signal_came_from_redis(const std::string& signal) override { owner_.signal_came_from_redis(signal); }
   void beaten() override { orphan_watch_.look(); }

@@ -2,13 +2,13 @@
 # PROCESSORS 2.
 
 # The real program under real faults.
-foreach(test IN ITEMS stops redis_faults jobs unknown_outcomes fleet full_redis moved_redis refusing_redis)
+foreach(test IN ITEMS stops redis_faults jobs unknown_outcomes fleet full_redis moved_redis refusing_redis least_rights)
   brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
 endforeach()
 brood_test(lifecycle/embedded_redis LINK brood_test_support TIMEOUT 600 ALONE)
 brood_test(lifecycle/recovery LINK brood_test_support brood_job TIMEOUT 600)
 brood_test(lifecycle/old_beat LINK brood_test_support brood_worker TIMEOUT 600)
-foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis)
+foreach(test IN ITEMS stops recovery redis_faults jobs embedded_redis unknown_outcomes fleet full_redis moved_redis old_beat refusing_redis least_rights)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 brood_test(lifecycle/clone LINK brood_test_support brood_supervisor TIMEOUT 300)
@@ -170,7 +170,8 @@ add_dependencies(lifecycle_isolation_test brood isolated_jobs)
 add_dependencies(lifecycle_isolation_storm_test brood brood_examples)
 
 # And in a sandbox there.
-brood_test_job_library(sandboxed_jobs ${CMAKE_CURRENT_LIST_DIR}/sandboxed_jobs.cpp)
+brood_test_job_library(sandboxed_jobs ${CMAKE_CURRENT_LIST_DIR}/sandboxed_jobs.cpp ${CMAKE_CURRENT_LIST_DIR}/escape_attempts.cpp)
+target_include_directories(sandboxed_jobs PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(sandboxed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/sandbox LINK brood_test_support brood_worker TIMEOUT 600 ALONE)
 add_dependencies(lifecycle_sandbox_test brood sandboxed_jobs)
@@ -241,3 +242,9 @@ set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade
 # Several Redis servers.
 brood_test(lifecycle/shards LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_shards_test brood brood_examples)
+brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
+add_dependencies(lifecycle_shard_commands_test brood)
+brood_test(lifecycle/tls LINK brood_test_support TIMEOUT 600 ALONE)
+add_dependencies(lifecycle_tls_test brood brood_examples)
+brood_test(lifecycle/sentinel LINK brood_test_support TIMEOUT 600)
+add_dependencies(lifecycle_sentinel_test brood brood_examples)

@@ -76,7 +76,7 @@ struct Absent {
     redis.command({"HSET", keys::brood_processes, identity.name, identity_record(identity)});
   }
   bool holds(RedisServer& redis) const {
-    return redis.size_of(keys::in_flight_list(identity.name, "0.1", "default")) == 1;
+    return redis.size_of(keys::in_flight_list(identity.name, "0.1", "default").name()) == 1;
   }
 
   Identity identity;

@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_list_of_processes_that_is_lost_alone_comes_back_and_what_
   BOOST_REQUIRE(eventually([&] { return ledger.runs().size() == 1; }));
   const auto [identity, record] = *redis.hgetall("brood:processes").begin();
   // Each worker lists its supervisor too, when it registers.
-  BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:inflight:" + identity) == 2; }));
+  BOOST_REQUIRE(eventually([&, &identity = identity] { return redis.size_of("brood:inflight:" + identity) == 2; }));
 
   redis.command({"DEL", "brood:processes"});
   // A sweep that has just begun may list it first, by its keys alone.

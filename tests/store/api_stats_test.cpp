@@ -89,9 +89,9 @@ BOOST_AUTO_TEST_CASE(history_goes_back_from_today) {
 
 BOOST_AUTO_TEST_CASE(keys_of_metrics_are_release_8s) {
   const WallTime t = std::chrono::sys_days(std::chrono::year(2025) / 2 / 14) + 8h + 3min + 59s;
-  BOOST_TEST(keys::metrics_of_minute(t) == "j|250214|8:03");
-  BOOST_TEST(keys::metrics_of_ten_minutes(t) == "j|250214|8:0");
-  BOOST_TEST(keys::histogram_of_minute("X", t) == "h|X-14-8:3");
+  BOOST_TEST(keys::metrics_of_minute(t).name() == "j|250214|8:03");
+  BOOST_TEST(keys::metrics_of_ten_minutes(t).name() == "j|250214|8:0");
+  BOOST_TEST(keys::histogram_of_minute("X", t).name() == "h|X-14-8:3");
 }
 
 BOOST_AUTO_TEST_CASE(classes_are_summed_over_minutes_and_longer_times_over_tens_of_them) {

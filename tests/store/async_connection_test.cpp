@@ -674,7 +674,7 @@ BOOST_AUTO_TEST_CASE(what_is_published_is_heard_beside_the_answers_until_the_con
 BOOST_AUTO_TEST_CASE(a_subscription_may_be_refused_and_then_brings_nothing) {
   Loop loop;
   RedisServer server;
-  server.command({"ACL", "SETUSER", "default", "-subscribe"});
+  server.command({"ACL", "SETUSER", server.user(), "-subscribe"});
   AsyncConnection redis(loop.get(), "", {});
   redis.open(server.address());
   BOOST_REQUIRE(loop.until([&] { return redis.connected(); }));

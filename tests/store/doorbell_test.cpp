@@ -269,7 +269,7 @@ BOOST_FIXTURE_TEST_CASE(a_look_wakes_as_many_as_there_are_jobs, Listening) {
 }
 
 BOOST_FIXTURE_TEST_CASE(where_blmove_is_forbidden_queues_are_looked_at, Listening) {
-  redis.command({"ACL", "SETUSER", "default", "-blmove"});
+  redis.command({"ACL", "SETUSER", redis.user(), "-blmove"});
   add_idle_worker("");
   listen(capsule_of({"a", "b"}));
   run_for(200ms);

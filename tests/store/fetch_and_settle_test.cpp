@@ -18,7 +18,7 @@ using Strings = std::vector<std::string>;
 namespace {
 
 const std::string identity = "host:1:0123456789ab";
-const std::string hash = keys::in_flight_hash(identity);
+const std::string hash = keys::in_flight_hash(identity).name();
 
 // Hands commands on, and does to the next ones what the test says.
 class Tapped : public Channel {
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_has_lost_its_field_settles_what_it_holds) {
       BOOST_TEST(worker.server.size_of("retry") == (outcome.kind == Outcome::Kind::retry ? 1u : 0u));
       BOOST_TEST(worker.server.size_of("dead") == (outcome.kind == Outcome::Kind::move_to_dead ? 1u : 0u));
       BOOST_TEST(worker.server.size_of("schedule") == (outcome.kind == Outcome::Kind::schedule ? 1u : 0u));
-      BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a")) == 0u);
+      BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a").name()) == 0u);
       BOOST_TEST(worker.seen().fenced_outcomes == 0u);
     }
   }
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(what_came_to_a_wait_without_a_field_is_settled_or_given_bac
 
     BOOST_TEST(worker.server.size_of("retry") == (performed ? 1u : 0u));
     BOOST_TEST(worker.server.size_of("queue:a") == (performed ? 0u : 1u));
-    BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a")) == 0u);
+    BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a").name()) == 0u);
     worker.in_flight->retire({});
     BOOST_TEST(worker.server.size_of("queue:a") == (performed ? 0u : 1u));
   }
@@ -430,7 +430,7 @@ BOOST_AUTO_TEST_CASE(a_worker_told_to_stop_while_redis_is_away_leaves_its_jobs_t
   BOOST_CHECK_THROW(worker.settle({Outcome{}}), ToldToStop);
 
   BOOST_TEST(worker.server.hget(hash, "2.17").value() == "1 a");
-  BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a")) == 1u);
+  BOOST_TEST(worker.server.size_of(keys::in_flight_list(identity, "2.17", "a").name()) == 1u);
   BOOST_TEST(worker.seen().number == 1u);
 }
 
@@ -443,7 +443,7 @@ BOOST_AUTO_TEST_CASE(a_retiring_worker_settles_gives_back_and_leaves_no_trace) {
   worker.in_flight->retire({Outcome{Outcome::Kind::retry, "1r", 5}});
 
   BOOST_TEST(worker.seen().retired);
-  const std::string list = keys::in_flight_list(identity, "2.17", "a");
+  const std::string list = keys::in_flight_list(identity, "2.17", "a").name();
   BOOST_TEST(worker.server.keys() == (Strings{list, "queue:a", "retry"}), boost::test_tools::per_element());
   BOOST_TEST(worker.server.get(list).value() == "dead");  // the second sending left it, and it goes by itself
   BOOST_TEST(worker.server.lrange("queue:a") == (Strings{"3", "2"}), boost::test_tools::per_element());

@@ -134,21 +134,21 @@ BOOST_FIXTURE_TEST_CASE(a_watch_of_what_does_not_change_asks_nothing, Watching) 
 
 BOOST_FIXTURE_TEST_CASE(where_one_of_its_commands_is_refused_it_hears_nothing_and_has_no_connection, Watching) {
   for (const std::string rule : {"-client|tracking", "-subscribe", "resetchannels", "-client|id", "-exists"}) {
-    redis.command({"ACL", "SETUSER", "default", rule});
+    redis.command({"ACL", "SETUSER", redis.user(), rule});
     const std::size_t before = connections_of(redis);
     heard.clear();
     watch.listen();
     BOOST_TEST(run_until([&] { return connections_of(redis) == before + 2; }), rule);
     BOOST_TEST(run_until([&] { return client_ids("brood-key-watch") + client_ids("brood-key-reader") == ""; }), rule);
     BOOST_TEST(heard.empty(), rule);
-    redis.command({"ACL", "SETUSER", "default", "+@all", "allchannels"});
+    redis.command({"ACL", "SETUSER", redis.user(), "+@all", "allchannels"});
   }
   BOOST_TEST(!watch.hears());
   begin();
 }
 
 BOOST_FIXTURE_TEST_CASE(what_was_refused_is_tried_again, Watching) {
-  redis.command({"ACL", "SETUSER", "default", "-client|tracking"});
+  redis.command({"ACL", "SETUSER", redis.user(), "-client|tracking"});
   int changed = 0;
   KeyWatch eager(
       loop, connection, {{"schedule", [&] { ++changed; }}}, [](bool) {}, 20ms);
@@ -156,13 +156,13 @@ BOOST_FIXTURE_TEST_CASE(what_was_refused_is_tried_again, Watching) {
   BOOST_TEST(run_until([&] { return connections_of(redis) >= 8; }));
   BOOST_TEST(!eager.hears());
   BOOST_TEST(changed == 0);
-  redis.command({"ACL", "SETUSER", "default", "+@all"});
+  redis.command({"ACL", "SETUSER", redis.user(), "+@all"});
   BOOST_TEST(run_until([&] { return eager.hears() && changed == 1; }));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_right_that_is_taken_away_is_noticed, Watching) {
   begin();
-  redis.command({"ACL", "SETUSER", "default", "resetchannels"});  // hangs up on who is subscribed
+  redis.command({"ACL", "SETUSER", redis.user(), "resetchannels"});  // hangs up on who is subscribed
   BOOST_TEST(run_until([&] { return !watch.hears(); }));
   BOOST_TEST(heard == (std::vector<bool>{true, false}), boost::test_tools::per_element());
 }

@@ -22,7 +22,7 @@ struct List {
     server.command({"LPUSH", keys::in_flight_list(identity, field, "default"), "{}"});
   }
   std::string record(const std::string& identity) {
-    return server.hget(std::string(keys::brood_processes), identity).value_or("none");
+    return server.hget(std::string(keys::brood_processes.name()), identity).value_or("none");
   }
 };
 

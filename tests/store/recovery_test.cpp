@@ -17,8 +17,8 @@ namespace {
 
 const std::string identity = "host:1:0123456789ab";
 const std::string field = "2.17";
-const std::string hash = keys::in_flight_hash(identity);
-const std::string list = keys::in_flight_list(identity, field, "a");
+const std::string hash = keys::in_flight_hash(identity).name();
+const std::string list = keys::in_flight_list(identity, field, "a").name();
 
 Outcome charge(const std::string& payload, const std::string& queue) {
   return {Outcome::Kind::retry, payload + " charged from " + queue, 5};
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(what_is_given_back_with_a_count_is_counted_by_the_same_scri
 
 BOOST_AUTO_TEST_CASE(the_sweep_gives_back_lists_without_a_field_and_no_others) {
   Grave grave({"owned"});
-  const std::string stray = keys::in_flight_list(identity, "2.16", "x:y");
+  const std::string stray = keys::in_flight_list(identity, "2.16", "x:y").name();
   for (int i = 0; i < 250; ++i) grave.redis.call({"LPUSH", stray, std::to_string(i)});
   grave.redis.call({"LPUSH", "queue:x:y", "waits"});
   grave.redis.call({"LPUSH", "brood:inflight:no such shape:x", "1"});
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(the_sweep_goes_on_behind_a_queue_that_is_no_list) {
   grave.redis.call({"SET", "queue:bad", "x"});
 
   BOOST_TEST(give_back_lists_without_field(grave.redis, nobody_lives) == 1);
-  BOOST_TEST(grave.server.size_of(keys::in_flight_list(identity, "2.16", "bad")) == 1u);
+  BOOST_TEST(grave.server.size_of(keys::in_flight_list(identity, "2.16", "bad").name()) == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(the_sweep_leaves_alone_what_the_living_hold) {
@@ -464,7 +464,7 @@ BOOST_AUTO_TEST_CASE(a_dead_worker_whose_field_is_lost_is_judged_if_its_last_ent
 
 BOOST_AUTO_TEST_CASE(a_dead_worker_whose_field_is_lost_leaves_no_list_of_another_queue) {
   Grave grave({}, DeadWorker::Record{1, {}, "a", ""});
-  const std::string other = keys::in_flight_list(identity, field, "b");
+  const std::string other = keys::in_flight_list(identity, field, "b").name();
   grave.redis.call({"LPUSH", other, "1"});
   grave.redis.call({"DEL", hash});
 

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_is_away_or_does_not_tell_leaves_what_was_known
   seconds_ahead = 0;
   ask_redis_time(connection);
   seconds_ahead = a_day;
-  redis.command({"ACL", "SETUSER", "default", "-time"});
+  redis.command({"ACL", "SETUSER", redis.user(), "-time"});
   ask_redis_time(connection);
   const double now = epoch_seconds(redis_now());
   redis.kill9();

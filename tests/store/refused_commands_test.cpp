@@ -25,8 +25,8 @@ namespace {
 
 const std::string identity = "host:1:0123456789ab";
 const std::string field = "2.17";
-const std::string hash = keys::in_flight_hash(identity);
-const std::string list_a = keys::in_flight_list(identity, field, "a");
+const std::string hash = keys::in_flight_hash(identity).name();
+const std::string list_a = keys::in_flight_list(identity, field, "a").name();
 
 // Every command that may write anything in a script.
 const Strings commands{"ltrim",
@@ -62,6 +62,8 @@ struct Operation {
   std::set<std::string> may_end = {};   // jobs that it may acknowledge or remove
   std::set<std::string> new_jobs = {};  // jobs that come with it
 };
+
+std::vector<RedisKey> named(const Strings& names) { return {names.begin(), names.end()}; }
 
 Settlement settlement(std::vector<Outcome> outcomes, Strings draw, int want, std::string wait_queue = "") {
   Settlement one;
@@ -170,7 +172,7 @@ std::vector<Operation> operations() {
   for (int i = 0; i < 250; ++i) many.push_back("M" + std::to_string(i));
   add({"give back a list without a field",
        without_field(held(many)),
-       {&scripts::recover_orphans, {hash, list_a, "queue:a"}, {field}}});
+       {&scripts::recover_orphans, named({hash, list_a, "queue:a"}), {field}}});
   add({"give back what is unbegun", held(many), give_back(identity, field, "a", 1, 1)});
 
   static const Strings due{"D1", "D2", "D3"};
@@ -180,34 +182,34 @@ std::vector<Operation> operations() {
        move_due("schedule", {{due[0], "5", "a", "D1#1"}, {due[1], "5", "b", "D2#1"}, {due[2], "5", "a", "D3#1"}})});
   add({"bury a due job",
        waiting_for_time,
-       {&scripts::move_due_to_dead, {"schedule", "dead"}, {"D1", "5", "D1#1", "9", "1", "10000"}}});
+       {&scripts::move_due_to_dead, named({"schedule", "dead"}), {"D1", "5", "D1#1", "9", "1", "10000"}}});
   add({"move a due job as it is", waiting_for_time, move_due_as_it_is("schedule", due[1], "5", "a")});
   add({"bury a due job as it is", waiting_for_time, move_due_to_dead_as_it_is("schedule", due[1], "5", now, {})});
   add({"kill entries",
        waiting_for_time,
-       {&scripts::kill_entries, {"schedule", "dead"}, {"9", "1", "10000", "D1", "D2", "5", "5"}}});
+       {&scripts::kill_entries, named({"schedule", "dead"}), {"9", "1", "10000", "D1", "D2", "5", "5"}}});
   add({"kill the dead",
        {{"ZADD", "dead", "5", "D1"}, {"ZADD", "dead", "6", "D2"}},
-       {&scripts::kill_entries, {"dead", "dead"}, {"9", "1", "10000", "D1", "5"}}});
-  add({"reschedule an entry", waiting_for_time, {&scripts::reschedule_entry, {"schedule"}, {"D1", "5", "7"}}});
-  add({"remove entries", waiting_for_time, {&scripts::remove_entries, {"schedule"}, {"D1", "5"}}, {"D1"}});
+       {&scripts::kill_entries, named({"dead", "dead"}), {"9", "1", "10000", "D1", "5"}}});
+  add({"reschedule an entry", waiting_for_time, {&scripts::reschedule_entry, named({"schedule"}), {"D1", "5", "7"}}});
+  add({"remove entries", waiting_for_time, {&scripts::remove_entries, named({"schedule"}), {"D1", "5"}}, {"D1"}});
   for (const char* before : {"", "1"}) {
     std::vector<Command> pushed{{"SET", "other", "x"}};
     if (*before != 0) pushed.push_back({"SET", "brood:pushes:c", before});
     add({"push once",
          pushed,
-         {&scripts::push_once, {"brood:pushes:c", "queue:a", "queues"}, {"2", "60", "N1", "N2"}},
+         {&scripts::push_once, named({"brood:pushes:c", "queue:a", "queues"}), {"2", "60", "N1", "N2"}},
          {},
          {"N1", "N2"}});
     add({"push once for later",
          pushed,
-         {&scripts::push_once, {"brood:pushes:c", "schedule"}, {"2", "60", "5", "N1"}},
+         {&scripts::push_once, named({"brood:pushes:c", "schedule"}), {"2", "60", "5", "N1"}},
          {},
          {"N1"}});
   }
   add({"remove jobs of a queue",
        held({}),
-       {&scripts::remove_jobs, {"queue:a"}, {"10", "0", "A3", "1", "A2"}},
+       {&scripts::remove_jobs, named({"queue:a"}), {"10", "0", "A3", "1", "A2"}},
        {"A2", "A3"}});
   return all;
 }
@@ -234,7 +236,7 @@ struct Site {
       return false;
     const Reply value = other.call({"HGET", hash, field});
     const auto named = value.view().is_nil() ? std::nullopt : parse_last_settle(value.view().text());
-    const std::string owned = named ? keys::in_flight_list(identity, field, named->queue) + " " : "nowhere";
+    const std::string owned = named ? keys::in_flight_list(identity, field, named->queue).name() + " " : "nowhere";
     for (const auto& [job, at] : places) {
       if (at.front().starts_with("brood:inflight:") && !at.front().starts_with(owned)) return true;
     }

@@ -14,10 +14,10 @@ namespace {
 
 const std::string identity = "host:1:0123456789ab";
 const std::string field = "2.17";
-const std::string hash = keys::in_flight_hash(identity);
+const std::string hash = keys::in_flight_hash(identity).name();
 const WallTime now{std::chrono::seconds(1'800'000'000)};
 
-std::string list_of(const std::string& queue) { return keys::in_flight_list(identity, field, queue); }
+std::string list_of(const std::string& queue) { return keys::in_flight_list(identity, field, queue).name(); }
 
 // A registered worker on a Redis of its own.
 struct Worker {
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(any_other_number_is_fenced_and_writes_nothing) {
   for (const std::uint64_t number : {0, 3, 99}) {
     worker.next.number = number;
     worker.next.outcomes = {outcome(Outcome::Kind::retry, "1r", 5)};
-    worker.next.held_queue = keys::queue("a").substr(6);
+    worker.next.held_queue = keys::queue("a").name().substr(6);
     BOOST_TEST(read_settled(worker.answer().view()).fenced);
   }
   BOOST_TEST(worker.held() == "2 a");

@@ -13,7 +13,7 @@ namespace {
 const std::string own = "host:1:0123456789ab", dead = "other:2:0123456789ab", just_dead = "other:3:0123456789ab",
                   flushed = "other:4:0123456789ab";
 
-std::string list_of(const std::string& identity) { return keys::in_flight_list(identity, "0.1", "default"); }
+std::string list_of(const std::string& identity) { return keys::in_flight_list(identity, "0.1", "default").name(); }
 
 }  // namespace
 

@@ -81,7 +81,7 @@ BOOST_FIXTURE_TEST_CASE(one_that_does_not_wait_in_redis_costs_no_command, Waitin
 }
 
 BOOST_FIXTURE_TEST_CASE(a_refusal_is_survived, Waiting) {
-  redis.command({"ACL", "SETUSER", "default", "-client|unblock"});
+  redis.command({"ACL", "SETUSER", redis.user(), "-client|unblock"});
   worker.set_waiting_client(id);
   wait();
   unblocking->unblock(board.slot(0));

@@ -35,6 +35,15 @@ std::string content(const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+// With what tests say by the same connection as the code that they try, and no code of ours ever says.
+void write_users(const std::string& file, bool for_tests_of_the_store) {
+  std::string users = content(BROOD_SOURCE_DIR "/etc/redis-users.acl");
+  for (std::size_t at = 0; (at = users.find(">PASSWORD", at)) != std::string::npos;) users.replace(at, 9, ">secret");
+  if (for_tests_of_the_store)
+    users.insert(users.find('\n'), " ~x ~nothing ~*:1:a +config +flushall +echo +ttl +pttl +keys +debug +script +acl");
+  std::ofstream(file) << "user default on nopass ~* &* +@all\n" << users;
+}
+
 bool exited(pid_t pid) {
   siginfo_t info{};
   return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
@@ -55,6 +64,11 @@ std::uint16_t free_port() {
 
 RedisServer::RedisServer(Options options)
     : options_(std::move(options)), owner_(getpid()), connection_(RedisAddress{}) {
+  const char* const user = getenv("BROOD_TEST_USER");
+  if (user != nullptr && options_.password.empty()) {
+    user_ = user;
+    options_.users = true;
+  }
   RedisAddress local;
   local.socket_path = socket_path();
   local.password = options_.password;
@@ -69,17 +83,28 @@ RedisServer::~RedisServer() {
 
 std::string RedisServer::socket_path() const { return directory_ / "redis.sock"; }
 
-RedisAddress RedisServer::address() const { return RedisAddress::parse(url()); }
+RedisAddress RedisServer::address() const {
+  RedisAddress address = RedisAddress::parse(user_.empty() ? url() : url_of(user_));
+  if (options_.tls) address.tls->ca = {options_.tls->ca, "ca"};
+  return address;
+}
 
-std::string RedisServer::url() const {
-  const std::string who = options_.password.empty() ? "" : ":" + options_.password + "@";
-  return options_.tcp ? "redis://" + who + "127.0.0.1:" + std::to_string(port_) : "unix://" + who + socket_path();
+std::string RedisServer::url() const { return url_by(options_.password.empty() ? "" : ":" + options_.password + "@"); }
+
+std::string RedisServer::url_of(const std::string& user) const { return url_by(user + ":secret@"); }
+
+std::string RedisServer::user() const { return user_.empty() ? "default" : user_; }
+
+std::string RedisServer::url_by(const std::string& who) const {
+  if (options_.tls) return "rediss://" + who + options_.host + ":" + std::to_string(port_);
+  return options_.tcp ? "redis://" + who + options_.host + ":" + std::to_string(port_)
+                      : "unix://" + who + socket_path();
 }
 
 void RedisServer::start() {
   // Between the look for a free port and the server's bind, somebody else may take it.
   for (int attempt = 0; attempt < 10; ++attempt) {
-    if (options_.tcp && port_ == 0) port_ = free_port();
+    if ((options_.tcp || options_.tls) && port_ == 0) port_ = free_port();
     if (launch()) return;
     kill9();
     if (attempt > 2) port_ = 0;
@@ -90,10 +115,10 @@ void RedisServer::start() {
 // True once it answers, false when it exits instead.
 bool RedisServer::launch() {
   std::vector<std::string> args = {"redis-server",
-                                   "--port",
+                                   options_.tls ? "--tls-port" : "--port",
                                    std::to_string(port_),
                                    "--bind",
-                                   "127.0.0.1",
+                                   options_.host,
                                    "--unixsocket",
                                    socket_path(),
                                    "--dir",
@@ -108,8 +133,20 @@ bool RedisServer::launch() {
                                    options_.append_only ? "yes" : "no",
                                    "--appendfsync",
                                    "always"};
+  if (options_.users) {
+    const std::string users = directory_ / "users.acl";
+    write_users(users, !user_.empty());
+    args.insert(args.end(), {"--aclfile", users});
+  }
   if (!options_.password.empty()) args.insert(args.end(), {"--requirepass", options_.password});
+  if (options_.tls) {
+    const TlsFiles& tls = *options_.tls;
+    args.insert(args.end(), {"--port", "0", "--tls-cert-file", tls.cert, "--tls-key-file", tls.key,
+                             "--tls-ca-cert-file", tls.ca, "--tls-auth-clients", tls.requires_clients ? "yes" : "no"});
+    if (!tls.protocols.empty()) args.insert(args.end(), {"--tls-protocols", tls.protocols});
+  }
   args.insert(args.end(), options_.extra.begin(), options_.extra.end());
+  args.insert(args.begin(), options_.prefix.begin(), options_.prefix.end());
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
   argv.push_back(nullptr);
@@ -166,6 +203,14 @@ void RedisServer::pause() {
 }
 
 void RedisServer::resume() { check("kill", kill(pid_, SIGCONT)); }
+
+void RedisServer::show(const TlsFiles& files) {
+  options_.tls = files;
+  const Reply reply =
+      command({"CONFIG", "SET", "tls-cert-file", files.cert, "tls-key-file", files.key, "tls-ca-cert-file", files.ca,
+               "tls-auth-clients", files.requires_clients ? "yes" : "no"});
+  reply.view().text();
+}
 
 Reply RedisServer::command(const Command& command) { return connection_.call(command); }
 

@@ -19,6 +19,14 @@ namespace brood {
 // ends.
 class RedisServer {
  public:
+  // Of PEM files.
+  struct TlsFiles {
+    std::string cert, key;
+    std::string ca;                 // whose certificates of clients it takes
+    bool requires_clients = false;  // to have one
+    std::string protocols{};        // "TLSv1.2"; empty: all
+  };
+
   struct Options {
     // Keeps its data over kill9() and restart(): each write is on disk before its reply.  With everysec Redis may
     // put writes off for two seconds while the disk is slow, and a kill then takes back what it had answered.
@@ -26,6 +34,12 @@ class RedisServer {
     std::vector<std::string> extra{};  // further arguments of redis-server
     bool tcp = false;                  // listens on a free loopback port too; url() then names that
     std::string password{};
+    // Those of etc/redis-users.acl are there too, each with the password "secret".
+    bool users = false;
+    // Speaks TLS alone on the port that url() names; its Unix socket does not.
+    std::optional<TlsFiles> tls{};
+    std::string host = "127.0.0.1";     // that it listens on
+    std::vector<std::string> prefix{};  // a command that executes it, such as ip netns exec
   };
 
   RedisServer() : RedisServer(Options()) {}
@@ -34,9 +48,14 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
+  // Where BROOD_TEST_USER names one of etc/redis-users.acl, and the options say nothing of passwords: as that user.  By
+  // TLS: that trusts the `ca`.
   RedisAddress address() const;
-  std::string url() const;          // with the password
+  std::string url() const;  // with the password
+  std::string url_of(const std::string& user) const;
+  std::string user() const;         // that address() comes as
   std::string socket_path() const;  // also when it listens on TCP
+  std::uint16_t port() const { return port_; }
   std::string directory() const { return directory_.path(); }
   pid_t pid() const { return pid_; }
 
@@ -44,6 +63,7 @@ class RedisServer {
   void restart();  // starts it again (kills it first if it runs) at the same address, and waits until it answers
   void pause();    // SIGSTOP: it still accepts connections and never answers
   void resume();
+  void show(const TlsFiles& files);  // to connections from now on
 
   // On a connection of its own, not counted among what a test opens; error replies are returned.
   Reply command(const Command& command);
@@ -61,10 +81,12 @@ class RedisServer {
   void flush();
 
  private:
+  std::string url_by(const std::string& who) const;
   void start();
   bool launch();
 
   Options options_;
+  std::string user_;  // as whom address() comes
   TemporaryDirectory directory_;
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;

@@ -108,7 +108,6 @@ BOOST_AUTO_TEST_CASE(no_host_means_this_one) {
 
 BOOST_AUTO_TEST_CASE(what_brood_cannot_do_is_refused_by_name) {
   BOOST_TEST(contains(refusal_of("rediss://h"), "TLS"));
-  BOOST_TEST(contains(refusal_of("sentinel://h/mymaster"), "Sentinel"));
   BOOST_TEST(contains(refusal_of("http://h"), "unknown scheme"));
   BOOST_TEST(contains(refusal_of("localhost:6379"), "no Redis URL"));
   BOOST_TEST(refusal_of("") != "");
@@ -156,4 +155,34 @@ BOOST_AUTO_TEST_CASE(only_a_host_name_without_numbers_needs_resolving) {
   BOOST_TEST(!address.needs_resolving());
   BOOST_TEST(!RedisAddress::parse("redis://192.0.2.1").needs_resolving());
   BOOST_TEST(RedisAddress::parse("redis://localhost").needs_resolving());
+}
+
+BOOST_AUTO_TEST_CASE(sentinels_are_a_list_of_hosts_and_the_name_of_a_master) {
+  const RedisAddress address =
+      RedisAddress::parse("sentinel://app:s%3Acret@a:26380,b,[::1]:5,a:26380/my-master.1?db=3");
+
+  BOOST_TEST((address.seeds == std::vector<RedisSeed>{{"a", 26380}, {"b", 26379}, {"::1", 5}}));
+  BOOST_TEST(address.master == "my-master.1");
+  BOOST_TEST(address.has_sentinels());
+  BOOST_TEST(address.host == "");
+  BOOST_TEST(address.user == "app");
+  BOOST_TEST(address.password == "s:cret");
+  BOOST_TEST(address.sentinel_password == "");
+  BOOST_TEST(address.db == 3);
+  BOOST_TEST(!address.needs_resolving());
+  BOOST_TEST(address.without_password() == "sentinel://app@a:26380,b:26379,[::1]:5/my-master.1?db=3");
+  BOOST_TEST(RedisAddress::parse(address.without_password().replace(11, 4, "")).without_password() ==
+             "sentinel://a:26380,b:26379,[::1]:5/my-master.1?db=3");
+  BOOST_TEST(!RedisAddress::parse("redis://h").has_sentinels());
+}
+
+BOOST_AUTO_TEST_CASE(a_url_of_sentinels_that_is_not_whole_is_refused) {
+  for (const char* url : {"sentinel://h", "sentinel://h/", "sentinel://h?db=1", "sentinel://h/a/1", "sentinel://h/a b"})
+    BOOST_TEST(refusal_of(url) != "", url);
+  BOOST_TEST(contains(refusal_of("sentinel://h"), "the name by which the sentinels know the master"));
+  for (const char* url : {"sentinel:///m", "sentinel://a,,b/m", "sentinel://a,/m", "sentinel://,a/m"})
+    BOOST_TEST(contains(refusal_of(url), "empty place"), url);
+  BOOST_TEST(contains(refusal_of("sentinel://a:0/m"), "port"));
+  BOOST_TEST(contains(refusal_of("sentinel://a/m?x=1"), "parameter"));
+  BOOST_TEST(!contains(refusal_of("sentinel://u:hunter2/m@h/n"), "hunter2"));
 }

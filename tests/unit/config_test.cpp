@@ -97,6 +97,8 @@ void check_defaults(const Config& config) {
   BOOST_TEST(config.dead_max_jobs == 10'000);
   BOOST_CHECK(config.dead_timeout == 180 * 24h);
   BOOST_CHECK(config.redis.give_up_after == 30s);
+  BOOST_TEST(config.redis.wait == 0);
+  BOOST_CHECK(config.redis.wait_timeout == 1s);
   BOOST_TEST(config.redis.url == "");
   BOOST_CHECK(config.redis.appendfsync == AppendFsync::always);
   BOOST_TEST(config.leaves_due_jobs_to_ruby);
@@ -131,6 +133,7 @@ BOOST_AUTO_TEST_CASE(every_key_that_the_reference_file_leaves_out_is_accepted_to
   const std::string all = std::regex_replace(reference(), std::regex("(^|\n)#(\\[|[a-z_]+ = )"), "$1$2");
   const Config config = load(all);
   BOOST_TEST(config.redis.password_file == "/etc/brood/redis.password");
+  BOOST_TEST(config.redis.sentinel.password_file == "/etc/brood/sentinel.password");
   BOOST_TEST(config.log.file == "/var/log/brood/brood.log");
   BOOST_TEST(config.capsules.size() == 2u);
   BOOST_TEST(config.commands.size() == 1u);
@@ -163,6 +166,11 @@ user = "brood"
 password_file = "/etc/brood/password"
 share_with_jobs = false
 give_up_after = "2m"
+wait = 2
+wait_timeout = "300ms"
+[redis.sentinel]
+user = "watcher"
+password_file = "/etc/brood/sentinel.password"
 
 [restart]
 canary = false
@@ -257,6 +265,10 @@ timestamps = "milliseconds"
   BOOST_TEST(config.redis.user == "brood");
   BOOST_TEST(config.redis.password_file == "/etc/brood/password");
   BOOST_TEST(!config.redis.share_with_jobs);
+  BOOST_TEST(config.redis.sentinel.user == "watcher");
+  BOOST_TEST(config.redis.sentinel.password_file == "/etc/brood/sentinel.password");
+  BOOST_TEST(config.redis.wait == 2);
+  BOOST_CHECK(config.redis.wait_timeout == 300ms);
   BOOST_CHECK(config.redis.give_up_after == 2min);
   BOOST_CHECK(config.log.level == log::Level::debug);
   BOOST_CHECK(config.log.format == log::Format::json);
@@ -532,8 +544,11 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[log]\nfile = ''", "2: log.file: must not be empty"},
       {"require = [\"a\\u0000b\"]", "1: require: must not contain a NUL character"},
       {"[redis]\nurl = 'http://:secret@host'",
-       "2: redis.url: must begin with redis://, rediss:// or unix://, or be \"embedded\""},
-      {"[redis]\nurl = 'sentinel://host'", "2: redis.url: Sentinel is not supported"},
+       "2: redis.url: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\""},
+      {"[redis]\nwait = -1", "2: redis.wait: must be between 0 and 100, not -1"},
+      {"[redis]\nwait_timeout = '0s'", "2: redis.wait_timeout: must be longer than 0"},
+      {"[redis.sentinel]\npasword_file = 'x'",
+       "2: redis.sentinel.pasword_file: unknown key; did you mean \"password_file\"?"},
       {"[[redis.shard]]\nname = 'east'", "1: redis.shard: needs url = \"redis://...\""},
       {"[[redis.shard]]\nurl = 'embedded'",
        "2: redis.shard.url: an embedded Redis is the only one: each shard is a Redis of its own"},
@@ -649,7 +664,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_of_the_command_line_is_named_by_its_flag) {
              "--timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"soon\"");
   BOOST_TEST(complaint_about({.shutdown_timeout = "0"}) == "--timeout: must be longer than 0");
   BOOST_TEST(complaint_about({.redis_url = "localhost"}) ==
-             "--redis: must begin with redis://, rediss:// or unix://, or be \"embedded\"");
+             "--redis: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\"");
   BOOST_TEST(complaint_about({.log_format = "xml"}) == "--log-format: must be \"text\" or \"json\", not \"xml\"");
 }
 

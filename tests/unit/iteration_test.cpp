@@ -270,8 +270,10 @@ BOOST_AUTO_TEST_CASE(the_elements_of_a_range_are_found_by_their_index) {
   check(all_of(each_of(named, std::optional<int>(3))), {});
   check(all_of(each_of(named, std::optional<int>(300))), {});
   BOOST_CHECK_THROW(each_of(named, std::optional<int>(-1)), ArgumentError);
+#ifndef __clang__  // 14 cannot read g++'s views
   std::istringstream words("x y z");
   check(all_of(each_of(std::ranges::istream_view<std::string>(words), std::optional<int>(1))), {"1:y", "2:z"});
+#endif
 }
 
 // Of each kind of range one that is gone when it is walked.

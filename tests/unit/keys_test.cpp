@@ -8,7 +8,7 @@ using namespace brood;
 namespace {
 
 void comes_apart_as_it_was_made(const std::string& identity, const std::string& field, const std::string& queue) {
-  const auto parts = keys::parse_in_flight_list(keys::in_flight_list(identity, field, queue));
+  const auto parts = keys::parse_in_flight_list(keys::in_flight_list(identity, field, queue).name());
   BOOST_TEST_REQUIRE(parts.has_value());
   BOOST_TEST(parts->identity == identity);
   BOOST_TEST(parts->field == field);

@@ -9,6 +9,7 @@
 #include "shared/store/identity_record.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 namespace {
@@ -35,19 +36,13 @@ void add_list(InFlightHolder& holder, InFlightHolder::List list) {
 }
 
 void add_by_key(Connection& redis, Holders& holders) {
-  const std::string prefix = keys::in_flight_hash("");
-  std::string cursor = "0";
-  do {
-    const Reply reply = redis.call({"SCAN", cursor, "MATCH", prefix + "*", "COUNT", "1000"});
-    cursor = reply.view()[0].text();
-    for (std::size_t i = 0; i < reply.view()[1].size(); ++i) {
-      const std::string key(reply.view()[1][i].text());
-      if (const auto list = keys::parse_in_flight_list(key))
-        add_list(holder_of(holders, list->identity), {.key = key, .field = list->field, .queue = list->queue});
-      else
-        holder_of(holders, key.substr(prefix.size()));
-    }
-  } while (cursor != "0");
+  const std::size_t before_identity = keys::in_flight_hash("").name().size();
+  for_each_key(redis, keys::in_flight_hash("*"), "", [&](const std::string& key) {
+    if (const auto list = keys::parse_in_flight_list(key))
+      add_list(holder_of(holders, list->identity), {.key = key, .field = list->field, .queue = list->queue});
+    else
+      holder_of(holders, key.substr(before_identity));
+  });
 }
 
 void add_fields(InFlightHolder& holder, ReplyView hash) {
@@ -57,7 +52,7 @@ void add_fields(InFlightHolder& holder, ReplyView hash) {
     for (InFlightHolder::List& list : holder.lists) list.has_field |= list.field == field;
     const auto settle = parse_last_settle(hash[i + 1].text());
     if (!settle || settle->queue.empty()) continue;
-    add_list(holder, {.key = keys::in_flight_list(holder.name, field, settle->queue),
+    add_list(holder, {.key = keys::in_flight_list(holder.name, field, settle->queue).name(),
                       .field = field,
                       .queue = settle->queue,
                       .has_field = true});
@@ -79,8 +74,8 @@ void count_jobs(Connection& redis, Holders& holders) {
   std::vector<Command> commands;
   for (const auto& [name, holder] : holders) {
     for (const InFlightHolder::List& list : holder.lists) {
-      commands.push_back({"LLEN", list.key});
-      commands.push_back({"LINDEX", list.key, "-1"});
+      commands.push_back({"LLEN", RedisKey(list.key)});
+      commands.push_back({"LINDEX", RedisKey(list.key), "-1"});
     }
   }
   const std::vector<Reply> replies = redis.pipeline(commands);
@@ -102,8 +97,8 @@ std::vector<InFlightHolder> census(Connection& redis, bool thorough) {
   if (thorough) add_by_key(redis, holders);
   std::vector<Command> commands;
   for (const auto& [name, holder] : holders) {
-    commands.push_back({"EXISTS", name});
-    commands.push_back({"HGET", name, keys::beat_token_field});
+    commands.push_back({"EXISTS", keys::heartbeat(name)});
+    commands.push_back({"HGET", keys::heartbeat(name), keys::beat_token_field});
     commands.push_back({"HGETALL", keys::in_flight_hash(name)});
   }
   const std::vector<Reply> replies = redis.pipeline(commands);

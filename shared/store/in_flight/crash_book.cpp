@@ -46,7 +46,7 @@ std::string written(const std::vector<std::string>& frames) {
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
-Fields read_hash(Channel& redis, std::string_view key) {
+Fields read_hash(Channel& redis, const FixedKey& key) {
   const Reply reply = redis.call({"HGETALL", key});
   Fields fields;
   for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2)
@@ -99,8 +99,7 @@ std::string top_frame(const Crash& crash) {
 void note_crash(Channel& redis, const Crash& crash) {
   const ScriptCall call{
       &scripts::note_crash,
-      {std::string(keys::brood_crashes), std::string(keys::brood_crash_stacks), std::string(keys::brood_crash_counts),
-       std::string(keys::brood_crash_times)},
+      {keys::brood_crashes, keys::brood_crash_stacks, keys::brood_crash_counts, keys::brood_crash_times},
       {crash.fingerprint, score_text(crash.at), written(crash), written(crash.frames), crash.has_names ? "1" : "0",
        std::to_string(max_noted_crashes), std::to_string(crashes_are_kept_s)}};
   send(redis, call).view().integer();

@@ -30,7 +30,7 @@ for i = first, #queues do
     end
     -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
     redis.call("LTRIM", key, 0, -1)
-    local number, queue = string.format("%.0f", tonumber(ARGV[2]) + 1), key:sub(7)
+    local number, queue = string.format("%.0f", tonumber(ARGV[2]) + 1), list:sub(#KEYS[1] + #ARGV[1] + 3)
     redis.call("HSET", KEYS[1], ARGV[1], number .. " " .. queue)
     local pushed = redis.pcall("LPUSH", list, unpack(jobs))
     if type(pushed) == "table" then

@@ -5,7 +5,7 @@
 local held = redis.call("TYPE", KEYS[1]).ok == "hash" and redis.call("HGET", KEYS[1], ARGV[1])
 if not held then return 0 end
 local number, queue = held:match("^(%d+) (.*)$")
-if tonumber(number) ~= tonumber(ARGV[2]) or "queue:" .. queue ~= KEYS[3] then return 0 end
+if tonumber(number) ~= tonumber(ARGV[2]) or KEYS[1] .. ":" .. ARGV[1] .. ":" .. queue ~= KEYS[2] then return 0 end
 for i = 2, 3 do
   local kind = redis.call("TYPE", KEYS[i]).ok
   if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[i] .. " is a " .. kind) end

@@ -7,13 +7,13 @@ namespace brood {
 ScriptCall register_incarnation(const std::string& identity, const std::string& identity_record,
                                 const std::string& field) {
   return {&scripts::register_incarnation,
-          {keys::in_flight_hash(identity), std::string(keys::brood_processes)},
+          {keys::in_flight_hash(identity), keys::brood_processes},
           {field, identity, identity_record}};
 }
 
 Command ask_incarnations(const std::string& identity) { return {"HKEYS", keys::in_flight_hash(identity)}; }
 
-std::string name_of_incarnations(const std::string& identity) { return keys::in_flight_hash(identity); }
+std::string name_of_incarnations(const std::string& identity) { return keys::in_flight_hash(identity).name(); }
 
 ScriptCall give_back(const std::string& identity, const std::string& field, const std::string& queue,
                      std::uint64_t number, int keep) {

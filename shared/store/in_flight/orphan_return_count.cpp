@@ -10,7 +10,7 @@ extern const Script orphan_return_count;
 }
 
 ScriptCall orphan_return_count(const std::string& payload) {
-  return {&scripts::orphan_return_count, {}, {std::string(keys::brood_recovered_prefix), sha1_hex(payload)}};
+  return {&scripts::orphan_return_count, {keys::brood_recovered(sha1_hex(payload))}, {}};
 }
 
 }  // namespace brood

@@ -25,7 +25,7 @@ std::optional<QuarantinedClass> read_class(std::string_view text) {
 
 }  // namespace
 
-const std::string_view quarantined_set = keys::brood_quarantined;
+const std::string_view quarantined_set = keys::brood_quarantined.name();
 
 Command ask_quarantined() { return {"HGETALL", keys::brood_quarantine}; }
 
@@ -38,11 +38,11 @@ QuarantinedClasses read_quarantined(ReplyView reply) {
 }
 
 ScriptCall count_quarantine_crash(const QuarantineCrash& crash, const QuarantineRules& rules) {
-  return {&scripts::count_quarantine_crash,
-          {std::string(keys::brood_quarantine), keys::quarantine_crashes(crash.fingerprint),
-           keys::quarantine_probe(crash.job_class)},
-          {crash.job_class, crash.fingerprint, crash.libraries, crash.worker, std::to_string(rules.after),
-           std::to_string(rules.within.count())}};
+  return {
+      &scripts::count_quarantine_crash,
+      {keys::brood_quarantine, keys::quarantine_crashes(crash.fingerprint), keys::quarantine_probe(crash.job_class)},
+      {crash.job_class, crash.fingerprint, crash.libraries, crash.worker, std::to_string(rules.after),
+       std::to_string(rules.within.count())}};
 }
 
 CountedCrash read_counted_crash(ReplyView reply) { return {reply[0].integer(), reply[1].integer() == 1}; }
@@ -55,7 +55,7 @@ ScriptCall begin_probe(std::string_view job_class, std::string_view jid) {
 
 ScriptCall pass_probe(std::string_view job_class, std::string_view jid) {
   return {&scripts::pass_probe,
-          {std::string(keys::brood_quarantine), keys::quarantine_probe(job_class)},
+          {keys::brood_quarantine, keys::quarantine_probe(job_class)},
           {std::string(job_class), std::string(jid), std::to_string(probes_needed)}};
 }
 
@@ -68,7 +68,7 @@ bool read_claimed_look(ReplyView reply) { return !reply.is_nil(); }
 
 ScriptCall release_quarantined(std::string_view payload, std::string_view queue) {
   return {&scripts::release_quarantined,
-          {std::string(keys::brood_quarantined), std::string(keys::queues), keys::queue(queue)},
+          {keys::brood_quarantined, keys::queues, keys::queue(queue)},
           {std::string(payload), std::string(queue)}};
 }
 

@@ -11,6 +11,7 @@
 -- them; {"LIVES"} when the heartbeat is there again.  Only DONE has written anything.
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua
+local retry_key = KEYS[3]
 -- include: pieces/orphan_returns.lua
 
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end

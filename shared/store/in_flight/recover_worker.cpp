@@ -15,7 +15,7 @@ namespace brood {
 namespace {
 
 // The entry `position` places from the oldest; nullopt when the list is shorter.
-std::optional<std::string> read_entry(Channel& redis, const std::string& list, std::size_t position) {
+std::optional<std::string> read_entry(Channel& redis, const RedisKey& list, std::size_t position) {
   const Reply reply = redis.call({"LINDEX", list, std::to_string(-1 - static_cast<std::int64_t>(position))});
   if (reply.view().is_nil() || !reply.view().error().empty()) return std::nullopt;  // an error: a tombstone, no list
   return std::string(reply.view().text());
@@ -34,7 +34,7 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
 std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWorker& dead, const std::string& queue,
                                                    const ChargeJob& charge) {
   std::vector<RecoveryAttempt::VerdictOnEntry> verdicts;
-  const std::string list = keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), queue);
+  const RedisKey list = keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), queue);
   for (std::size_t i = 0; i < dead.record->entries.size(); ++i) {
     const EntryState state = dead.record->entries[i];
     const bool guilty =
@@ -72,7 +72,7 @@ std::vector<LostSettlement::Performed> judge_without_field(Channel& redis, const
   std::size_t begun = 0;
   while (begun < entries.size() && entries[begun] != EntryState::fetched && entries[begun] != EntryState::taken_back)
     ++begun;
-  const std::string list =
+  const RedisKey list =
       keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), dead.record->queue);
   std::vector<LostSettlement::Performed> performed;
   if (begun == 0 || dead.record->jid.empty()) return performed;

@@ -19,11 +19,10 @@ ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt,
                          WallTime now) {
   const std::string field = worker_field(dead.slot, dead.incarnation);
   ScriptCall call{&scripts::recover,
-                  {keys::in_flight_hash(dead.identity), std::string(keys::brood_processes), std::string(keys::retry),
-                   std::string(keys::dead), std::string(keys::schedule),
+                  {keys::in_flight_hash(dead.identity), keys::brood_processes, keys::retry, keys::dead, keys::schedule,
                    keys::in_flight_list(dead.identity, field, attempt.queue), keys::queue(attempt.queue)},
                   {field, dead.identity, dead.record ? std::to_string(dead.record->number) : "", attempt.queue}};
-  if (dead.only_while_silent) call.keys.push_back(dead.identity);
+  if (dead.only_while_silent) call.keys.push_back(keys::heartbeat(dead.identity));
   for (std::string& limit : limits.script_arguments(now)) call.args.push_back(std::move(limit));
   call.args.push_back(std::to_string(attempt.verdicts.size()));
   for (const auto& verdict : attempt.verdicts) append(call.args, verdict);

@@ -29,8 +29,8 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
                std::to_string(first_other - settlement.outcomes.begin())};
   if (first_other == settlement.outcomes.end()) return call;
 
-  for (const std::string_view set : {keys::retry, keys::dead, keys::schedule, keys::brood_quarantined})
-    call.keys.emplace_back(set);
+  for (const FixedKey set : {keys::retry, keys::dead, keys::schedule, keys::brood_quarantined})
+    call.keys.push_back(set);
   for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
   for (auto outcome = first_other; outcome != settlement.outcomes.end(); ++outcome)
     append_arguments(call.args, *outcome);
@@ -38,12 +38,12 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
 }
 
 ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now) {
-  ScriptCall call{&scripts::settle_without_field,
-                  {keys::in_flight_hash(settlement.identity),
-                   keys::in_flight_list(settlement.identity, settlement.field, settlement.held_queue),
-                   keys::queue(settlement.held_queue), std::string(keys::retry), std::string(keys::dead),
-                   std::string(keys::schedule), std::string(keys::brood_quarantined)},
-                  {settlement.field}};
+  ScriptCall call{
+      &scripts::settle_without_field,
+      {keys::in_flight_hash(settlement.identity),
+       keys::in_flight_list(settlement.identity, settlement.field, settlement.held_queue),
+       keys::queue(settlement.held_queue), keys::retry, keys::dead, keys::schedule, keys::brood_quarantined},
+      {settlement.field}};
   for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
   for (const LostSettlement::Performed& performed : settlement.performed) {
     call.args.push_back(entry_mark(performed.entry));

@@ -9,6 +9,8 @@
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
 -- AGAIN (this settle had been applied before, nothing was written now) or FENCED (it is no longer the sender's to settle).
 local fenced = {"FENCED", "0", "", {}, {}}
+-- A queue is named at the end of the list that belongs to it.
+local function name_of(i) return KEYS[i + 1]:sub(#KEYS[1] + #ARGV[1] + 3) end
 local function refuse(key) return redis.error_reply("WRONGTYPE " .. key .. " is a " .. redis.call("TYPE", key).ok) end
 
 -- A command on a key of the wrong type fails and changes nothing: that is how a type is known without asking for it.
@@ -66,7 +68,7 @@ if outcomes == 0 and left == 0 and queue == "" and ARGV[5] == "" then
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local kind = redis.call("TYPE", KEYS[i]).ok
     found = found or kind == "list"
-    if kind ~= "list" and kind ~= "none" then skipped[#skipped + 1] = KEYS[i]:sub(7) end
+    if kind ~= "list" and kind ~= "none" then skipped[#skipped + 1] = name_of(i) end
   end
   if not found then return answer("OK") end
   skipped = {}
@@ -82,7 +84,7 @@ end
 local function note(value) try("HSET", KEYS[1], ARGV[1], value) end
 
 -- The queue is a guess, mostly right, that spares writing the field twice.
-local noted = left > 0 and queue or wanted > 0 and last_asked >= 4 and KEYS[4]:sub(7) or ARGV[5]
+local noted = left > 0 and queue or wanted > 0 and last_asked >= 4 and name_of(4) or ARGV[5]
 local following = string.format("%d ", number + 1)
 note(following .. noted)
 if refusal then
@@ -164,11 +166,11 @@ if left == 0 then
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local jobs, length = take(KEYS[i], KEYS[i + 1])
     if jobs and not jobs.err then
-      queue, held_list = KEYS[i]:sub(7), KEYS[i + 1]
+      queue, held_list = name_of(i), KEYS[i + 1]
       if held_list == emptied or (length or redis.call("LLEN", held_list)) == #jobs then fetched = jobs end
       break
     elseif jobs then
-      skipped[#skipped + 1] = KEYS[i]:sub(7)
+      skipped[#skipped + 1] = name_of(i)
     end
   end
   if queue == "" then fetched = {} end

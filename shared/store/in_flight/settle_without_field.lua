@@ -8,6 +8,7 @@
 -- Returns how many were settled, and how many went back.  Sent again it finds nothing.
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua
+local retry_key = KEYS[4]
 -- include: pieces/orphan_returns.lua
 
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end

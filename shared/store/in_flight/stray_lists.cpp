@@ -1,4 +1,3 @@
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -6,6 +5,7 @@
 #include "shared/base/log.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
 #include "shared/store/worker_field.hpp"
 
 namespace brood {
@@ -14,7 +14,7 @@ int give_back_list_without_field(Channel& redis, const std::string& key) {
   const std::optional<InFlightList> list = keys::parse_in_flight_list(key);
   if (!list) return 0;
   const Reply reply = send(redis, {&scripts::recover_orphans,
-                                   {keys::in_flight_hash(list->identity), key, keys::queue(list->queue)},
+                                   {keys::in_flight_hash(list->identity), RedisKey(key), keys::queue(list->queue)},
                                    {list->field}});
   const int returned = static_cast<int>(reply.view().integer());
   if (returned > 0) log::info("in_flight_list_given_back", {{"list", key}, {"jobs", returned}});
@@ -38,16 +38,6 @@ bool has_field(Channel& redis, const InFlightList& list) {
   return reply.view().is_integer() && reply.view().integer() != 0;
 }
 
-void for_each_list(Channel& redis, const std::string& pattern, const std::function<void(const std::string&)>& visit) {
-  std::string cursor = "0";
-  do {
-    const Reply reply = redis.call({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "list"});
-    cursor = reply.view()[0].text();
-    const ReplyView found = reply.view()[1];
-    for (std::size_t i = 0; i < found.size(); ++i) visit(std::string(found[i].text()));
-  } while (cursor != "0");
-}
-
 }  // namespace
 
 bool OwnIncarnations::lives(const std::string& field) const {
@@ -57,7 +47,7 @@ bool OwnIncarnations::lives(const std::string& field) const {
 
 int give_back_lists_of(Channel& redis, const std::string& identity, const std::string& field) {
   int returned = 0;
-  for_each_list(redis, keys::in_flight_list(identity, field, "*"), [&](const std::string& key) {
+  for_each_key(redis, keys::in_flight_list(identity, field, "*"), "list", [&](const std::string& key) {
     const std::optional<InFlightList> list = keys::parse_in_flight_list(key);
     if (list && list->identity == identity && list->field == field) returned += give_back_if_possible(redis, key);
   });
@@ -66,7 +56,7 @@ int give_back_lists_of(Channel& redis, const std::string& identity, const std::s
 
 int give_back_lists_without_field(Channel& redis, const OwnerLives& owner_lives) {
   int returned = 0;
-  for_each_list(redis, "brood:inflight:*:*", [&](const std::string& key) {
+  for_each_key(redis, keys::in_flight_hash("*:*"), "list", [&](const std::string& key) {
     const std::optional<InFlightList> list = keys::parse_in_flight_list(key);
     if (list && !has_field(redis, *list) && !owner_lives(*list)) returned += give_back_if_possible(redis, key);
   });

@@ -6,7 +6,7 @@ namespace brood {
 
 // Tail to tail: what is there stays where it is.
 Command peek(std::string_view queue, std::chrono::seconds longest) {
-  const std::string key = keys::queue(queue);
+  const RedisKey key = keys::queue(queue);
   return {"BLMOVE", key, key, "RIGHT", "RIGHT", std::to_string(longest.count())};
 }
 

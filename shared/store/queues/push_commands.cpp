@@ -18,7 +18,7 @@ PushCommands::PushCommands(std::size_t batch_size)
     : queue_batch_(batch_size == 0 ? usual_push_batch : batch_size),
       register_queues_{"SADD", keys::queues},
       last_queue_(queues_.end()),
-      schedule_{"ZADD", std::string(keys::schedule), batch_size == 0 ? usual_scheduled_batch : batch_size} {}
+      schedule_{"ZADD", keys::schedule, batch_size == 0 ? usual_scheduled_batch : batch_size} {}
 
 void PushCommands::Batches::add(std::string_view score_text, std::string payload) {
   // Only a job that is too large by itself makes a command that Redis refuses.

@@ -30,7 +30,7 @@ class PushCommands {
   // The jobs of one queue or of the schedule, one command per batch.
   struct Batches {
     std::string_view verb;
-    std::string key;
+    RedisKey key;
     std::size_t batch;
     std::size_t in_last = 0, bytes_in_last = 0;
     std::vector<Command> commands = {};

@@ -14,10 +14,10 @@ ScriptCall push_once(std::string_view client, std::uint64_t number, std::string_
     throw std::invalid_argument("push_once takes 1 to 500 jobs");
   ScriptCall call{&scripts::push_once, {keys::pushes(client)}, {std::to_string(number), "86400"}};
   if (queue.empty()) {
-    call.keys.emplace_back(keys::schedule);
+    call.keys.push_back(keys::schedule);
   } else {
     call.keys.push_back(keys::queue(queue));
-    call.keys.emplace_back(keys::queues);
+    call.keys.push_back(keys::queues);
   }
   for (std::string& payload : payloads) call.args.push_back(std::move(payload));
   return call;

@@ -18,7 +18,8 @@ redis.call("SET", KEYS[1], last, "XX", "EX", ARGV[2])
 if scheduled then
   redis.call("ZADD", KEYS[2], unpack(ARGV, 3))
 else
-  redis.call("SADD", KEYS[3], KEYS[2]:sub(7))
+  -- "queue:" is as long as "queues", whatever stands before them.
+  redis.call("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1))
   redis.call("LPUSH", KEYS[2], unpack(ARGV, 3))
 end
 redis.call("SET", KEYS[1], ARGV[1], "EX", ARGV[2])

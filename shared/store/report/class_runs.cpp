@@ -22,7 +22,7 @@ void add_field(std::map<std::string, ClassRuns>& classes, std::string_view field
   (kind == "p" ? runs.processed : kind == "f" ? runs.failed : runs.milliseconds) += value;
 }
 
-Command ask_histogram(const std::string& key) {
+Command ask_histogram(const RedisKey& key) {
   Command command{"BITFIELD_RO", key};
   for (std::size_t i = 0; i < histogram_buckets; ++i) command.add("GET").add("u16").add("#" + std::to_string(i));
   return command;

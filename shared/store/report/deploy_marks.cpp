@@ -51,7 +51,7 @@ bool read_may_mark(ReplyView reply) { return !reply.is_nil(); }
 
 std::vector<Command> mark_deploy(std::string_view label, WallTime at) {
   const Utc time(at);
-  const std::string key = keys::deploy_marks(time.date());
+  const RedisKey key = keys::deploy_marks(time.date());
   return {{"HSETNX", key, stamp_of(time), page_text(label)}, {"EXPIRE", key, seconds_of_marks}};
 }
 

@@ -12,18 +12,14 @@ constexpr std::string_view beat_seconds_to_live = "60";
 constexpr std::string_view most_signals = "8";
 constexpr std::string_view seconds_of_a_days_counters = "157680000";  // 5 x 365 days, as Sidekiq keeps them
 
-std::string of_day(std::string_view counter, std::string_view day) {
-  return std::string(counter) + ":" + std::string(day);
-}
-
 }  // namespace
 
 ScriptCall send_beat(std::string_view identity, std::string_view record, std::string_view known_tokens,
                      const Beat& beat) {
   const std::string name(identity);
   return {&scripts::heartbeat,
-          {name, keys::signals(identity), std::string(keys::processes), keys::in_flight_hash(identity),
-           std::string(keys::brood_processes)},
+          {keys::heartbeat(identity), keys::signals(identity), keys::processes, keys::in_flight_hash(identity),
+           keys::brood_processes},
           {name,
            std::string(beat_seconds_to_live),
            std::string(most_signals),
@@ -58,18 +54,20 @@ BeatAnswer read_beat(ReplyView reply) {
   return answer;
 }
 
-Command ask_whether_beats(std::string_view identity) { return {"EXISTS", identity}; }
+Command ask_whether_beats(std::string_view identity) { return {"EXISTS", keys::heartbeat(identity)}; }
 
 std::optional<bool> read_whether_beats(ReplyView reply) {
   if (!reply.is_integer()) return std::nullopt;
   return reply.integer() != 0;
 }
 
-Command ask_beat_token(std::string_view identity) { return {"HGET", identity, keys::beat_token_field}; }
+Command ask_beat_token(std::string_view identity) {
+  return {"HGET", keys::heartbeat(identity), keys::beat_token_field};
+}
 
 std::string read_beat_token(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : ""; }
 
-Command ask_info(std::string_view identity) { return {"HGET", identity, "info"}; }
+Command ask_info(std::string_view identity) { return {"HGET", keys::heartbeat(identity), "info"}; }
 
 std::optional<std::string> read_info(ReplyView reply) {
   if (!reply.is_string()) return std::nullopt;
@@ -78,7 +76,7 @@ std::optional<std::string> read_info(ReplyView reply) {
 
 bool heartbeat_has_ended(ReplyView info) { return info.is_nil(); }
 
-Command ask_info_and_quiet(std::string_view identity) { return {"HMGET", identity, "info", "quiet"}; }
+Command ask_info_and_quiet(std::string_view identity) { return {"HMGET", keys::heartbeat(identity), "info", "quiet"}; }
 
 std::optional<ToldInfo> read_info_and_quiet(ReplyView reply) {
   if (reply.is_error() || !reply[0].is_string()) return std::nullopt;
@@ -96,8 +94,7 @@ std::vector<std::string> read_signals(ReplyView reply) {
 
 ScriptCall count_jobs(std::uint64_t processed, std::uint64_t failed, std::string_view day) {
   return {&scripts::count,
-          {std::string(keys::stat_processed), of_day(keys::stat_processed, day), std::string(keys::stat_failed),
-           of_day(keys::stat_failed, day)},
+          {keys::stat_processed, keys::processed_on(day), keys::stat_failed, keys::failed_on(day)},
           {std::to_string(processed), std::to_string(failed), std::string(seconds_of_a_days_counters)}};
 }
 
@@ -107,7 +104,7 @@ std::vector<Command> leave(std::string_view identity) {
 
 std::vector<Command> remove_process(std::string_view identity) {
   return {{"SREM", keys::processes, identity},
-          {"UNLINK", identity, keys::work(identity), keys::workers_of_6(identity)}};
+          {"UNLINK", keys::heartbeat(identity), keys::work(identity), keys::workers_of_6(identity)}};
 }
 
 }  // namespace brood

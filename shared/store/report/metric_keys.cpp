@@ -2,34 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
 #include "shared/store/utc.hpp"
 
 namespace brood::keys {
 
-std::string metrics_of_minute(WallTime t) {
+RedisKey metrics_of_minute(WallTime t) {
   const Utc utc(t);
-  return fmt::format("j|{:02}{:02}{:02}|{}:{:02}", utc.year % 100, utc.month, utc.day, utc.hour, utc.minute);
+  return RedisKey(fmt::format("j|{:02}{:02}{:02}|{}:{:02}", utc.year % 100, utc.month, utc.day, utc.hour, utc.minute));
 }
 
-std::string metrics_of_ten_minutes(WallTime t) {
-  std::string key = metrics_of_minute(t);
+RedisKey metrics_of_ten_minutes(WallTime t) {
+  std::string key = metrics_of_minute(t).name();
   key.pop_back();
-  return key;
+  return RedisKey(std::move(key));
 }
 
-std::string histogram_of_minute(std::string_view job_class, WallTime t) {
+RedisKey histogram_of_minute(std::string_view job_class, WallTime t) {
   const Utc utc(t);
-  return fmt::format("h|{}-{}-{}:{}", job_class, utc.day, utc.hour, utc.minute);
+  return RedisKey(fmt::format("h|{}-{}-{}:{}", job_class, utc.day, utc.hour, utc.minute));
 }
 
-std::string metrics_of_minute_in_7(WallTime t) {
+RedisKey metrics_of_minute_in_7(WallTime t) {
   const Utc utc(t);
-  return fmt::format("j|{}|{}:{}", utc.date(), utc.hour, utc.minute);
+  return RedisKey(fmt::format("j|{}|{}:{}", utc.date(), utc.hour, utc.minute));
 }
 
-std::string histogram_of_minute_in_7(std::string_view job_class, WallTime t) {
+RedisKey histogram_of_minute_in_7(std::string_view job_class, WallTime t) {
   const Utc utc(t);
-  return fmt::format("{}-{:02}-{:02}:{}", job_class, utc.day, utc.hour, utc.minute);
+  return RedisKey(fmt::format("{}-{:02}-{:02}:{}", job_class, utc.day, utc.hour, utc.minute));
 }
 
 }  // namespace brood::keys

@@ -8,6 +8,7 @@
 #include "shared/base/log.hpp"
 #include "shared/store/identity_record.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
@@ -26,7 +27,7 @@ Identity known_by_name(const std::string& name) {
 
 bool list_if_unlisted(Channel& redis, const std::string& name) {
   const Reply reply = send(redis, {&scripts::list_process,
-                                   {keys::in_flight_hash(name), std::string(keys::brood_processes)},
+                                   {keys::in_flight_hash(name), keys::brood_processes},
                                    {name, identity_record(known_by_name(name))}});
   if (reply.view().integer() == 0) return false;
   log::warn("unlisted_process_found", {{"identity", name}});
@@ -54,21 +55,14 @@ std::vector<OwnerRecord> read_owner_records(ReplyView reply) {
 }
 
 void forget_process(Channel& redis, const std::string& identity) {
-  send(redis,
-       {&scripts::forget_process, {keys::in_flight_hash(identity), std::string(keys::brood_processes)}, {identity}});
+  send(redis, {&scripts::forget_process, {keys::in_flight_hash(identity), keys::brood_processes}, {identity}});
 }
 
 int list_unlisted_processes(Channel& redis) {
-  const std::string prefix = keys::in_flight_hash("");
+  const std::size_t before_identity = keys::in_flight_hash("").name().size();
   int listed = 0;
-  std::string cursor = "0";
-  do {
-    const Reply reply = redis.call({"SCAN", cursor, "MATCH", prefix + "*", "COUNT", "1000", "TYPE", "hash"});
-    cursor = reply.view()[0].text();
-    const ReplyView found = reply.view()[1];
-    for (std::size_t i = 0; i < found.size(); ++i)
-      listed += list_if_unlisted(redis, std::string(found[i].text().substr(prefix.size())));
-  } while (cursor != "0");
+  for_each_key(redis, keys::in_flight_hash("*"), "hash",
+               [&](const std::string& key) { listed += list_if_unlisted(redis, key.substr(before_identity)); });
   return listed;
 }
 

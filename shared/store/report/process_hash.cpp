@@ -1,11 +1,12 @@
 #include "shared/store/report/process_hash.hpp"
 
+#include "shared/store/keys.hpp"
 #include "shared/store/lenient.hpp"
 
 namespace brood {
 
 Command ask_process_hash(std::string_view identity) {
-  return {"HMGET", identity, "info", "concurrency", "busy", "beat", "quiet", "rss", "rtt_us"};
+  return {"HMGET", keys::heartbeat(identity), "info", "concurrency", "busy", "beat", "quiet", "rss", "rtt_us"};
 }
 
 std::optional<ProcessHash> read_process_hash(ReplyView reply) {
@@ -20,6 +21,6 @@ std::optional<ProcessHash> read_process_hash(ReplyView reply) {
   return hash;
 }
 
-Command ask_busy(std::string_view identity) { return {"HGET", identity, "busy"}; }
+Command ask_busy(std::string_view identity) { return {"HGET", keys::heartbeat(identity), "busy"}; }
 
 }  // namespace brood

@@ -10,7 +10,7 @@ constexpr std::string_view seconds_to_be_followed = "60";
 }  // namespace
 
 std::vector<Command> leave_signal(std::string_view identity, std::string_view signal) {
-  const std::string key = keys::signals(identity);
+  const RedisKey key = keys::signals(identity);
   return {{"LPUSH", key, signal}, {"EXPIRE", key, seconds_to_be_followed}};
 }
 

@@ -8,11 +8,11 @@ namespace brood {
 namespace {
 
 ScriptCall moving(std::string_view set_key, std::string_view member, std::string_view score_text,
-                  std::vector<std::string> to) {
+                  std::vector<RedisKey> to) {
   ScriptCall call{&scripts::move_due_as_it_is,
-                  {std::string(set_key)},
+                  {RedisKey(set_key)},
                   {std::string(score_text), std::to_string(member.size()), sha1_hex(member)}};
-  for (std::string& key : to) call.keys.push_back(std::move(key));
+  for (RedisKey& key : to) call.keys.push_back(std::move(key));
   return call;
 }
 
@@ -20,12 +20,12 @@ ScriptCall moving(std::string_view set_key, std::string_view member, std::string
 
 ScriptCall move_due_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
                              std::string_view queue) {
-  return moving(set_key, member, score_text, {keys::queue(queue), std::string(keys::queues)});
+  return moving(set_key, member, score_text, {keys::queue(queue), keys::queues});
 }
 
 ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view member, std::string_view score_text,
                                      WallTime now, const DeadLimits& limits) {
-  ScriptCall call = moving(set_key, member, score_text, {std::string(keys::dead)});
+  ScriptCall call = moving(set_key, member, score_text, {keys::dead});
   call.args.push_back(brood::score_text(epoch_seconds(now)));
   for (std::string& limit : limits.script_arguments(now)) call.args.push_back(std::move(limit));
   return call;

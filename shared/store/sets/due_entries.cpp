@@ -9,7 +9,7 @@
 
 namespace brood {
 
-constinit const std::array<std::string_view, 2> due_sets{keys::retry, keys::schedule};
+constinit const std::array<std::string_view, 2> due_sets{keys::retry.name(), keys::schedule.name()};
 
 std::string due_score(WallTime t) {
   const auto us = std::chrono::floor<std::chrono::microseconds>(t.time_since_epoch()).count();
@@ -17,7 +17,7 @@ std::string due_score(WallTime t) {
 }
 
 Command ask_first_above(std::string_view set_key, const std::optional<std::string>& above) {
-  return {"ZRANGEBYSCORE", set_key, above ? "(" + *above : "-inf", "+inf", "WITHSCORES", "LIMIT", "0", "1"};
+  return {"ZRANGEBYSCORE", RedisKey(set_key), above ? "(" + *above : "-inf", "+inf", "WITHSCORES", "LIMIT", "0", "1"};
 }
 
 std::optional<std::string> read_first_score(ReplyView reply) {
@@ -32,8 +32,8 @@ Command ask_scheduled_below(std::string_view score) {
 std::int64_t read_scheduled_below(ReplyView reply) { return reply.integer(); }
 
 Command ask_due_entries(std::string_view set_key, const std::string& score, std::size_t skipped, std::size_t count) {
-  return {"ZRANGEBYSCORE",      set_key, "-inf", score, "WITHSCORES", "LIMIT", std::to_string(skipped),
-          std::to_string(count)};
+  return {"ZRANGEBYSCORE",         RedisKey(set_key),    "-inf", score, "WITHSCORES", "LIMIT",
+          std::to_string(skipped), std::to_string(count)};
 }
 
 DueEntries::DueEntries(Reply reply) : reply_(std::move(reply)), size_(reply_.view().size() / 2) {}

@@ -12,7 +12,7 @@ ScriptCall move_due(std::string_view set_key, std::vector<DueJob> jobs) {
   if (jobs.empty() || jobs.size() > max_jobs_moved) throw std::invalid_argument("move_due takes 1 to 250 jobs");
   std::stable_sort(jobs.begin(), jobs.end(), [](const DueJob& a, const DueJob& b) { return a.queue < b.queue; });
 
-  ScriptCall call{&scripts::move_due, {std::string(set_key), std::string(keys::queues)}, {}};
+  ScriptCall call{&scripts::move_due, {RedisKey(set_key), keys::queues}, {}};
   call.args.reserve(4 * jobs.size());
   for (auto first = jobs.begin(); first != jobs.end();) {
     const auto last = std::find_if(first, jobs.end(), [&](const DueJob& job) { return job.queue != first->queue; });

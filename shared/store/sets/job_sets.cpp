@@ -8,12 +8,13 @@
 
 namespace brood {
 
-const std::string_view scheduled_set = keys::schedule, retry_set = keys::retry, dead_set = keys::dead;
+const std::string_view scheduled_set = keys::schedule.name(), retry_set = keys::retry.name(),
+                       dead_set = keys::dead.name();
 
-Command ask_set_size(std::string_view set_key) { return {"ZCARD", set_key}; }
+Command ask_set_size(std::string_view set_key) { return {"ZCARD", RedisKey(set_key)}; }
 
 Command ask_entries_at(std::string_view set_key, std::string_view first, std::string_view last, bool highest_first) {
-  return {highest_first ? "ZREVRANGE" : "ZRANGE", set_key, first, last, "WITHSCORES"};
+  return {highest_first ? "ZREVRANGE" : "ZRANGE", RedisKey(set_key), first, last, "WITHSCORES"};
 }
 
 Command ask_last_entry(std::string_view set_key) { return ask_entries_at(set_key, "-1", "-1", false); }
@@ -26,7 +27,7 @@ std::vector<EntryAsRead> read_entries_as_read(ReplyView reply) {
 }
 
 Command ask_highest_members(std::string_view set_key, std::size_t most) {
-  return {"ZREVRANGE", set_key, "0", std::to_string(most - 1)};
+  return {"ZREVRANGE", RedisKey(set_key), "0", std::to_string(most - 1)};
 }
 
 std::vector<std::string_view> read_members(ReplyView reply) {
@@ -36,7 +37,7 @@ std::vector<std::string_view> read_members(ReplyView reply) {
 }
 
 Command scan_set(std::string_view set_key, std::string_view position, std::string_view pattern, std::size_t count) {
-  return {"ZSCAN", set_key, position, "MATCH", pattern, "COUNT", std::to_string(count)};
+  return {"ZSCAN", RedisKey(set_key), position, "MATCH", pattern, "COUNT", std::to_string(count)};
 }
 
 SetScan read_set_scan(ReplyView reply) {
@@ -47,7 +48,7 @@ SetScan read_set_scan(ReplyView reply) {
 }
 
 Command ask_scores(std::string_view set_key, std::span<const std::string_view> members) {
-  Command command{"ZMSCORE", set_key};
+  Command command{"ZMSCORE", RedisKey(set_key)};
   for (const std::string_view member : members) command.add(member);
   return command;
 }
@@ -60,9 +61,9 @@ std::vector<EntryAsRead> read_scores(std::span<const std::string_view> members, 
   return entries;
 }
 
-Command remove_member(std::string_view set_key, std::string_view member) { return {"ZREM", set_key, member}; }
+Command remove_member(std::string_view set_key, std::string_view member) { return {"ZREM", RedisKey(set_key), member}; }
 bool read_was_removed(ReplyView reply) { return reply.integer() == 1; }
 
-Command drop_set(std::string_view set_key) { return {"UNLINK", set_key}; }
+Command drop_set(std::string_view set_key) { return {"UNLINK", RedisKey(set_key)}; }
 
 }  // namespace brood

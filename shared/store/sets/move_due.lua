@@ -42,7 +42,7 @@ for queue = 1, queues do
       for _ = 3, #push do members[#members] = nil end
       stuck = stuck + #push - 2
     else
-      pushed[#pushed + 1] = key:sub(7)
+      pushed[#pushed + 1] = key:sub(#KEYS[2] + 1)    -- "queue:" is as long as "queues", whatever stands before them
     end
   end
   first = last + 1

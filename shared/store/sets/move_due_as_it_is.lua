@@ -28,7 +28,7 @@ local added = to_queue and redis.pcall("LPUSH", KEYS[2], found) or not to_queue 
 if type(added) == "table" then return {0, 0, 1} end
 redis.call("ZREM", KEYS[1], found)
 if to_queue then
-  redis.pcall("SADD", KEYS[3], KEYS[2]:sub(7))
+  redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1))    -- "queue:" is as long as "queues"
 else
   redis.pcall("ZREMRANGEBYSCORE", KEYS[2], "-inf", ARGV[5])
   redis.pcall("ZREMRANGEBYRANK", KEYS[2], 0, "-" .. ARGV[6])

@@ -8,7 +8,7 @@ namespace brood {
 ScriptCall move_due_to_dead(std::string_view set_key, const std::string& member, const std::string& score_text,
                             const std::string& kept, WallTime now, const DeadLimits& limits) {
   ScriptCall call{&scripts::move_due_to_dead,
-                  {std::string(set_key), std::string(keys::dead)},
+                  {RedisKey(set_key), keys::dead},
                   {member, score_text, kept, brood::score_text(epoch_seconds(now))}};
   const std::vector<std::string> trimming = limits.script_arguments(now);
   call.args.insert(call.args.end(), trimming.begin(), trimming.end());

@@ -24,7 +24,7 @@ SchedulerLock read_scheduler_lock(ReplyView last, std::string_view identity) {
 // By its text, which is short: an answer that nobody reads would not say that Redis does not know it.
 Command keep_scheduler_lock(std::string_view identity, std::chrono::milliseconds lifetime) {
   const ScriptCall call{&scripts::keep_scheduler_lock,
-                        {std::string(keys::brood_scheduler)},
+                        {keys::brood_scheduler},
                         {std::string(identity), std::to_string(lifetime.count())}};
   return call.eval();
 }

@@ -23,7 +23,7 @@ void append(std::vector<std::string>& args, const EntryAsRead* entry) {
 
 ScriptCall set_page(std::string_view set_key, bool highest_first, std::size_t count, const EntryAsRead* seen,
                     const EntryAsRead* anchor) {
-  ScriptCall call{&scripts::set_page, {std::string(set_key)}, {highest_first ? "REV" : "", std::to_string(count)}};
+  ScriptCall call{&scripts::set_page, {RedisKey(set_key)}, {highest_first ? "REV" : "", std::to_string(count)}};
   append(call.args, seen);
   append(call.args, anchor);
   return call;
@@ -31,14 +31,14 @@ ScriptCall set_page(std::string_view set_key, bool highest_first, std::size_t co
 
 ScriptCall remove_entries(std::string_view set_key, const std::vector<EntryAsRead>& entries) {
   if (entries.empty()) throw std::invalid_argument("remove_entries takes an entry at least");
-  ScriptCall call{&scripts::remove_entries, {std::string(set_key)}, {}};
+  ScriptCall call{&scripts::remove_entries, {RedisKey(set_key)}, {}};
   append(call.args, entries);
   return call;
 }
 
 ScriptCall kill_entries(std::string_view set_key, const std::vector<EntryAsRead>& entries, WallTime now,
                         const DeadLimits& limits) {
-  ScriptCall call{&scripts::kill_entries, {std::string(set_key), std::string(keys::dead)}, {}};
+  ScriptCall call{&scripts::kill_entries, {RedisKey(set_key), keys::dead}, {}};
   call.args.push_back(score_text(epoch_seconds(now)));
   for (std::string& argument : limits.script_arguments(now)) call.args.push_back(std::move(argument));
   append(call.args, entries);
@@ -49,7 +49,7 @@ Killed read_killed(ReplyView reply) { return {static_cast<std::size_t>(reply[0].
 
 ScriptCall reschedule_entry(std::string_view set_key, const EntryAsRead& entry, const std::string& new_score) {
   return {&scripts::reschedule_entry,
-          {std::string(set_key)},
+          {RedisKey(set_key)},
           {std::string(entry.member), std::string(entry.score_text), new_score}};
 }
 

@@ -134,14 +134,37 @@ void write_redis(JsonWriter& json, const RedisStatus& redis) {
       .each("queues", redis.queues, json_of_queue);
 }
 
+std::string json_of_shard(const ShardReport& shard) {
+  JsonWriter json;
+  json.text("name", shard.name)
+      .text("address", shard.address)
+      .text("state", shard.redis ? "answers" : "away")
+      .text_or_null("error", shard.error);
+  if (!shard.redis) {
+    for (const char* member : {"processed", "failed", "enqueued", "scheduled", "retries", "dead", "in_flight"})
+      json.null(member);
+    return json.object();
+  }
+  return json.number("processed", shard.redis->processed)
+      .number("failed", shard.redis->failed)
+      .number("enqueued", shard.redis->enqueued)
+      .number("scheduled", shard.redis->scheduled)
+      .number("retries", shard.redis->retries)
+      .number("dead", shard.redis->dead)
+      .number("in_flight", shard.redis->in_flight())
+      .object();
+}
+
 }  // namespace
 
 std::string crash_json(const Crash& crash) { return json_of_crash(crash) + "\n"; }
 
 std::string status_json(const StatusReport& report) {
   const auto& redis = report.redis;
+  const JobCounters losses = sum_of_counters(report.machine);
   JsonWriter json;
   json.text_or_null("redis", report.address);
+  if (!report.shards.empty()) json.each("shards", report.shards, json_of_shard);
   if (redis) {
     write_redis(json.null("error"), *redis);
   } else {
@@ -150,7 +173,9 @@ std::string status_json(const StatusReport& report) {
   }
   json.each("supervisors", report.supervisors, [](const JsonObject& supervisor) { return supervisor.text(); })
       .each("workers", report.machine.workers, json_of_worker)
-      .each("classes", report.machine.classes, json_of_class);
+      .each("classes", report.machine.classes, json_of_class)
+      .number("outcomes_dropped", losses.outcomes_dropped)
+      .number("unconfirmed", losses.unconfirmed);
   if (redis) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)

@@ -5,6 +5,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
+#include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/iso_time.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
@@ -40,6 +41,33 @@ std::string totals(const RedisStatus& redis, const Style& style) {
       fmt::format("in flight {}{}", redis.in_flight(), oldest ? ", the oldest for " + latency_text(*oldest) : "");
   return fmt::format("processed {}   failed {}   enqueued {}   scheduled {}   retries {}   dead {}   {}\n",
                      redis.processed, redis.failed, redis.enqueued, redis.scheduled, retries, dead, in_flight);
+}
+
+std::string shards_text(const std::vector<ShardReport>& shards, const Style& style) {
+  if (shards.empty()) return "";
+  Table table({{"SHARD"},
+               {"REDIS"},
+               {"STATE"},
+               {"PROCESSED", Table::Align::right},
+               {"ENQUEUED", Table::Align::right},
+               {"SCHEDULED", Table::Align::right},
+               {"RETRIES", Table::Align::right},
+               {"DEAD", Table::Align::right},
+               {"IN FLIGHT", Table::Align::right}});
+  std::string away;
+  for (const ShardReport& shard : shards) {
+    if (!shard.redis) {
+      table.add({shard.name, shard.address, "away", "", "", "", "", "", ""});
+      away +=
+          "  " + style.red("shard " + log::printable(shard.name) + " is away: ") + log::printable(shard.error) + "\n";
+      continue;
+    }
+    const RedisStatus& redis = *shard.redis;
+    table.add({shard.name, shard.address, "answers", std::to_string(redis.processed), std::to_string(redis.enqueued),
+               std::to_string(redis.scheduled), std::to_string(redis.retries), std::to_string(redis.dead),
+               std::to_string(redis.in_flight())});
+  }
+  return section(style, "Shards", table) + away;
 }
 
 std::string processes_text(const RedisStatus& redis, const Style& style) {
@@ -149,6 +177,19 @@ std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& 
   return section(style, "Workers of this machine", table);
 }
 
+// Only where there is something to tell.
+std::string losses_text(const MachineStatus& machine, const Style& style) {
+  const JobCounters sum = sum_of_counters(machine);
+  std::string text;
+  if (sum.outcomes_dropped > 0)
+    text += fmt::format("  {} dropped, since Redis had lost what workers wrote: the jobs run again\n",
+                        counted(sum.outcomes_dropped, "outcome was", "outcomes were"));
+  if (sum.unconfirmed > 0)
+    text += fmt::format("  {} not confirmed by replicas in time\n",
+                        counted(sum.unconfirmed, "settle or fetch was", "settles and fetches were"));
+  return text.empty() ? "" : "\n" + style.bold("Losses of this machine") + "\n" + text;
+}
+
 bool tells_of_threads(const ClassUsage& usage) { return usage.left_threads > 0 || usage.allows_threads; }
 
 std::string left_threads_text(const ClassUsage& usage) {
@@ -241,10 +282,15 @@ std::string last_crash_text(const Crash& crash, const Style& style) {
 
 std::string status_text(const StatusReport& report, const Style& style) {
   const std::string machine = supervisors_text(report.supervisors, style) +
-                              workers_text(report.machine.workers, style) + classes_text(report.machine.classes, style);
-  if (!report.redis) return style.red("Redis is not available: ") + log::printable(report.error) + "\n" + machine;
+                              workers_text(report.machine.workers, style) + losses_text(report.machine, style) +
+                              classes_text(report.machine.classes, style);
+  if (!report.redis)
+    return style.red("Redis is not available: ") + log::printable(report.error) + "\n" +
+           shards_text(report.shards, style) + machine;
   const RedisStatus& redis = *report.redis;
-  std::string text = style.bold("Redis ") + log::printable(report.address) + "\n" + totals(redis, style) +
+  const std::string where =
+      report.shards.empty() ? log::printable(report.address) : fmt::format("of {} shards", report.shards.size());
+  std::string text = style.bold("Redis ") + where + "\n" + totals(redis, style) + shards_text(report.shards, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
                      quarantine_text(redis, style) + crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);

@@ -315,7 +315,7 @@ void World::lose_the_processes() {
   ++coverage_.processes_lost;
   lost_fields_ = true;
   note("brood:processes is lost");
-  redis_.call({"DEL", std::string(keys::brood_processes)});
+  redis_.call({"DEL", keys::brood_processes});
 }
 
 // Somebody changes what the user may do, for a while: whichever script is under way meets it at any of its commands.
@@ -418,8 +418,7 @@ void World::take_back() {
 }
 
 void World::move_due_jobs() {
-  const Reply due =
-      redis_.call({"ZRANGEBYSCORE", std::string(keys::retry), "-inf", "5", "WITHSCORES", "LIMIT", "0", "4"});
+  const Reply due = redis_.call({"ZRANGEBYSCORE", keys::retry, "-inf", "5", "WITHSCORES", "LIMIT", "0", "4"});
   std::vector<DueJob> moves;
   for (std::size_t i = 0; i + 1 < due.view().size(); i += 2) {
     const std::string_view member = due.view()[i].text();
@@ -427,16 +426,16 @@ void World::move_due_jobs() {
   }
   if (moves.empty()) return;
   coverage_.moved += static_cast<long>(moves.size());
-  const ScriptCall call = move_due(keys::retry, std::move(moves));
+  const ScriptCall call = move_due(keys::retry.name(), std::move(moves));
   if (chance(0.9)) network_.post(call.eval());
   if (chance(0.1)) network_.post(call.eval());
 }
 
 void World::reschedule_a_retry() {
   if (full_redis_ || refuses_) return;
-  const Reply first = redis_.call({"ZRANGE", std::string(keys::retry), "0", "0"});
+  const Reply first = redis_.call({"ZRANGE", keys::retry, "0", "0"});
   if (first.view().size() == 0) return;
-  redis_.call({"ZADD", std::string(keys::retry), "XX", std::to_string(2 + random_() % 3), first.view()[0].text()});
+  redis_.call({"ZADD", keys::retry, "XX", std::to_string(2 + random_() % 3), first.view()[0].text()});
 }
 
 void World::work(Worker& worker, Actor& actor) {

@@ -51,7 +51,7 @@ void World::check_charges(const std::string& payload) {
 bool World::every_job_has_ended() {
   for (const auto& [job, at] : places(redis_)) {
     for (const auto& [key, payload] : at) {
-      if (key != keys::dead) return false;
+      if (key != keys::dead.name()) return false;
     }
   }
   return true;
@@ -100,7 +100,7 @@ void World::finish() {
     fault(fmt::format("{} jobs were in lists without a field", strays));
   }
   // With the last field the reason to remove the identity was lost: that is left to whoever settles its jobs.
-  if (!lost_fields_ && redis_.call({"HEXISTS", std::string(keys::brood_processes), identity}).view().integer() != 0) {
+  if (!lost_fields_ && redis_.call({"HEXISTS", keys::brood_processes, identity}).view().integer() != 0) {
     fault("the identity is still registered, though it owns nothing");
   }
   check_places();

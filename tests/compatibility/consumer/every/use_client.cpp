@@ -2,6 +2,8 @@
 #include <brood/api.hpp>
 #include <brood/client.hpp>
 
+#include <cstdlib>
+
 #include "expect.hpp"
 #include "jobs.hpp"
 #include "programs.hpp"
@@ -75,7 +77,8 @@ void push(brood::Client& client, brood::Api& api) {
                                        .retry = false,
                                        .at = in_an_hour,
                                        .jid = "abc",
-                                       .members = {{"tags", R"(["slow"])"}}});
+                                       .members = {{"tags", R"(["slow"])"}},
+                                       .shard_by = "tenant-7"});
   EXPECT(jid == "abc" && client.cancel(jid));
   client.push(brood::Push::parse(R"({"class": "Ruby::Job", "args": [1], "queue": "parts"})"));
   EXPECT(has(only_payload(api, "parts"), R"("class":"Ruby::Job","args":[1])"));
@@ -126,7 +129,7 @@ void carry_context(brood::Client& client, brood::Api& api) {
 
 void buffer(brood::Client& client, brood::Api& api) {
   client.buffer();
-  client.enqueue(Lingers{}, {.queue = "buffered"});
+  client.enqueue(Lingers{}, {.queue = "buffered", .shard_by = "tenant-7"});
   EXPECT(client.buffered() == 0 && client.drain() == 0);
   only_payload(api, "buffered");
 
@@ -140,6 +143,17 @@ void buffer(brood::Client& client, brood::Api& api) {
   EXPECT_THROW(brood::RedisError, brood::Client("no://address"));
 }
 
+// As a job of a worker whose redis.wait is 1 finds its Redis, which has no replica.
+void not_confirmed(const std::string& redis_url, brood::Api& api) {
+  setenv("BROOD_REDIS_URL", redis_url.c_str(), 1);
+  setenv("BROOD_REDIS_WAIT", "1", 1);
+  setenv("BROOD_REDIS_WAIT_TIMEOUT_MS", "10", 1);
+  brood::Client asks;
+  EXPECT_THROW(brood::NotConfirmed, asks.enqueue(Lingers{}, {.queue = "unconfirmed"}));
+  only_payload(api, "unconfirmed");
+  for (const char* told : {"BROOD_REDIS_URL", "BROOD_REDIS_WAIT", "BROOD_REDIS_WAIT_TIMEOUT_MS"}) unsetenv(told);
+}
+
 }  // namespace
 
 void use_client(const std::string& redis_url) {
@@ -148,6 +162,7 @@ void use_client(const std::string& redis_url) {
   enqueue_with_options(client, api);
   schedule(client, api);
   push(client, api);
+  not_confirmed(redis_url, api);
   run_middleware(client, api);
   carry_context(client, api);
   buffer(client, api);

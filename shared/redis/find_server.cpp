@@ -1,0 +1,404 @@
+#include "shared/redis/find_server.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "shared/base/check.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/redis/greeting.hpp"
+#include "shared/redis/sentinel_answer.hpp"
+#include "shared/redis/socket.hpp"
+#include "shared/redis/stream.hpp"
+#include "shared/redis/tls_session.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr std::size_t most_asked = 32;
+constexpr std::size_t most_followed = 4;        // from a replica to its master
+constexpr auto until_others_are_asked = 100ms;  // of the address, when some have answered
+constexpr auto until_known_ones_are_asked = 300ms;
+constexpr auto time_for_the_rest = 500ms;  // when one has answered
+constexpr auto time_for_one_said_to_be_down = 300ms;
+
+std::string text_of(const RedisSeed& seed) {
+  return seed.host.find(':') == std::string::npos ? fmt::format("{}:{}", seed.host, seed.port)
+                                                  : fmt::format("[{}]:{}", seed.host, seed.port);
+}
+
+// What earlier searches of this process, or of the one that forked it, have learnt.
+struct Known {
+  std::vector<RedisSeed> sentinels;
+  std::optional<RedisSeed> master;
+};
+struct Memory {
+  std::mutex mutex;
+  std::map<std::string, Known> known;
+};
+Memory& memory() {
+  static Memory memory;
+  return memory;
+}
+
+// Only tries: a child may have been forked while another thread of its parent held the lock, and none of this is
+// needed.
+Known recall(const RedisAddress& address) {
+  const std::unique_lock lock(memory().mutex, std::try_to_lock);
+  if (!lock) return {};
+  const auto found = memory().known.find(address.without_password());
+  return found == memory().known.end() ? Known{} : found->second;
+}
+
+void remember(const RedisAddress& address, const std::vector<RedisSeed>& sentinels, const RedisSeed& master) {
+  const std::unique_lock lock(memory().mutex, std::try_to_lock);
+  if (!lock) return;
+  Known& known = memory().known[address.without_password()];
+  known.master = master;
+  if (!sentinels.empty()) known.sentinels = sentinels;
+}
+
+bool same_place(const Endpoint& a, const Endpoint& b) {
+  return a.length == b.length && std::memcmp(&a.address, &b.address, a.length) == 0;
+}
+
+RedisAddress as_server(const RedisAddress& address, const RedisSeed& at) {
+  RedisAddress server = address;
+  server.host = at.host;
+  server.port = at.port;
+  server.seeds.clear();
+  server.master.clear();
+  return server;
+}
+
+// One sentinel that is asked, on a connection of its own.
+class Question {
+ public:
+  Question(const RedisAddress& sentinel, const std::string& master, const Endpoint& endpoint)
+      : master_(master), endpoint_(endpoint), at_{numeric_host(endpoint), sentinel.port} {
+    guarded([&] {
+      UniqueFd socket = begin_connect(endpoint);
+      if (!socket) throw ConnectionLost("too many clients wait for the socket");
+      stream_ =
+          std::make_unique<Stream>(std::move(socket), sentinel.tls ? std::make_unique<TlsSession>(sentinel) : nullptr);
+      greeting_ = greeting(sentinel, "");
+      for (const Command& command : greeting_) stream_->append(command);
+      const std::vector<Command> questions = ask_sentinel(master);
+      for (const Command& command : questions) stream_->append(command);
+      expected_ = greeting_.size() + questions.size();
+    });
+  }
+
+  bool is_under_way() const { return stream_ != nullptr; }
+  pollfd awaited() const {
+    const bool to_write = !connected_ || stream_->unsent() > 0;
+    return {stream_->fd(), static_cast<short>(POLLIN | (to_write ? POLLOUT : 0)), 0};
+  }
+  void go_on() {
+    guarded([&] {
+      if (!connected_) {
+        if (const int error = connect_error(stream_->fd()); error != 0)
+          throw std::system_error(error, std::generic_category(), "connect");
+        connected_ = true;
+      }
+      stream_->write_some();
+      while (stream_->read_some()) {
+        while (Reply reply = stream_->next_reply()) take(std::move(reply));
+        if (replies_.size() == expected_) return conclude();
+      }
+    });
+  }
+
+  const Endpoint& endpoint() const { return endpoint_; }
+  const RedisSeed& at() const { return at_; }
+  const std::optional<SentinelAnswer>& answer() const { return answer_; }
+  // Why there is no answer, and whether the sentinel said so itself.
+  const std::string& failure() const { return failure_; }
+  bool refused() const { return refused_; }
+
+ private:
+  template <typename Act>
+  void guarded(const Act& act) {
+    try {
+      act();
+    } catch (const LoginRefused& refusal) {
+      fail(refusal.what(), true);
+    } catch (const std::runtime_error& error) {
+      fail(error.what(), false);
+    }
+  }
+
+  void fail(const std::string& why, bool refused) {
+    failure_ = text_of(at_) + ": " + why;
+    refused_ = refused;
+    stream_.reset();
+  }
+
+  void take(Reply reply) {
+    if (replies_.size() < greeting_.size()) {
+      if (const auto why = refusal(greeting_[replies_.size()], reply)) throw_refusal(*why);
+    }
+    replies_.push_back(std::move(reply));
+    if (replies_.size() > expected_) throw ConnectionLost("it answered what nobody asked");
+  }
+
+  void conclude() {
+    replies_.erase(replies_.begin(), replies_.begin() + static_cast<std::ptrdiff_t>(greeting_.size()));
+    SentinelReply read = read_sentinel(master_, replies_);
+    if (!read.answer) throw LoginRefused(read.refusal);
+    answer_ = std::move(read.answer);
+    stream_.reset();
+  }
+
+  std::string master_;
+  Endpoint endpoint_;
+  RedisSeed at_;
+  std::unique_ptr<Stream> stream_;
+  bool connected_ = false, refused_ = false;
+  std::vector<Command> greeting_;
+  std::size_t expected_ = 0;
+  std::vector<Reply> replies_;
+  std::optional<SentinelAnswer> answer_;
+  std::string failure_;
+};
+
+// All sentinels that are asked.
+class Inquiry {
+ public:
+  Inquiry(const RedisAddress& address, std::vector<RedisSeed> known)
+      : address_(address), known_(std::move(known)), begun_(steady_now()) {
+    // Those that need no name server first.
+    for (const bool by_name : {false, true}) {
+      for (const RedisSeed& seed : address.seeds) {
+        if (sentinel_address(address, seed).needs_resolving() == by_name) ask(seed);
+      }
+    }
+  }
+
+  void wait(SteadyTime deadline) {
+    for (;;) {
+      const SteadyTime now = steady_now();
+      const std::vector<SentinelAnswer> said = answers();
+      if (is_settled(said)) return;
+      if (!said.empty() && !first_answer_) first_answer_ = now;
+      if (!asked_others_ && now >= others_are_due()) {
+        asked_others_ = true;
+        for (const SentinelAnswer& answer : said)
+          known_.insert(known_.end(), answer.others.begin(), answer.others.end());
+        for (const RedisSeed& other : known_) ask(other);
+        continue;
+      }
+      SteadyTime until = deadline;
+      if (first_answer_) until = std::min<SteadyTime>(until, *first_answer_ + time_for_the_rest);
+      if (now >= until || !is_under_way()) return;
+      poll_once(asked_others_ ? until : std::min(until, others_are_due()));
+    }
+  }
+
+  std::vector<SentinelAnswer> answers() const {
+    std::vector<SentinelAnswer> said;
+    for (const Question& question : questions_) {
+      if (question.answer()) said.push_back(*question.answer());
+    }
+    return said;
+  }
+
+  std::vector<RedisSeed> who_answered() const {
+    std::vector<RedisSeed> found;
+    for (const Question& question : questions_) {
+      if (question.answer()) found.push_back(question.at());
+    }
+    return found;
+  }
+
+  // Of sentinels of which none answered.
+  [[noreturn]] void throw_why_none() const {
+    for (const Question& question : questions_) {
+      if (question.refused()) throw LoginRefused("the sentinel " + question.failure());
+    }
+    if (questions_.empty() && !unknown_.empty()) throw HostUnknown(unknown_);
+    std::string why = unknown_;
+    for (const Question& question : questions_) {
+      if (!why.empty()) why += "; ";
+      why +=
+          question.failure().empty() ? text_of(question.at()) + ": no answer within the deadline" : question.failure();
+    }
+    throw ConnectionLost("no sentinel answers: " + why);
+  }
+
+ private:
+  void ask(const RedisSeed& seed) {
+    const RedisAddress sentinel = sentinel_address(address_, seed);
+    try {
+      for (const Endpoint& endpoint : endpoints_of(sentinel, Lookup::blocking)) {
+        const bool is_asked = std::any_of(questions_.begin(), questions_.end(), [&](const Question& question) {
+          return same_place(question.endpoint(), endpoint);
+        });
+        if (is_asked || questions_.size() >= most_asked) continue;
+        questions_.emplace_back(sentinel, address_.master, endpoint);
+      }
+    } catch (const HostUnknown& unknown) {
+      unknown_ += (unknown_.empty() ? "" : "; ") + std::string(unknown.what());
+    } catch (const std::runtime_error&) {  // no address that one could connect to
+    }
+  }
+
+  bool is_under_way() const {
+    return std::any_of(questions_.begin(), questions_.end(), [](const Question& one) { return one.is_under_way(); });
+  }
+
+  SteadyTime others_are_due() const {
+    if (!is_under_way()) return begun_;
+    return first_answer_ ? *first_answer_ + until_others_are_asked : begun_ + until_known_ones_are_asked;
+  }
+
+  void poll_once(SteadyTime until) {
+    std::vector<pollfd> watched;
+    std::vector<Question*> whose;
+    for (Question& question : questions_) {
+      if (!question.is_under_way()) continue;
+      watched.push_back(question.awaited());
+      whose.push_back(&question);
+    }
+    const auto left = std::chrono::ceil<milliseconds>(until - steady_now());
+    const int ready =
+        poll(watched.data(), watched.size(), static_cast<int>(std::clamp<milliseconds::rep>(left.count(), 0, 60'000)));
+    if (ready < 0 && errno == EINTR) return;
+    check("poll", ready);
+    for (std::size_t i = 0; i < watched.size(); ++i) {
+      if (watched[i].revents != 0) whose[i]->go_on();
+    }
+  }
+
+  const RedisAddress& address_;
+  std::vector<RedisSeed> known_;
+  const SteadyTime begun_;
+  std::vector<Question> questions_;
+  std::optional<SteadyTime> first_answer_;
+  bool asked_others_ = false;
+  std::string unknown_;  // whose names are
+};
+
+// A replica, which follows another server.
+class IsReplica : public ConnectionLost {
+ public:
+  IsReplica(const RedisAddress& server, RedisSeed master)
+      : ConnectionLost(server.without_password() + " is a replica"), master(std::move(master)) {}
+  const RedisSeed master;
+};
+
+RedisSeed master_in(ReplyView role) {
+  if (role.size() < 3 || !role[1].is_string() || !role[2].is_integer()) return {};
+  const std::int64_t port = role[2].integer();
+  if (port < 1 || port > 65'535) return {};
+  return {std::string(role[1].text()), static_cast<std::uint16_t>(port)};
+}
+
+// Throws ConnectionLost, or one of its kinds, when this is no master.
+void prove_master(const RedisAddress& server, SteadyTime deadline) {
+  const auto left = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(deadline - steady_now()));
+  Connection connection(server, {.connect = left, .command = left, .is_final = true}, "");
+  const Reply reply = connection.call({"ROLE"});
+  const ReplyView role = reply.view();
+  if (role.is_array() && role.size() > 0 && role[0].is_string()) {
+    if (role[0].text() == "master") return;
+    if (role[0].text() == "slave") throw IsReplica(server, master_in(role));
+    throw ConnectionLost(server.without_password() + " is a " + std::string(role[0].text()));
+  }
+  if (classify_error(role.error()) != ErrorKind::unauthorized)
+    throw ConnectionLost(server.without_password() + ": " + std::string(role.error()));
+  // A user of few rights may not ask for it, but needs INFO anyway.
+  const Reply info = connection.call({"INFO", "replication"});
+  if (!info.view().is_string() || info.view().text().find("role:slave") != std::string_view::npos)
+    throw ConnectionLost(server.without_password() + " is a replica, or does not say");
+}
+
+// The number by which `at` proves to be the master.
+RedisSeed prove_any(const RedisAddress& address, const RedisSeed& at, SteadyTime deadline) {
+  const std::vector<Endpoint> endpoints = endpoints_of(as_server(address, at), Lookup::blocking);
+  for (std::size_t i = 0;; ++i) {
+    const RedisSeed one{numeric_host(endpoints[i]), at.port};
+    try {
+      const auto share = (deadline - steady_now()) / static_cast<int>(endpoints.size() - i);
+      prove_master(as_server(address, one), steady_now() + share);
+      return one;
+    } catch (const ConnectionLost&) {
+      if (i + 1 == endpoints.size()) throw;
+    }
+  }
+}
+
+}  // namespace
+
+RedisAddress sentinel_address(const RedisAddress& address, const RedisSeed& seed) {
+  RedisAddress sentinel = address;
+  sentinel.host = seed.host;
+  sentinel.port = seed.port;
+  sentinel.user = address.sentinel_user;
+  sentinel.password = address.sentinel_password;
+  sentinel.db = 0;
+  sentinel.seeds.clear();
+  sentinel.master.clear();
+  return sentinel;
+}
+
+FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
+  if (!address.has_sentinels()) return {address, {}};
+  const Known known = recall(address);
+  Inquiry inquiry(address, known.sentinels);
+  const SteadyTime begun = steady_now();
+  inquiry.wait(begun + (deadline - begun) / 2);
+
+  std::vector<NamedMaster> named = rank_masters(inquiry.answers());
+  const bool nobody_answers = named.empty();
+  if (nobody_answers && known.master) named.push_back({.at = *known.master, .is_down = false});
+  if (named.empty()) inquiry.throw_why_none();
+
+  std::string why;
+  bool was_refused = false;
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    const SteadyTime now = steady_now();
+    SteadyTime until = now + (deadline - now) / static_cast<int>(named.size() - i);
+    if (named[i].is_down) until = std::min<SteadyTime>(until, now + time_for_one_said_to_be_down);
+    try {
+      const RedisSeed at = prove_any(address, named[i].at, until);
+      FoundServer found{as_server(address, at), inquiry.who_answered()};
+      remember(address, found.sentinels, at);
+      return found;
+    } catch (const IsReplica& replica) {
+      why = replica.what();
+      // After FAILOVER the sentinels name the old master for half a minute, and that one knows better.
+      const bool is_named =
+          std::any_of(named.begin(), named.end(), [&](const NamedMaster& other) { return other.at == replica.master; });
+      if (!is_named && !replica.master.host.empty() && i < most_followed)
+        named.push_back({.at = replica.master, .is_down = false});
+    } catch (const LoginRefused& refused) {
+      why = refused.what();
+      was_refused = true;
+    } catch (const ConnectionLost& lost) {
+      why = lost.what();
+    }
+  }
+  if (was_refused) throw LoginRefused(fmt::format("the master {}: {}", address.master, why));
+  if (nobody_answers) inquiry.throw_why_none();
+  throw ConnectionLost(fmt::format("the sentinels name no living master {}: {}", address.master, why));
+}
+
+void remember_server(const RedisAddress& address, const FoundServer& found) {
+  remember(address, found.sentinels, {found.server.host, found.server.port});
+}
+
+}  // namespace brood

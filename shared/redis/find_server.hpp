@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/address.hpp"
+
+namespace brood {
+
+// Where the server is now, and who said so.
+struct FoundServer {
+  RedisAddress server;               // host and port, or socket; never sentinels
+  std::vector<RedisSeed> sentinels;  // that answered, by number; none where nobody had to be asked
+};
+
+// Finds the server behind `address`: an ordinary one is itself.  Of sentinels all are asked at once, those of the
+// address and, as they are needed, those that these know of.  Whom most of them name is connected to, and is the master
+// only if it says so itself (ROLE); else the next one named is tried.  When no sentinel answers, the last master that
+// this process knew is tried in the same way.
+//
+// Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when there is no master (now),
+// LoginRefused when sentinels or server refuse us or do not know the master's name, HostUnknown when no sentinel's name
+// is known.
+FoundServer find_server(const RedisAddress& address, SteadyTime deadline);
+
+// One of the sentinels of `address`, and who we are to it.
+RedisAddress sentinel_address(const RedisAddress& address, const RedisSeed& seed);
+
+// Lets this process, and its children to come, know what another has found.
+void remember_server(const RedisAddress& address, const FoundServer& found);
+
+}  // namespace brood

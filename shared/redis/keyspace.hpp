@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace brood {
+
+// What stands in front of every key of one shard; nothing where the keys are Sidekiq's own.  A connection knows it and
+// writes it: nobody above it does.
+class Keyspace {
+ public:
+  Keyspace() = default;
+  // Throws std::invalid_argument for a prefix with a character that a pattern of SCAN reads in another way.
+  explicit Keyspace(std::string prefix);
+
+  const std::string& prefix() const { return prefix_; }
+
+  // A key as Redis has it without the prefix; nullopt: it is another shard's.
+  std::optional<std::string_view> without_prefix(std::string_view key) const;
+
+ private:
+  std::string prefix_;
+};
+
+// A key, or a pattern of keys, without the prefix of its shard.  No text becomes one by itself, and none is text: so
+// that a command knows which of its arguments are keys, and no function can forget to say so.
+class RedisKey {
+ public:
+  explicit RedisKey(std::string name) : name_(std::move(name)) {}
+  explicit RedisKey(std::string_view name) : name_(name) {}
+  explicit RedisKey(const char* name) : name_(name) {}
+  const std::string& name() const& { return name_; }
+  std::string name() && { return std::move(name_); }
+
+ private:
+  std::string name_;
+};
+
+// A key that has one name for all.
+class FixedKey {
+ public:
+  explicit constexpr FixedKey(std::string_view name) : name_(name) {}
+  constexpr std::string_view name() const { return name_; }
+  operator RedisKey() const { return RedisKey(name_); }
+
+ private:
+  std::string_view name_;
+};
+
+// The last key of every script where the keys have a prefix: one that nobody ever writes.  While Redis Cluster moves
+// the slot of a shard to another node, it refuses (TRYAGAIN) a command of which one key is not there, before that has
+// changed anything.  Without it a script could run on a node that has some of its keys already given away, and be
+// stopped half-way.
+inline constexpr FixedKey guard_key{"brood:guard"};
+// Stands before the text of such a script, which does not know of the guard.
+inline constexpr std::string_view guard_prologue = "table.remove(KEYS)\n";
+
+}  // namespace brood

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/redis/address.hpp"
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+
+namespace brood {
+
+// What one sentinel says of a master.
+struct SentinelAnswer {
+  RedisSeed master;
+  std::string run_id;              // the sentinel's own; empty: it does not say
+  std::int64_t config_epoch = -1;  // grows with each failover that the sentinels agreed on; -1: it does not say
+  bool is_down = false;            // it says that it cannot reach the master
+  std::vector<RedisSeed> others;   // further sentinels that it knows
+};
+
+// What to ask a sentinel, and what it answered: one reply each.  A user of the sentinel who may use the first alone is
+// enough.
+std::vector<Command> ask_sentinel(const std::string& master);
+struct SentinelReply {
+  std::optional<SentinelAnswer> answer;
+  std::string refusal = {};  // why there is none
+};
+SentinelReply read_sentinel(const std::string& master, const std::vector<Reply>& replies);
+
+// The masters that were named, the likeliest first, each once.  One that most of those who answered name, and reach,
+// outvotes the rest; otherwise the highest epoch wins, then the number of votes.  What is said to be down comes last.
+// Pure.
+struct NamedMaster {
+  RedisSeed at;
+  int votes = 0;  // of sentinels that reach it
+  std::int64_t config_epoch = -1;
+  bool is_down = true;  // says everybody who names it
+};
+std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers);
+
+// Whether more than half of the sentinels that there are agree on one that they reach: no further answer matters.
+// Pure.
+bool is_settled(const std::vector<SentinelAnswer>& answers);
+
+}  // namespace brood

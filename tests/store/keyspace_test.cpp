@@ -1,0 +1,482 @@
+#include "shared/redis/keyspace.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <map>
+
+#include "shared/store/identity_record.hpp"
+#include "shared/store/in_flight/census.hpp"
+#include "shared/store/in_flight/crash_book.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/orphan_return_count.hpp"
+#include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "shared/store/iteration.hpp"
+#include "shared/store/job_place.hpp"
+#include "shared/store/name_list.hpp"
+#include "shared/store/name_pages.hpp"
+#include "shared/store/queues/known_queues.hpp"
+#include "shared/store/queues/laid_aside.hpp"
+#include "shared/store/queues/pausing.hpp"
+#include "shared/store/queues/peek.hpp"
+#include "shared/store/queues/push_commands.hpp"
+#include "shared/store/queues/push_once.hpp"
+#include "shared/store/queues/queue_jobs.hpp"
+#include "shared/store/queues/queue_sizes.hpp"
+#include "shared/store/report/class_runs.hpp"
+#include "shared/store/report/deploy_marks.hpp"
+#include "shared/store/report/heartbeat_hash.hpp"
+#include "shared/store/report/metrics.hpp"
+#include "shared/store/report/owners.hpp"
+#include "shared/store/report/process_hash.hpp"
+#include "shared/store/report/process_list.hpp"
+#include "shared/store/report/pruning.hpp"
+#include "shared/store/report/signals.hpp"
+#include "shared/store/report/totals.hpp"
+#include "shared/store/report/work_entries.hpp"
+#include "shared/store/rights.hpp"
+#include "shared/store/sets/due_as_it_is.hpp"
+#include "shared/store/sets/due_entries.hpp"
+#include "shared/store/sets/due_jobs.hpp"
+#include "shared/store/sets/job_sets.hpp"
+#include "shared/store/sets/move_due_to_dead.hpp"
+#include "shared/store/sets/scheduler_lock.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+using Strings = std::vector<std::string>;
+
+// Shards beside each other: what each does stays below its own prefix, and neither sees the other.
+
+namespace {
+
+const std::string identity = "here:7:aaaaaaaaaaaa", neighbour = "there:8:bbbbbbbbbbbb",
+                  stranger = "gone:9:cccccccccccc";
+const WallTime then = WallTime(1'700'000'000s);
+
+RedisAddress with_prefix(RedisAddress address, const std::string& prefix) {
+  address.key_prefix = prefix;
+  return address;
+}
+
+std::string job(const std::string& jid) { return R"({"class":"A","args":[],"queue":"a","jid":")" + jid + "\"}"; }
+
+Outcome outcome(Outcome::Kind kind) { return {kind, "", epoch_seconds(then)}; }
+
+// One shard, on which nearly all that brood does is done once.
+struct Shard {
+  Connection redis;
+
+  explicit Shard(const RedisAddress& address) : redis(address) {}
+
+  // Sends what must be answered without an error.
+  Reply ask(const Command& command) {
+    Reply reply = redis.call(command);
+    BOOST_TEST(!reply.view().is_error(), command.args.front() << ": " << reply.view().error());
+    return reply;
+  }
+  void ask_all(const std::vector<Command>& commands) {
+    for (const Command& command : commands) ask(command);
+  }
+  Reply run(const ScriptCall& call) {
+    Reply reply = send(redis, call);
+    BOOST_TEST(!reply.view().is_error(), call.script->name << ": " << reply.view().error());
+    return reply;
+  }
+  void push(const std::string& queue, const Strings& jids) {
+    PushCommands pushes(0);
+    for (const std::string& jid : jids) pushes.add(queue, job(jid));
+    ask_all(pushes.take());
+  }
+  std::int64_t length(const std::string& queue) { return ask(ask_queue_length(queue)).view().integer(); }
+  std::int64_t size(std::string_view set) { return ask(ask_set_size(set)).view().integer(); }
+  Settled settle(const std::string& field, std::uint64_t number, std::vector<Outcome> outcomes, int want,
+                 const std::string& held = "a", const std::string& waits = "") {
+    return read_settled(run(settle_and_fetch({.identity = identity,
+                                              .field = field,
+                                              .number = number,
+                                              .held_queue = held,
+                                              .outcomes = std::move(outcomes),
+                                              .draw = {"empty", "a"},
+                                              .want = want,
+                                              .wait_queue = waits,
+                                              .dead_limits = {}},
+                                             then))
+                            .view());
+  }
+
+  void fetch_and_settle();
+  void wait();
+  void recover_the_dead();
+  void move_due_jobs();
+  void change_sets();
+  void look_at_queues();
+  void report();
+  void note_crashes();
+  void keep_iteration();
+  void do_everything() {
+    fetch_and_settle();
+    wait();
+    recover_the_dead();
+    move_due_jobs();
+    change_sets();
+    look_at_queues();
+    report();
+    note_crashes();
+    keep_iteration();
+    ask(probe_of_rights({"a"}));
+  }
+};
+
+void Shard::fetch_and_settle() {
+  push("a", {"1", "2", "3", "4", "5"});
+  run(register_incarnation(identity, "{}", "0.1"));
+  Settled settled = settle("0.1", 0, {}, 4, "");
+  BOOST_TEST(settled.queue == "a");
+  BOOST_TEST(settled.payloads.size() == 4u);
+  BOOST_TEST(run(give_back(identity, "0.1", "a", 1, 3)).view().integer() == 1);
+  settled = settle("0.1", 1, {outcome(Outcome::Kind::acknowledge), outcome(Outcome::Kind::retry)}, 0);
+  BOOST_TEST(settled.payloads.size() == 1u);
+  settled = settle("0.1", 2, {outcome(Outcome::Kind::move_to_dead)}, 1);
+  BOOST_TEST(settled.payloads == Strings{job("4")}, boost::test_tools::per_element());
+  settled = settle("0.1", 3, {outcome(Outcome::Kind::requeue_back)}, 0);
+  BOOST_TEST(length("a") == 2);
+  BOOST_TEST(size(retry_set) == 1);
+  BOOST_TEST(size(dead_set) == 1);
+  ask_all(clear_queue("a"));
+}
+
+void Shard::wait() {
+  Settled settled = settle("0.1", 4, {}, 1, "", "a");
+  BOOST_TEST(settled.queue == "a");
+  push("a", {"1"});
+  BOOST_TEST(read_peek(ask(peek("a", 1s)).view()) == job("1"));
+  BOOST_TEST(read_arrived(ask(wait_on_queue(identity, "0.1", "a", 1s)).view()).value() == job("1"));
+  settle("0.1", settled.number, {Outcome{}}, 0, "a", "a");
+  push("b", {"2"});
+  settled = read_settled(run(fetch_after_wait({.identity = identity,
+                                               .field = "0.1",
+                                               .number = settled.number + 1,
+                                               .wait_queue = "a",
+                                               .draw = {"a", "b"}}))
+                             .view());
+  BOOST_TEST(settled.queue == "b");
+  settle("0.1", settled.number, {Outcome{}}, 0, "b");
+}
+
+void Shard::recover_the_dead() {
+  push("a", {"1", "2", "3"});
+  run(register_incarnation(stranger, "{}", "1.2"));
+  const auto fetch = [&](const std::string& who, const std::string& field) {
+    run(settle_and_fetch({.identity = who,
+                          .field = field,
+                          .held_queue = "",
+                          .outcomes = {},
+                          .draw = {"a"},
+                          .want = 1,
+                          .wait_queue = "",
+                          .dead_limits = {}},
+                         then));
+  };
+  const auto kill = [](const std::string&, const std::string&) { return outcome(Outcome::Kind::move_to_dead); };
+  fetch(stranger, "1.2");
+  const std::vector<InFlightHolder> holders = thorough_in_flight_census(redis);
+  const auto holder =
+      std::find_if(holders.begin(), holders.end(), [](const auto& one) { return one.name == stranger; });
+  BOOST_REQUIRE((holder != holders.end()));
+  BOOST_TEST(holder->jobs() == 1);
+  const RecoveryResult result =
+      recover(redis, {.identity = stranger, .slot = 1, .incarnation = 2, .record = {}, .only_while_silent = true}, {},
+              kill, kill);
+  BOOST_TEST(result.given_back == 1);
+  BOOST_TEST(run(orphan_return_count(job("1"))).view().integer() == 1);
+
+  // Lists without a field, known by their keys alone.
+  run(register_incarnation(stranger, "{}", "1.3"));
+  fetch(stranger, "1.3");
+  ask(ask_incarnations(stranger));
+  redis.call(Command{"DEL", RedisKey(name_of_incarnations(stranger))});
+  BOOST_TEST(give_back_lists_without_field(redis, [](const InFlightList&) { return false; }) == 1);
+  run(register_incarnation(neighbour, "{}", "1.4"));
+  fetch(neighbour, "1.4");
+  redis.call(Command{"DEL", RedisKey(name_of_incarnations(neighbour))});
+  const auto kept = read_settled_without_field(
+      run(settle_without_field({neighbour, "1.4", "a", {{job("1"), outcome(Outcome::Kind::give_back)}}, {}}, then))
+          .view());
+  BOOST_TEST(kept.settled == 1u);
+  BOOST_TEST(run(orphan_return_count(job("1"))).view().integer() == 2);
+
+  run(register_incarnation(neighbour, "{}", "1.5"));
+  ask(unlist({neighbour}));
+  ask(Command{"DEL", RedisKey("brood:processes")});
+  BOOST_TEST(list_unlisted_processes(redis) == 2);
+  BOOST_TEST(read_name_list(ask(ask_owners()).view()).size() == 2u);
+  ask(Command{"DEL", RedisKey(name_of_incarnations(neighbour))});
+  forget_process(redis, neighbour);
+  BOOST_TEST(!read_is_owner(ask(ask_is_owner(neighbour)).view()));
+  BOOST_TEST(in_flight_census(redis).size() == 1u);
+  ask(ask_owner_records());
+  BOOST_TEST(length("a") == 3);
+}
+
+void Shard::move_due_jobs() {
+  PushCommands pushes(0);
+  for (const std::string jid : {"d1", "d2", "d3", "d4"}) pushes.add_scheduled("5", job(jid));
+  ask_all(pushes.take());
+  ask_all(take_scheduler_lock(identity, 1min));
+  BOOST_TEST(ask(keep_scheduler_lock(identity, 1min)).view().integer() == 1);
+  BOOST_TEST(read_first_score(ask(ask_first_above(scheduled_set, std::nullopt)).view()).value() == "5");
+  BOOST_TEST(read_scheduled_below(ask(ask_scheduled_below("6")).view()) == 4);
+  BOOST_TEST(DueEntries(redis.call(ask_due_entries(scheduled_set, "6", 0, 10))).size() == 4u);
+  const std::string first = job("d1"), third = job("d3");
+  BOOST_TEST(read_moved(run(move_due(scheduled_set, {{first, "5", "due", first}})).view()).moved == 1u);
+  BOOST_TEST(read_moved(run(move_due_to_dead(scheduled_set, job("d2"), "5", job("d2"), then, {})).view()).moved == 1u);
+  BOOST_TEST(read_moved(run(move_due_as_it_is(scheduled_set, third, "5", "large")).view()).moved == 1u);
+  BOOST_TEST(read_moved(run(move_due_to_dead_as_it_is(scheduled_set, job("d4"), "5", then, {})).view()).moved == 1u);
+  ask(end_scheduler_lock());
+  BOOST_TEST(length("due") == 1);
+  BOOST_TEST(length("large") == 1);
+  const auto names = read_queue_names(ask(ask_queue_names()).view()).value();
+  BOOST_TEST(names == (Strings{"a", "b", "due", "large"}), boost::test_tools::per_element());
+}
+
+void Shard::change_sets() {
+  const std::string first = job("s1"), second = job("s2"), third = job("s3");
+  PushCommands pushes(0);
+  for (const std::string& payload : {first, second, third}) pushes.add_scheduled("9", payload);
+  ask_all(pushes.take());
+  BOOST_TEST(run(set_page(scheduled_set, false, 10, nullptr, nullptr)).view().size() == 6u);
+  BOOST_TEST(run(reschedule_entry(scheduled_set, {first, "9"}, "10")).view().integer() == 1);
+  BOOST_TEST(run(remove_entries(scheduled_set, {{second, "9"}})).view().integer() == 1);
+  BOOST_TEST(read_killed(run(kill_entries(scheduled_set, {{third, "9"}}, then, {})).view()).moved == 1u);
+  ask(ask_entries_at(scheduled_set, "0", "-1", true));
+  ask(ask_highest_members(scheduled_set, 3));
+  ask(scan_set(scheduled_set, "0", "*", 10));
+  const std::string_view member = first;
+  BOOST_TEST(read_scores({&member, 1}, ask(ask_scores(scheduled_set, {&member, 1})).view()).size() == 1u);
+  BOOST_TEST(read_job_place(ask(find_job("s1")).view()).score_text == "10");
+  BOOST_TEST(read_waiting_jobs(ask(count_waiting_jobs()).view()) == 5u);
+  BOOST_TEST(read_was_removed(ask(remove_member(scheduled_set, first)).view()));
+}
+
+void Shard::look_at_queues() {
+  push("q", {"1", "2", "3"});
+  BOOST_TEST(run(push_once("me", 1, "q", {job("4")})).view().integer() == 1);
+  BOOST_TEST(run(push_once("me", 1, "q", {job("4")})).view().integer() == 0);
+  BOOST_TEST(run(push_once("me", 2, "", {"7", job("5")})).view().integer() == 1);
+  BOOST_TEST(read_queue_page(run(queue_page("q", {}, 10)).view()).payloads.size() == 4u);
+  BOOST_TEST(read_removed(run(remove_jobs("q", {{1, job("3")}}, 5)).view()).removed == 1u);
+  BOOST_TEST(read_job_was_removed(ask(remove_job("q", job("4"))).view()));
+  const QueueSizes sizes = read_queue_sizes({"none", "q"}, run(queue_sizes({"none", "q"})).view());
+  BOOST_TEST(sizes.filled.size() == 1u);
+  ask(ask_jobs_at("q", "0", "-1"));
+  ask(ask_next_job("q"));
+  ask(pause_queue("q"));
+  BOOST_TEST(read_is_paused(ask(ask_is_paused("q")).view()));
+  BOOST_TEST(read_paused_queues(ask(ask_paused_queues()).view())->size() == 1u);
+  ask(unpause_queue("q"));
+  ask(NamePages::of_queues().ask("0", 10));
+  BOOST_TEST(read_is_set(ask(NamePages::of_queues().ask_kind()).view()));
+  BOOST_TEST(read_queue_count(ask(ask_queue_count()).view()) == 5);
+  ask(push_aside("x").add(job("6")));
+  ask_all({{"MULTI"}, offer_laid_aside("x"), {"EXEC"}});
+  BOOST_TEST(length("x") == 1);
+  ask(push_unregistered("x", job("7")));
+  ask(drop_queues({"x", "y"}));
+  BOOST_TEST(length("x") == 0);
+}
+
+void Shard::report() {
+  Beat beat;
+  beat.info = "{}";
+  beat.token = "token";
+  ask_all(leave_signal(identity, "TSTP"));
+  const BeatAnswer answer = read_beat(run(send_beat(identity, "{}", "*", beat)).view());
+  BOOST_TEST(answer.signals == Strings{"TSTP"}, boost::test_tools::per_element());
+  BOOST_TEST(read_beat_token(ask(ask_beat_token(identity)).view()) == "token");
+  BOOST_TEST(read_whether_beats(ask(ask_whether_beats(identity)).view()).value());
+  BOOST_TEST(read_info(ask(ask_info(identity)).view()).value() == "{}");
+  BOOST_TEST(read_process_hash(ask(ask_process_hash(identity)).view()).has_value());
+  ask(ask_info_and_quiet(identity));
+  ask(ask_busy(identity));
+  ask(take_signals(identity));
+  BOOST_TEST(read_process_count(ask(ask_process_count()).view()) == 1);
+  ask(ask_is_process(identity));
+  ask(ask_leader());
+  ask(may_prune());
+  push("w", {"1"});
+  const Settled held = read_settled(run(settle_and_fetch({.identity = identity,
+                                                          .field = "0.1",
+                                                          .number = 8,
+                                                          .held_queue = "",
+                                                          .outcomes = {},
+                                                          .draw = {"w"},
+                                                          .want = 1,
+                                                          .wait_queue = "",
+                                                          .dead_limits = {}},
+                                                         then))
+                                        .view());
+  BOOST_TEST(
+      run(work_entries(
+              identity,
+              {{.field = "0.1", .number = held.number, .thread_id = "t", .queue = held.queue, .neutral_payload = ""}}))
+          .view()
+          .integer() == 1);
+  BOOST_TEST(read_running(ask(ask_running(identity)).view()).size() == 1u);
+  ask_all(ask_work({identity}));
+  run(count_jobs(3, 1, "2026-11-24"));
+  ask_all(ask_totals());
+  BOOST_TEST(read_counts_of_days({"2026-11-24"}, ask(ask_counts_of_days({"2026-11-24"})).view()).front().processed ==
+             3u);
+  ClassUsage usage;
+  usage.job_class = "A";
+  usage.runs = usage.ms = 1;
+  usage.histogram[3] = 1;
+  run(count_runs({usage}, then));
+  ask_all(ask_runs_of_all(then, 2h));
+  ask_all(ask_runs_by_minute("A", {then}));
+  ask(may_mark_deploy("label", then));
+  ask_all(mark_deploy("label", then));
+  BOOST_TEST(read_deploy_marks(ask(ask_deploy_marks(then)).view()).size() == 1u);
+  ask_all(leave(identity));
+  ask_all(remove_process(neighbour));
+  ask(reset_totals());
+}
+
+void Shard::note_crashes() {
+  note_crash(redis, {.fingerprint = "f",
+                     .at = 5,
+                     .job_class = "A",
+                     .error_class = "SIGSEGV",
+                     .message = "",
+                     .jid = "1",
+                     .queue = "a",
+                     .identity = identity,
+                     .frames = {}});
+  BOOST_TEST(read_crashes(redis).size() == 1u);
+  BOOST_TEST(!latest_crash_mark(redis).empty());
+  BOOST_TEST(read_counted_crash(run(count_quarantine_crash({"A", "f", "lib", "w"}, {1, 600s})).view()).begins);
+  BOOST_TEST(read_quarantined(ask(ask_quarantined()).view()).size() == 1u);
+  BOOST_TEST(run(begin_probe("A", "1")).view().integer() == 1);
+  BOOST_TEST(ask(ask_probe("A")).view().integer() == 1);
+  run(pass_probe("A", "1"));
+  BOOST_TEST(read_claimed_look(ask(claim_quarantine_look("lib", 1min)).view()));
+  ask(Command{"ZADD", RedisKey(quarantined_set), "1", job("k")});
+  BOOST_TEST(run(release_quarantined(job("k"), "a")).view().integer() == 1);
+  ask(forget_quarantine_crashes("f"));
+}
+
+void Shard::keep_iteration() {
+  IterationState state;
+  state.cursor = "5";
+  run(save_iteration("1", state));
+  ask_all(cancel_iteration("1", 9));
+  BOOST_TEST(read_iteration(ask(load_iteration("1")).view()).cursor == "5");
+  ask(is_iteration_cancelled("1"));
+  ask(drop_iteration("2"));
+}
+
+// Everything but what tells of time.
+std::map<std::string, std::string> without_prefix(RedisServer& server, const std::string& prefix) {
+  std::map<std::string, std::string> all;
+  for (const std::string& key : server.keys(prefix + "*"))
+    all[key.substr(prefix.size())] = server.command({"TYPE", key}).view().text();
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(two_shards_of_one_redis_do_not_see_each_other) {
+  RedisServer server;
+  Shard first(with_prefix(server.address(), "{brood:0}"));
+  first.do_everything();
+  for (const std::string& key : server.keys()) BOOST_TEST(key.starts_with("{brood:0}"), key);
+  const std::map<std::string, std::string> of_first = without_prefix(server, "{brood:0}");
+  BOOST_TEST(of_first.size() > 20u);
+
+  // The other begins with nothing, and comes to the same.
+  Shard second(with_prefix(server.address(), "{brood:1}"));
+  second.do_everything();
+  BOOST_TEST((without_prefix(server, "{brood:0}") == of_first));
+  BOOST_TEST((without_prefix(server, "{brood:1}") == of_first));
+  BOOST_TEST(server.keys().size() == 2 * of_first.size());
+}
+
+BOOST_AUTO_TEST_CASE(without_a_prefix_the_keys_are_sidekiqs_and_scripts_are_not_guarded) {
+  RedisServer server;
+  Shard(server.address()).do_everything();
+  RedisServer other;
+  Shard(with_prefix(other.address(), "{brood:0}")).do_everything();
+  BOOST_TEST((without_prefix(server, "") == without_prefix(other, "{brood:0}")));
+  for (const std::string key : {"queue:a", "queues", "retry", "dead", "schedule"})
+    BOOST_TEST(server.keys(key).size() == 1u, key);
+  for (const Script* script : scripts::all()) {
+    BOOST_TEST(server.command({"SCRIPT", "EXISTS", script->sha}).view()[0].integer() == 1, script->name);
+    BOOST_TEST(server.command({"SCRIPT", "EXISTS", script->guarded_sha}).view()[0].integer() == 0, script->name);
+  }
+}
+
+// A server of a cluster refuses a command whose keys lie in several slots, or in one that it does not serve.
+BOOST_AUTO_TEST_CASE(all_keys_of_a_shard_lie_in_one_slot_of_a_cluster) {
+  RedisServer server({.extra = {"--cluster-enabled", "yes"}, .tcp = true});
+  Command serve{"CLUSTER", "ADDSLOTS"};
+  const std::int64_t slot = server.integer({"CLUSTER", "KEYSLOT", "{brood:0}"});
+  for (std::int64_t other = 0; other < 16384; ++other) serve.add(std::to_string(other));
+  server.command(serve);
+  BOOST_REQUIRE(eventually([&] {
+    return server.command({"CLUSTER", "INFO"}).view().text().find("cluster_state:ok") != std::string_view::npos;
+  }));
+  Shard shard(with_prefix(server.address(), "{brood:0}"));
+  shard.do_everything();
+  for (const std::string& key : server.keys()) BOOST_TEST(server.integer({"CLUSTER", "KEYSLOT", key}) == slot, key);
+  // Each script was run once at least, and all that have keys with the guard behind them.
+  for (const Script* script : scripts::all()) {
+    const std::string_view sha = script->name == "try_rights" ? script->sha : script->guarded_sha;
+    BOOST_TEST(server.command({"SCRIPT", "EXISTS", sha}).view()[0].integer() == 1, script->name);
+  }
+}
+
+// While a slot moves, a script that found some of its keys gone half-way would have done half of its work.
+BOOST_AUTO_TEST_CASE(no_script_runs_while_the_slot_of_its_shard_moves) {
+  RedisServer server({.extra = {"--cluster-enabled", "yes"}, .tcp = true});
+  RedisServer target({.extra = {"--cluster-enabled", "yes"}, .tcp = true});
+  Command serve{"CLUSTER", "ADDSLOTS"};
+  for (int slot = 0; slot < 16384; ++slot) serve.add(std::to_string(slot));
+  server.command(serve);
+  server.command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(target.port())});
+  const auto is_ok = [](RedisServer& one) {
+    return one.command({"CLUSTER", "INFO"}).view().text().find("cluster_state:ok") != std::string_view::npos;
+  };
+  BOOST_REQUIRE(eventually([&] { return is_ok(server) && is_ok(target); }, 30s));
+  const std::string slot = std::to_string(server.integer({"CLUSTER", "KEYSLOT", "{brood:0}"}));
+  const std::string from(server.command({"CLUSTER", "MYID"}).view().text());
+  const std::string to(target.command({"CLUSTER", "MYID"}).view().text());
+
+  Shard shard(with_prefix(server.address(), "{brood:0}"));
+  shard.push("a", {"1", "2"});
+  shard.run(register_incarnation(identity, "{}", "0.1"));
+  const Settled held = shard.settle("0.1", 0, {}, 1, "");
+  BOOST_REQUIRE(held.payloads.size() == 1u);
+  target.command({"CLUSTER", "SETSLOT", slot, "IMPORTING", from});
+  server.command({"CLUSTER", "SETSLOT", slot, "MIGRATING", to});
+
+  // Every key that is named is there, but for the guard.
+  const ScriptCall call = settle_and_fetch({.identity = identity,
+                                            .field = "0.1",
+                                            .number = held.number,
+                                            .held_queue = "a",
+                                            .outcomes = {Outcome{}},
+                                            .draw = {"a"},
+                                            .want = 1,
+                                            .wait_queue = "",
+                                            .dead_limits = {}},
+                                           then);
+  const Reply reply = send(shard.redis, call);
+  BOOST_TEST(reply.view().error().starts_with("TRYAGAIN"), reply.view().error());
+  server.command({"CLUSTER", "SETSLOT", slot, "STABLE"});
+  BOOST_TEST(read_settled(send(shard.redis, call).view()).payloads == Strings{job("2")},
+             boost::test_tools::per_element());
+}

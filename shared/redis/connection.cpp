@@ -375,7 +375,9 @@ void Connection::disconnect() { state_->stream.reset(); }
 
 void Connection::move_to(RedisAddress address) {
   disconnect();
+  state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
+  state_->server = {};
   state_->refusals = {};
 }
 

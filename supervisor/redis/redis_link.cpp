@@ -154,7 +154,7 @@ void RedisLink::usable_now() {
   if (!searches_until_) next_search_.reset();
   refused_since_.reset();
   not_found_.clear();
-  next_role_look_ = steady_now() + look_at_role_again_after;
+  next_role_look_ = steady_now() + pace_ * look_at_role_again_after;
   is_usable_ = was_usable_ = true;
   events_.redis_is_usable();
 }
@@ -239,7 +239,7 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   if (next_search_ && *next_search_ <= now) connect();
   look_at_refusal(now);
   if (connected() && now >= next_role_look_) {
-    next_role_look_ = now + look_at_role_again_after;
+    next_role_look_ = now + pace_ * look_at_role_again_after;
     look_at_role();
     // Nobody would tell us that it moved.
     if (address_.has_sentinels() && !sentinels_.hears()) look_for_server();

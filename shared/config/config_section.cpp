@@ -92,7 +92,7 @@ ConfigSection::ConfigSection(const std::string& file, std::string name, const st
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
     const std::string meant = meant_key(std::string(key.str()), known);
     const std::string hint = meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant);
-    place_of(file_, name_, std::string(key.str()), key.source()).refuse("unknown key" + hint);
+    brood::place_of(file_, name_, std::string(key.str()), key.source()).refuse("unknown key" + hint);
   }
 }
 
@@ -217,7 +217,7 @@ void ConfigSection::read(const std::string& key,
 }
 
 Place ConfigSection::place(const std::string& key, const toml::node& node) const {
-  return place_of(file_, name_, key, node.source());
+  return brood::place_of(file_, name_, key, node.source());
 }
 
 void parse_config(const std::string& path, const std::string& text,

@@ -12,7 +12,8 @@ constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_US
                      *told_password_file = "BROOD_REDIS_PASSWORD_FILE",
                      *told_sentinel_user = "BROOD_REDIS_SENTINEL_USER",
                      *told_sentinel_password_file = "BROOD_REDIS_SENTINEL_PASSWORD_FILE",
-                     *told_wait = "BROOD_REDIS_WAIT", *told_wait_timeout = "BROOD_REDIS_WAIT_TIMEOUT_MS";
+                     *told_shards = "BROOD_REDIS_SHARDS", *told_wait = "BROOD_REDIS_WAIT",
+                     *told_wait_timeout = "BROOD_REDIS_WAIT_TIMEOUT_MS";
 
 void tell(const char* variable, const std::string& value) {
   if (value.empty())
@@ -46,7 +47,7 @@ std::string variable_of_url(const Environment& environment) {
 
 void keep_from_jobs(const RedisSettings& settings) {
   for (const char* const variable : {told_url, told_user, told_password_file, told_sentinel_user,
-                                     told_sentinel_password_file, told_wait, told_wait_timeout})
+                                     told_sentinel_password_file, told_shards, told_wait, told_wait_timeout})
     unsetenv(variable);
   if (settings.url.empty()) unsetenv(variable_of_url(process_environment).c_str());
 }
@@ -93,8 +94,13 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
 }
 
 std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Environment& environment) {
-  if (settings.shard_list.empty()) return {locate_redis(settings, environment)};
   std::vector<RedisAddress> shards;
+  if (settings.shard_list.empty()) {
+    shards.push_back(locate_redis(settings, environment));
+    for (int number = 1; shards.front().in_cluster && number < settings.shards; ++number)
+      shards.push_back(in_shard(shards.front(), number));
+    return shards;
+  }
   for (const ShardSettings& shard : settings.shard_list) {
     RedisSettings one = settings;
     one.shard_list.clear();
@@ -102,6 +108,8 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Env
     if (!shard.user.empty()) one.user = shard.user;
     if (!shard.password_file.empty()) one.password_file = shard.password_file;
     shards.push_back(locate_redis(one, environment));
+    if (shards.back().in_cluster)
+      throw AddressError("a cluster has its own shards: give it by redis.url, and not as one of [[redis.shard]]");
     shards.back().shard = shard.name;
   }
   return shards;
@@ -120,6 +128,7 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
   tell(told_password_file, settings.password_file);
   tell(told_sentinel_user, settings.sentinel.user);
   tell(told_sentinel_password_file, settings.sentinel.password_file);
+  tell(told_shards, url.starts_with("cluster://") ? std::to_string(settings.shards) : "");
   tell(told_wait, settings.wait > 0 ? std::to_string(settings.wait) : "");
   tell(told_wait_timeout, settings.wait > 0 ? std::to_string(settings.wait_timeout.count()) : "");
 }
@@ -130,6 +139,7 @@ std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) 
   RedisSettings told{
       .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
   told.sentinel = {heard(told_sentinel_user, environment), heard(told_sentinel_password_file, environment)};
+  if (const int shards = std::atoi(heard(told_shards, environment).c_str()); shards > 0) told.shards = shards;
   told.wait = std::atoi(heard(told_wait, environment).c_str());
   if (const int timeout = std::atoi(heard(told_wait_timeout, environment).c_str()); timeout > 0)
     told.wait_timeout = std::chrono::milliseconds(timeout);

@@ -16,6 +16,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/find_slot_owner.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/sentinel_answer.hpp"
 #include "shared/redis/socket.hpp"
@@ -354,7 +355,11 @@ RedisAddress sentinel_address(const RedisAddress& address, const RedisSeed& seed
 }
 
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
-  if (!address.has_sentinels()) return {address, {}};
+  if (!address.must_be_found()) return {address, {}};
+  if (address.in_cluster) {
+    RedisAddress owner = find_slot_owner(address, deadline);
+    return {std::move(owner), known_nodes(address)};
+  }
   const Known known = recall(address);
   Inquiry inquiry(address, known.sentinels);
   const SteadyTime begun = steady_now();
@@ -396,6 +401,7 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
 }
 
 void remember_server(const RedisAddress& address, const FoundServer& found) {
+  if (address.in_cluster) return remember_nodes(address, found.sentinels);
   remember(address, found.sentinels, {found.server.host, found.server.port});
 }
 

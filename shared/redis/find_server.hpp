@@ -10,13 +10,14 @@ namespace brood {
 // Where the server is now, and who said so.
 struct FoundServer {
   RedisAddress server;               // host and port, or socket; never sentinels
-  std::vector<RedisSeed> sentinels;  // that answered, by number; none where nobody had to be asked
+  std::vector<RedisSeed> sentinels;  // that answered, by number, or nodes; none where nobody had to be asked
 };
 
 // Finds the server behind `address`: an ordinary one is itself.  Of sentinels all are asked at once, those of the
 // address and, as they are needed, those that these know of.  Whom most of them name is connected to, and is the master
 // only if it says so itself (ROLE); else the next one named is tried.  When no sentinel answers, the last master that
-// this process knew is tried in the same way.
+// this process knew is tried in the same way.  Of a cluster it is the node that owns the shard's slot: see
+// find_slot_owner.hpp.
 //
 // Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when there is no master (now),
 // LoginRefused when sentinels or server refuse us or do not know the master's name, HostUnknown when no sentinel's name

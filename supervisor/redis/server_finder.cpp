@@ -39,7 +39,7 @@ ServerSearch search(const RedisAddress& address) {
     }
     return {.found = std::move(found)};
   } catch (const HostUnknown& unknown) {
-    if (!address.has_sentinels()) return unknown_host(address);
+    if (!address.must_be_found()) return unknown_host(address);
     return {.found = std::nullopt, .why = unknown.what(), .reason = Reason::host_unknown};
   } catch (const LoginRefused& refused) {
     return {.found = std::nullopt, .why = refused.what(), .reason = Reason::refused};
@@ -67,6 +67,7 @@ std::string search_text(const ServerSearch& search) {
   }
   const RedisAddress& server = search.found->server;
   std::string text = "port " + std::to_string(server.port) + "\n";
+  if (!server.numeric_hosts.empty()) text += "name " + server.host + "\n";
   for (const std::string& host : server.numeric_hosts.empty() ? std::vector{server.host} : server.numeric_hosts) {
     if (text.size() < longest_answer / 3) text += "host " + host + "\n";
   }
@@ -88,17 +89,18 @@ ServerSearch read_search(const RedisAddress& address, const std::string& text) {
     if (word == "unknown") return {.found = std::nullopt, .why = rest, .reason = Reason::host_unknown};
     if (word == "away") return {.found = std::nullopt, .why = rest, .reason = Reason::away};
     if (word == "port") found.server.port = number();
+    if (word == "name") found.server.host = rest;
     if (word == "host") found.server.numeric_hosts.push_back(rest);
     if (const std::size_t space = rest.find(' '); word == "sentinel" && space != rest.npos)
       found.sentinels.push_back({rest.substr(space + 1), number()});
   }
   if (found.server.numeric_hosts.empty()) {
-    if (!address.has_sentinels()) return unknown_host(address);
+    if (!address.must_be_found()) return unknown_host(address);
     return {.found = std::nullopt, .why = "the search for the master did not end"};
   }
-  if (address.has_sentinels()) {
-    found.server.host = found.server.numeric_hosts.front();
-    found.server.numeric_hosts.clear();
+  if (address.must_be_found()) {
+    // Of a node that has a name the numbers are kept beside it.
+    if (found.server.host.empty()) found.server.host = std::exchange(found.server.numeric_hosts, {}).front();
     found.server.seeds.clear();
     found.server.master.clear();
   }

@@ -40,10 +40,11 @@ std::uint32_t flags_in(Phase phase) {
   return 0;
 }
 
-std::string describe(const Shards& shards) {
-  std::string all;
-  for (const auto& shard : shards) all += (all.empty() ? "" : " ") + shard->redis().describe();
-  return all;
+// Empty: the program before knew nothing of this shard.
+std::string tokens_left(const Handover& handover, int shard) {
+  if (shard == 0) return handover.beat_tokens;
+  const auto other = static_cast<std::size_t>(shard - 1);
+  return other < handover.other_shards.size() ? handover.other_shards[other].beat_tokens : "";
 }
 
 ExitStatus exit_status(const siginfo_t& info) {
@@ -71,14 +72,14 @@ Supervisor::Supervisor(Setup setup)
       generations_(generations_of(setup.handover, slots_,
                                   {1, config_, bodies_, std::make_shared<KeptLibraries>(config_->require)},
                                   setup.bodies)),
-      orders_(
-          loop_, [this](const SlotRecord& record) { shards_.front()->unblocker().unblock(record); }, slots_,
-          generations_),
+      moves_(identity_.name, slots_, generations_, orders_, shards_),
+      orders_(loop_, moves_, slots_, generations_),
       succession_(slots_, generations_, orders_),
       pressure_(orders_, config_->pressure),
-      pool_(loop_, children_, slots_, generations_, orders_, identity_.name, *config_, setup.handover),
+      pool_(loop_, children_, slots_, generations_, orders_, moves_, identity_.name, *config_, setup.handover),
       own_processes_(loop_, pool_, children_),
       stack_log_(children_, bodies_, orders_),
+      dead_files_(static_cast<int>(setup.shards.size())),
       readiness_(pool_, shards_, service_, setup.handover && pool_.was_ready()),
       restart_(loop_, children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
@@ -111,17 +112,20 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
 }
 
 void Supervisor::add_shards(Setup& setup) {
-  const Shard::Parts parts{loop_, children_, bodies_, orders_, pool_, identity_, runtime_directory_};
+  const Shard::Parts parts{loop_,  children_,   bodies_,   orders_,           pool_,
+                           moves_, dead_files_, identity_, runtime_directory_};
   // After a takeover: it was usable once.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
   Shard::Owner& owner = *this;
   for (RedisAddress& address : setup.shards) {
+    const int number = static_cast<int>(shards_.size());
     shards_.push_back(std::make_unique<Shard>(
         parts,
-        Shard::Setup{.redis = std::move(address),
+        Shard::Setup{.number = number,
+                     .redis = std::move(address),
                      .embedded_redis = std::move(setup.embedded_redis),
                      .give_up_after = give_up_after,
-                     .beat_tokens = setup.handover ? BeatTokens(setup.handover->beat_tokens) : BeatTokens()},
+                     .beat_tokens = setup.handover ? BeatTokens(tokens_left(*setup.handover, number)) : BeatTokens()},
         owner));
   }
 }
@@ -129,9 +133,11 @@ void Supervisor::add_shards(Setup& setup) {
 // ---- What happens in a round
 
 int Supervisor::run() {
-  log::info(
-      took_over_ ? "supervisor_took_over" : "supervisor_started",
-      {{"identity", identity_.name}, {"workers", pool_.size()}, {"redis", describe(shards_)}, {"version", version}});
+  log::info(took_over_ ? "supervisor_took_over" : "supervisor_started",
+            {{"identity", identity_.name},
+             {"workers", pool_.size()},
+             {"redis", describe_shards(&RedisLink::describe)},
+             {"version", version}});
   if (stands_) stands_();
   capsules_changed();
   for (const auto& shard : shards_) shard->open();
@@ -183,10 +189,9 @@ void Supervisor::keep_time() {
 
 void Supervisor::hear_workers() {
   const WorkerOrders::News news = orders_.take_news();
-  for (const auto& shard : shards_) {
-    if (news.batching) shard->look_for_batches();
-    if (news.left_wait) shard->look_who_waits();
-  }
+  for (const int shard : news.batching) shards_.at(static_cast<std::size_t>(shard))->look_for_batches();
+  if (!news.left_wait) return;
+  for (const auto& shard : shards_) shard->look_who_waits();
 }
 
 void Supervisor::reap_children() {
@@ -259,6 +264,7 @@ void Supervisor::do_what_is_due() {
   if (now >= next_status_) {
     pool_.look_after(now);
     pressure_.look(now);
+    if (phase_ == Phase::running) moves_.leave_those_away(now);
     report_status();
     if (!readiness_.said() && !pool_.failing_starts().empty()) service_.extend_start(start_extension);
     next_status_ = now + status_interval;
@@ -359,6 +365,13 @@ void Supervisor::redis_has_moved() {
   for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
 }
 
+// One of several that refuses us costs its own jobs alone; one that can never be used is a mistake.
+void Supervisor::redis_is_unusable(int exit_status) {
+  const bool another_is_usable =
+      std::any_of(shards_.begin(), shards_.end(), [](const auto& shard) { return shard->redis().was_usable(); });
+  if (exit_status == EX_CONFIG || !another_is_usable) fail(exit_status);
+}
+
 void Supervisor::restart_begun() {
   if (pool_.was_ready()) service_.reloading();
 }
@@ -402,6 +415,12 @@ void Supervisor::report_status() {
   }
   line += state_of_redis();
   service_.status(log::printable(line));  // a line of its own would be another word to systemd
+}
+
+std::string Supervisor::describe_shards(std::string (RedisLink::*how)() const) const {
+  std::string all;
+  for (const auto& shard : shards_) all += (all.empty() ? "" : " ") + (shard->redis().*how)();
+  return all;
 }
 
 // For people; empty: all is well.

@@ -94,7 +94,7 @@ class Supervisor : private Shard::Owner,
   void fail(int exit_code);
 
   // What its parts tell it.
-  void redis_is_unusable(int exit_status) override { fail(exit_status); }
+  void redis_is_unusable(int exit_status) override;
   void redis_has_moved() override;
   void signal_came_from_redis(const std::string& signal) override;
   void name_is_taken() override { name_is_taken_ = true; }
@@ -112,9 +112,10 @@ class Supervisor : private Shard::Owner,
   ProcessFacts process_facts() const override;
   void report_status();
   std::string state_of_redis() const;
+  std::string describe_shards(std::string (RedisLink::*how)() const) const;
 
   void add_shards(Setup& setup);
-  Shard& shard_of(int /*slot*/) { return *shards_.front(); }
+  Shard& shard_of(int slot) { return *shards_.at(static_cast<std::size_t>(pool_.shard_of(slot))); }
 
   // How it passes from one program to the next.
   Handover hand_over() override;
@@ -140,12 +141,14 @@ class Supervisor : private Shard::Owner,
   ServiceNotify service_;
   WorkerSlots slots_;
   Generations generations_;
+  ShardMoves moves_;
   WorkerOrders orders_;
   WorkerSuccession succession_;
   PressureRelief pressure_;
   WorkerPool pool_;
   OwnProcesses own_processes_;
   StackLog stack_log_;
+  DeadFiles dead_files_;
   Shards shards_;
   Readiness readiness_;
   RollingRestart restart_;

@@ -1,5 +1,7 @@
 // How a supervisor passes from one program to the next in the same process; see supervisor.hpp.
 
+#include <algorithm>
+
 #include "shared/base/log.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/version.hpp"
@@ -12,17 +14,27 @@ Handover Supervisor::hand_over() {
   Handover handover;
   handover.version = version;
   handover.identity = identity_;
-  handover.redis = shards_.front()->redis().address();
+  handover.redis = describe_shards(&RedisLink::address);
   handover.started_at = started_at_;
   handover.quiet = phase_ == Phase::quiet;
   handover.log = log::descriptor();
   if (config_->file.mode != 0) handover.former_config = {config_->file.text, config_->file.mode};
   handover.control_listener = control_socket_ ? control_socket_->listener() : -1;
-  Heartbeat& heartbeat = shards_.front()->heartbeat();
-  for (const auto& [slot, counts] : heartbeat.statistics().observed()) handover.counted.push_back({slot, counts});
-  handover.uncounted = heartbeat.statistics().unflushed();
-  handover.beat_tokens = heartbeat.tokens().told();
-  handover.classes = heartbeat.metrics().known();
+  for (const auto& shard : shards_) {
+    Heartbeat& heartbeat = shard->heartbeat();
+    Handover::Shard left;
+    for (const auto& [slot, counts] : heartbeat.statistics().observed()) left.counted.push_back({slot, counts});
+    left.uncounted = heartbeat.statistics().unflushed();
+    left.beat_tokens = heartbeat.tokens().told();
+    if (shard != shards_.front()) {
+      handover.other_shards.push_back(std::move(left));
+      continue;
+    }
+    handover.counted = std::move(left.counted);
+    handover.uncounted = left.uncounted;
+    handover.beat_tokens = std::move(left.beat_tokens);
+    handover.classes = heartbeat.metrics().known();
+  }
   hand_over_workers(handover, slots_, generations_, orders_);
   pool_.hand_over(handover);
   return handover;
@@ -30,12 +42,19 @@ Handover Supervisor::hand_over() {
 
 void Supervisor::take_over(const Handover& handover) {
   const bool same_memory = slots_.adopted();
-  Heartbeat& heartbeat = shards_.front()->heartbeat();
-  for (const auto& [slot, counts] : handover.counted) {
-    if (same_memory) heartbeat.statistics().start_from(slot, counts, steady_now());
+  const auto resume = [same_memory](Statistics& statistics, const std::vector<Handover::Counted>& counted,
+                                    Statistics::Counts uncounted) {
+    for (const auto& [slot, counts] : counted) {
+      if (same_memory) statistics.start_from(slot, counts, steady_now());
+    }
+    statistics.add_unflushed(uncounted);
+  };
+  resume(shards_.front()->heartbeat().statistics(), handover.counted, handover.uncounted);
+  for (std::size_t other = 1; other < std::min(shards_.size(), handover.other_shards.size() + 1); ++other) {
+    const Handover::Shard& left = handover.other_shards[other - 1];
+    resume(shards_[other]->heartbeat().statistics(), left.counted, left.uncounted);
   }
-  heartbeat.statistics().add_unflushed(handover.uncounted);
-  heartbeat.metrics().resume(handover.classes, same_memory, steady_now());
+  shards_.front()->heartbeat().metrics().resume(handover.classes, same_memory, steady_now());
   took_over_ = true;
   if (handover.quiet) order(Order::quiet);
 }

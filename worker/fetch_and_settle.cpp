@@ -354,6 +354,7 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
     }
   } catch (const ConnectionLost&) {
     slot_.set_waiting_client(0);
+    if (setup_.is_to_leave && setup_.is_to_leave()) throw ShardIsAway{};
     leave_incarnation();
     registered_ = false;
     spent_ = true;
@@ -431,7 +432,7 @@ void FetchAndSettle::leave_incarnation() {
   retries.end();
 }
 
-void FetchAndSettle::retire(const std::vector<Outcome>& outcomes) {
+void FetchAndSettle::leave_in_order(const std::vector<Outcome>& outcomes) {
   if (registered_ && !outcomes.empty()) {
     Settled settled = settle(outcomes, {}, 0, "");
     registered_ = !settled.fenced;
@@ -444,7 +445,27 @@ void FetchAndSettle::retire(const std::vector<Outcome>& outcomes) {
   registered_ = false;
   batch_ = {};
   slot_.clear_entries();
+}
+
+void FetchAndSettle::retire(const std::vector<Outcome>& outcomes) {
+  leave_in_order(outcomes);
   slot_.record().retired.store(1);
+}
+
+// Only when the old shard has answered that nothing of the old incarnation is left is there a new one.
+void FetchAndSettle::move() {
+  leave_in_order({});
+  spent_ = true;
+  take_incarnation(setup_.new_incarnation());
+}
+
+// The number stays with the old incarnation until the supervisor has read it, and so has assigned a new one.
+void FetchAndSettle::leave_behind() {
+  redis_.disconnect();
+  batch_.entries.clear();
+  slot_.clear_entries();
+  spent_ = true;
+  take_incarnation(setup_.incarnation_elsewhere());
 }
 
 }  // namespace brood

@@ -19,6 +19,10 @@ namespace brood {
 // The worker was told to end while it waited for Redis; nothing is settled that was not.
 class ToldToStop {};
 
+// The worker is wanted in another shard while it waits for the Redis of this one, and nothing that it has performed is
+// unsettled: it calls leave_behind().
+class ShardIsAway {};
+
 // What one worker holds in Redis, and the only code that settles and fetches it: the numbers, the incarnation, the
 // order of the scoreboard's writes, and the resending of what was not answered are all here.
 class FetchAndSettle {
@@ -30,7 +34,9 @@ class FetchAndSettle {
     DeadLimits dead_limits;
     // Returns a new incarnation, never used before, from the supervisor.
     std::function<std::uint64_t()> new_incarnation;
-    // Waits between two attempts while Redis is away; throws ToldToStop to give up.
+    // The same, when what this one holds stays behind in a shard that is away.
+    std::function<std::uint64_t()> incarnation_elsewhere = {};
+    // Waits between two attempts while Redis is away; throws ToldToStop to give up, or ShardIsAway.
     std::function<void(std::chrono::milliseconds)> pause;
     // A descriptor that is readable when somebody wants this worker, who waits in Redis, and what to do then: see
     // shared/redis/connection.hpp.
@@ -40,6 +46,8 @@ class FetchAndSettle {
     std::function<bool()> draw_is_out_of_date = {};
     // A wait has brought nothing, and another begins, unless this says no.
     std::function<bool()> waits_again = {};
+    // It is wanted in another shard: a wait that is lost is left behind here.
+    std::function<bool()> is_to_leave = {};
     // There is something else to look at: waits in Redis end after some seconds.
     std::function<bool()> looks_again_soon = {};
   };
@@ -92,6 +100,14 @@ class FetchAndSettle {
   // incarnation.  Marks the slot retired.  Throws ToldToStop when pause() does.
   void retire(const std::vector<Outcome>& outcomes);
 
+  // Leaves in order, as that, and goes on under a new incarnation, which may be in another shard.  All outcomes are
+  // settled.
+  void move();
+
+  // Goes on under a new incarnation in another shard.  What this one may still hold in its own, of which nothing was
+  // begun, the supervisor recovers when that can be reached: from here on nothing is sent there.
+  void leave_behind();
+
  private:
   // Pauses between attempts, ever longer, and says once what they wait for and in the end how long it took.
   class Retries;
@@ -103,6 +119,7 @@ class FetchAndSettle {
   std::uint64_t client_id();
   std::optional<Waited> hold_what_came(const std::vector<Reply>& replies, bool all_were_asked);
   void hold_arrived(std::string payload);
+  void leave_in_order(const std::vector<Outcome>& outcomes);
   void leave_incarnation();
   std::size_t settle_without_field(const std::vector<Outcome>& outcomes);
   void give_back_other_lists();

@@ -322,8 +322,11 @@ void Performer::look_for_left_threads() {
 
 LeftThreads Performer::threads_policy() const {
   const auto own = config_.classes.find(job_.job_class());
-  const bool has_own = own != config_.classes.end() && own->second.threads;
-  return has_own ? *own->second.threads : settings_.threads;
+  if (own != config_.classes.end() && own->second.threads) return *own->second.threads;
+  const auto* const known = registry_.find(job_.job_class());
+  const std::uint64_t in_code = known != nullptr ? known->job_class.threads : abi::threads_as_configured;
+  if (in_code == abi::threads_allow) return LeftThreads::allow;
+  return in_code == abi::threads_replace ? LeftThreads::replace : settings_.threads;
 }
 
 // What the worker does not live to add to its class's usage, the supervisor finds noted.  A class without code has

@@ -79,6 +79,8 @@ class Performer {
   // Between batches: which classes are in quarantine.
   void look_at_quarantine(SteadyTime now) { quarantine_.look(now); }
   bool has_quarantined() const { return quarantine_.some_wait(); }
+  // The worker has gone to another shard.
+  void forget_quarantine() { quarantine_.forget(); }
 
   // Why this worker is to be replaced by a new one; nullopt: it goes on.
   std::optional<RecycleReason> reason_to_recycle();

@@ -15,6 +15,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/log_facts.hpp"
 #include "shared/base/process_title.hpp"
+#include "shared/base/seed_anew.hpp"
 #include "shared/job/page_text.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/offspring.hpp"
@@ -28,6 +29,16 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto fork_again = 100ms;
+
+// A job that has a cgroup of its own is no longer in its worker's, whose limit must still hold.
+SandboxSettings with_memory_of_worker(SandboxSettings sandbox, std::uint64_t of_worker) {
+  const bool has_own_cgroup = sandbox.memory_bytes > 0 || sandbox.cpu > 0 || sandbox.processes > 0;
+  if (!has_own_cgroup || of_worker == 0) return sandbox;
+  sandbox.memory_bytes = sandbox.memory_bytes > 0 ? std::min(of_worker, sandbox.memory_bytes) : of_worker;
+  return sandbox;
+}
+
+bool was_killed(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
 
 }  // namespace
 
@@ -99,8 +110,9 @@ std::optional<Failure> Performer::enter_class_sandbox() {
   log::Options of_output = config_.log;  // the log's own descriptor is closed, and its file may be out of reach
   of_output.file.clear();
   log::inherit(of_output, -1);
+  const SandboxSettings limits = with_memory_of_worker(*sandbox, settings_.memory_limit_bytes);
   try {
-    const SlotRecord* const orders = enter_sandbox(*sandbox, *job_cgroup_, *scratch_, code, channel_->descriptor());
+    const SlotRecord* const orders = enter_sandbox(limits, *job_cgroup_, *scratch_, code, channel_->descriptor());
     if (orders != nullptr) orders_.read_flags_of(*orders);
   } catch (const std::system_error& error) {
     Failure failure;
@@ -108,8 +120,8 @@ std::optional<Failure> Performer::enter_class_sandbox() {
     failure.message = fmt::format("the sandbox of class {} cannot be entered: {}", job_.job_class(), error.what());
     return failure;
   }
-  const std::uint64_t of_worker = settings_.memory_limit_bytes, of_class = sandbox->memory_bytes;
-  if (of_class > 0) memory_limit_.emplace(of_worker > 0 ? std::min(of_worker, of_class) : of_class);
+  if (sandbox->memory_bytes > 0) memory_limit_.emplace(limits.memory_bytes);
+  host_.set_time_left = [](std::chrono::milliseconds) {};  // its timeout is a bound too
   return std::nullopt;
 }
 
@@ -120,6 +132,7 @@ void Performer::begin_job_process() {
   slot_.record().job_pid.store(process_);
   take_over_crash_handler();
   orders_.become_a_job();
+  seed_anew();
   set_process_title(fmt::format("brood: job {} {}", worker_setup_.slot, host_.capsule));
 }
 
@@ -222,8 +235,10 @@ JobEnd Performer::run_apart(const JobOrder& first) {
       .save_iteration = [&](const IterationState& state) { return iterations_.save(job_.jid(), state); },
       .failure_rule = [&] { return failure_rule(); },
       .term_came = [&] { return orders_.was_sent_term(); }};
+  const SandboxSettings* const sandbox = sandbox_of(job_.job_class());
   JobOrder order = first;
   for (bool said_waiting = false;;) {
+    const std::uint64_t memory_kills = sandbox != nullptr ? job_cgroup_->memory_kills() : 0;
     ProcessRun run;
     try {
       run = run_in_process(*forker_, order, job_, services);
@@ -252,6 +267,14 @@ JobEnd Performer::run_apart(const JobOrder& first) {
       order.failure->error_class = "JobProcessError";
       order.failure->message = "the process of the job wrote into its channel to the worker: " + run.bad;
       log::warn("job_process_refused", {{"jid", job_.jid()}, {"class", job_.display_class()}, {"reason", run.bad}});
+      continue;
+    }
+    const bool is_out_of_memory = sandbox != nullptr && !order.failure && was_killed(run.end.status) &&
+                                  job_cgroup_->memory_kills() > memory_kills;
+    if (is_out_of_memory) {
+      order.failure.emplace();
+      order.failure->error_class = "OutOfMemory";
+      order.failure->message = "the job and what it started took more memory than its sandbox allows";
       continue;
     }
     if (!run.said || run.end.status != 0) end_like(run.bad.empty() ? run.end.status : W_EXITCODE(EX_PROTOCOL, 0));

@@ -45,6 +45,14 @@ Quarantine::Quarantine(Channel& redis, const QuarantineRules& rules, std::functi
 
 void Quarantine::set_libraries(std::uint64_t digest) { libraries_ = fmt::format("{:016x}", digest); }
 
+void Quarantine::forget() {
+  classes_ = {};
+  waiting_ = 0;
+  looked_through_ = 0;
+  looks_again_ = false;
+  next_look_ = {};
+}
+
 // Without Redis it goes on with what it knew.
 void Quarantine::look(SteadyTime now) {
   if (!is_on() || now < next_look_) return;

@@ -31,6 +31,9 @@ class Quarantine {
   // Once they are loaded; see libraries_digest().
   void set_libraries(std::uint64_t digest);
 
+  // The worker has gone to another shard: what is known is not of it.
+  void forget();
+
   // Every few seconds asks Redis which classes there are, and puts back what need not wait any more.
   void look(SteadyTime now);
 

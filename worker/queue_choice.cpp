@@ -28,6 +28,14 @@ void QueueChoice::begin() {
   begin_again();
 }
 
+void QueueChoice::forget() {
+  forgotten_ = true;
+  looked_ = false;
+  known_ = {};
+  waits_.clear();
+  others_.clear();
+}
+
 void QueueChoice::begin_again() {
   order_ = capsule_.queues.draw(random_);
   if (!known_.paused.empty())
@@ -76,6 +84,7 @@ void QueueChoice::look() {
     }
     seen_ = seen;
     looked_ = true;
+    forgotten_ = false;
     looked_at_ = steady_now();
   } catch (const ConnectionLost&) {
     return;

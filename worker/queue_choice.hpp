@@ -34,9 +34,12 @@ class QueueChoice {
   bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
   bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
   // Something has changed since begin(): call begin() again instead of waiting.
-  bool is_stale() const { return changes_ && changes_->load() != seen_; }
+  bool is_stale() const { return forgotten_ || (changes_ && changes_->load() != seen_); }
   // Nothing may have changed, but begin() asked Redis long ago.
   bool is_old() const;
+
+  // The worker has gone to another shard: nothing is known any more, and what was drawn is out of date.
+  void forget();
 
   // The queue that the capsule's worker `number` (0: the first) waits on when it is idle: they spread over all of them,
   // the first on the first.  Empty: no queue is known that is not paused.
@@ -50,7 +53,7 @@ class QueueChoice {
   const std::atomic<std::uint32_t>* const changes_;
   std::mt19937_64 random_;
   std::uint32_t seen_ = 0;
-  bool looked_ = false;
+  bool looked_ = false, forgotten_ = false;
   SteadyTime looked_at_{};
   KnownQueues known_;
   std::vector<std::string> waits_;   // what idle workers spread over

@@ -53,7 +53,7 @@ void handle_term(int) {
 SupervisorOrders::SupervisorOrders(const WorkerSetup& worker_setup, std::chrono::milliseconds shutdown_timeout)
     : worker_setup_(worker_setup), flags_(&worker_setup.record->flags) {
   supervisor = worker_setup.supervisor;
-  last_beat = worker_setup.last_beat;
+  serve(std::clamp(worker_setup.record->shard.load(), 0, max_shards - 1));
   longest_wait_for_adoption = shutdown_timeout;
   sigevent expiry{};
   expiry.sigev_notify = SIGEV_SIGNAL;
@@ -96,13 +96,15 @@ void SupervisorOrders::note_supervisor_gone() {
   log::warn("supervisor_is_gone", {{"slot", worker_setup_.slot}});
 }
 
-bool SupervisorOrders::beat_is_old() const {
-  return worker_setup_.last_beat != nullptr && is_old(*worker_setup_.last_beat, boot_now());
+void SupervisorOrders::serve(int shard) {
+  if (worker_setup_.beats == nullptr) return;
+  beat_ = &worker_setup_.beats->at(static_cast<std::size_t>(shard));
+  last_beat = &beat_->last_beat;
 }
 
-std::uint32_t SupervisorOrders::lapses() const {
-  return worker_setup_.lapses == nullptr ? 0 : worker_setup_.lapses->load();
-}
+bool SupervisorOrders::beat_is_old() const { return beat_ != nullptr && is_old(beat_->last_beat, boot_now()); }
+
+std::uint32_t SupervisorOrders::lapses() const { return beat_ == nullptr ? 0 : beat_->lapses.load(); }
 
 bool SupervisorOrders::wait(std::chrono::milliseconds longest) {
   // The pipe of a supervisor that is gone is always ready: it would not let us wait.
@@ -129,10 +131,10 @@ void SupervisorOrders::say(ControlByte byte) {
   ::send(worker_setup_.control, &c, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-std::uint64_t SupervisorOrders::ask_for_incarnation() {
+std::uint64_t SupervisorOrders::ask_for_incarnation(ControlByte byte) {
   const std::uint64_t old = worker_setup_.record->incarnation.load();
   const SteadyTime asked = steady_now();
-  say(ControlByte::need_incarnation);
+  say(byte);
   for (;;) {
     const std::uint64_t assigned = worker_setup_.record->incarnation.load();
     if (assigned != old) return assigned;

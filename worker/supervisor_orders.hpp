@@ -31,6 +31,8 @@ class SupervisorOrders {
   // Fetch no more; also true when told to stop.
   bool told_to_quiet();
 
+  // From now on the heartbeat is that of this shard.
+  void serve(int shard);
   // The supervisor has sent no heartbeat for so long that another host may soon take it for dead and adopt its jobs:
   // begin none.
   bool beat_is_old() const;
@@ -46,14 +48,16 @@ class SupervisorOrders {
 
   void say(ControlByte byte);
 
-  // Asks for an incarnation never used before.  Throws ToldToStop when it is told to stop meanwhile.
-  std::uint64_t ask_for_incarnation();
+  // Asks for an incarnation never used before, by one of the bytes that do.  Throws ToldToStop when it is told to stop
+  // meanwhile.
+  std::uint64_t ask_for_incarnation(ControlByte byte = ControlByte::need_incarnation);
 
  private:
   void note_supervisor_gone();
 
   WorkerSetup worker_setup_;
-  const std::atomic<std::uint32_t>* flags_;  // SlotFlag bits
+  const std::atomic<std::uint32_t>* flags_;      // SlotFlag bits
+  const Scoreboard::ShardBeat* beat_ = nullptr;  // nullptr: nobody beats
   bool orphaned_ = false;
   SteadyTime looked_for_supervisor_{};
 };

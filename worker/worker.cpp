@@ -9,6 +9,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/identity_record.hpp"
 #include "worker/batch_size.hpp"
@@ -44,14 +45,16 @@ constexpr auto say_left_wait_again = 5s;  // the doorbell looks often for longer
 
 class Worker {
  public:
-  Worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity, const RedisAddress& address,
-         Preloaded& preloaded)
+  Worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
+         const std::vector<RedisAddress>& shards, Preloaded& preloaded)
       : config_(config),
         preloaded_(preloaded),
         worker_setup_(worker_setup),
+        shards_(shards),
         orders_(worker_setup, config.shutdown_timeout),
         slot_(*worker_setup.record),
-        redis_(address, {}, "brood-worker-" + std::to_string(worker_setup.slot)),
+        served_(assigned_shard()),
+        redis_(shards.at(served_), {}, "brood-worker-" + std::to_string(worker_setup.slot)),
         performer_(config, worker_setup, slot_, orders_, redis_, preloaded.registry),
         lifecycle_(performer_.registry(),
                    {.slot = worker_setup.slot,
@@ -66,7 +69,8 @@ class Worker {
                     .identity_record = identity_record(identity),
                     .slot = worker_setup.slot,
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
-                    .new_incarnation = [this] { return orders_.ask_for_incarnation(); },
+                    .new_incarnation = [this] { return take_incarnation(ControlByte::need_incarnation); },
+                    .incarnation_elsewhere = [this] { return take_incarnation(ControlByte::left_behind); },
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
                     .wake_fd = orders_.descriptor(),
                     .woken = [this] { return woken(); },
@@ -76,12 +80,14 @@ class Worker {
                           lifecycle_.beat(redis_.connections());
                           return !draw_.is_old() && !performer_.has_quarantined();
                         },
+                    .is_to_leave = [this] { return is_wanted_elsewhere(); },
                     .looks_again_soon = [this] { return performer_.has_quarantined(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
     redis_.follow(worker_setup.redis_moves);
   }
 
   void load_libraries() {
+    tell_shard(config_.redis.share_with_jobs ? shards_.at(served_).shard : "");
     if (config_.worker_of(worker_setup_.capsule).seccomp && !preloaded_.shielded) {
       shield_parent();
       trap_pidfd_signals();
@@ -97,21 +103,11 @@ class Worker {
   void run() {
     try {
       while (!orders_.supervisor_gone() && !orders_.told_to_stop() && !recycling_) {
-        const bool quiet = orders_.told_to_quiet();
-        const bool begins = !quiet && !waits_for_beat();
-        if (begins) performer_.look_at_quarantine(steady_now());
-        if (!begins) give_back_unbegun();
-        if (!begins && outcomes_.empty()) {
-          if (quiet) lifecycle_.quiet();
-          lifecycle_.beat(redis_.connections());
-          orders_.wait(quiet ? quiet_wait : look_for_beat_again);
-          continue;
+        try {
+          go_on();
+        } catch (const ShardIsAway&) {
+          in_flight_.leave_behind();
         }
-        fetch(begins ? batch_size_.want() : 0);
-        lifecycle_.beat(redis_.connections());
-        if (in_flight_.batch().entries.empty() && begins) wait_for_job();
-        perform_batch(in_flight_.batch());
-        log::flush();
       }
       in_flight_.retire(take_outcomes_to_settle());
       if (recycling_) say_why_recycled();
@@ -124,6 +120,59 @@ class Worker {
   }
 
  private:
+  std::size_t assigned_shard() const {
+    const auto shard = static_cast<std::size_t>(std::max(worker_setup_.record->shard.load(), 0));
+    return shard < shards_.size() ? shard : 0;  // a job has scribbled over it
+  }
+
+  bool is_wanted_elsewhere() const {
+    return shards_.size() > 1 && worker_setup_.record->wanted_shard.load() != static_cast<std::int32_t>(served_);
+  }
+
+  // Once: settles, fetches and performs; or waits, or goes to another shard.
+  void go_on() {
+    const bool quiet = orders_.told_to_quiet();
+    const bool begins = !quiet && !waits_for_beat();
+    if (begins) performer_.look_at_quarantine(steady_now());
+    if (!begins) give_back_unbegun();
+    if (!quiet && is_wanted_elsewhere()) return move();
+    if (!begins && outcomes_.empty()) {
+      if (quiet) lifecycle_.quiet();
+      lifecycle_.beat(redis_.connections());
+      orders_.wait(quiet ? quiet_wait : look_for_beat_again);
+      return;
+    }
+    fetch(begins ? batch_size_.want() : 0);
+    lifecycle_.beat(redis_.connections());
+    if (in_flight_.batch().entries.empty() && begins) wait_for_job();
+    perform_batch(in_flight_.batch());
+    log::flush();
+  }
+
+  // Where there are jobs and nobody to take them.  The supervisor says where when it assigns the incarnation.
+  void move() {
+    if (!outcomes_.empty()) in_flight_.settle_and_fetch(take_outcomes_to_settle(), {}, 0);
+    unsettled_ = false;
+    in_flight_.move();
+  }
+
+  // Of the shard that it is for, which is served from now on.
+  std::uint64_t take_incarnation(ControlByte byte) {
+    const std::uint64_t incarnation = orders_.ask_for_incarnation(byte);
+    const std::size_t shard = assigned_shard();
+    slot_.record().own_shard.store(static_cast<std::int32_t>(shard));
+    if (shard == served_) return incarnation;
+    served_ = shard;
+    tell_shard(config_.redis.share_with_jobs ? shards_.at(shard).shard : "");
+    redis_.move_to(shards_.at(shard));
+    orders_.serve(static_cast<int>(shard));
+    draw_.forget();
+    performer_.forget_quarantine();
+    refused_at_.reset();
+    lapses_ = orders_.lapses();
+    return incarnation;
+  }
+
   // Outcomes on their way must not be given up: what they settle has happened.
   std::vector<Outcome> take_outcomes() {
     unsettled_ = !outcomes_.empty();
@@ -174,7 +223,7 @@ class Worker {
     if (waited == FetchAndSettle::Waited::refused) refused_at_ = steady_now();
     say_whether_batching();
     // Otherwise everybody waits on the same queue.
-    if (waited == FetchAndSettle::Waited::job && !draw.empty())
+    if (waited == FetchAndSettle::Waited::job && (!draw.empty() || shards_.size() > 1))
       say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   }
 
@@ -218,6 +267,11 @@ class Worker {
   // supervisor's patience ends; what it could not settle is then in the scoreboard.
   void pause(std::chrono::milliseconds length) {
     log::flush();
+    if (!orders_.told_to_stop() && shards_.size() > 1 && !unsettled_) {
+      if (!is_wanted_elsewhere()) orders_.wait(length);
+      if (is_wanted_elsewhere()) throw ShardIsAway{};
+      return;
+    }
     if (!orders_.told_to_stop()) return orders_.pause(length);
     if (!unsettled_) throw ToldToStop{};
     orders_.wait(length);
@@ -274,8 +328,10 @@ class Worker {
   const Config& config_;
   const Preloaded& preloaded_;
   const WorkerSetup worker_setup_;
+  const std::vector<RedisAddress>& shards_;
   SupervisorOrders orders_;
   WorkerSlot slot_;
+  std::size_t served_;  // of the shards
   Connection redis_;
   Performer performer_;
   Lifecycle lifecycle_;
@@ -294,13 +350,13 @@ class Worker {
 }  // namespace
 
 int run_worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
-               const RedisAddress& redis, Preloaded& preloaded) {
+               const std::vector<RedisAddress>& shards, Preloaded& preloaded) {
   try {
     tell_jobs_of_redis(config.redis);
     tell_times(config.compatibility.time_unit());
     install_crash_handler(*worker_setup.record);
     adopt_orphans();
-    Worker worker(worker_setup, config, identity, redis, preloaded);
+    Worker worker(worker_setup, config, identity, shards, preloaded);
     worker.load_libraries();
     worker.run();
     return EX_OK;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "shared/base/identity.hpp"
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
@@ -8,11 +10,12 @@
 
 namespace brood {
 
-// The body of a forked worker: fetch, perform, settle, until told to stop.  `preloaded` is what the template has done
+// The body of a forked worker: fetch, perform, settle, until told to stop, in one of the `shards` at a time: its record
+// says in which.  `preloaded` is what the template has done
 // that it is a copy of; nothing where it is none.  Returns its exit status: 0 after leaving in
 // order, 78 when a job library cannot be used, 75 when a library's own code threw before the worker was ready: it may
 // work the next time.
 int run_worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
-               const RedisAddress& redis, Preloaded& preloaded);
+               const std::vector<RedisAddress>& shards, Preloaded& preloaded);
 
 }  // namespace brood

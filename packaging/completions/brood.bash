@@ -5,7 +5,7 @@
 _brood_names() {
   local where=() i before=
   for ((i = 1; i + 1 < COMP_CWORD; i++)); do
-    case ${COMP_WORDS[i]} in --redis | -C | --config) where+=("${COMP_WORDS[i]}" "${COMP_WORDS[i + 1]}") ;; esac
+    case ${COMP_WORDS[i]} in --redis | -C | --config | --shard) where+=("${COMP_WORDS[i]}" "${COMP_WORDS[i + 1]}") ;; esac
   done
   for ((i = COMP_CWORD; i > 1; i--)); do
     [[ ${COMP_WORDS[i]} == : || ${COMP_WORDS[i - 1]} == : ]] || break
@@ -20,9 +20,10 @@ _brood_names() {
 _brood() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options
-  local every="-h --help -V --version" redis="-C --config --redis"
+  local every="-h --help -V --version" redis="-C --config --redis" where
   local filters="--class --queue --error --tag --jid --match --older-than --newer-than" verbs=
   local foreground="-r --require --attempt --timeout --memory-limit -v --verbose --gdb --valgrind --debugger"
+  where="$redis --shard"
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
@@ -31,25 +32,25 @@ _brood() {
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --timeout --tag --args --string --jid --bulk --spread --json $redis $every" ;;
-    status) options="--check --crash --format --interval --json --watch $redis $every" ;;
-    queues) options="$filters --limit --page --dry-run --yes --json $redis $every" verbs="list show pause unpause delete clear" ;;
-    retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $redis $every" verbs="list show run kill delete clear reschedule" ;;
-    dead) options="$filters --all --limit --page --dry-run --yes --json $redis $every" verbs="list show run delete clear" ;;
-    processes) options="--json $redis $every" verbs="list quiet resume stop dump" ;;
-    quarantine) options="--json $redis $every" verbs="list release" ;;
-    mark) options="--json $redis $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
+    status) options="--check --crash --format --interval --json --watch $where $every" ;;
+    queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
+    retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;
+    dead) options="$filters --all --limit --page --dry-run --yes --json $where $every" verbs="list show run delete clear" ;;
+    processes) options="--json $where $every" verbs="list quiet resume stop dump" ;;
+    quarantine) options="--json $where $every" verbs="list release" ;;
+    mark) options="--json $where $every" ;;
     restart | upgrade | quiet | resume) options="--pid --instance --json $every" ;;
-    scale) options="--capsule --process --all --pid --instance --json $redis $every" ;;
+    scale) options="--capsule --process --all --pid --instance --json $where $every" ;;
     stop) options="--now --pid --instance --json $every" ;;
     dump) options="--json $every" ;;
-    kill) options="--outcome --json $redis $every" ;;
-    cancel) options="--iterable --json $redis $every" ;;
+    kill) options="--outcome --json $where $every" ;;
+    cancel) options="--iterable --json $where $every" ;;
     perform) options="--args --string --payload -q --queue --jid -C --config $foreground $every" ;;
-    replay) options="-q --queue $foreground $redis $every" ;;
+    replay) options="-q --queue $foreground $where $every" ;;
     new) options="$every" ;;
-    recover) options="--all --dry-run --yes --wait --json $redis $every" ;;
-    bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --log-jobs --json $redis $every" ;;
+    recover) options="--all --dry-run --yes --wait --json $where $every" ;;
+    bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --log-jobs --json $where $every" ;;
     *) return ;;
   esac
 
@@ -65,6 +66,7 @@ _brood() {
     *:--pid) _brood_names pids; return ;;
     *:--instance) [ "$command" = run ] || _brood_names instances; return ;;
     scale:--process) _brood_names supervisors; return ;;
+    *:--shard) _brood_names shards; return ;;
   esac
   if [[ -n $verbs && " $filters --limit --page --in --at " == *" $previous "* && $previous == --* ]]; then
     return    # a value that nobody can guess
@@ -81,7 +83,7 @@ _brood() {
     perform:--args | perform:--payload | perform:--jid) ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
-    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--tag | enqueue:--spread | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

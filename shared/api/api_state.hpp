@@ -1,9 +1,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <brood/api.hpp>
 
@@ -15,13 +21,16 @@
 
 namespace brood::detail {
 
-// What the objects of one Api share.
+// One shard of an Api, which may be its only one.
 class ApiState {
  public:
-  explicit ApiState(const KnownRedis& known)
-      : redis_([address = known.address] { return std::make_unique<ClientConnection>(address); }),
-        max_dead_jobs_(known.dead.max_jobs),
-        dead_seconds_(known.dead.timeout_seconds) {}
+  ApiState(const RedisAddress& address, const DeadLimits& dead)
+      : shard_(address.shard),
+        redis_([address] { return std::make_unique<ClientConnection>(address); }),
+        max_dead_jobs_(dead.max_jobs),
+        dead_seconds_(dead.timeout_seconds) {}
+
+  const std::string& shard() const { return shard_; }  // its name; empty: there is no other
 
   // Gives `talk` sole use of this process's connection.  It must run no code that a user passed in.
   template <typename Talk>
@@ -45,8 +54,95 @@ class ApiState {
   }
 
  private:
+  std::string shard_;
   PerProcess<ClientConnection> redis_;
   std::atomic<std::int64_t> max_dead_jobs_, dead_seconds_;  // no lock: a fork might leave it locked
+};
+
+// What the objects of one Api share: its shards, in the order of the configuration.
+class ApiShards {
+ public:
+  explicit ApiShards(const KnownRedis& known) {
+    for (const RedisAddress& address : known.shards) shards_.push_back(std::make_shared<ApiState>(address, known.dead));
+  }
+  explicit ApiShards(std::shared_ptr<ApiState> only) : shards_{std::move(only)} {}
+
+  using OnAway = std::function<void(const std::string& shard, const std::string& why)>;
+  void on_away(OnAway on_away) { on_away_ = std::move(on_away); }
+
+  bool several() const { return shards_.size() > 1; }
+  const std::vector<std::shared_ptr<ApiState>>& all() const { return shards_; }
+  ApiState& only() const { return *shards_.front(); }
+  std::shared_ptr<ApiState> named(std::string_view name) const {
+    for (const auto& shard : shards_) {
+      if (shard->shard() == name) return shard;
+    }
+    return nullptr;
+  }
+
+  // Asks one shard after the other.  One that is away is told to on_away(), and left out; without that, and when all
+  // are, what the first has thrown comes out after the others were asked.
+  template <typename Ask>
+  void each(Ask ask) const {
+    if (!several()) return ask(only());
+    std::exception_ptr trouble;
+    std::size_t away = 0;
+    for (const auto& shard : shards_) {
+      std::exception_ptr why = left_out(*shard, ask);
+      if (!why) continue;
+      ++away;
+      if (!trouble) trouble = why;
+    }
+    if (trouble && (away == shards_.size() || !on_away_)) std::rethrow_exception(trouble);
+  }
+
+  // The sum of what they answer.
+  template <typename Ask>
+  auto sum(Ask ask) const {
+    decltype(ask(only())) all{};
+    each([&](ApiState& shard) { all += ask(shard); });
+    return all;
+  }
+
+  // Of the shard with that name, else of all until one says yes.
+  template <typename Ask>
+  bool any(std::string_view name, Ask ask) const {
+    if (!several()) return ask(only());
+    if (const auto one = named(name)) return ask(*one);
+    bool found = false;
+    each([&](ApiState& shard) { found = found || ask(shard); });
+    return found;
+  }
+
+  // For walks that ask a shard again and again: false when it is away, and that was told to on_away().
+  template <typename Ask>
+  bool goes_on(ApiState& shard, Ask ask) const {
+    if (!several()) return ask(shard), true;
+    const std::exception_ptr why = left_out(shard, ask);
+    if (why && !on_away_) std::rethrow_exception(why);
+    return !why;
+  }
+
+ private:
+  template <typename Ask>
+  std::exception_ptr left_out(ApiState& shard, Ask& ask) const {
+    std::string why;
+    std::exception_ptr away;
+    try {
+      ask(shard);
+    } catch (const RedisAway& error) {
+      away = std::current_exception();
+      why = error.what();
+    } catch (const LoginFailed& error) {
+      away = std::current_exception();
+      why = error.what();
+    }
+    if (away && on_away_) on_away_(shard.shard(), why);
+    return away;
+  }
+
+  std::vector<std::shared_ptr<ApiState>> shards_;  // one at least
+  OnAway on_away_;
 };
 
 }  // namespace brood::detail

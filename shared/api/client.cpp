@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "shared/api/cancel.hpp"
+#include "shared/api/client_shards.hpp"
 #include "shared/api/known_redis.hpp"
+#include "shared/api/opening.hpp"
 #include "shared/api/per_process.hpp"
 #include "shared/api/push_receiver.hpp"
 #include "shared/api/push_sender.hpp"
@@ -39,36 +41,29 @@ void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallT
 }  // namespace
 
 struct Client::State {
-  explicit State(const KnownRedis& known)
-      : times(known.times),
-        sender([this, address = known.address] { return std::make_unique<PushSender>(address, buffer); }) {}
+  explicit State(const KnownRedis& known) : times(known.times), shards(known) {}
 
-  // Gives `talk` sole use of the connection and of the pushes that are kept for it.
-  template <typename Talk>
-  auto use(Talk talk) {
+  // Throws what keeps this client from every Redis.
+  ClientShards& reach() {
     if (!nowhere.empty()) throw RedisError(nowhere);
-    return sender.use(std::move(talk));
+    return shards;
   }
 
   // A delay counts from Redis's clock.  While Redis does not answer, a push that is kept counts from the last time
   // known, and any other push reports the failure itself.
   WallTime now() {
-    if (push_receiver() || !nowhere.empty() || redis_time_is_fresh()) return redis_now();
-    sender.use([](PushSender& its) {
-      if (its.buffered() == 0) its.redis().ask_time();
-    });
+    if (!push_receiver() && nowhere.empty() && !redis_time_is_fresh()) shards.ask_time();
     return redis_now();
   }
 
   TimeUnit time_unit() {
     if (times || push_receiver() || !nowhere.empty()) return times.value_or(usual_time_unit);
-    return use([](PushSender& redis) { return redis.times_of_fleet(); });
+    return shards.times_of_fleet();
   }
 
   ClientMiddleware middleware = default_middleware();
   std::optional<TimeUnit> times;  // how pushes spell times; nullopt: as the fleet does
-  std::optional<BufferOptions> buffer;
-  PerProcess<PushSender> sender;
+  ClientShards shards;
   std::string nowhere;  // why the address of Redis is unknown; empty: it is known
 };
 
@@ -78,12 +73,16 @@ Client::Client() {
   } catch (const RedisError& unknown) {
     // When a test receives the pushes, it is no error that the machine has no Redis.
     if (!push_receiver()) throw;
-    state_ = std::make_unique<State>(KnownRedis{});
+    state_ = std::make_unique<State>(KnownRedis{.shards = {RedisAddress{}}, .dead = {}});
     state_->nowhere = unknown.what();
   }
 }
 
 Client::Client(const std::string& redis_url) : state_(std::make_unique<State>(known_redis(redis_url))) {}
+
+Client::Client(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Client detail::Opening::client(const KnownRedis& known) { return Client(std::make_unique<Client::State>(known)); }
 
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
@@ -121,7 +120,7 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   if (const auto receiver = push_receiver()) {
     receiver->push(std::move(prepared));
   } else {
-    state_->use([&](PushSender& sender) { sender.push(std::move(prepared), options.batch_size); });
+    state_->reach().push(std::move(prepared), options.batch_size);
   }
   return jids;
 }
@@ -142,52 +141,58 @@ std::optional<std::chrono::system_clock::time_point> Client::due(double time) {
 
 bool Client::cancel(std::string_view jid) {
   if (const auto receiver = push_receiver()) return receiver->cancel(jid, std::nullopt);
-  if (state_->use([&](PushSender& sender) { return sender.take_back(jid); })) return true;
-  return cancel_scheduled(
-      jid, [&](const auto& ask) { return state_->use([&](PushSender& sender) { return ask(sender.redis()); }); });
+  return state_->reach().any([&](PerProcess<PushSender>& shard) {
+    if (shard.use([&](PushSender& sender) { return sender.take_back(jid); })) return true;
+    return cancel_scheduled(
+        jid, [&](const auto& ask) { return shard.use([&](PushSender& sender) { return ask(sender.redis()); }); });
+  });
 }
 
 bool Client::cancel_at(std::string_view jid, double time) {
   if (const auto receiver = push_receiver()) return receiver->cancel(jid, time);
-  return state_->use(
-      [&](PushSender& sender) { return sender.take_back(jid) || cancel_scheduled_at(sender.redis(), jid, time); });
+  return state_->reach().any([&](PerProcess<PushSender>& shard) {
+    return shard.use(
+        [&](PushSender& sender) { return sender.take_back(jid) || cancel_scheduled_at(sender.redis(), jid, time); });
+  });
 }
 
 void Client::buffer(const BufferOptions& options) {
   if (options.max_jobs == 0) throw std::invalid_argument("a buffer has room for one job at least");
-  state_->buffer = options;
-  state_->sender.use([&](PushSender& sender) { sender.keep_while_away(options); });
+  state_->shards.keep_while_away(options);
 }
 
-std::size_t Client::buffered() const {
-  return state_->sender.use([](PushSender& sender) { return sender.buffered(); });
-}
+std::size_t Client::buffered() const { return state_->shards.buffered(); }
 
 std::size_t Client::drain(std::chrono::milliseconds longest) {
   if (push_receiver()) return buffered();
   const SteadyTime deadline = steady_now() + longest;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
-    const bool done = state_->use([&](PushSender& sender) { return sender.drain(std::max(left, 1ms)); });
+    const bool done = state_->reach().drain(std::max(left, 1ms));
     if (done || steady_now() + between_attempts >= deadline) return buffered();
     std::this_thread::sleep_for(between_attempts);
   }
 }
 
+// Nobody knows which shard has the job, so each is told.
 std::chrono::system_clock::time_point Client::cancel_iteration(std::string_view jid) {
   if (jid.empty()) throw std::invalid_argument("a job that is cancelled has a jid");
   const auto now = std::chrono::floor<std::chrono::seconds>(state_->now().time_since_epoch()).count();
   if (const auto receiver = push_receiver())
     return std::chrono::system_clock::time_point(std::chrono::seconds(receiver->cancel_iteration(jid, now)));
-  return state_->use([&](PushSender& sender) {
-    ClientConnection& redis = sender.redis();
-    try {
-      const std::int64_t when = read_cancelled(redis.pipeline(brood::cancel_iteration(jid, now)));
-      return lenient_time(static_cast<double>(when));
-    } catch (const UnexpectedReply& reply) {
-      throw RedisError("Redis at " + redis.name() + ": " + reply.what());
-    }
+  std::optional<std::int64_t> first;
+  state_->reach().each([&](PerProcess<PushSender>& shard) {
+    shard.use([&](PushSender& sender) {
+      ClientConnection& redis = sender.redis();
+      try {
+        const std::int64_t when = read_cancelled(redis.pipeline(brood::cancel_iteration(jid, now)));
+        first = std::min(first.value_or(when), when);
+      } catch (const UnexpectedReply& reply) {
+        throw RedisError("Redis at " + redis.name() + ": " + reply.what());
+      }
+    });
   });
+  return lenient_time(static_cast<double>(first.value()));
 }
 
 }  // namespace brood

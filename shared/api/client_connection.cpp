@@ -10,6 +10,8 @@ namespace {
 // without the risk of pushing twice.
 constexpr std::chrono::seconds trusted_rest{1};
 
+constexpr std::chrono::seconds longest_proof{1};
+
 // True when this server did not apply the command, but a new connection may reach one that does.
 bool asks_to_reconnect(const Reply& reply) {
   const std::string_view error = reply.view().error();
@@ -34,6 +36,28 @@ void ClientConnection::check_rested_connection() {
   }
 }
 
+void ClientConnection::prove_that_it_answers() try {
+  if (connection_.connected() && steady_now() - last_used_ < trusted_rest) return;
+  struct Restore {
+    ClientConnection& its;
+    ~Restore() { its.connection_.set_timeouts(its.timeouts_); }
+  } const restore{*this};
+  connection_.set_timeouts({longest_proof, longest_proof, true});
+  connection_.call({"PING"});
+  last_used_ = steady_now();
+} catch (const LoginRefused& refused) {
+  throw LoginFailed("Redis at " + name_ + ": " + refused.what());
+} catch (const ConnectionLost& lost) {
+  throw RedisUnreached("Redis at " + name_ + ": " + lost.what());
+}
+
+// What others of the same pipeline have done stands, even where this does not get through.
+std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refused) try {
+  return connection_.pipeline(refused);
+} catch (const NotConnected& away) {
+  throw ConnectionLost(away.what());
+}
+
 std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& commands) try {
   if (commands.empty()) return {};
   check_rested_connection();
@@ -48,13 +72,15 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
   }
   if (!refused.empty()) {
     connection_.disconnect();
-    std::vector<Reply> again = connection_.pipeline(refused);
+    std::vector<Reply> again = refused.size() == replies.size() ? connection_.pipeline(refused) : ask_again(refused);
     for (std::size_t i = 0; i < places.size(); ++i) replies[places[i]] = std::move(again[i]);
   }
   last_used_ = steady_now();
   return replies;
 } catch (const LoginRefused& refused) {
-  throw RedisError("Redis at " + name_ + ": " + refused.what());
+  throw LoginFailed("Redis at " + name_ + ": " + refused.what());
+} catch (const NotConnected& away) {
+  throw RedisUnreached("Redis at " + name_ + ": " + away.what());
 } catch (const TooLargeForRedis& refused) {
   throw RefusedForSize("Redis at " + name_ + ": " + refused.what());
 } catch (const ConnectionClosed& closed) {
@@ -113,8 +139,10 @@ void ClientConnection::transaction(std::vector<Command> commands) {
       break;
     }
     last_used_ = steady_now();
+  } catch (const LoginRefused& refused) {
+    throw LoginFailed("Redis at " + name_ + ": " + refused.what());
   } catch (const ConnectionLost& lost) {
-    throw RedisError("Redis at " + name_ + ": " + lost.what());
+    throw RedisAway("Redis at " + name_ + ": " + lost.what());
   }
   for (const Reply& reply : replies) {
     if (reply.view().is_error()) refuse(key, reply.view().error());
@@ -131,6 +159,7 @@ void ClientConnection::refuse(const Command& command, std::string_view error) co
 
 void ClientConnection::refuse(std::string_view key, std::string_view error) const {
   std::string what = "Redis at " + name_ + ": ";
+  if (error.starts_with("NOAUTH")) throw LoginFailed(what.append(error));
   if (error.find("WRONGTYPE") != error.npos && !key.empty())
     what.append("the key \"").append(key).append("\", or one that goes with it, holds something else than it should: ");
   throw RedisError(what.append(error));

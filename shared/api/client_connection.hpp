@@ -20,6 +20,18 @@ class RedisAway : public RedisError {
   const bool perhaps_too_large;  // see ConnectionClosed
 };
 
+// No connection: nothing was sent.
+class RedisUnreached : public RedisAway {
+ public:
+  using RedisAway::RedisAway;
+};
+
+// Redis does not let us in: nothing was sent.
+class LoginFailed : public RedisError {
+ public:
+  using RedisError::RedisError;
+};
+
 // Redis refuses a command for its size, and always will: nothing of it was applied.
 class RefusedForSize : public RedisError {
  public:
@@ -47,7 +59,14 @@ class ClientConnection {
   // refuses.
   void ask_time();
 
-  void set_timeouts(Connection::Timeouts timeouts) { connection_.set_timeouts(timeouts); }
+  // Within a second or two, unless it answered a moment ago: so that what is sent next is risked on no server that has
+  // stopped.  Throws RedisUnreached or LoginFailed.
+  void prove_that_it_answers();
+
+  void set_timeouts(Connection::Timeouts timeouts) {
+    timeouts_ = timeouts;
+    connection_.set_timeouts(timeouts);
+  }
   void disconnect() { connection_.disconnect(); }
   void leave_to_parent() { disconnect(); }  // in a forked child: see PerProcess
 
@@ -60,9 +79,11 @@ class ClientConnection {
 
  private:
   void check_rested_connection();
+  std::vector<Reply> ask_again(const std::vector<Command>& refused);
 
   std::string name_;
   Connection connection_;
+  Connection::Timeouts timeouts_;
   SteadyTime last_used_{};
 };
 

@@ -1,6 +1,7 @@
 #include "shared/api/entry_moves.hpp"
 
 #include "shared/api/api_state.hpp"
+#include "shared/api/change_each.hpp"
 #include "shared/api/entries.hpp"
 #include "shared/api/entry_cursor.hpp"
 #include "shared/base/redis_clock.hpp"
@@ -66,9 +67,11 @@ BulkResult EntryMoves::kill(ClientConnection& redis, const std::vector<SetEntry>
   return done_of(moved, entries.size());
 }
 
-BulkResult change_entries(detail::ApiState& state, const std::string& set,
-                          BulkResult (EntryMoves::*change)(ClientConnection&, const std::vector<SetEntry>&),
-                          const JobSet::Condition& wanted, const Progress& progress) {
+namespace {
+
+BulkResult change_entries_of(detail::ApiState& state, const std::string& set,
+                             BulkResult (EntryMoves::*change)(ClientConnection&, const std::vector<SetEntry>&),
+                             const JobSet::Condition& wanted, const Progress& progress) {
   BulkResult result;
   std::size_t total = 0;
   std::vector<SetEntry> end;
@@ -83,7 +86,8 @@ BulkResult change_entries(detail::ApiState& state, const std::string& set,
   EntryMoves moves(state, set);
   EntryCursor cursor(set, JobSet::Order::lowest_first);
   for (bool at_end = false; !at_end;) {
-    const std::vector<SetEntry> page = state.converse([&](ClientConnection& redis) { return cursor.next(redis); });
+    std::vector<SetEntry> page = state.converse([&](ClientConnection& redis) { return cursor.next(redis); });
+    for (SetEntry& entry : page) entry.shard = state.shard();
     at_end = page.empty();
     std::vector<SetEntry> batch;
     for (const SetEntry& entry : page) {
@@ -109,6 +113,21 @@ BulkResult change_entries(detail::ApiState& state, const std::string& set,
     }
   }
   return result;
+}
+
+}  // namespace
+
+BulkResult change_entries(const detail::ApiShards& shards, const std::string& set,
+                          BulkResult (EntryMoves::*change)(ClientConnection&, const std::vector<SetEntry>&),
+                          const JobSet::Condition& wanted, const Progress& progress) {
+  const auto size = [&](detail::ApiState& shard) {
+    return shard.converse([&](ClientConnection& redis) {
+      return static_cast<std::size_t>(redis.call(ask_set_size(set)).view().integer());
+    });
+  };
+  return change_each(shards, progress, size, [&](detail::ApiState& shard, const Progress& progress_here) {
+    return change_entries_of(shard, set, change, wanted, progress_here);
+  });
 }
 
 }  // namespace brood

@@ -12,8 +12,9 @@
 namespace brood {
 
 namespace detail {
+class ApiShards;
 class ApiState;
-}
+}  // namespace detail
 
 // What can be done to entries of one set, at most max_entries_changed at a time.  An entry that has changed since it
 // was read is left alone.  The answer says how many were done, gone or stuck.
@@ -31,8 +32,9 @@ class EntryMoves {
   std::mt19937_64 random_;
 };
 
-// Applies `change` to every entry that `wanted` accepts, in order, up to the entry that was last when the walk began.
-BulkResult change_entries(detail::ApiState& state, const std::string& set,
+// Applies `change` to every entry that `wanted` accepts, of each shard in order, up to the entry that was last there
+// when the walk began.
+BulkResult change_entries(const detail::ApiShards& shards, const std::string& set,
                           BulkResult (EntryMoves::*change)(ClientConnection&, const std::vector<SetEntry>&),
                           const JobSet::Condition& wanted, const Progress& progress);
 

@@ -5,15 +5,21 @@
 
 namespace brood {
 
+// Of several shards the one where it has begun: a cancellation is noted in all.
 std::optional<IterationRecord> Api::iteration(std::string_view jid) {
-  return state_->converse([&](ClientConnection& redis) -> std::optional<IterationRecord> {
-    const Reply reply = redis.call(load_iteration(jid));
-    if (reply.view().size() == 0) return std::nullopt;
-    const IterationState state = read_iteration(reply.view());
-    IterationRecord record{state.executions, state.cursor, state.run_seconds};
-    if (state.cancelled) record.cancelled_at = lenient_time(static_cast<double>(*state.cancelled));
-    return record;
+  std::optional<IterationRecord> found;
+  shards_->each([&](detail::ApiState& shard) {
+    auto here = shard.converse([&](ClientConnection& redis) -> std::optional<IterationRecord> {
+      const Reply reply = redis.call(load_iteration(jid));
+      if (reply.view().size() == 0) return std::nullopt;
+      const IterationState state = read_iteration(reply.view());
+      IterationRecord record{state.executions, state.cursor, state.run_seconds};
+      if (state.cancelled) record.cancelled_at = lenient_time(static_cast<double>(*state.cancelled));
+      return record;
+    });
+    if (here && (!found || here->executions > found->executions)) found = std::move(here);
   });
+  return found;
 }
 
 }  // namespace brood

@@ -33,64 +33,119 @@ std::vector<SetEntry> with_scores(ClientConnection& redis, const std::string& se
   return entries;
 }
 
-void scan_pattern(detail::ApiState& state, const std::string& set, const std::string& pattern,
+// False: `visit` wants no more.
+bool scan_pattern(detail::ApiState& state, const std::string& set, const std::string& pattern,
                   const std::function<bool(const SetEntry&)>& visit) {
   std::string position(scan_begins);
   do {
-    const std::vector<SetEntry> page = state.converse([&](ClientConnection& redis) {
+    std::vector<SetEntry> page = state.converse([&](ClientConnection& redis) {
       const Reply reply = redis.call(scan_set(set, position, pattern, scanned_at_once));
       SetScan scanned = read_set_scan(reply.view());
       position = std::move(scanned.next);
       return with_scores(redis, set, scanned.members);
     });
-    for (const SetEntry& entry : page) {
-      if (!visit(entry)) return;
+    for (SetEntry& entry : page) {
+      entry.shard = state.shard();
+      if (!visit(entry)) return false;
     }
   } while (position != scan_begins);
+  return true;
+}
+
+std::size_t set_size(detail::ApiState& state, const std::string& set) {
+  return state.converse([&](ClientConnection& redis) {
+    return static_cast<std::size_t>(redis.call(ask_set_size(set)).view().integer());
+  });
+}
+
+// The entries of one shard, in order.
+struct Source {
+  detail::ApiState& state;
+  EntryCursor cursor;
+  std::vector<SetEntry> page = {};
+  std::size_t at = 0;
+
+  bool empty() const { return at == page.size(); }
+  const SetEntry& next() const { return page[at]; }
+  void read() {
+    page = state.converse([&](ClientConnection& redis) { return cursor.next(redis); });
+    at = 0;
+    for (SetEntry& entry : page) entry.shard = state.shard();
+  }
+};
+
+// Through the sets of all shards as through one.
+void walk(const detail::ApiShards& shards, const EntryCursor& begin, JobSet::Order order,
+          const std::function<bool(SetEntry&)>& visit) {
+  std::vector<Source> sources;
+  shards.each([&](detail::ApiState& shard) {
+    Source source{shard, begin};
+    source.read();
+    sources.push_back(std::move(source));
+  });
+  for (;;) {
+    Source* first = nullptr;
+    for (Source& source : sources) {
+      if (source.empty()) continue;
+      if (first == nullptr || (order == JobSet::Order::lowest_first ? comes_before(source.next(), first->next())
+                                                                    : comes_before(first->next(), source.next())))
+        first = &source;
+    }
+    if (first == nullptr || !visit(first->page[first->at++])) return;
+    if (first->empty() && !shards.goes_on(first->state, [&](detail::ApiState&) { first->read(); })) first->page.clear();
+  }
 }
 
 }  // namespace
 
-JobSet::JobSet(std::shared_ptr<detail::ApiState> state, std::string name)
-    : state_(std::move(state)), name_(std::move(name)) {}
+JobSet::JobSet(std::shared_ptr<detail::ApiShards> shards, std::string name)
+    : shards_(std::move(shards)), name_(std::move(name)) {}
 
 std::size_t JobSet::size() const {
-  return state_->converse([&](ClientConnection& redis) {
-    return static_cast<std::size_t>(redis.call(ask_set_size(name_)).view().integer());
-  });
+  return shards_->sum([&](detail::ApiState& shard) { return set_size(shard, name_); });
 }
 
 std::vector<SetEntry> JobSet::page(std::size_t number, std::size_t per_page, Order order) const {
   const PageRange range = page_range(number, per_page);
-  const Command ask = ask_entries_at(name_, range.first, range.last, order == Order::highest_first);
-  return state_->converse([&](ClientConnection& redis) { return read_entries(redis.call(ask).view()); });
+  std::vector<SetEntry> entries;
+  if (!shards_->several()) {
+    detail::ApiState& only = shards_->only();
+    const Command ask = ask_entries_at(name_, range.first, range.last, order == Order::highest_first);
+    entries = only.converse([&](ClientConnection& redis) { return read_entries(redis.call(ask).view()); });
+    for (SetEntry& entry : entries) entry.shard = only.shard();
+    return entries;
+  }
+  std::size_t before = number * per_page;
+  walk(*shards_, EntryCursor(name_, order), order, [&](SetEntry& entry) {
+    if (before > 0)
+      --before;
+    else
+      entries.push_back(std::move(entry));
+    return entries.size() < per_page;
+  });
+  return entries;
 }
 
-void JobSet::each(const std::function<bool(const SetEntry&)>& visit) const {
-  for (EntryCursor cursor(name_, Order::highest_first);;) {
-    const std::vector<SetEntry> page = state_->converse([&](ClientConnection& redis) { return cursor.next(redis); });
-    if (page.empty()) return;
-    for (const SetEntry& entry : page) {
-      if (!visit(entry)) return;
-    }
-  }
+void JobSet::each(const std::function<bool(const SetEntry&)>& visit, Order order) const {
+  walk(*shards_, EntryCursor(name_, order), order, [&](const SetEntry& entry) { return visit(entry); });
 }
 
 void JobSet::scan(std::string_view match, const std::function<bool(const SetEntry&)>& visit) const {
   const bool whole = match.find('*') != std::string_view::npos;
-  scan_pattern(*state_, name_,
-               whole           ? std::string(match)
-               : match.empty() ? "*"
-                               : "*" + std::string(match) + "*",
-               visit);
+  const std::string pattern = whole ? std::string(match) : match.empty() ? "*" : "*" + std::string(match) + "*";
+  bool goes_on = true;
+  shards_->each([&](detail::ApiState& shard) { goes_on = goes_on && scan_pattern(shard, name_, pattern, visit); });
 }
 
 std::optional<SetEntry> JobSet::find(std::string_view jid) const {
   std::optional<SetEntry> found;
   if (jid.empty()) return found;
-  scan_pattern(*state_, name_, pattern_of_jid(jid), [&](const SetEntry& entry) {
-    if (entry.jid == jid) found = entry;
-    return !found;
+  shards_->each([&](detail::ApiState& shard) {
+    if (found) return;
+    scan_pattern(shard, name_, pattern_of_jid(jid), [&](const SetEntry& entry) {
+      if (entry.jid == jid) found = entry;
+      return !found;
+    });
   });
   return found;
 }
@@ -102,57 +157,64 @@ std::vector<SetEntry> JobSet::fetch(double lowest, double highest) const {
   std::vector<SetEntry> fetched;
   EntryCursor cursor(name_, Order::lowest_first);
   cursor.start_at(lowest);
-  for (;;) {
-    std::vector<SetEntry> page = state_->converse([&](ClientConnection& redis) { return cursor.next(redis); });
-    for (SetEntry& entry : page) {
-      if (entry.score > highest) return fetched;
-      fetched.push_back(std::move(entry));
-    }
-    if (page.empty()) return fetched;
-  }
+  walk(*shards_, cursor, Order::lowest_first, [&](SetEntry& entry) {
+    if (entry.score > highest) return false;
+    fetched.push_back(std::move(entry));
+    return true;
+  });
+  return fetched;
 }
 
 bool JobSet::remove(const SetEntry& entry) {
-  return state_->converse(
-             [&](ClientConnection& redis) { return EntryMoves(*state_, name_).remove(redis, {entry}).done; }) > 0;
+  return shards_->any(entry.shard, [&](detail::ApiState& shard) {
+    return shard.converse(
+               [&](ClientConnection& redis) { return EntryMoves(shard, name_).remove(redis, {entry}).done; }) > 0;
+  });
 }
 
 bool JobSet::run(const SetEntry& entry) {
   if (!entry.is_job) throw std::invalid_argument("an entry that is no job cannot run");
-  return state_->converse([&](ClientConnection& redis) {
-    const BulkResult moved = EntryMoves(*state_, name_).run(redis, {entry});
-    if (moved.stuck > 0)
-      throw RedisError("Redis at " + redis.name() + ": the key of the queue \"" + entry.queue + "\" is no list");
-    return moved.done > 0;
+  return shards_->any(entry.shard, [&](detail::ApiState& shard) {
+    return shard.converse([&](ClientConnection& redis) {
+      const BulkResult moved = EntryMoves(shard, name_).run(redis, {entry});
+      if (moved.stuck > 0)
+        throw RedisError("Redis at " + redis.name() + ": the key of the queue \"" + entry.queue + "\" is no list");
+      return moved.done > 0;
+    });
   });
 }
 
 bool JobSet::kill(const SetEntry& entry) {
-  return state_->converse(
-             [&](ClientConnection& redis) { return EntryMoves(*state_, name_).kill(redis, {entry}).done; }) > 0;
+  return shards_->any(entry.shard, [&](detail::ApiState& shard) {
+    return shard.converse([&](ClientConnection& redis) { return EntryMoves(shard, name_).kill(redis, {entry}).done; }) >
+           0;
+  });
 }
 
 bool JobSet::reschedule(const SetEntry& entry, Time time) {
   const std::string score = json_time(wall_time(time), TimeUnit::float_seconds);  // to the microsecond, as Ruby's
-  return state_->converse([&](ClientConnection& redis) {
-    return redis.run(reschedule_entry(name_, {entry.payload, entry.score_text}, score)).view().integer() == 1;
+  return shards_->any(entry.shard, [&](detail::ApiState& shard) {
+    return shard.converse([&](ClientConnection& redis) {
+      return redis.run(reschedule_entry(name_, {entry.payload, entry.score_text}, score)).view().integer() == 1;
+    });
   });
 }
 
 BulkResult JobSet::remove_if(const Condition& wanted, const Progress& progress) {
-  return change_entries(*state_, name_, &EntryMoves::remove, wanted, progress);
+  return change_entries(*shards_, name_, &EntryMoves::remove, wanted, progress);
 }
 
 BulkResult JobSet::run_all(const Condition& wanted, const Progress& progress) {
-  return change_entries(*state_, name_, &EntryMoves::run, wanted, progress);
+  return change_entries(*shards_, name_, &EntryMoves::run, wanted, progress);
 }
 
 BulkResult JobSet::kill_all(const Condition& wanted, const Progress& progress) {
-  return change_entries(*state_, name_, &EntryMoves::kill, wanted, progress);
+  return change_entries(*shards_, name_, &EntryMoves::kill, wanted, progress);
 }
 
 void JobSet::clear() {
-  state_->converse([&](ClientConnection& redis) { redis.call(drop_set(name_)); });
+  shards_->each(
+      [&](detail::ApiState& shard) { shard.converse([&](ClientConnection& redis) { redis.call(drop_set(name_)); }); });
 }
 
 }  // namespace brood

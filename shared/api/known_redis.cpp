@@ -7,6 +7,7 @@
 #include "shared/base/paths.hpp"
 #include "shared/config/config.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 
 namespace brood {
@@ -28,18 +29,19 @@ KnownRedis known_redis() {
   return known_or_error([] {
     const std::optional<RedisSettings> told = redis_told_to_jobs();
     if (access(system_config_path, R_OK) != 0)
-      return KnownRedis{locate_redis(told.value_or(RedisSettings{})), {}, told_times()};
+      return KnownRedis{locate_shards(told.value_or(RedisSettings{})), {}, told_times(), told_shard()};
     const Config config = load_config(system_config_path, {});
     const auto times = told_times();
-    return KnownRedis{locate_redis(told.value_or(config.redis)),
+    return KnownRedis{locate_shards(told.value_or(config.redis)),
                       {config.dead_max_jobs, config.dead_timeout.count()},
-                      times ? times : config.compatibility.time_unit()};
+                      times ? times : config.compatibility.time_unit(),
+                      told_shard()};
   });
 }
 
 KnownRedis known_redis(const std::string& url) {
   return known_or_error([&] {
-    return KnownRedis{locate_redis({.url = url, .user = {}, .password_file = {}}), {}, told_times()};
+    return KnownRedis{locate_shards({.url = url, .user = {}, .password_file = {}}), {}, told_times()};
   });
 }
 

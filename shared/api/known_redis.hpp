@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shared/base/time_unit.hpp"
 #include "shared/redis/address.hpp"
@@ -11,9 +12,10 @@ namespace brood {
 
 // Where Redis is, and the other settings of the machine that a client follows.
 struct KnownRedis {
-  RedisAddress address;
+  std::vector<RedisAddress> shards;  // one at least
   DeadLimits dead;
   std::optional<TimeUnit> times = {};  // how pushes spell times; nullopt: as the fleet does
+  std::string own_shard = {};          // of the job that this is; empty: it is none, or nobody has said
 };
 
 // In a job its worker's Redis, else the one that `brood run` would use.  Throws RedisError.

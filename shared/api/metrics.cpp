@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -35,11 +36,19 @@ double ClassMetrics::average_seconds() const {
 std::vector<ClassMetrics> Api::top_classes(minutes length) {
   checked(length, longest_overview);
   const std::vector<Command> commands = ask_runs_of_all(wall_now(), length);
-  const std::vector<Reply> replies =
-      state_->converse([&](ClientConnection& redis) { return redis.pipeline(commands); });
+  std::map<std::string, ClassMetrics> all;
+  shards_->each([&](detail::ApiState& shard) {
+    const std::vector<Reply> replies =
+        shard.converse([&](ClientConnection& redis) { return redis.pipeline(commands); });
+    for (const auto& [name, runs] : read_runs_of_all(replies)) {
+      ClassMetrics& sum = all.try_emplace(name, ClassMetrics{name}).first->second;
+      sum.processed += runs.processed;
+      sum.failed += runs.failed;
+      sum.milliseconds += runs.milliseconds;
+    }
+  });
   std::vector<ClassMetrics> top;
-  for (auto& [name, runs] : read_runs_of_all(replies))
-    top.push_back({name, runs.processed, runs.failed, runs.milliseconds});
+  for (auto& [name, runs] : all) top.push_back(std::move(runs));
   std::stable_sort(top.begin(), top.end(),
                    [](const ClassMetrics& a, const ClassMetrics& b) { return a.milliseconds > b.milliseconds; });
   return top;
@@ -51,12 +60,20 @@ std::vector<MinuteMetrics> Api::metrics_of(std::string_view job_class, minutes l
   std::vector<WallTime> asked;
   for (minutes back = length - minutes(1); back >= minutes(0); --back) asked.push_back(last - back);
   const std::vector<Command> commands = ask_runs_by_minute(job_class, asked);
-  std::vector<RunsOfMinute> runs =
-      read_runs_by_minute(state_->converse([&](ClientConnection& redis) { return redis.pipeline(commands); }));
   std::vector<MinuteMetrics> all;
-  for (std::size_t i = 0; i < asked.size(); ++i)
-    all.push_back(
-        {to_time(asked[i]), runs[i].processed, runs[i].failed, runs[i].milliseconds, std::move(runs[i].histogram)});
+  for (const WallTime minute : asked) all.emplace_back().minute = to_time(minute);
+  shards_->each([&](detail::ApiState& shard) {
+    const std::vector<RunsOfMinute> runs =
+        read_runs_by_minute(shard.converse([&](ClientConnection& redis) { return redis.pipeline(commands); }));
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      all[i].processed += runs[i].processed;
+      all[i].failed += runs[i].failed;
+      all[i].milliseconds += runs[i].milliseconds;
+      all[i].histogram.resize(std::max(all[i].histogram.size(), runs[i].histogram.size()));
+      for (std::size_t bucket = 0; bucket < runs[i].histogram.size(); ++bucket)
+        all[i].histogram[bucket] += runs[i].histogram[bucket];
+    }
+  });
   return all;
 }
 

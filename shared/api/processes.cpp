@@ -1,6 +1,7 @@
 #include "shared/api/process_record.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "shared/api/api_state.hpp"
 #include "shared/api/readings.hpp"
@@ -40,19 +41,20 @@ std::optional<Process> find_process(ClientConnection& redis, std::string_view id
 
 enum class Embedded { refuses, obeys };
 
-bool signal(detail::ApiState& state, std::string_view identity, std::string_view name, Embedded embedded) {
-  return state.converse([&](ClientConnection& redis) {
-    const auto process = find_process(redis, identity);
-    if (!process || (process->embedded && embedded == Embedded::refuses)) return false;
-    redis.transaction(leave_signal(identity, name));
-    return true;
+// In one shard alone, of those where it beats: a second TERM would end a stop at once.
+bool signal(const detail::ApiShards& shards, std::string_view identity, std::string_view name, Embedded embedded) {
+  return shards.any("", [&](detail::ApiState& shard) {
+    return shard.converse([&](ClientConnection& redis) {
+      const auto process = find_process(redis, identity);
+      if (!process || (process->embedded && embedded == Embedded::refuses)) return false;
+      redis.transaction(leave_signal(identity, name));
+      return true;
+    });
   });
 }
 
-}  // namespace
-
-std::vector<Process> Api::processes() {
-  return state_->converse([](ClientConnection& redis) {
+std::vector<Process> processes_of(detail::ApiState& shard) {
+  return shard.converse([](ClientConnection& redis) {
     prune(redis);
     std::vector<Command> commands;
     const std::vector<std::string> identities = all_names(redis, NamePages::of_processes());
@@ -66,23 +68,8 @@ std::vector<Process> Api::processes() {
   });
 }
 
-std::optional<Process> Api::process(std::string_view identity) {
-  return state_->converse([&](ClientConnection& redis) { return find_process(redis, identity); });
-}
-
-std::string Api::leader() {
-  return state_->converse(
-      [](ClientConnection& redis) { return lenient_text(redis.pipeline({ask_leader()}).front().view()); });
-}
-
-bool Api::quiet(std::string_view identity) { return signal(*state_, identity, "TSTP", Embedded::refuses); }
-
-bool Api::stop(std::string_view identity) { return signal(*state_, identity, "TERM", Embedded::refuses); }
-
-bool Api::dump(std::string_view identity) { return signal(*state_, identity, "TTIN", Embedded::obeys); }
-
-std::vector<Work> Api::work() {
-  return state_->converse([](ClientConnection& redis) {
+std::vector<Work> work_of(detail::ApiState& shard) {
+  return shard.converse([&](ClientConnection& redis) {
     const std::vector<std::string> identities = all_names(redis, NamePages::of_processes());
     const std::vector<Reply> replies = redis.pipeline(ask_work(identities));
     const std::vector<std::vector<WorkEntry>> entries = read_work_entries(replies);
@@ -90,12 +77,81 @@ std::vector<Work> Api::work() {
     for (std::size_t i = 0; i < identities.size(); ++i) {
       for (const WorkEntry& entry : entries[i]) {
         auto work = read_work(identities[i], entry.thread_id, entry.work);
-        if (work) all.push_back(std::move(*work));
+        if (!work) continue;
+        work->job.shard = shard.shard();
+        all.push_back(std::move(*work));
       }
     }
-    std::stable_sort(all.begin(), all.end(), [](const Work& a, const Work& b) { return a.run_at < b.run_at; });
     return all;
   });
+}
+
+}  // namespace
+
+void merge_process(Process& into, const Process& other) {
+  into.busy += other.busy;
+  into.concurrency = std::max(into.concurrency, other.concurrency);
+  into.rss_kb = std::max(into.rss_kb, other.rss_kb);
+  into.rtt_us = std::max(into.rtt_us, other.rtt_us);
+  into.quiet = into.quiet && other.quiet;
+  into.beat = std::max(into.beat, other.beat);
+  into.shards.insert(into.shards.end(), other.shards.begin(), other.shards.end());
+  for (const std::string& queue : other.queues) {
+    if (std::find(into.queues.begin(), into.queues.end(), queue) == into.queues.end()) into.queues.push_back(queue);
+  }
+}
+
+std::vector<Process> Api::processes() {
+  std::map<std::string, Process> all;
+  shards_->each([&](detail::ApiState& shard) {
+    for (Process& process : processes_of(shard)) {
+      if (!shard.shard().empty()) process.shards = {shard.shard()};
+      const auto [known, is_new] = all.try_emplace(process.identity, process);
+      if (!is_new) merge_process(known->second, process);
+    }
+  });
+  std::vector<Process> processes;
+  for (auto& [identity, process] : all) processes.push_back(std::move(process));
+  return processes;
+}
+
+std::optional<Process> Api::process(std::string_view identity) {
+  std::optional<Process> found;
+  shards_->each([&](detail::ApiState& shard) {
+    auto process = shard.converse([&](ClientConnection& redis) { return find_process(redis, identity); });
+    if (!process) return;
+    if (!shard.shard().empty()) process->shards = {shard.shard()};
+    if (found)
+      merge_process(*found, *process);
+    else
+      found = std::move(process);
+  });
+  return found;
+}
+
+std::string Api::leader() {
+  std::string leader;
+  shards_->each([&](detail::ApiState& shard) {
+    if (leader.empty())
+      leader = shard.converse(
+          [](ClientConnection& redis) { return lenient_text(redis.pipeline({ask_leader()}).front().view()); });
+  });
+  return leader;
+}
+
+bool Api::quiet(std::string_view identity) { return signal(*shards_, identity, "TSTP", Embedded::refuses); }
+
+bool Api::stop(std::string_view identity) { return signal(*shards_, identity, "TERM", Embedded::refuses); }
+
+bool Api::dump(std::string_view identity) { return signal(*shards_, identity, "TTIN", Embedded::obeys); }
+
+std::vector<Work> Api::work() {
+  std::vector<Work> all;
+  shards_->each([&](detail::ApiState& shard) {
+    for (Work& work : work_of(shard)) all.push_back(std::move(work));
+  });
+  std::stable_sort(all.begin(), all.end(), [](const Work& a, const Work& b) { return a.run_at < b.run_at; });
+  return all;
 }
 
 }  // namespace brood

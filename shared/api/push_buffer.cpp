@@ -14,6 +14,12 @@ namespace {
 // A batch that a slow network does not carry before its deadline would be sent again and again, for ever.
 constexpr std::size_t most_bytes_at_once = bytes_always_taken - 20'000;  // leaves room for the lengths of the payloads
 
+// What waits cannot be pushed: a password or a right is missing.
+class ShutOut : public RedisError {
+ public:
+  using RedisError::RedisError;
+};
+
 }  // namespace
 
 PushBuffer::PushBuffer(const BufferOptions& options) : options_(options), client_(new_jid()) {}
@@ -45,6 +51,7 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
   try {
     const Reply reply = redis.try_to_run(push_once(client_, number_, queue, std::move(payloads)));
     const std::string_view error = reply.view().error();
+    perhaps_there_ = perhaps_there_ || error.empty();
     switch (classify_error(error)) {
       case ErrorKind::none:
         return Sent::pushed;
@@ -59,8 +66,11 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
         refusal_ = "Redis at " + redis.name() + ": " + std::string(error);
         return Sent::refused;
     }
+  } catch (const RedisUnreached& away) {
+    refusal_ = away.what();
   } catch (const RedisAway& away) {
     refusal_ = away.what();
+    perhaps_there_ = true;
     if (away.perhaps_too_large) return send_first_batch(redis);  // a second close means that it is refused
   } catch (const RefusedForSize& refused) {
     refusal_ = refused.what();
@@ -78,6 +88,7 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
 void PushBuffer::drop_first_batch() {
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_));
   in_doubt_ = 0;
+  perhaps_there_ = false;
   ++number_;
 }
 
@@ -99,7 +110,7 @@ bool PushBuffer::push_waiting(ClientConnection& redis) {
       case Sent::away:
         return false;
       case Sent::shut_out:
-        throw RedisError(refusal_);
+        throw ShutOut(refusal_);
     }
   }
   return true;
@@ -128,15 +139,28 @@ void PushBuffer::keep(std::vector<ClientPush>& jobs, std::size_t from, std::size
 void PushBuffer::refuse_waiting(std::size_t all, std::size_t pushed) {
   waiting_.clear();
   in_doubt_ = 0;
+  perhaps_there_ = false;
   ++number_;
   throw RedisError(all == 1 ? refusal_
                             : refusal_ + "; of " + std::to_string(all) + " jobs the first " + std::to_string(pushed) +
                                   " were pushed");
 }
 
-void PushBuffer::push(ClientConnection& redis, std::vector<ClientPush> jobs) {
-  if (jobs.empty()) return;
-  if (steady_now() < rests_until_ || !push_waiting(redis)) return keep(jobs, 0, 0);
+void PushBuffer::push(ClientConnection& redis, std::vector<ClientPush> jobs) { push_or(Otherwise::keep, redis, jobs); }
+
+std::optional<std::string> PushBuffer::push_unless_away(ClientConnection& redis, std::vector<ClientPush>& jobs) try {
+  if (push_or(Otherwise::give_back, redis, jobs)) return std::nullopt;
+  return refusal_;
+} catch (const ShutOut& refused) {
+  return refused.what();
+}
+
+bool PushBuffer::push_or(Otherwise otherwise, ClientConnection& redis, std::vector<ClientPush>& jobs) {
+  if (jobs.empty()) return true;
+  if (steady_now() < rests_until_ || !push_waiting(redis)) {
+    if (otherwise == Otherwise::keep) keep(jobs, 0, 0);
+    return otherwise == Otherwise::keep;
+  }
   const auto at = [&](std::size_t i) { return jobs.begin() + static_cast<std::ptrdiff_t>(i); };
   const std::size_t most = std::min(options_.max_jobs, max_jobs_pushed_once);  // so that each fits into the buffer
   for (std::size_t begin = 0; begin < jobs.size(); begin += most) {
@@ -144,11 +168,22 @@ void PushBuffer::push(ClientConnection& redis, std::vector<ClientPush> jobs) {
     std::move(at(begin), at(end), std::back_inserter(waiting_));
     while (!waiting_.empty()) {
       const Sent sent = send_first_batch(redis);
-      if (sent == Sent::away) return keep(jobs, end, end);
+      const bool has_none = begin == 0 && waiting_.size() == end && !perhaps_there_;
+      if (otherwise == Otherwise::give_back && has_none && (sent == Sent::away || sent == Sent::shut_out)) {
+        std::move(waiting_.begin(), waiting_.end(), jobs.begin());
+        waiting_.clear();
+        in_doubt_ = 0;
+        return false;
+      }
+      if (sent == Sent::away) {
+        keep(jobs, end, end);
+        return true;
+      }
       if (sent != Sent::pushed) refuse_waiting(jobs.size(), end - waiting_.size());
       drop_first_batch();
     }
   }
+  return true;
 }
 
 bool PushBuffer::take_back(std::string_view jid) {
@@ -165,6 +200,7 @@ void PushBuffer::forget_all() {
   waiting_.clear();
   refused_.clear();
   in_doubt_ = 0;
+  perhaps_there_ = false;
 }
 
 }  // namespace brood

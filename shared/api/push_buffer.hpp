@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ class PushBuffer {
   // of them, and RedisError when Redis refuses them for good: then they are not kept.
   void push(ClientConnection& redis, std::vector<ClientPush> jobs);
 
+  // The same where another shard may take them.  Says why, and leaves them in `jobs`, when Redis takes no push now and
+  // has none of them.
+  std::optional<std::string> push_unless_away(ClientConnection& redis, std::vector<ClientPush>& jobs);
+
   // Tries once to push all that is kept; false when Redis is away.  Throws RedisError when Redis refused some of it for
   // good: that stays kept, and everything else is pushed.
   bool drain(ClientConnection& redis);
@@ -47,13 +52,16 @@ class PushBuffer {
   void drop_first_batch();
   void set_first_batch_aside();
   bool push_waiting(ClientConnection& redis);
+  enum class Otherwise { keep, give_back };
+  bool push_or(Otherwise otherwise, ClientConnection& redis, std::vector<ClientPush>& jobs);
   [[noreturn]] void refuse_waiting(std::size_t all, std::size_t pushed);
   void keep(std::vector<ClientPush>& jobs, std::size_t from, std::size_t done);
 
   BufferOptions options_;
   std::string client_;
-  std::uint64_t number_ = 1;  // of the next batch
-  std::size_t in_doubt_ = 0;  // how many of the first jobs are in that batch, once it was sent
+  std::uint64_t number_ = 1;    // of the next batch
+  std::size_t in_doubt_ = 0;    // how many of the first jobs are in that batch, once it was sent
+  bool perhaps_there_ = false;  // Redis may have that batch: its reply was lost
   std::deque<ClientPush> waiting_, refused_;
   std::string refusal_;  // what Redis said last when it refused some
   SteadyTime rests_until_{};

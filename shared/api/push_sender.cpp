@@ -31,6 +31,11 @@ std::vector<Command> commands_for(std::span<ClientPush> jobs, std::size_t batch_
 
 }  // namespace
 
+struct PushSender::Restore {
+  PushSender& sender;
+  ~Restore() { sender.redis_.set_timeouts(sender.timeouts_); }
+};
+
 PushSender::PushSender(const RedisAddress& address, const std::optional<BufferOptions>& buffer) : redis_(address) {
   if (buffer) keep_while_away(*buffer);
 }
@@ -78,6 +83,43 @@ void PushSender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   }
 }
 
+void PushSender::connect_within(std::chrono::milliseconds longest) {
+  timeouts_.connect = longest;
+  redis_.set_timeouts(timeouts_);
+}
+
+std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size) try {
+  redis_.prove_that_it_answers();
+  if (buffer_) return buffer_->push_unless_away(redis_, jobs);
+  std::vector<ClientPush> sent = jobs;  // what is away has to leave them
+  return why_nothing_was_pushed(redis_.pipeline(commands_for(sent, batch_size)));
+} catch (const RedisUnreached& away) {
+  return away.what();
+} catch (const LoginFailed& refused) {
+  return refused.what();
+}
+
+// Throws RedisError when some of it was pushed, or would be refused everywhere.
+std::optional<std::string> PushSender::why_nothing_was_pushed(const std::vector<Reply>& replies) const {
+  std::string why;
+  bool all_refused = true, passes = true;
+  for (const Reply& reply : replies) {
+    const std::string_view error = reply.view().error();
+    const ErrorKind kind = classify_error(error);
+    if (kind == ErrorKind::none) {
+      // The names of the queues come first.
+      all_refused = all_refused && &reply == &replies.front() && replies.size() > 1;
+      continue;
+    }
+    passes = passes && (kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect ||
+                        kind == ErrorKind::unauthorized);
+    if (why.empty()) why = "Redis at " + redis_.name() + ": " + std::string(error);
+  }
+  if (why.empty()) return std::nullopt;
+  if (!all_refused || !passes) throw RedisError(why);
+  return why;
+}
+
 TimeUnit PushSender::times_of_fleet() {
   const auto ask = [this](const std::vector<Command>& commands) { return redis_.pipeline(commands); };
   const std::optional<SidekiqRelease> oldest = fleet_.oldest(ask);
@@ -86,12 +128,8 @@ TimeUnit PushSender::times_of_fleet() {
 
 bool PushSender::drain(std::chrono::milliseconds longest) {
   if (!buffer_) return true;
-  const Connection::Timeouts usual;
-  redis_.set_timeouts({std::min(longest, usual.connect), std::min(longest, usual.command), true});
-  struct Restore {
-    ClientConnection& redis;
-    ~Restore() { redis.set_timeouts({}); }
-  } const restore{redis_};
+  const Restore restore{*this};
+  redis_.set_timeouts({std::min(longest, timeouts_.connect), std::min(longest, timeouts_.command), true});
   return buffer_->drain(redis_);
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,13 @@ class PushSender {
   // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
+  // The same of one slice at most, where another shard may take it.  Says why, and leaves it in `jobs`, when Redis
+  // takes no push now and has none of it.  One that has not answered for a while has to prove first that it does.
+  std::optional<std::string> push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size);
+
+  // For one of several shards: how long to wait for a connection, while others may take a push.
+  void connect_within(std::chrono::milliseconds longest);
+
   // The unit in which the fleet's oldest release of Sidekiq reads times; the usual one where none runs.  Costs two
   // round trips a minute.
   TimeUnit times_of_fleet();
@@ -41,10 +49,14 @@ class PushSender {
   ClientConnection& redis() { return redis_; }
 
  private:
+  struct Restore;
+  std::optional<std::string> why_nothing_was_pushed(const std::vector<Reply>& replies) const;
+
   ClientConnection redis_;
   FleetRelease fleet_;
   std::optional<PushBuffer> buffer_;
   std::chrono::milliseconds at_end_{0};
+  Connection::Timeouts timeouts_;
 };
 
 }  // namespace brood

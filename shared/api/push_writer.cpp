@@ -138,6 +138,7 @@ ClientPush PushWriter::prepare(const Push& job) {
   ClientPush prepared;
   prepared.jid = job.jid.empty() ? random_.jid() : job.jid;
   prepared.queue = job.queue;
+  prepared.shard_by = job.shard_by;
   if (job.at) prepared.score = epoch_seconds(WallTime(*job.at));
 
   std::string& text = prepared.payload;

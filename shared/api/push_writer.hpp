@@ -15,6 +15,7 @@ namespace brood {
 struct ClientPush {
   std::string jid, queue, payload;
   std::optional<double> score;  // into the schedule; else into the queue
+  std::string shard_by = {};    // as in Push
 };
 
 // Rewrites arguments and members as ruby_spelling() spells them: for those that a person typed and that no program has

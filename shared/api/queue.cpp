@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "shared/api/api_state.hpp"
+#include "shared/api/change_each.hpp"
 #include "shared/api/page_size.hpp"
 #include "shared/api/pages.hpp"
 #include "shared/job/payload.hpp"
@@ -34,9 +35,10 @@ std::size_t remove_all(detail::ApiState& state, const std::string& queue, std::v
 }
 
 // The list decides the queue, whatever the payload says: as in Sidekiq, and as for the worker that fetches the job.
-JobRecord read_job(std::string payload, const std::string& queue) {
+JobRecord read_job(std::string payload, const std::string& queue, const detail::ApiState& shard) {
   JobRecord job = JobRecord::read(std::move(payload));
   job.queue = queue;
+  job.shard = shard.shard();
   return job;
 }
 
@@ -46,44 +48,111 @@ std::size_t bytes_of(const std::vector<std::string>& payloads) {
   return bytes;
 }
 
-}  // namespace
-
-Queue::Queue(std::shared_ptr<detail::ApiState> state, std::string name)
-    : state_(std::move(state)), name_(std::move(name)) {}
-
-std::size_t Queue::size() const {
-  return state_->converse([&](ClientConnection& redis) {
-    return static_cast<std::size_t>(redis.call(ask_queue_length(name_)).view().integer());
+std::size_t queue_size(detail::ApiState& state, const std::string& queue) {
+  return state.converse([&](ClientConnection& redis) {
+    return static_cast<std::size_t>(redis.call(ask_queue_length(queue)).view().integer());
   });
 }
 
-double Queue::latency() const {
-  const Reply reply = state_->converse([&](ClientConnection& redis) { return redis.call(ask_next_job(name_)); });
+double latency_in(detail::ApiState& state, const std::string& queue) {
+  const Reply reply = state.converse([&](ClientConnection& redis) { return redis.call(ask_next_job(queue)); });
   const auto next = read_next_job(reply.view());
   return next ? latency_of(*next) : 0;
 }
 
-void Queue::each(const std::function<bool(const JobRecord&)>& visit) const {
+// False: `visit` wants no more.
+bool visit_jobs(detail::ApiState& state, const std::string& queue, const std::function<bool(const JobRecord&)>& visit) {
   QueuePosition position;
   for (PageSize page_size(250);;) {
-    QueuePage page = state_->converse([&](ClientConnection& redis) {
-      return read_queue_page(redis.run(queue_page(name_, position, page_size.next())).view());
+    QueuePage page = state.converse([&](ClientConnection& redis) {
+      return read_queue_page(redis.run(queue_page(queue, position, page_size.next())).view());
     });
-    if (page.payloads.empty()) return;
+    if (page.payloads.empty()) return true;
     position = {page.first + page.payloads.size(), page.size};
     page_size.saw(page.payloads.size(), bytes_of(page.payloads));
     for (std::string& payload : page.payloads) {
-      if (!visit(read_job(std::move(payload), name_))) return;
+      if (!visit(read_job(std::move(payload), queue, state))) return false;
     }
   }
 }
 
+void add_jobs(detail::ApiState& state, const std::string& queue, const PageRange& range, std::vector<JobRecord>& jobs) {
+  const Reply reply =
+      state.converse([&](ClientConnection& redis) { return redis.call(ask_jobs_at(queue, range.first, range.last)); });
+  for (std::string& payload : read_jobs_at(reply.view())) jobs.push_back(read_job(std::move(payload), queue, state));
+}
+
+BulkResult remove_jobs_if(detail::ApiState& state, const std::string& queue,
+                          const std::function<bool(const JobRecord&)>& wanted, const Progress& progress) {
+  BulkResult result;
+  const std::size_t total = queue_size(state, queue);
+  QueuePosition position;
+  std::vector<QueuedJob> batch;
+  SteadyTime oldest{};  // when the first of them was read
+  const auto remove_batch = [&] {
+    const std::size_t removed = remove_all(state, queue, std::exchange(batch, {}));
+    result.done += removed;
+    position.behind -= std::min(removed, position.behind);
+    if (position.size) *position.size -= std::min(removed, *position.size);
+  };
+  for (PageSize page_size(250); !result.stopped;) {
+    QueuePage page = state.converse([&](ClientConnection& redis) {
+      return read_queue_page(redis.run(queue_page(queue, position, page_size.next())).view());
+    });
+    if (page.payloads.empty()) break;
+    const std::size_t count = page.payloads.size();
+    page_size.saw(count, bytes_of(page.payloads));
+    position = {page.first + count, page.size};
+    for (std::size_t i = 0; i < count; ++i) {
+      if (wanted && !wanted(read_job(page.payloads[i], queue, state))) continue;
+      if (batch.empty()) oldest = steady_now();
+      batch.push_back({page.first + i, std::move(page.payloads[i])});
+      ++result.wanted;
+    }
+    result.looked_at += count;
+    if (batch.size() >= max_jobs_removed || (!batch.empty() && steady_now() - oldest > longest_batch)) remove_batch();
+    result.stopped = progress && !progress(result.looked_at, total);
+  }
+  remove_batch();
+  result.gone = result.wanted - result.done;
+  return result;
+}
+
+}  // namespace
+
+Queue::Queue(std::shared_ptr<detail::ApiShards> shards, std::string name)
+    : shards_(std::move(shards)), name_(std::move(name)) {}
+
+std::size_t Queue::size() const {
+  return shards_->sum([&](detail::ApiState& shard) { return queue_size(shard, name_); });
+}
+
+double Queue::latency() const {
+  double most = 0;
+  shards_->each([&](detail::ApiState& shard) { most = std::max(most, latency_in(shard, name_)); });
+  return most;
+}
+
+void Queue::each(const std::function<bool(const JobRecord&)>& visit) const {
+  bool goes_on = true;
+  shards_->each([&](detail::ApiState& shard) { goes_on = goes_on && visit_jobs(shard, name_, visit); });
+}
+
 std::vector<JobRecord> Queue::page(std::size_t number, std::size_t per_page) const {
-  const PageRange range = page_range(number, per_page);
-  const Reply reply = state_->converse(
-      [&](ClientConnection& redis) { return redis.call(ask_jobs_at(name_, range.first, range.last)); });
   std::vector<JobRecord> jobs;
-  for (std::string& payload : read_jobs_at(reply.view())) jobs.push_back(read_job(std::move(payload), name_));
+  const PageRange range = page_range(number, per_page);
+  if (!shards_->several()) {
+    add_jobs(shards_->only(), name_, range, jobs);
+    return jobs;
+  }
+  // One shard's jobs lie behind those of the one before.
+  std::size_t skipped = number * per_page;
+  shards_->each([&](detail::ApiState& shard) {
+    const std::size_t here = queue_size(shard, name_);
+    if (jobs.size() < per_page && skipped < here)
+      add_jobs(shard, name_, {std::to_string(skipped), std::to_string(skipped + per_page - jobs.size() - 1)}, jobs);
+    skipped -= std::min(skipped, here);
+  });
   return jobs;
 }
 
@@ -98,60 +167,44 @@ std::optional<JobRecord> Queue::find(std::string_view jid) const {
 }
 
 bool Queue::remove(const JobRecord& job) {
-  return state_->converse(
-      [&](ClientConnection& redis) { return read_job_was_removed(redis.call(remove_job(name_, job.payload)).view()); });
+  return shards_->any(job.shard, [&](detail::ApiState& shard) {
+    return shard.converse([&](ClientConnection& redis) {
+      return read_job_was_removed(redis.call(remove_job(name_, job.payload)).view());
+    });
+  });
 }
 
 BulkResult Queue::remove_if(const std::function<bool(const JobRecord&)>& wanted, const Progress& progress) {
-  BulkResult result;
-  const std::size_t total = size();
-  QueuePosition position;
-  std::vector<QueuedJob> batch;
-  SteadyTime oldest{};  // when the first of them was read
-  const auto remove_batch = [&] {
-    const std::size_t removed = remove_all(*state_, name_, std::exchange(batch, {}));
-    result.done += removed;
-    position.behind -= std::min(removed, position.behind);
-    if (position.size) *position.size -= std::min(removed, *position.size);
-  };
-  for (PageSize page_size(250); !result.stopped;) {
-    QueuePage page = state_->converse([&](ClientConnection& redis) {
-      return read_queue_page(redis.run(queue_page(name_, position, page_size.next())).view());
-    });
-    if (page.payloads.empty()) break;
-    const std::size_t count = page.payloads.size();
-    page_size.saw(count, bytes_of(page.payloads));
-    position = {page.first + count, page.size};
-    for (std::size_t i = 0; i < count; ++i) {
-      if (wanted && !wanted(read_job(page.payloads[i], name_))) continue;
-      if (batch.empty()) oldest = steady_now();
-      batch.push_back({page.first + i, std::move(page.payloads[i])});
-      ++result.wanted;
-    }
-    result.looked_at += count;
-    if (batch.size() >= max_jobs_removed || (!batch.empty() && steady_now() - oldest > longest_batch)) remove_batch();
-    result.stopped = progress && !progress(result.looked_at, total);
-  }
-  remove_batch();
-  result.gone = result.wanted - result.done;
-  return result;
+  return change_each(
+      *shards_, progress, [&](detail::ApiState& shard) { return queue_size(shard, name_); },
+      [&](detail::ApiState& shard, const Progress& progress_here) {
+        return remove_jobs_if(shard, name_, wanted, progress_here);
+      });
 }
 
 void Queue::clear() {
-  state_->converse([&](ClientConnection& redis) { redis.transaction(clear_queue(name_)); });
+  shards_->each([&](detail::ApiState& shard) {
+    shard.converse([&](ClientConnection& redis) { redis.transaction(clear_queue(name_)); });
+  });
 }
 
 bool Queue::paused() const {
-  return state_->converse(
-      [&](ClientConnection& redis) { return read_is_paused(redis.call(ask_is_paused(name_)).view()); });
+  return shards_->any("", [&](detail::ApiState& shard) {
+    return shard.converse(
+        [&](ClientConnection& redis) { return read_is_paused(redis.call(ask_is_paused(name_)).view()); });
+  });
 }
 
 void Queue::pause() {
-  state_->converse([&](ClientConnection& redis) { redis.call(pause_queue(name_)); });
+  shards_->each([&](detail::ApiState& shard) {
+    shard.converse([&](ClientConnection& redis) { redis.call(pause_queue(name_)); });
+  });
 }
 
 void Queue::unpause() {
-  state_->converse([&](ClientConnection& redis) { redis.call(unpause_queue(name_)); });
+  shards_->each([&](detail::ApiState& shard) {
+    shard.converse([&](ClientConnection& redis) { redis.call(unpause_queue(name_)); });
+  });
 }
 
 }  // namespace brood

@@ -11,6 +11,7 @@
 #include "shared/base/log_line.hpp"
 #include "shared/base/processors.hpp"
 #include "shared/config/config_section.hpp"
+#include "shared/config/credential.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -25,6 +26,12 @@ constexpr milliseconds year = 365 * 24h;
 constexpr std::size_t most_shards = 64;
 constexpr int most_shards_of_a_cluster = 256;
 
+std::string read_path_or_credential(const Place& at, const std::string& path) {
+  if (!names_credential(path)) return read_path(at, path);
+  check_name(at, path.substr(path.find(':') + 1));
+  return path;
+}
+
 ShardSettings read_shard(const Place& at, const ConfigSection& section) {
   ShardSettings shard;
   section.text("name", [&](const Place& name_at, const std::string& name) { shard.name = check_name(name_at, name); });
@@ -33,8 +40,9 @@ ShardSettings read_shard(const Place& at, const ConfigSection& section) {
     if (url == "embedded") url_at.refuse("an embedded Redis is the only one: each shard is a Redis of its own");
   });
   section.text("user", [&](const Place& user_at, const std::string& user) { shard.user = check_text(user_at, user); });
-  section.text("password_file",
-               [&](const Place& file_at, const std::string& path) { shard.password_file = check_text(file_at, path); });
+  section.text("password_file", [&](const Place& file_at, const std::string& path) {
+    shard.password_file = read_path_or_credential(file_at, path);
+  });
   if (shard.url.empty()) at.refuse("needs url = \"redis://...\"");
   return shard;
 }
@@ -53,30 +61,63 @@ void read_shards(const ConfigSection& section, std::vector<ShardSettings>& shard
   });
 }
 
+TlsSettings::Version read_tls_version(const Place& at, const std::string& word) {
+  if (word != "1.2" && word != "1.3") at.refuse("must be \"1.2\" or \"1.3\", not \"" + word + "\"");
+  return word == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2;
+}
+
+void read_tls(const ConfigSection& section, TlsSettings& tls) {
+  const auto file = [&](const char* key, TlsSettings::File& out) {
+    section.text(key, [&](const Place& at, const std::string& path) {
+      out = {read_path_or_credential(at, path), at.name};
+    });
+  };
+  file("ca", tls.ca);
+  file("cert", tls.cert);
+  file("key", tls.key);
+  section.text("server_name",
+               [&](const Place& at, const std::string& name) { tls.server_name = check_name(at, name); });
+  section.text("min_version",
+               [&](const Place& at, const std::string& word) { tls.min_version = read_tls_version(at, word); });
+  if (tls.cert.path.empty() && !tls.key.path.empty())
+    Place{tls.key.place}.refuse("is the key of a certificate that is not named: cert is missing");
+}
+
+void read_share_with_jobs(const ConfigSection& section, RedisSettings& redis) {
+  section.truth_or_text(
+      "share_with_jobs", [&](bool shares) { redis.share_with_jobs = shares; },
+      [&](const Place& at, const std::string& word) {
+        if (word != "password") at.refuse("must be true, false or \"password\", not \"" + word + "\"");
+        redis.share_password_in_url = true;
+      });
+}
+
 void read_redis(const ConfigSection& section, RedisSettings& redis) {
   section.text("url", [&](const Place& at, const std::string& url) { redis.url = check_redis_url(at, url); });
   section.text("user", [&](const Place& at, const std::string& user) { redis.user = check_text(at, user); });
-  section.text("password_file",
-               [&](const Place& at, const std::string& path) { redis.password_file = check_text(at, path); });
+  section.text("password_file", [&](const Place& at, const std::string& path) {
+    redis.password_file = read_path_or_credential(at, path);
+  });
   section.text("appendfsync",
                [&](const Place& at, const std::string& word) { redis.appendfsync = read_appendfsync(at, word); });
   section.section("sentinel", [&](const ConfigSection& sentinel) {
     sentinel.text("user",
                   [&](const Place& at, const std::string& user) { redis.sentinel.user = check_text(at, user); });
     sentinel.text("password_file", [&](const Place& at, const std::string& path) {
-      redis.sentinel.password_file = check_text(at, path);
+      redis.sentinel.password_file = read_path_or_credential(at, path);
     });
   });
   section.count("wait", redis.wait, 0, 100);
   section.duration("wait_timeout", redis.wait_timeout, 1ms, 60'000ms);
-  section.boolean("share_with_jobs", redis.share_with_jobs);
+  read_share_with_jobs(section, redis);
+  section.section("tls", [&](const ConfigSection& tls) { read_tls(tls, redis.tls.emplace()); });
   section.duration("give_up_after", redis.give_up_after, 0ms, year);
   read_shards(section, redis.shard_list);
   if (!redis.shard_list.empty() && section.has("url"))
-    section.place_of("url").refuse("beside [[redis.shard]] there is no other Redis: make it a shard too");
+    section.where_is("url").refuse("beside [[redis.shard]] there is no other Redis: make it a shard too");
   section.count("shards", redis.shards, 1, most_shards_of_a_cluster);
   if (section.has("shards") && !redis.url.starts_with("cluster://"))
-    section.place_of("shards").refuse(
+    section.where_is("shards").refuse(
         "is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each");
 }
 
@@ -274,6 +315,10 @@ void warn_of_permissions(const std::string& path, mode_t mode, Config& config) {
 
 void read_file(const std::string& path, const ConfigFile& file, Config& config) {
   parse_config(path, file.text, [&](const ConfigSection& root) { read_sections(root, config); });
+  if (config.redis.tls && !config.redis.url.empty() && !config.redis.url.starts_with("rediss://"))
+    config.warnings.push_back(
+        log::printable(path) +
+        " has a section [redis.tls], but the address of Redis is no rediss://: TLS is not spoken");
   warn_of_permissions(path, file.mode, config);
   config.file = file;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,8 +16,11 @@
 #include "shared/config/config_file.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/config/sandbox_settings.hpp"
+#include "shared/redis/tls_settings.hpp"
 
 namespace brood {
+
+class TlsCertificates;
 
 // When redis-server syncs its append-only file to disk, in its own words.
 enum class AppendFsync {
@@ -37,11 +41,14 @@ struct SentinelSettings {
   std::string user, password_file;  // empty: they ask for none
 };
 
-// Where Redis is and who we are to it.  `url` is redis://, unix://, sentinel:// or "embedded"; empty: not configured.
+// Where Redis is and who we are to it.  `url` is redis://, rediss://, unix://, sentinel:// or "embedded"; empty: not
+// configured.
 struct RedisSettings {
   std::string url;
   std::string user;
-  std::string password_file;
+  std::string password_file;                           // or "credential:NAME": see credential.hpp
+  std::optional<TlsSettings> tls = {};                 // [redis.tls]
+  std::shared_ptr<TlsCertificates> certificates = {};  // that its files hold; null: nobody has read them yet
   SentinelSettings sentinel = {};
   int wait = 0;                                   // so many replicas confirm what is pushed and settled
   std::chrono::milliseconds wait_timeout{1'000};  // as long as they may take
@@ -49,14 +56,10 @@ struct RedisSettings {
   int shards = 16;                                // of a cluster://
   AppendFsync appendfsync = AppendFsync::always;  // of the embedded server
   bool share_with_jobs = true;                    // jobs, and what they start, find the same Redis in their environment
+  bool share_password_in_url = false;             // there, with the password that `url` holds
+  std::string private_password_file = {};         // of ours, with that password, for jobs; empty: there is none
   // How long `run` keeps trying at its start when Redis refuses us or the host name is unknown; 0: for ever.
   std::chrono::milliseconds give_up_after{30'000};
-};
-
-// What becomes of a worker whose job has left threads behind.
-enum class LeftThreads {
-  replace,  // a new one takes its place: the threads would go on, and crash, beside another job
-  allow,    // it goes on
 };
 
 // Whether workers are forked from a process that has loaded the libraries, and run their handlers of preload, for all.
@@ -81,7 +84,7 @@ struct WorkerSettings {
 
 // What holds for the jobs of one class, in whichever worker they run.
 struct ClassSettings {
-  std::optional<LeftThreads> threads = {};  // nullopt: as the worker's
+  std::optional<LeftThreads> threads = {};  // nullopt: as its code says, else as the worker's
   std::optional<Isolation> isolation = {};  // nullopt: as its code says
   std::optional<SandboxSettings> sandbox = {};
 };

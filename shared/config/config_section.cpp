@@ -77,7 +77,7 @@ QueueOrder::Entry queue_of(const Place& at, const toml::node& node) {
   return read_queue(at, fmt::format("{},{}", name, (*pair)[1].as_integer()->get()));
 }
 
-Place place_of(const std::string& file, const std::string& section, const std::string& key,
+Place place_at(const std::string& file, const std::string& section, const std::string& key,
                const toml::source_region& source) {
   return {fmt::format("{}:{}: {}", file, source.begin.line, section.empty() ? key : section + "." + key)};
 }
@@ -92,7 +92,7 @@ ConfigSection::ConfigSection(const std::string& file, std::string name, const st
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
     const std::string meant = meant_key(std::string(key.str()), known);
     const std::string hint = meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant);
-    brood::place_of(file_, name_, std::string(key.str()), key.source()).refuse("unknown key" + hint);
+    place_at(file_, name_, std::string(key.str()), key.source()).refuse("unknown key" + hint);
   }
 }
 
@@ -195,7 +195,7 @@ void ConfigSection::repeated_sections(const std::string& key,
   });
 }
 
-Place ConfigSection::place_of(const std::string& key) const { return place(key, *table_.get(key)); }
+Place ConfigSection::where_is(const std::string& key) const { return place(key, *table_.get(key)); }
 
 void ConfigSection::named_sections(
     const std::string& key,
@@ -217,7 +217,7 @@ void ConfigSection::read(const std::string& key,
 }
 
 Place ConfigSection::place(const std::string& key, const toml::node& node) const {
-  return brood::place_of(file_, name_, key, node.source());
+  return place_at(file_, name_, key, node.source());
 }
 
 void parse_config(const std::string& path, const std::string& text,

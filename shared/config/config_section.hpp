@@ -22,7 +22,7 @@ class ConfigSection {
 
   bool has(const std::string& key) const { return table_.contains(key); }
   // Of a key that is there.
-  setting::Place place_of(const std::string& key) const;
+  setting::Place where_is(const std::string& key) const;
 
   template <typename Number>
   void count(const std::string& key, Number& out, std::int64_t least, std::int64_t most) const {

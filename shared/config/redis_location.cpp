@@ -2,17 +2,24 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
+
+#include "shared/config/credential.hpp"
 
 namespace brood {
 namespace {
 
 constexpr const char* embedded = "embedded";
+constexpr const char *told_ca = "BROOD_REDIS_TLS_CA", *told_cert = "BROOD_REDIS_TLS_CERT",
+                     *told_key = "BROOD_REDIS_TLS_KEY", *told_server_name = "BROOD_REDIS_TLS_SERVER_NAME",
+                     *told_min_version = "BROOD_REDIS_TLS_MIN_VERSION";
 constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_USER",
-                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE",
+                     *told_password_file = "BROOD_REDIS_PASSWORD_FILE", *told_shards = "BROOD_REDIS_SHARDS",
                      *told_sentinel_user = "BROOD_REDIS_SENTINEL_USER",
                      *told_sentinel_password_file = "BROOD_REDIS_SENTINEL_PASSWORD_FILE",
-                     *told_shards = "BROOD_REDIS_SHARDS", *told_wait = "BROOD_REDIS_WAIT",
+                     *told_cluster_shards = "BROOD_REDIS_CLUSTER_SHARDS", *told_wait = "BROOD_REDIS_WAIT",
                      *told_wait_timeout = "BROOD_REDIS_WAIT_TIMEOUT_MS";
 
 void tell(const char* variable, const std::string& value) {
@@ -45,11 +52,78 @@ std::string variable_of_url(const Environment& environment) {
   return names_a_variable(environment) ? environment("REDIS_PROVIDER") : "REDIS_URL";
 }
 
+TlsSettings tls_told(const Environment& environment) {
+  const auto file = [&](const char* variable) { return TlsSettings::File{heard(variable, environment), variable}; };
+  const std::string version = heard(told_min_version, environment);
+  if (!version.empty() && version != "1.2" && version != "1.3")
+    throw AddressError(std::string(told_min_version) + " must be 1.2 or 1.3");
+  return {.ca = file(told_ca),
+          .cert = file(told_cert),
+          .key = file(told_key),
+          .server_name = heard(told_server_name, environment),
+          .min_version = version == "1.3" ? TlsSettings::Version::tls_1_3 : TlsSettings::Version::tls_1_2};
+}
+
+bool is_told_of_tls(const Environment& environment) {
+  return !heard(told_ca, environment).empty() || !heard(told_cert, environment).empty() ||
+         !heard(told_server_name, environment).empty();
+}
+
+// Their files as paths: who is told of them may have other credentials than this service.
+TlsSettings with_paths(TlsSettings settings, const Environment& environment) {
+  for (TlsSettings::File* const file : {&settings.ca, &settings.cert, &settings.key})
+    file->path = credential_path(file->path, environment);
+  return settings;
+}
+
+struct UrlWithout {
+  std::string url, user;
+};
+// A URL without user and password, as RedisAddress::parse() reads it.
+UrlWithout without_credentials(const std::string& url) {
+  const std::size_t mark = url.find("://");
+  if (mark == url.npos) return {url, ""};
+  const std::size_t begin = mark + 3, at = url.rfind('@', url.find('/', begin));
+  if (at == url.npos || at < begin) return {url, ""};
+  std::string user;
+  try {
+    user = RedisAddress::parse(url).user;
+  } catch (const AddressError&) {
+  }
+  return {std::string(url).erase(begin, at + 1 - begin), user};
+}
+
+// A line for each shard, its members with a tab between them: no setting may hold such characters.
+std::string told_of(const RedisSettings& settings) {
+  std::string text;
+  for (const ShardSettings& shard : settings.shard_list) {
+    UrlWithout where = {shard.url, ""};
+    if (!settings.share_password_in_url) where = without_credentials(shard.url);
+    text += shard.name + '\t' + where.url + '\t' + (shard.user.empty() ? where.user : shard.user) + '\t' +
+            credential_path(shard.password_file) + '\n';
+  }
+  return text;
+}
+
+std::vector<ShardSettings> shards_told_by(const std::string& text) {
+  std::vector<ShardSettings> shards;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    ShardSettings shard;
+    std::istringstream members(line);
+    for (std::string* const member : {&shard.name, &shard.url, &shard.user, &shard.password_file})
+      std::getline(members, *member, '\t');
+    if (!shard.url.empty()) shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
 void keep_from_jobs(const RedisSettings& settings) {
-  for (const char* const variable : {told_url, told_user, told_password_file, told_sentinel_user,
-                                     told_sentinel_password_file, told_shards, told_wait, told_wait_timeout})
+  for (const char* const variable : {told_url, told_user, told_password_file, told_shards, told_cluster_shards,
+                                     told_sentinel_user, told_sentinel_password_file, told_wait, told_wait_timeout,
+                                     told_ca, told_cert, told_key, told_server_name, told_min_version})
     unsetenv(variable);
-  if (settings.url.empty()) unsetenv(variable_of_url(process_environment).c_str());
+  if (settings.url.empty() && settings.shard_list.empty()) unsetenv(variable_of_url(process_environment).c_str());
 }
 
 }  // namespace
@@ -69,7 +143,7 @@ std::string redis_url(const RedisSettings& settings, const Environment& environm
 }
 
 bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment) {
-  return redis_url(settings, environment) == embedded;
+  return settings.shard_list.empty() && redis_url(settings, environment) == embedded;
 }
 
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment) {
@@ -83,13 +157,18 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
   }
   address = RedisAddress::parse(url);
   if (!settings.user.empty()) address.user = settings.user;
-  if (!settings.password_file.empty()) address.password = read_password(settings.password_file);
+  if (!settings.password_file.empty())
+    address.password = read_password(credential_path(settings.password_file, environment));
   if (address.has_sentinels()) {
     address.sentinel_user = settings.sentinel.user;
     if (!settings.sentinel.password_file.empty())
-      address.sentinel_password = read_password(settings.sentinel.password_file);
+      address.sentinel_password = read_password(credential_path(settings.sentinel.password_file, environment));
   }
+  if (address.must_be_found() && (settings.tls || is_told_of_tls(environment)))
+    address.tls.emplace();  // no scheme says so
   address.wait = {settings.wait, settings.wait_timeout};
+  address.certificates = settings.certificates;
+  if (address.tls) address.tls = with_paths(settings.tls ? *settings.tls : tls_told(environment), environment);
   return address;
 }
 
@@ -119,27 +198,58 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
   if (!settings.share_with_jobs) return keep_from_jobs(settings);
   std::string url;
   try {
-    url = redis_url(settings);
+    if (settings.shard_list.empty()) url = redis_url(settings);
     if (url == embedded) url = "unix://" + embedded_socket_path();
   } catch (const std::runtime_error&) {
   }
+  std::string user = settings.user;
+  std::string password_file = credential_path(settings.password_file);
+  if (!settings.share_password_in_url) {
+    const UrlWithout without = without_credentials(url);
+    if (without.url != url && settings.url.empty()) tell(variable_of_url(process_environment).c_str(), without.url);
+    url = without.url;
+    if (user.empty()) user = without.user;
+    if (password_file.empty()) password_file = settings.private_password_file;
+  }
   tell(told_url, url);
-  tell(told_user, settings.user);
-  tell(told_password_file, settings.password_file);
+  tell(told_shards, told_of(settings));
+  tell(told_user, user);
+  tell(told_password_file, password_file);
   tell(told_sentinel_user, settings.sentinel.user);
-  tell(told_sentinel_password_file, settings.sentinel.password_file);
-  tell(told_shards, url.starts_with("cluster://") ? std::to_string(settings.shards) : "");
+  tell(told_sentinel_password_file, credential_path(settings.sentinel.password_file));
+  tell(told_cluster_shards, url.starts_with("cluster://") ? std::to_string(settings.shards) : "");
   tell(told_wait, settings.wait > 0 ? std::to_string(settings.wait) : "");
   tell(told_wait_timeout, settings.wait > 0 ? std::to_string(settings.wait_timeout.count()) : "");
+  tell_tls(settings.tls);
+}
+
+void tell_tls(const std::optional<TlsSettings>& settings) {
+  if (!settings) return;  // what the environment says holds for them as well
+  const TlsSettings tls = with_paths(*settings, process_environment);
+  tell(told_ca, tls.ca.path);
+  tell(told_cert, tls.cert.path);
+  tell(told_key, tls.key.path);
+  tell(told_server_name, tls.server_name);
+  tell(told_min_version, tls.min_version == TlsSettings::Version::tls_1_3 ? "1.3" : "");
+}
+
+std::vector<std::string> files_told_to_jobs(const Environment& environment) {
+  std::vector<std::string> files;
+  for (const char* const variable : {told_password_file, told_sentinel_password_file, told_ca, told_cert, told_key}) {
+    if (std::string file = heard(variable, environment); !file.empty()) files.push_back(std::move(file));
+  }
+  return files;
 }
 
 std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) {
   const std::string url = heard(told_url, environment);
-  if (url.empty()) return std::nullopt;
+  std::vector<ShardSettings> shards = shards_told_by(heard(told_shards, environment));
+  if (url.empty() && shards.empty()) return std::nullopt;
   RedisSettings told{
       .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
+  told.shard_list = std::move(shards);
   told.sentinel = {heard(told_sentinel_user, environment), heard(told_sentinel_password_file, environment)};
-  if (const int shards = std::atoi(heard(told_shards, environment).c_str()); shards > 0) told.shards = shards;
+  if (const int count = std::atoi(heard(told_cluster_shards, environment).c_str()); count > 0) told.shards = count;
   told.wait = std::atoi(heard(told_wait, environment).c_str());
   if (const int timeout = std::atoi(heard(told_wait_timeout, environment).c_str()); timeout > 0)
     told.wait_timeout = std::chrono::milliseconds(timeout);

@@ -17,18 +17,29 @@ std::string redis_url(const RedisSettings& settings, const Environment& environm
 // True when the supervisor starts a redis-server of its own.
 bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment = process_environment);
 
-// The address behind redis_url(), with the settings' user and the content of their password file.  Throws AddressError.
+// The address behind redis_url(), with the settings' user and the content of their password file.  How TLS is spoken,
+// where it is, is said by the settings, else by the variables BROOD_REDIS_TLS_CA, _CERT, _KEY, _SERVER_NAME and
+// _MIN_VERSION.  Throws AddressError.
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment = process_environment);
 
 // The same for every shard, at least one, in the order of the configuration; locate_redis() is the first.
 std::vector<RedisAddress> locate_shards(const RedisSettings& settings,
                                         const Environment& environment = process_environment);
 
-// Tells jobs which Redis their worker uses, by the variables BROOD_REDIS_URL, BROOD_REDIS_USER and
-// BROOD_REDIS_PASSWORD_FILE, and what goes with them, of its environment.  A client in a job, and a brood command in a
-// program that a job starts, prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL
-// is told.  With share_with_jobs = false nothing is told, and the variable that gave the worker its URL is removed.
+// Tells jobs which Redis their worker uses, by the variables BROOD_REDIS_URL, BROOD_REDIS_USER,
+// BROOD_REDIS_PASSWORD_FILE, BROOD_REDIS_TLS_... and what goes with them of its environment; with several shards
+// BROOD_REDIS_SHARDS names them all, in the place of the first.  A client in a job, and a brood command in a program
+// that a job starts, prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL is told.
+// The environment holds no password: the URL is told without, also in the variable that gave the worker its URL, and
+// the file holds it. With share_password_in_url both have it, and with share_with_jobs = false nothing is told, and
+// that variable is removed.
 void tell_jobs_of_redis(const RedisSettings& settings);
+
+// Tells how TLS is spoken by the variables that locate_redis() reads: to jobs, and to the clients of this process.
+void tell_tls(const std::optional<TlsSettings>& settings);
+
+// The files that a client of a job reads to find Redis, as they were told: the password and what TLS needs.
+std::vector<std::string> files_told_to_jobs(const Environment& environment = process_environment);
 
 // What a worker has told; nullopt: this is no job, nor was it started by one.
 std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment = process_environment);

@@ -241,13 +241,15 @@ RedisAddress RedisAddress::parse(const std::string& url) {
   const std::string scheme = lower_case(std::string_view(url).substr(0, mark));
   const std::string_view rest = std::string_view(url).substr(mark + 3);
   if (scheme == "redis") return parse_tcp(rest);
+  if (scheme == "rediss") {
+    RedisAddress address = parse_tcp(rest);
+    address.tls.emplace();
+    return address;
+  }
   if (scheme == "unix") return parse_socket(rest);
-  if (scheme == "rediss")
-    throw AddressError(
-        "rediss:// needs TLS, which this build of brood does not have; use redis:// through a TLS tunnel");
   if (scheme == "sentinel" || scheme == "redis+sentinel" || scheme == "redis-sentinel") return parse_sentinels(rest);
   if (scheme == "cluster") return parse_cluster(rest);
-  throw AddressError("the Redis URL has an unknown scheme; redis://, unix://, sentinel:// and cluster:// are known");
+  throw AddressError("the Redis URL has an unknown scheme; redis://, rediss://, unix://, sentinel:// and cluster:// are known");
 }
 
 std::string RedisAddress::without_password() const {
@@ -261,7 +263,7 @@ std::string RedisAddress::without_password() const {
     if (in_cluster) return fmt::format("cluster://{}{}", who, known);
     return fmt::format("sentinel://{}{}/{}{}", who, known, master, db == 0 ? "" : fmt::format("?db={}", db));
   }
-  return fmt::format("redis://{}{}:{}/{}", who, host_text(host), port, db);
+  return fmt::format("{}://{}{}:{}/{}", tls ? "rediss" : "redis", who, host_text(host), port, db);
 }
 
 bool RedisAddress::needs_resolving() const {

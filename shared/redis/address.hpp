@@ -2,11 +2,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "shared/redis/tls_settings.hpp"
+
 namespace brood {
+
+class TlsCertificates;
 
 class AddressError : public std::runtime_error {
  public:
@@ -27,9 +33,10 @@ struct ReplicaWait {
 };
 
 // Where one shard is: a Redis, who we are to it, and what its keys begin with.  Parsed from
-// redis://[user:password@]host[:port][/db][?db=N], unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a
-// bare absolute path), sentinel://[user:password@]host[:port],host[:port]/name[?db=N], whose user and password are for
-// the server, or cluster://[user:password@]host[:port],host[:port], which is the address of the first of its shards.
+// redis://[user:password@]host[:port][/db][?db=N], the same with rediss:// (TLS),
+// unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a bare absolute path),
+// sentinel://[user:password@]host[:port],host[:port]/name[?db=N], whose user and password are for the server, or
+// cluster://[user:password@]host[:port],host[:port], which is the address of the first of its shards.
 struct RedisAddress {
   std::string shard;       // what the shard is called; empty: it is the only one
   std::string key_prefix;  // of every key in it; empty: the keys are Sidekiq's own
@@ -44,8 +51,11 @@ struct RedisAddress {
   std::string master;                            // what they call the server
   std::string sentinel_user, sentinel_password;  // who we are to them
   ReplicaWait wait;
+  std::optional<TlsSettings> tls;  // rediss://, or sentinels and servers that are spoken to in TLS
+  // What the files of `tls` hold, for all connections of this process; null: each connection reads them as it begins.
+  std::shared_ptr<TlsCertificates> certificates;
 
-  // Throws AddressError with a sentence: unknown scheme, bad port, rediss:// without TLS support, ...
+  // Throws AddressError with a sentence: unknown scheme, bad port, ...
   // Percent escapes in user and password are decoded.
   static RedisAddress parse(const std::string& url);
 

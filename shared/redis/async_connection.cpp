@@ -22,7 +22,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds connect_timeout{5'000};
-constexpr milliseconds look_interval{1'000};  // at what an exchange that takes longer has got done
+constexpr milliseconds time_for_plain_answer{1'000};  // of that
+constexpr milliseconds look_interval{1'000};          // at what an exchange that takes longer has got done
 constexpr milliseconds shortest_rest{50};
 constexpr milliseconds longest_rest{5'000};
 constexpr milliseconds shortest_service{1'000};
@@ -66,10 +67,11 @@ Owned<uv_timer_t> new_timer(uv_loop_t* loop, void* owner) {
 // Lives on, held by whichever of its functions is running, when a callback destroys the AsyncConnection.
 struct AsyncConnection::State : std::enable_shared_from_this<State> {
   enum class Phase {
-    closed,      // nobody wants a connection
-    resting,     // the next attempt is due when the rest is over
-    connecting,  // the socket is on its way
-    greeting,    // AUTH, SELECT, CLIENT SETNAME wait for their answers
+    closed,         // nobody wants a connection
+    resting,        // the next attempt is due when the rest is over
+    connecting,     // the socket is on its way
+    shaking_hands,  // as TLS does
+    greeting,       // AUTH, SELECT, CLIENT SETNAME wait for their answers
     connected,
   };
   struct Unanswered {
@@ -97,6 +99,8 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
 
  private:
   void connect();
+  void begin_conversation();
+  void shake_hands();
   void greet();
   void begin_service();
   void rest(milliseconds delay);
@@ -108,6 +112,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   void handle_socket(int status, int ready);
   bool read_answers();
   bool take_answers();
+  void look_at_handshake();
   void look_at_deadline();
   void arm(SteadyTime deadline);
   void expect(milliseconds timeout, Callback callback);
@@ -129,6 +134,9 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   std::uint64_t seen_through = 0;  // of this stream's bytes, when last looked at
   int watched = 0;
   unsigned socket_number = 0;  // tells a running function that a callback changed the socket under it
+
+  bool asked_whether_plain = false;  // this server, which has said nothing yet
+  SteadyTime plain_question{};       // when it is asked
 
   SteadyTime connect_deadline{}, connected_at{}, armed_for = SteadyTime::max();
   std::deque<Unanswered> unanswered;  // in the order sent
@@ -158,7 +166,7 @@ void AsyncConnection::State::guarded(const Act& act) {
   } catch (const LoginRefused& e) {
     if (number == socket_number) lose(e.what(), true);
   } catch (const HungUp& e) {
-    if (number == socket_number) lose(e.what(), phase == Phase::greeting);
+    if (number == socket_number) lose(e.what(), phase == Phase::greeting || phase == Phase::shaking_hands);
   } catch (const ConnectionClosed& e) {
     if (number == socket_number) lose(e.what(), false, phase == Phase::connected);
   } catch (const NotTheProtocol& e) {
@@ -210,6 +218,8 @@ void AsyncConnection::State::connect() {
     const std::vector<Endpoint> endpoints = endpoints_of(address, Lookup::numeric_only);
     const std::size_t endpoint = next_endpoint;
     next_endpoint = (endpoint + 1) % endpoints.size();
+    std::unique_ptr<TlsSession> tls;
+    if (address.tls) tls = std::make_unique<TlsSession>(address);
     UniqueFd socket = begin_connect(endpoints[endpoint % endpoints.size()]);
     if (!socket) throw ConnectionLost("too many clients wait for the socket");
 
@@ -217,10 +227,25 @@ void AsyncConnection::State::connect() {
     check_uv("uv_poll_init", uv_poll_init(loop, handle.get(), socket.get()));
     handle->data = this;
     poll.reset(handle.release());
-    stream = std::make_unique<Stream>(std::move(socket));
+    stream = std::make_unique<Stream>(std::move(socket), std::move(tls));
     watch();
     arm(connect_deadline);
   });
+}
+
+void AsyncConnection::State::begin_conversation() {
+  if (!stream->shakes_hands()) return greet();
+  phase = Phase::shaking_hands;
+  plain_question = connect_deadline - time_for_plain_answer;
+  arm(plain_question);
+  push_out();
+}
+
+void AsyncConnection::State::shake_hands() {
+  for (int reads = 0; reads < 16 && stream->shakes_hands() && stream->read_some(); ++reads) {
+  }
+  if (stream->shakes_hands()) return push_out();
+  greet();
 }
 
 void AsyncConnection::State::greet() {
@@ -293,6 +318,7 @@ void AsyncConnection::State::drop_socket(const std::string& why, bool closed) {
   stream.reset();
   heard = nullptr;
   seen_through = 0;
+  asked_whether_plain = false;
   watched = 0;
   uv_timer_stop(deadline_timer.get());
   armed_for = SteadyTime::max();
@@ -350,8 +376,9 @@ void AsyncConnection::State::handle_socket(int status, int ready) {
     if (phase == Phase::connecting) {
       if (const int error = connect_error(stream->fd()); error != 0)
         throw std::system_error(error, std::generic_category(), "connect");
-      return greet();
+      return begin_conversation();
     }
+    if (phase == Phase::shaking_hands) return shake_hands();
     if (status >= 0 && (ready & UV_READABLE) == 0) return push_out();
     if (!read_answers()) return;
     if (status < 0) throw ConnectionLost("the socket failed");
@@ -400,12 +427,28 @@ void AsyncConnection::State::arm(SteadyTime deadline) {
         [](uv_timer_t* timer) { static_cast<State*>(timer->data)->look_at_deadline(); });
 }
 
+void AsyncConnection::State::look_at_handshake() {
+  if (phase != Phase::shaking_hands) return;
+  const SteadyTime now = steady_now();
+  if (now >= connect_deadline) throw ConnectionLost(no_handshake(*stream));
+  if (now >= plain_question && !stream->heard() && !asked_whether_plain) {
+    asked_whether_plain = true;
+    stream->ask_whether_plain();
+    watch();
+  }
+  arm(now < plain_question ? plain_question : connect_deadline);
+}
+
 void AsyncConnection::State::look_at_deadline() {
   guarded([this] {
     armed_for = SteadyTime::max();
     if (phase == Phase::connecting) {
       if (steady_now() >= connect_deadline) throw ConnectionLost("no connection within 5 s");
       return arm(connect_deadline);
+    }
+    if (phase == Phase::shaking_hands) {
+      shake_hands();  // what is there already, as below
+      return look_at_handshake();
     }
     // The loop runs its timers before it looks at sockets, so after a long turn the answer may be there already.
     if (!read_answers()) return;

@@ -91,6 +91,7 @@ struct Connection::State {
   std::vector<Reply> closing_on_failure(std::span<const Command> commands, std::chrono::milliseconds longest_connect,
                                         Talk talk);
   [[noreturn]] void throw_closed(const std::string& why, bool said_a_word, std::size_t bytes);
+  void shake_hands(SteadyTime deadline);
   void greet(SteadyTime deadline);
   bool has_moved() const { return moves != nullptr && moves->load() != moves_seen; }
   UniqueFd connect_any(const RedisAddress& server, SteadyTime deadline);
@@ -146,6 +147,20 @@ UniqueFd Connection::State::connect_any(const RedisAddress& server, SteadyTime d
   }
 }
 
+void Connection::State::shake_hands(SteadyTime deadline) {
+  SteadyTime until = deadline - (deadline - steady_now()) / 5;
+  while (stream->shakes_hands()) {
+    stream->write_some();
+    const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
+    const short ready = wait(stream->fd(), static_cast<short>(POLLIN | unsent), until, nullptr);
+    if (ready & ~POLLOUT) stream->read_some();
+    if (ready != 0 || steady_now() < until) continue;
+    if (until == deadline) throw ConnectionLost(no_handshake(*stream));
+    until = deadline;
+    if (!stream->heard()) stream->ask_whether_plain();
+  }
+}
+
 void Connection::State::greet(SteadyTime deadline) {
   std::vector<Command> commands = greeting(address, client_name);
   if (refusals.suspects()) commands.push_back({"PING"});  // proves that it lives, should it close the connection again
@@ -167,11 +182,14 @@ RedisAddress Connection::State::find(SteadyTime deadline) {
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   if (moves != nullptr) moves_seen = moves->load();
-  stream = std::make_unique<Stream>(address.must_be_found() ? connect_any(find(deadline), deadline)
-                                                            : connect_any(address, deadline));
+  const RedisAddress& server = address.must_be_found() ? find(deadline) : address;
+  std::unique_ptr<TlsSession> tls;
+  if (server.tls) tls = std::make_unique<TlsSession>(server);
+  stream = std::make_unique<Stream>(connect_any(server, deadline), std::move(tls));
   counted = 0;
   ++connections;
   try {
+    shake_hands(deadline);
     greet(deadline);
   } catch (const NotTheProtocol& rubbish) {
     throw LoginRefused(rubbish.what());
@@ -258,7 +276,9 @@ std::vector<Reply> Connection::State::closing_on_failure(std::span<const Command
     throw HostUnknown(fmt::format("{}: {}", address.without_password(), e.what()));
   } catch (const std::runtime_error& e) {
     stream.reset();
-    throw ConnectionLost(fmt::format("{}: {}", address.without_password(), e.what()));
+    const std::string what = fmt::format("{}: {}", address.without_password(), e.what());
+    if (!asks) throw NotConnected(what);
+    throw ConnectionLost(what);
   } catch (...) {
     stream.reset();
     throw;
@@ -423,6 +443,12 @@ std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
 }
 
 void Connection::disconnect() { state_->stream.reset(); }
+
+void Connection::move_to(RedisAddress address) {
+  disconnect();
+  state_->address = std::move(address);
+  state_->refusals = {};
+}
 
 bool Connection::connected() const { return state_->stream != nullptr; }
 

@@ -24,6 +24,12 @@ class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// No connection came about: nothing was sent.
+class NotConnected : public ConnectionLost {
+ public:
+  using ConnectionLost::ConnectionLost;
+};
+
 // What came is not the protocol of Redis.
 class NotTheProtocol : public ConnectionLost {
  public:
@@ -51,9 +57,9 @@ class TooLargeForRedis : public ConnectionLost {
 };
 
 // No address is known for the host's name.
-class HostUnknown : public ConnectionLost {
+class HostUnknown : public NotConnected {
  public:
-  using ConnectionLost::ConnectionLost;
+  using NotConnected::NotConnected;
 };
 
 // The server does not let us in: a wrong password, no such database, or it speaks TLS or is no Redis at all.  Only the
@@ -123,6 +129,8 @@ class Connection : public Channel {
   // Sends all commands at once and returns as many replies.  One deadline for all of them, as for one.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
   void disconnect() override;
+  // Closes the connection; the next call connects to this one.
+  void move_to(RedisAddress address);
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
 

@@ -21,6 +21,7 @@
 #include "shared/redis/sentinel_answer.hpp"
 #include "shared/redis/socket.hpp"
 #include "shared/redis/stream.hpp"
+#include "shared/redis/tls_session.hpp"
 
 namespace brood {
 namespace {
@@ -92,7 +93,8 @@ class Question {
     guarded([&] {
       UniqueFd socket = begin_connect(endpoint);
       if (!socket) throw ConnectionLost("too many clients wait for the socket");
-      stream_ = std::make_unique<Stream>(std::move(socket));
+      stream_ =
+          std::make_unique<Stream>(std::move(socket), sentinel.tls ? std::make_unique<TlsSession>(sentinel) : nullptr);
       greeting_ = greeting(sentinel, "");
       for (const Command& command : greeting_) stream_->append(command);
       const std::vector<Command> questions = ask_sentinel(master);

@@ -31,6 +31,12 @@ constexpr unsigned long long max_elements = 1ULL << 24;
 // Sidekiq's data and our scripts nest three deep.  hiredis 1.x reads any depth and frees it recursively.
 constexpr int max_depth = 7;
 
+// So much is encrypted before the socket has taken what was: not all of a large command is held twice.
+constexpr std::size_t encrypted_at_once = 64 * 1024;
+
+// Redis takes no more than 64 KB for a command without lengths (PROTO_INLINE_MAX_SIZE).
+constexpr std::size_t too_long_a_line = 64 * 1024 + 1;
+
 int depth_of(const redisReadTask* task) {
   int depth = 0;
   while (depth <= max_depth && (task = task->parent) != nullptr) ++depth;
@@ -54,9 +60,16 @@ redisReplyObjectFunctions* bounded_functions(const redisReader* reader) {
   return &functions;
 }
 
+constexpr const char* closed_by_redis = "Redis closed the connection";
+
 constexpr auto system_message = [](int error) { return std::generic_category().message(error); };
 
 }  // namespace
+
+std::string no_handshake(const Stream& stream) {
+  return std::string("no TLS handshake within the deadline") +
+         (stream.heard() ? "" : "; perhaps the server does not speak TLS");
+}
 
 std::size_t wire_size(const Command& command, std::string_view key_prefix) {
   std::size_t size = 16;
@@ -65,7 +78,8 @@ std::size_t wire_size(const Command& command, std::string_view key_prefix) {
   return size;
 }
 
-Stream::Stream(UniqueFd socket) : socket_(std::move(socket)), reader_(redisReaderCreate()) {
+Stream::Stream(UniqueFd socket, std::unique_ptr<TlsSession> tls)
+    : socket_(std::move(socket)), reader_(redisReaderCreate()), tls_(std::move(tls)) {
   if (!reader_) throw std::bad_alloc();
   reader_->fn = bounded_functions(reader_.get());
 }
@@ -119,21 +133,54 @@ void Stream::append_prefixed(const Command& command, std::string_view key_prefix
     append_argument(key_prefix, guard_key.name());
 }
 
-void Stream::write_some() {
-  while (unsent() > 0) {
-    const ssize_t written = send(fd(), output_.data() + sent_, unsent(), MSG_NOSIGNAL | MSG_DONTWAIT);
+// Sends what the socket takes of `bytes` from `sent` on; false: it takes no more now.
+bool Stream::write_from(const std::string& bytes, std::size_t& sent) {
+  while (sent < bytes.size()) {
+    const ssize_t written = ::send(fd(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (written >= 0) {
-      sent_ += static_cast<std::size_t>(written);
+      sent += static_cast<std::size_t>(written);
       moved_ += static_cast<std::size_t>(written);
     } else if (errno == EAGAIN) {
-      break;
+      return false;
     } else if (errno != EINTR) {
       write_error_ = errno;
-      sent_ = output_.size();
+      sent = bytes.size();
     }
   }
+  return true;
+}
+
+void Stream::encrypt_and_write() {
+  std::string& wire = tls_->wire();
+  while (write_from(wire, wire_sent_)) {
+    wire.clear();
+    wire_sent_ = 0;
+    if (!tls_->is_established() || sent_ == output_.size()) return;
+    if (write_error_ != 0) sent_ = output_.size();
+    const std::size_t count = std::min(output_.size() - sent_, encrypted_at_once);
+    tls_->send(std::string_view(output_).substr(sent_, count));
+    sent_ += count;
+  }
+}
+
+std::size_t Stream::unsent_by_tls() const {
+  const std::size_t plain = tls_->is_established() ? output_.size() - sent_ : 0;
+  return tls_->wire().size() - wire_sent_ + plain;
+}
+
+void Stream::ask_whether_plain() {
+  asked_whether_plain_ = true;
+  tls_->wire().append(too_long_a_line, ' ');
+  encrypt_and_write();
+}
+
+void Stream::write_some() {
+  if (tls_)
+    encrypt_and_write();
+  else
+    write_from(output_, sent_);
   // A batch of large commands must not keep its memory, nor be moved for every few bytes that the socket took.
-  if (unsent() == 0) {
+  if (sent_ == output_.size()) {
     output_ = std::string();
     sent_ = 0;
   } else if (sent_ > output_.size() / 2) {
@@ -168,18 +215,39 @@ bool Stream::read(int flags) {
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (count <= 0) {
     const int error = count < 0 ? errno : write_error_;
-    const std::string why = error != 0 ? system_message(error) : "Redis closed the connection";
+    const std::string why = error != 0 ? system_message(error) : closed_by_redis;
+    if (asked_whether_plain_) throw ConnectionLost(no_handshake(*this));
     if (error == ETIMEDOUT) throw ConnectionLost(why);
     if (heard_) throw ConnectionClosed(why);
-    throw HungUp(why + " before it said a word; perhaps it speaks TLS");
+    throw HungUp(why + " before it said a word; perhaps it " + (tls_ ? "does not speak TLS" : "speaks TLS"));
   }
   heard_ = true;
-  reply_bytes_ += static_cast<std::size_t>(count);
   moved_ += static_cast<std::size_t>(count);
-  if (reply_bytes_ > max_message_bytes) throw ConnectionLost("a reply is larger than 1 GB");
-  if (redisReaderFeed(reader_.get(), bytes, static_cast<std::size_t>(count)) != REDIS_OK)
-    throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
+  if (tls_)
+    decrypt(bytes, static_cast<std::size_t>(count));
+  else
+    feed(bytes, static_cast<std::size_t>(count));
   return true;
+}
+
+void Stream::feed(const char* bytes, std::size_t count) {
+  reply_bytes_ += count;
+  if (reply_bytes_ > max_message_bytes) throw ConnectionLost("a reply is larger than 1 GB");
+  if (redisReaderFeed(reader_.get(), bytes, count) != REDIS_OK)
+    throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
+}
+
+// All that can be decrypted of it is: nothing waits where poll() does not see it.
+void Stream::decrypt(const char* bytes, std::size_t count) {
+  try {
+    tls_->receive({bytes, count});
+    char plain[16 * 1024];  // a record of TLS has no more
+    while (const std::size_t size = tls_->read(plain, sizeof plain)) feed(plain, size);
+  } catch (...) {
+    write_from(tls_->wire(), wire_sent_);  // why we end it, for the server's log
+    throw;
+  }
+  if (tls_->is_closed()) throw ConnectionClosed(closed_by_redis);
 }
 
 Reply Stream::next_reply() {
@@ -199,8 +267,17 @@ Reply Stream::next_reply() {
   return reply;
 }
 
-bool Stream::silent() const {
+bool Stream::silent() {
   if (reader_->len != reader_->pos || reader_->reply != nullptr) return false;
+  if (tls_) {
+    // What is there may be the protocol's own: a ticket for a later session, another key.
+    try {
+      read_some();
+    } catch (const ConnectionLost&) {
+      return false;
+    }
+    return reader_->len == reader_->pos && reader_->reply == nullptr;
+  }
   char byte;
   const ssize_t count = recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return count < 0 && (errno == EAGAIN || errno == EINTR);

@@ -10,23 +10,30 @@
 #include "shared/base/unique_fd.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
+#include "shared/redis/tls_session.hpp"
 
 struct redisReader;
 
 namespace brood {
 
-// A connected socket with hiredis' reader behind it: commands go out, whole replies come in.  Only read_patiently()
-// waits; its owner polls the socket and keeps the deadlines.
+// A connected socket with hiredis' reader behind it, and where TLS is spoken that between them: commands go out, whole
+// replies come in.  Only read_patiently() waits; its owner polls the socket and keeps the deadlines.
 class Stream {
  public:
-  explicit Stream(UniqueFd socket);
+  explicit Stream(UniqueFd socket, std::unique_ptr<TlsSession> tls = nullptr);
+
+  // The TLS handshake is under way: write_some() and read_some() carry it on, and commands wait until it is done.
+  bool shakes_hands() const { return tls_ && !tls_->is_established(); }
+  // To a server that has not said a word yet: a plain Redis waits for the end of what it takes for a command, and says
+  // that it is too long once it gets so many bytes.  Only for who is about to give up: no handshake survives it.
+  void ask_whether_plain();
 
   int fd() const { return socket_.get(); }
 
   // Queues `command`, with the prefix in front of its keys; write_some() sends it.  Throws std::length_error when Redis
   // would refuse it for its size.
   void append(const Command& command, std::string_view key_prefix = {});
-  std::size_t unsent() const { return output_.size() - sent_; }
+  std::size_t unsent() const { return tls_ ? unsent_by_tls() : output_.size() - sent_; }
 
   // Sends what the socket takes.  A failed write shows as the end of the stream in read_some(), after the last words of
   // the server ("max number of clients reached").
@@ -52,13 +59,18 @@ class Stream {
   Reply next_reply();
 
   // True while the server is as silent as it must be when it owes no reply: neither a byte nor the end of the stream.
-  bool silent() const;
+  bool silent();
 
  private:
   struct Free {
     void operator()(redisReader*) const;
   };
   bool read(int flags);
+  void decrypt(const char* bytes, std::size_t count);
+  void feed(const char* bytes, std::size_t count);
+  void encrypt_and_write();
+  bool write_from(const std::string& bytes, std::size_t& sent);
+  std::size_t unsent_by_tls() const;
   void append_length(char kind, std::size_t length);
   void append_argument(std::string_view first, std::string_view second = {});
   void append_prefixed(const Command& command, std::string_view key_prefix);
@@ -66,12 +78,18 @@ class Stream {
   UniqueFd socket_;
   std::unique_ptr<redisReader, Free> reader_;
   std::string output_;
-  std::size_t sent_ = 0;
+  std::size_t sent_ = 0;  // of it; by TLS: encrypted
+  std::unique_ptr<TlsSession> tls_;
+  std::size_t wire_sent_ = 0;    // of what TLS has for the wire
   std::size_t reply_bytes_ = 0;  // read since the last whole reply
   std::uint64_t moved_ = 0;
   bool heard_ = false;
+  bool asked_whether_plain_ = false;
   int write_error_ = 0;
 };
+
+// Why a handshake is given up for which there is no time left.
+std::string no_handshake(const Stream& stream);
 
 // How many bytes `command` takes on the wire, or a few more.
 std::size_t wire_size(const Command& command, std::string_view key_prefix = {});

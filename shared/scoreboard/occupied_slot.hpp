@@ -9,6 +9,7 @@ struct OccupiedSlot {
   int slot = 0;
   int capsule = 0;  // index into Config::capsules
   SlotRecord* record = nullptr;
+  int shard = 0;  // that it serves
 };
 
 }  // namespace brood

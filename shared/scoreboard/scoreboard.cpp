@@ -18,7 +18,7 @@ namespace brood {
 namespace {
 
 constexpr std::uint64_t magic = 0x64726f62'64726f6f;
-constexpr std::uint32_t version = 8;
+constexpr std::uint32_t version = 9;
 constexpr int max_slots = 65'536;
 
 constexpr std::size_t aligned(std::size_t size) {
@@ -30,8 +30,8 @@ constexpr std::size_t records_offset() { return usage_offset() + aligned(sizeof(
 constexpr std::size_t file_size(int slots) {
   return records_offset() + static_cast<std::size_t>(slots) * sizeof(SlotRecord);
 }
-// Where a header of this version ended before there were tokens.
-static_assert(usage_offset() == 320, "another size is another version");
+// Where a header of this version ends.
+static_assert(usage_offset() == 12'608, "another size is another version");
 static_assert(alignof(UsageTable) <= alignof(SlotRecord));
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would lie in another process's memory");
@@ -192,25 +192,27 @@ bool Scoreboard::mend() {
 Scoreboard::Header& Scoreboard::header() const { return *static_cast<Header*>(mapping_.memory); }
 int Scoreboard::slots() const { return slots_; }
 std::string Scoreboard::identity() const { return identity_; }
-std::atomic<std::int64_t>& Scoreboard::last_beat() { return header().last_beat; }
 
 // In this order: whoever sees the new beat sees the lapse before it.
-void Scoreboard::note_beat(BootTime sent) {
-  if (is_old(header().last_beat, sent)) ++header().lapses;
-  header().last_beat.store(sent.time_since_epoch().count());
+void Scoreboard::note_beat(BootTime sent, int shard) {
+  ShardBeat& beat = this->beat(shard);
+  if (is_old(beat.last_beat, sent)) ++beat.lapses;
+  beat.last_beat.store(sent.time_since_epoch().count());
 }
 
 // Whoever is killed meanwhile leaves one of them twice, and loses none but the oldest.
-void Scoreboard::note_beat_token(std::uint64_t token) {
-  auto& tokens = header().beat_tokens;
+void Scoreboard::note_beat_token(std::uint64_t token, int shard) {
+  auto& tokens = beat(shard).beat_tokens;
   for (std::size_t i = tokens.size() - 1; i > 0; --i) tokens[i] = tokens[i - 1].load();
   tokens[0] = token;
 }
 
 std::vector<std::uint64_t> Scoreboard::beat_tokens() const {
   std::vector<std::uint64_t> known;
-  for (const std::atomic<std::uint64_t>& token : header().beat_tokens) {
-    if (token != 0) known.push_back(token);
+  for (const ShardBeat& beat : header().beats) {
+    for (const std::atomic<std::uint64_t>& token : beat.beat_tokens) {
+      if (token != 0) known.push_back(token);
+    }
   }
   return known;
 }

@@ -22,6 +22,7 @@
 namespace brood {
 
 inline constexpr int max_batch_entries = 32;
+inline constexpr int max_shards = 256;  // Redis servers, or parts of a cluster, that one supervisor serves
 
 // What became of one entry of a worker's batch.
 enum class EntryState : std::uint8_t {
@@ -53,6 +54,8 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint64_t> start_time;  // of the worker process, clock ticks since boot; written by the worker itself
   std::atomic<std::uint32_t> generation;
   std::atomic<std::uint64_t> incarnation;  // assigned; the worker registers it
+  std::atomic<std::int32_t> shard;         // in this shard; written before it
+  std::atomic<std::int32_t> wanted_shard;  // where the worker is to go once it holds nothing; the same: it stays
   std::atomic<std::int32_t> number_in_capsule;
   char capsule[64];                                            // its name, cut to fit
   std::atomic<std::uint64_t> processed_before, failed_before;  // the counters below when the worker was forked
@@ -65,6 +68,7 @@ struct alignas(64) SlotRecord {
 
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
+  std::atomic<std::int32_t> own_shard;         // and where it is registered; written before it
   std::atomic<std::uint64_t> number;           // of its last applied settle
   std::array<std::atomic<std::uint32_t>, max_batch_entries>
       entries;                                   // state in the low 8 bits, low 24 bits of number above
@@ -108,6 +112,7 @@ enum ClassFlag : std::uint32_t { class_has_hooks = 1, class_has_handlers = 2, cl
 struct SlotSnapshot {
   pid_t pid = 0;
   std::uint64_t start_time = 0, generation = 0, incarnation = 0, number = 0;
+  int shard = 0;  // of the incarnation
   bool ready = false, retired = false;
   std::vector<EntryState> entries;  // up to the first `none`
   int current = -1;
@@ -188,8 +193,8 @@ SlotSnapshot snapshot(const SlotRecord& record);
 SlotSnapshot last_words(const SlotRecord& record);
 
 // Makes a slot ready for its next occupant, before the fork: no process, no batch, no flags, and `incarnation`
-// assigned. The counters stay.
-void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation);
+// assigned in `shard`.  The counters stay.
+void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation, int shard = 0);
 
 // Says where the next occupant runs, before the fork.
 void set_place(SlotRecord& record, std::string_view capsule, int number_in_capsule);
@@ -206,16 +211,20 @@ bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry);
 // the records lies what each job class has used.
 class Scoreboard {
  public:
+  // What is known of the supervisor's heartbeat in one shard.
+  struct ShardBeat {
+    std::atomic<std::int64_t> last_beat;                    // BootTime of the last one
+    std::atomic<std::uint32_t> lapses;                      // how often it has come again after it was old
+    std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of the last ones, newest first; 0: none
+  };
   struct Header {
     std::uint64_t magic;
     std::uint32_t version, record_size, slots;
     std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
     char identity[184];
     std::atomic<std::uint32_t> redis_moves;  // how often the supervisor found that another server is the master
-    std::atomic<std::uint32_t> lapses;       // how often the supervisor's heartbeat has come again after it was old
-    char instance[64];                    // what its operator calls the supervisor, where several run; empty: nothing
-    std::atomic<std::int64_t> last_beat;  // BootTime of the supervisor's last heartbeat
-    std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of its last ones, newest first; 0: none
+    char instance[64];  // what its operator calls the supervisor, where several run; empty: nothing
+    std::array<ShardBeat, max_shards> beats;
   };
 
   // Makes `<directory>/<identity>.scoreboard` (mode 0600) with `slots` zeroed records.  Throws std::system_error.
@@ -241,13 +250,15 @@ class Scoreboard {
   std::string identity() const;
   std::string instance() const { return instance_; }
   void name_instance(const std::string& instance);
-  std::atomic<std::int64_t>& last_beat();
+  // Of all shards, in the order of the configuration.
+  std::array<ShardBeat, max_shards>& beats() { return header().beats; }
+  std::atomic<std::int64_t>& last_beat(int shard = 0) { return beat(shard).last_beat; }
   // A heartbeat that was sent then has been answered.
-  void note_beat(BootTime sent);
-  const std::atomic<std::uint32_t>& lapses() const { return header().lapses; }
+  void note_beat(BootTime sent, int shard = 0);
+  const std::atomic<std::uint32_t>& lapses(int shard = 0) const { return beat(shard).lapses; }
   // Before a heartbeat with this token is sent, so that whatever Redis may hold of this supervisor stands here.
-  void note_beat_token(std::uint64_t token);
-  std::vector<std::uint64_t> beat_tokens() const;
+  void note_beat_token(std::uint64_t token, int shard = 0);
+  std::vector<std::uint64_t> beat_tokens() const;  // of all shards
   std::atomic<std::uint32_t>& queue_changes();
   std::atomic<std::uint32_t>& redis_moves();
   const std::string& path() const { return path_; }
@@ -262,6 +273,7 @@ class Scoreboard {
   static Scoreboard map(int fd, int slots, bool writable, const std::string& path);
   void write_header();
   Header& header() const;
+  ShardBeat& beat(int shard) const { return header().beats.at(static_cast<std::size_t>(shard)); }
 
   struct Mapping {
     void* memory = nullptr;

@@ -222,6 +222,7 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.start_time = record.start_time.load();
   seen.generation = record.generation.load();
   seen.incarnation = record.own_incarnation.load();
+  seen.shard = std::clamp(record.own_shard.load(), 0, max_shards - 1);
   seen.number = record.number.load(std::memory_order_acquire);
   seen.ready = record.ready.load() == 1;
   seen.retired = record.retired.load() == 1;
@@ -295,7 +296,7 @@ bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry) {
   return false;
 }
 
-void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation) {
+void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generation, int shard) {
   record.pid.store(0);
   record.start_time.store(0);
   record.flags.store(0);
@@ -304,6 +305,9 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.recent_classes.clear();
   record.number.store(0);
   record.own_incarnation.store(0);
+  record.shard.store(shard);
+  record.wanted_shard.store(shard);
+  record.own_shard.store(shard);
   record.current.store(-1);
   record.waiting_client.store(0);
   record.ready.store(0);

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -20,10 +21,9 @@ struct WorkerSetup {
   int output = -1;   // the worker's end of the pipe that takes its standard output and error; -1: they stay as they are
   std::string output_token = {};  // of the job end marks that it writes there
   SlotRecord* record = nullptr;
-  const std::atomic<std::int64_t>* last_beat = nullptr;       // BootTime of the supervisor's last heartbeat
-  const std::atomic<std::uint32_t>* lapses = nullptr;         // of its heartbeat: see Scoreboard::Header
-  const std::atomic<std::uint32_t>* queue_changes = nullptr;  // as well
-  const std::atomic<std::uint32_t>* redis_moves = nullptr;    // as well
+  const std::array<Scoreboard::ShardBeat, max_shards>* beats = nullptr;  // of the supervisor's heartbeats
+  const std::atomic<std::uint32_t>* queue_changes = nullptr;             // see Scoreboard::Header
+  const std::atomic<std::uint32_t>* redis_moves = nullptr;               // as well
   pid_t supervisor = 0;
   UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
   bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself
@@ -35,7 +35,8 @@ enum class ControlByte : char {
   ready = 'R',             // worker: my libraries are loaded
   batching = 'B',          // worker: I begin to fetch more than one job at a time
   left_wait = 'L',         // worker: a job came out of the queue that I waited on, where now perhaps nobody waits
-  need_incarnation = 'I',  // worker: mine was recovered by somebody else
+  need_incarnation = 'I',  // worker: mine was recovered by somebody else, or I have left it in order
+  left_behind = 'A',       // worker: the same, but it stays in its shard, which is away; nothing of it has begun
 };
 
 }  // namespace brood

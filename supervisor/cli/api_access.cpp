@@ -1,13 +1,16 @@
 #include "supervisor/cli/api_access.hpp"
 
+#include "shared/api/opening.hpp"
 #include "shared/config/config.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 
 namespace brood {
 
 Api open_api(const RedisAccess& access) {
   const Config config = access.configuration();
-  Api api(url_of(access.locate()));
+  Api api = detail::Opening::api(access.known());
   api.limit_dead(config.dead_max_jobs, config.dead_timeout);
+  api.on_away(say_away);
   return api;
 }
 

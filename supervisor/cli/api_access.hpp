@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// The data API on the Redis that `access` names, with the configured limits of the dead set.  Throws what
-// RedisAccess::locate() throws.
+// The data API on the shards that `access` means, with the configured limits of the dead set.  One that is away is said
+// on standard error.  Throws what RedisAccess::shards() throws.
 Api open_api(const RedisAccess& access);
 
 }  // namespace brood

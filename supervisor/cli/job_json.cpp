@@ -32,6 +32,7 @@ void write_job(JsonWriter& json, const JobRecord& job, bool with_stack) {
       .text("error_message", job.error_message)
       .truth("is_job", job.is_job)
       .text("payload", job.payload);
+  if (!job.shard.empty()) json.text("shard", job.shard);
   if (with_stack) json.texts("backtrace", job.backtrace());
 }
 

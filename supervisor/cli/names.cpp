@@ -22,6 +22,7 @@
 #include "supervisor/cli/machine_status.hpp"
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/served_queues.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -92,8 +93,10 @@ int names_command(const std::vector<std::string>& args) {
   if (words.size() != 1) throw UsageError("say which names");
   Names names;
   if (const auto kind = in_redis.find(words[0]); kind != in_redis.end()) {
-    Connection redis(access.locate(), patience, "brood-names");
-    kind->second(redis, names);
+    ShardConnections shards(access, patience, "brood-names");
+    shards.each([&](ShardConnections::Shard& shard) { kind->second(shard.redis, names); });
+  } else if (words[0] == "shards") {
+    for (RedisAddress& shard : access.shards()) names.insert(std::move(shard.shard));
   } else {
     names = names_here(words[0]);
   }

@@ -16,6 +16,7 @@ JsonWriter& write_process(JsonWriter& json, const Process& process, TellEmbedded
       .number("busy", process.busy)
       .truth("quiet", process.quiet);
   if (tell_embedded == TellEmbedded::yes) json.truth("embedded", process.embedded);
+  if (!process.shards.empty()) json.texts("shards", process.shards);
   return json.number("rss_kb", process.rss_kb)
       .number("rtt_us", process.rtt_us)
       .decimal("started_at", epoch_seconds(process.started_at))

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <utility>
 
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "supervisor/cli/command_line.hpp"
@@ -25,9 +27,10 @@ std::string percent_encoded(const std::string& text) {
 }  // namespace
 
 void RedisAccess::add_options(CommandLine& line) {
-  line.option("--redis", url, "URL", "redis:// or unix:// address, or \"embedded\"");
+  line.option("--redis", url, "URL", "redis://, rediss:// or unix:// address, or \"embedded\"");
   line.option("-C,--config", config, "FILE",
               "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)");
+  line.option("--shard", shard, "NAME", "One of several shards, by its name in the configuration (default: all)");
 }
 
 Config RedisAccess::configuration() const {
@@ -37,17 +40,39 @@ Config RedisAccess::configuration() const {
   // A program that a job has started means the Redis of that job, unless it says otherwise.
   if (url.empty() && config.empty()) found.redis = redis_told_to_jobs().value_or(found.redis);
   tell_times(found.compatibility.time_unit());
+  tell_tls(found.redis.tls);
   return found;
 }
 
-RedisAddress RedisAccess::locate() const {
+std::vector<RedisAddress> RedisAccess::shards() const {
   const RedisSettings settings = configuration().redis;
-  RedisAddress address = locate_redis(settings);
-  if (uses_embedded_redis(settings) && access(address.socket_path.c_str(), F_OK) != 0) {
+  std::vector<RedisAddress> all = locate_shards(settings);
+  if (all.size() == 1 && settings.shard_list.empty() && uses_embedded_redis(settings) &&
+      access(all.front().socket_path.c_str(), F_OK) != 0) {
     throw ConnectionLost("none is configured, and the embedded one runs only while \"brood run\" does (" +
-                         address.socket_path + ")");
+                         all.front().socket_path + ")");
   }
-  return address;
+  if (!shard) return all;
+  std::vector<std::string> names;
+  for (const RedisAddress& one : all) {
+    if (one.shard == *shard) return {one};
+    if (!one.shard.empty()) names.push_back(one.shard);
+  }
+  throw UsageError(names.empty() ? fmt::format("there is no shard \"{}\": no [[redis.shard]] is configured", *shard)
+                                 : fmt::format("there is no shard \"{}\", but {}", *shard, fmt::join(names, ", ")));
+}
+
+KnownRedis RedisAccess::known() const {
+  std::vector<RedisAddress> meant = shards();
+  return {std::move(meant), {}, told_times(), told_shard()};
+}
+
+RedisAddress RedisAccess::locate() const {
+  const std::vector<RedisAddress> meant = shards();
+  if (meant.size() == 1) return meant.front();
+  std::vector<std::string> names;
+  for (const RedisAddress& one : meant) names.push_back(one.shard);
+  throw UsageError(fmt::format("say which shard: --shard {}", fmt::join(names, " or ")));
 }
 
 std::string url_of(const RedisAddress& address) {
@@ -66,7 +91,8 @@ std::string url_of(const RedisAddress& address) {
     if (address.in_cluster) return fmt::format("cluster://{}{}", credentials, known);
     return fmt::format("sentinel://{}{}/{}?db={}", credentials, known, address.master, address.db);
   }
-  return fmt::format("redis://{}{}:{}/{}", credentials, host_text(address.host), address.port, address.db);
+  return fmt::format("{}://{}{}:{}/{}", address.tls ? "rediss" : "redis", credentials, host_text(address.host),
+                     address.port, address.db);
 }
 
 }  // namespace brood

@@ -1,6 +1,7 @@
 #include "supervisor/cli/redis_status.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 #include <utility>
@@ -159,6 +160,70 @@ void ask_quarantine(Connection& redis, RedisStatus& status) {
 }
 
 }  // namespace
+
+namespace {
+
+void add_queue(QueueStatus& sum, const QueueStatus& one) {
+  if (one.size) sum.size = sum.size.value_or(0) + *one.size;
+  sum.latency = std::max(sum.latency, one.latency);
+  sum.paused = sum.paused || one.paused;
+  sum.served = sum.served || one.served;
+}
+
+void add_process(ProcessStatus& sum, const ProcessStatus& one) {
+  if (sum.in_flight || one.in_flight) sum.in_flight = sum.in_flight.value_or(0) + one.in_flight.value_or(0);
+  sum.oldest_in_flight = older(sum.oldest_in_flight, one.oldest_in_flight);
+  merge_process(sum, one);
+}
+
+void add_silent(SilentStatus& sum, const SilentStatus& one) {
+  sum.in_flight += one.in_flight;
+  sum.oldest_in_flight = older(sum.oldest_in_flight, one.oldest_in_flight);
+}
+
+void sum_crash(Crash& sum, const Crash& one) {
+  const std::int64_t count = sum.count + one.count;
+  if (one.at > sum.at) sum = one;
+  sum.count = count;
+}
+
+// Adds each to the one of the same name, in the order of the names.
+template <typename Item, typename Name, typename Add>
+void merge(std::vector<Item>& into, const std::vector<Item>& more, Name name, Add add) {
+  std::map<std::string, Item> all;
+  for (Item& item : into) all.emplace(item.*name, std::move(item));
+  for (const Item& item : more) {
+    const auto [known, is_new] = all.try_emplace(item.*name, item);
+    if (!is_new) add(known->second, item);
+  }
+  into.clear();
+  for (auto& [key, item] : all) into.push_back(std::move(item));
+}
+
+}  // namespace
+
+RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
+  RedisStatus sum;
+  for (const RedisStatus& one : shards) {
+    sum.processed += one.processed;
+    sum.failed += one.failed;
+    sum.enqueued += one.enqueued;
+    sum.scheduled += one.scheduled;
+    sum.retries += one.retries;
+    sum.dead += one.dead;
+    sum.quarantined += one.quarantined;
+    merge(sum.processes, one.processes, &ProcessStatus::identity, add_process);
+    merge(sum.silent, one.silent, &SilentStatus::identity, add_silent);
+    merge(sum.queues, one.queues, &QueueStatus::name, add_queue);
+    merge(sum.crashes, one.crashes, &Crash::fingerprint, sum_crash);
+    for (const auto& [name, quarantined] : one.quarantine) {
+      const auto [known, is_new] = sum.quarantine.try_emplace(name, quarantined);
+      if (!is_new && quarantined.since > known->second.since) known->second = quarantined;
+    }
+  }
+  std::stable_sort(sum.crashes.begin(), sum.crashes.end(), [](const Crash& a, const Crash& b) { return a.at > b.at; });
+  return sum;
+}
 
 RedisStatus ask_redis(Connection& redis) {
   RedisStatus status = ask_redis_without_crashes(redis);

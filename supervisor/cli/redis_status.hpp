@@ -49,6 +49,9 @@ struct RedisStatus {
   std::optional<double> oldest_in_flight() const;
 };
 
+// What several shards say, as if it were one Redis: a process that beats in several is one, and so is a queue.
+RedisStatus sum_of(const std::vector<RedisStatus>& shards);
+
 // Throws ConnectionLost or UnexpectedReply.
 RedisStatus ask_redis(Connection& redis);
 

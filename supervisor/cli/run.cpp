@@ -24,8 +24,10 @@
 #include "shared/base/paths.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/config/executable.hpp"
+#include "shared/config/password_file.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/tls_certificates.hpp"
 #include "shared/store/rights.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/own_words.hpp"
@@ -56,6 +58,44 @@ std::string why_not_loadable(const Config& config) {
   } catch (const std::runtime_error& refusal) {
     return refusal.what();
   }
+}
+
+// What the files of [redis.tls] hold, where TLS is spoken.  Throws ConfigError.
+void read_certificates(RedisSettings& settings) try {
+  if (uses_embedded_redis(settings)) return;
+  for (const RedisAddress& shard : locate_shards(settings)) {
+    if (!shard.tls) continue;
+    settings.certificates = std::make_shared<TlsCertificates>(*shard.tls);
+    return;
+  }
+} catch (const TlsError& error) {
+  throw ConfigError(error.what());
+} catch (const AddressError& error) {
+  throw ConfigError(error.what());
+}
+
+// For the supervisor's connections, which outlive a configuration: with certificates of their own.
+std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings) {
+  std::vector<RedisAddress> shards = locate_shards(settings);
+  if (!settings.certificates) return shards;
+  const auto certificates = std::make_shared<TlsCertificates>(*settings.certificates);
+  for (RedisAddress& shard : shards) shard.certificates = certificates;
+  return shards;
+}
+
+// In a child, which may wait.  Empty when each Redis takes these certificates and shows one that we take, or is away.
+std::string why_no_tls(const std::vector<RedisAddress>& shards) {
+  for (const RedisAddress& shard : shards) {
+    if (!shard.tls) continue;
+    try {
+      constexpr std::chrono::seconds patience(2);
+      Connection(shard, {patience, patience, true}, "brood-check").call({"PING"});
+    } catch (const LoginRefused& refused) {
+      return refused.what();
+    } catch (const ConnectionLost&) {
+    }
+  }
+  return "";
 }
 
 // In a child: the supervisor's process loads no job library, not even to look at it.
@@ -120,7 +160,8 @@ void add_cluster(Connection& connection, RedisFitness& fitness) {
 // Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
 // error, with the status by which `run` would end.
 int check_redis(const Config& config, const RedisAddress& address) {
-  std::cout << "redis: " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
+  const std::string which = address.shard.empty() ? "" : " " + address.shard;
+  std::cout << "redis" << which << ": " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
             << log::printable(address.without_password());
   std::string why_refused;
   try {
@@ -159,7 +200,7 @@ int check_redis(const Config& config, const RedisAddress& address) {
   }
   std::cout << std::endl;
   if (why_refused.empty()) return EX_OK;
-  std::cerr << "brood: Redis cannot be used: " << log::printable(why_refused) << std::endl;
+  std::cerr << "brood: Redis" << which << " cannot be used: " << log::printable(why_refused) << std::endl;
   return EX_TEMPFAIL;
 }
 
@@ -187,7 +228,7 @@ int check_sandboxes(const Config& config) {
   return EX_OK;
 }
 
-int check_everything(const Config& config, const RedisAddress& redis, bool startup = false) {
+int check_everything(const Config& config, const std::vector<RedisAddress>& shards, bool startup = false) {
   const auto capsules = std::count_if(config.capsules.begin(), config.capsules.end(),
                                       [](const CapsuleSettings& capsule) { return capsule.concurrency > 0; });
   std::cout << "configuration: " << config.concurrency() << " workers in " << capsules << " capsule"
@@ -198,7 +239,11 @@ int check_everything(const Config& config, const RedisAddress& redis, bool start
     for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
     std::cout << std::endl;
   }
-  const int redis_status = check_redis(config, redis);
+  int redis_status = EX_OK;
+  for (const RedisAddress& shard : shards) {
+    if (const int status = check_redis(config, shard); redis_status != EX_CONFIG && status != EX_OK)
+      redis_status = status;
+  }
   int library_status = check_libraries(config);
   if (startup && library_status == EX_OK) library_status = check_startup(config);
   if (library_status == EX_OK) library_status = check_sandboxes(config);
@@ -287,8 +332,8 @@ void require_descriptors(std::size_t workers) {
 }
 
 // In a child of the program that would hand over: all that can fail in a takeover, without changing anything.
-int rehearse(const Config& config, const RedisAddress& redis, const Handover& handover, int copy) {
-  const int status = check_everything(config, redis);
+int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy) {
+  const int status = check_everything(config, shards);
   if (status != EX_OK) return status;
   require_descriptors(handover.workers.size());
   log::open(log_options(config));
@@ -307,18 +352,20 @@ int rehearse(const Config& config, const RedisAddress& redis, const Handover& ha
 int run_command(const RunOptions& options) {
   std::optional<Handover> handover;
   if (options.adopt) handover = take_handover(*options.adopt);
-  const Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
-  const std::vector<RedisAddress> shards = locate_shards(config.redis);
-  const RedisAddress& redis = shards.front();
+  Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
+  read_certificates(config.redis);
+  const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis);
+  std::string where;
+  for (const RedisAddress& shard : shards) where += (where.empty() ? "" : " ") + shard.without_password();
   // The jobs that the workers hold are in that Redis.
-  if (handover && handover->redis != redis.without_password())
+  if (handover && handover->redis != where)
     throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
   const bool only_looks = options.check || (handover && handover->rehearsal);
   // Not in a takeover: the rehearsal has tried this.
   if (!handover || only_looks) require_programs(config);
   if (config.capsules.empty()) throw ConfigError("no workers are configured");
-  if (options.check) return check_everything(config, redis, options.startup);
-  if (only_looks) return rehearse(config, redis, *handover, *options.adopt);
+  if (options.check) return check_everything(config, shards, options.startup);
+  if (only_looks) return rehearse(config, shards, *handover, *options.adopt);
   const Successor successor(own_words(), handover ? handover->program : "");
 
   log::Options log = log_options(config);
@@ -336,6 +383,8 @@ int run_command(const RunOptions& options) {
 
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
+  const PasswordFile password_file(config.redis, runtime);
+  config.redis.private_password_file = password_file.path();
   Identity identity = handover ? handover->identity : Identity::of_this_process();
   identity.runtime_directory = std::filesystem::absolute(runtime);
   std::unique_ptr<EmbeddedRedis> embedded;
@@ -344,6 +393,12 @@ int run_command(const RunOptions& options) {
 
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
     const auto preloaded = std::make_shared<Preloaded>();  // in the template and its copies; here nothing is
+    const auto as_configured = [certificates = config->redis.certificates](RedisAddress address) {
+      if (address.tls) address.certificates = certificates;
+      return address;
+    };
+    std::vector<RedisAddress> addresses;
+    for (const RedisAddress& shard : shards) addresses.push_back(as_configured(shard));
     return ChildBodies{
         .preload =
             [=] {
@@ -351,26 +406,28 @@ int run_command(const RunOptions& options) {
               return preload(*config, *preloaded);
             },
         .worker =
-            [=, &identity, &redis](const WorkerSetup& worker_setup) {
+            [=, &identity](const WorkerSetup& worker_setup) {
               follow_log(*config);
-              return run_worker(worker_setup, *config, identity, redis, *preloaded);
+              return run_worker(worker_setup, *config, identity, addresses, *preloaded);
             },
         .recover_worker_deaths =
             [=](const RedisAddress& shard, const std::vector<WorkerDeath>& worker_deaths, RecoveryMode mode,
                 ChildBodies::ByteCount& bytes) {
-              return run_recovery_child(worker_deaths, mode, *config, shard, &bytes);
+              return run_recovery_child(worker_deaths, mode, *config, as_configured(shard), &bytes);
             },
         .orphaned_jobs =
             [=](const RedisAddress& shard, const OrphanedJobs& orphaned_jobs, RecoveryMode mode,
                 ChildBodies::ByteCount& bytes) {
-              return settle_orphaned_jobs(orphaned_jobs, mode, *config, shard, &bytes);
+              return settle_orphaned_jobs(orphaned_jobs, mode, *config, as_configured(shard), &bytes);
             },
-        .sweep = [](const RedisAddress& shard, const OwnIncarnations& own) { return sweep_stray_lists(own, shard); },
+        .sweep = [as_configured](const RedisAddress& shard,
+                                 const OwnIncarnations& own) { return sweep_stray_lists(own, as_configured(shard)); },
         .log_stacks = log_stacks,
         .check =
             [=] {
               follow_log(*config);
-              return why_not_loadable(*config);
+              const std::string why = why_not_loadable(*config);
+              return why.empty() ? why_no_tls(addresses) : why;
             }};
   };
 
@@ -404,12 +461,17 @@ int run_command(const RunOptions& options) {
        .read_file =
            [&options] { return options.config_path.empty() ? ConfigFile{} : read_config_file(options.config_path); },
        .read_config =
-           [&options, &rehearsed] {
+           [&options, &rehearsed, &password_file] {
              if (rehearsed) return std::exchange(rehearsed, nullptr);
-             return std::make_shared<const Config>(load_config(options.config_path, options.overrides));
+             Config wanted = load_config(options.config_path, options.overrides);
+             read_certificates(wanted.redis);
+             wanted.redis.private_password_file = password_file.path();
+             return std::make_shared<const Config>(std::move(wanted));
            },
        .follow =
            [&](const Config& adopted) {
+             if (const auto& certificates = shards.front().certificates; certificates && adopted.redis.certificates)
+               certificates->follow(*adopted.redis.certificates);
              follow_log(adopted);
              warn_of(adopted);
              name_process(adopted);

@@ -1,5 +1,7 @@
 #include "supervisor/cli/served_queues.hpp"
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "shared/json/json.hpp"
@@ -7,6 +9,7 @@
 #include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/process_list.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 
 namespace brood {
 namespace {
@@ -24,6 +27,21 @@ void add_queues(std::string_view info, std::set<std::string>& names) {
 }
 
 }  // namespace
+
+ServedQueues ask_served_queues(ShardConnections& shards) {
+  std::optional<ServedQueues> all;
+  shards.each([&](ShardConnections::Shard& shard) {
+    ServedQueues here = ask_served_queues(shard.redis);
+    if (!all) {
+      all = std::move(here);
+      return;
+    }
+    all->known = all->known && here.known;
+    all->somebody_beats = all->somebody_beats || here.somebody_beats;
+    all->names.merge(here.names);
+  });
+  return *all;
+}
 
 ServedQueues ask_served_queues(Connection& redis) {
   const auto identities = read_name_list_if_told(redis.pipeline({ask_processes()}).front().view());

@@ -16,6 +16,10 @@ struct ServedQueues {
   bool holds(const std::string& queue) const { return !known || names.contains(queue); }
 };
 
+// What the processes of any shard say.  Throws ConnectionLost when all are away, or UnexpectedReply.
+class ShardConnections;
+ServedQueues ask_served_queues(ShardConnections& shards);
+
 // Two round trips.  Throws ConnectionLost or UnexpectedReply.
 ServedQueues ask_served_queues(Connection& redis);
 

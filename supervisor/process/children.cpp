@@ -62,6 +62,7 @@ Child Children::keep(pid_t pid, const SpawnSettings& settings, std::optional<Dea
   if (deadline) {
     record->pace.emplace(deadline->at, deadline->silence);
     record->progress = std::move(deadline->progress);
+    if (record->progress) record->progress->keep_from_later_children();
   }
   running_[pid] = record;
   if (record->pace) wake_.start_at(next_deadline());

@@ -25,6 +25,9 @@ class SharedCount {
 
   std::atomic<std::uint64_t>& value() const { return *value_; }
 
+  // Children that are forked from now on do not have it: one that runs what nobody trusts could count in it.
+  void keep_from_later_children() const { madvise(value_, sizeof *value_, MADV_DONTFORK); }
+
  private:
   std::atomic<std::uint64_t>* value_;
 };

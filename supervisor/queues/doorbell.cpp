@@ -103,7 +103,7 @@ void Doorbell::tick() {
     redis_has_moved();
     return next_.start_in(look_interval);
   }
-  const bool changed = watch_.changed() || !plan_is_carried_out_;
+  const bool changed = watch_.changed() || workers_.capsules_to_call() != to_call_ || !plan_is_carried_out_;
   if (changed) changed_at_ = now;
   if (changed)
     replan();
@@ -118,8 +118,11 @@ void Doorbell::replan() {
     for (const OccupiedSlot& slot : workers_.fetching_slots()) slot.record->waits_outside.store(0);
   }
   const std::vector<IdleWorker> idle = watch_.look();
+  to_call_ = workers_.capsules_to_call();
+  std::vector<IdleWorker> all = idle;
+  for (const int capsule : to_call_) all.push_back({.slot = -1, .capsule = capsule});
   if (now >= no_lists_until_) no_lists_.clear();
-  plan_ = plan_doorbells(queues_, idle, no_lists_, now < peeks_refused_until_ ? 0 : most_doorbells);
+  plan_ = plan_doorbells(queues_, all, no_lists_, now < peeks_refused_until_ ? 0 : most_doorbells);
   carry_out(idle, now);
   drop_unneeded(now);
   set_timer(now);
@@ -141,8 +144,12 @@ void Doorbell::carry_out(const std::vector<IdleWorker>& idle, SteadyTime now) {
 }
 
 std::chrono::milliseconds Doorbell::interval(SteadyTime now) const {
-  if (!has_a_choice_ && plan_.doorbells.empty() && plan_.looked_at.empty()) return rare_look_interval;
-  return plan_is_carried_out_ && now - changed_at_ >= a_while ? calm_look_interval : look_interval;
+  const bool others_may_come = workers_.others_may_come();
+  if (!has_a_choice_ && !others_may_come && plan_.doorbells.empty() && plan_.looked_at.empty())
+    return rare_look_interval;
+  return plan_is_carried_out_ && !(others_may_come && workers_.somebody_is_busy()) && now - changed_at_ >= a_while
+             ? calm_look_interval
+             : look_interval;
 }
 
 void Doorbell::set_timer(SteadyTime now) {
@@ -159,7 +166,7 @@ bool Doorbell::wake_one(const std::string& queue) {
   const std::vector<IdleWorker> idle = watch_.look();
   plan_is_carried_out_ = false;
   const auto slot = worker_to_free(queue, queues_, idle);
-  if (!slot) return false;
+  if (!slot) return call_one(queue, idle);
   watch_.freed(*slot);
   for (const OccupiedSlot& occupied : workers_.fetching_slots()) {
     if (occupied.slot != *slot) continue;
@@ -173,6 +180,18 @@ bool Doorbell::wake_one(const std::string& queue) {
     }
   }
   return true;
+}
+
+// Unless somebody waits on that very queue, and has the job already.
+bool Doorbell::call_one(const std::string& queue, const std::vector<IdleWorker>& idle) {
+  if (std::any_of(idle.begin(), idle.end(), [&](const IdleWorker& worker) { return worker.waits_on == queue; }))
+    return false;
+  std::set<int> capsules;
+  for (std::size_t capsule = 0; capsule < queues_.size(); ++capsule) {
+    if (std::find(queues_[capsule].begin(), queues_[capsule].end(), queue) != queues_[capsule].end())
+      capsules.insert(static_cast<int>(capsule));
+  }
+  return workers_.call(capsules);
 }
 
 // ---- Peeks

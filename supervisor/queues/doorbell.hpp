@@ -22,7 +22,8 @@ namespace brood {
 // Tells an idle worker of a queue that nobody waits on.  The first such queues get a blocking peek each, BLMOVE from a
 // queue's tail to the same queue's tail, which moves nothing and touches no list of ours; the others, and all of them
 // where Redis refuses the peek, are looked at ten times a second.  With nobody idle, or with a waiter on every queue,
-// it asks Redis nothing.
+// it asks Redis nothing.  Where there are several shards, those who would come from another count as idle here; they
+// are called when nobody who is here can be freed.
 class Doorbell {
  public:
   // Peeks on connections of its own, to the address that `redis` is connected to.
@@ -60,6 +61,7 @@ class Doorbell {
   std::chrono::milliseconds interval(SteadyTime now) const;
   void set_timer(SteadyTime now);
   bool wake_one(const std::string& queue);
+  bool call_one(const std::string& queue, const std::vector<IdleWorker>& idle);
 
   bool keep_peeking(const std::string& queue, const std::vector<IdleWorker>& idle, SteadyTime now);
   QueuePeek::Candidate candidate_for(const std::string& queue, const std::vector<IdleWorker>& idle) const;
@@ -83,6 +85,7 @@ class Doorbell {
   bool has_a_choice_ = false;  // some capsule has more than one
 
   IdleWatch watch_;
+  std::set<int> to_call_;  // capsules
   DoorbellPlan plan_;
   bool plan_is_carried_out_ = false;
   SteadyTime changed_at_{};

@@ -71,9 +71,14 @@ bool may_be_needed(const std::filesystem::path& file, const std::string& identit
 
 }  // namespace
 
-DeadSupervisors::DeadSupervisors(RecoveryChildren& recovery, ProcessPruning& pruning, std::string own,
-                                 std::string runtime_directory)
-    : recovery_(recovery), pruning_(pruning), own_(std::move(own)), runtime_directory_(std::move(runtime_directory)) {}
+DeadSupervisors::DeadSupervisors(RecoveryChildren& recovery, ProcessPruning& pruning, DeadFiles& files, int shard,
+                                 std::string own, std::string runtime_directory)
+    : recovery_(recovery),
+      pruning_(pruning),
+      files_(files),
+      shard_(shard),
+      own_(std::move(own)),
+      runtime_directory_(std::move(runtime_directory)) {}
 
 void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
   const std::string& name = dead.identity.name;
@@ -117,13 +122,14 @@ void DeadSupervisors::handle_field(const std::string& field) {
 }
 
 void DeadSupervisors::end_look(const std::set<std::string>& listed) {
+  files_.note_look(shard_, listed);
   std::vector<std::string> settled;
   for (auto& [name, progress] : progress_) {
     const bool listed = std::exchange(progress.still_listed, false);
     if (!listed && !progress.orphans_handed_over && recovery_.fields_of(name).empty()) settled.push_back(name);
   }
   for (const std::string& name : settled) close(name);
-  if (!has_removed_forgotten_files_) has_removed_forgotten_files_ = remove_forgotten_files(listed);
+  if (!has_removed_forgotten_files_) has_removed_forgotten_files_ = remove_forgotten_files();
 }
 
 DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const std::string& name, Progress& progress,
@@ -150,14 +156,16 @@ void DeadSupervisors::close(const std::string& name) {
   const bool same_host = !progress.scoreboard.empty();
   // One that beats again needs its scoreboard and its control socket.
   if (same_host && (progress.is_proven_dead || !supervisor_may_live(progress.scoreboard)))
-    remove_runtime_files(progress.scoreboard);
+    files_.remove(shard_, name, progress.scoreboard);
   // Another host's may only have been cut off for a while, and beat again.
   if (same_host || progress.orphans_handed_over) pruning_.unlist(name);
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});
 }
 
-bool DeadSupervisors::remove_forgotten_files(const std::set<std::string>& listed) const {
+bool DeadSupervisors::remove_forgotten_files() const {
+  const auto listed = files_.named();
+  if (!listed) return false;
   bool done = true;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(runtime_directory_, ignored)) {
@@ -165,7 +173,7 @@ bool DeadSupervisors::remove_forgotten_files(const std::set<std::string>& listed
     try {
       const Scoreboard board = Scoreboard::open(entry.path(), false);
       if (progress_.contains(board.identity()) || supervisor_may_live(board)) continue;
-      if (workers_live(board) || listed.contains(board.identity())) {
+      if (workers_live(board) || listed->contains(board.identity())) {
         done = false;
         continue;
       }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shared/base/clock.hpp"
+#include "supervisor/recovery/dead_files.hpp"
 #include "supervisor/recovery/judge_supervisor_deaths.hpp"
 #include "supervisor/recovery/orphan_watch.hpp"
 #include "supervisor/recovery/recovery_children.hpp"
@@ -17,8 +18,10 @@ namespace brood {
 // file that outlived them; then the rest of their in-flight hash, and the file.
 class DeadSupervisors : public OrphanWatch::Heir {
  public:
-  // `own` is our identity's name.  Each that is gone with all its workers is taken off Sidekiq's list too.
-  DeadSupervisors(RecoveryChildren& recovery, ProcessPruning& pruning, std::string own, std::string runtime_directory);
+  // `own` is our identity's name.  Each that is gone with all its workers is taken off Sidekiq's list too.  `shard` is
+  // the one that is looked at, whose number `files` knows.
+  DeadSupervisors(RecoveryChildren& recovery, ProcessPruning& pruning, DeadFiles& files, int shard, std::string own,
+                  std::string runtime_directory);
 
   // Called for as long as the dead one is listed in Redis.
   void handle(const DeadSupervisor& dead, SteadyTime now) override;
@@ -51,10 +54,12 @@ class DeadSupervisors : public OrphanWatch::Heir {
   Workers hand_over_dead_workers(const std::string& name, Progress& progress, SteadyTime now, bool is_proven_dead);
   void close(const std::string& name);
   // False: some are to be looked at again.
-  bool remove_forgotten_files(const std::set<std::string>& listed) const;
+  bool remove_forgotten_files() const;
 
   RecoveryChildren& recovery_;
   ProcessPruning& pruning_;
+  DeadFiles& files_;
+  const int shard_;
   const std::string own_;
   const std::string runtime_directory_;
   bool has_removed_forgotten_files_ = false;

@@ -162,7 +162,9 @@ void RedisLink::look_at_cluster() {
 void RedisLink::usable_now() {
   if (away_since_) {
     const std::chrono::duration<double> away = steady_now() - *away_since_;
-    if (was_usable_ || !server_) log::info("redis_is_back", {{"after", fmt::format("{:.1f}s", away.count())}});
+    const std::string after = fmt::format("{:.1f}s", away.count());
+    if ((was_usable_ || !server_) && address_.shard.empty()) log::info("redis_is_back", {{"after", after}});
+    if (!address_.shard.empty()) log::info("redis_is_back", {{"shard", address_.shard}, {"after", after}});
     away_since_.reset();
     said_away_for_.clear();
   }

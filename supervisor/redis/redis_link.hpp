@@ -47,6 +47,7 @@ class RedisLink {
   bool was_usable() const { return was_usable_; }
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
+  std::optional<SteadyTime> away_since() const { return away_since_; }
   // What stands against using it, other than that it does not answer: it refuses us, or its name is not known.  Empty:
   // nothing that we know of.
   std::string refusal() const;

@@ -27,7 +27,8 @@ namespace brood {
 // answer like those of one machine.
 class Heartbeat {
  public:
-  // The workers, as a beat tells of them.  WorkerPool's; tests invent some.
+  // The workers, as a beat tells of them.  A shard's are ShardWorkers; tests invent
+  // some.
   class Workers {
    public:
     virtual ~Workers() = default;

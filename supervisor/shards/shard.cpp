@@ -20,14 +20,13 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
     : owner_(owner),
       identity_(parts.identity.name),
       pool_(parts.pool),
-      orders_(parts.orders),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
       unblocker_(parts.loop, redis_.connection()),
-      workers_(parts.orders, unblocker_),
+      workers_(setup.number, parts.moves, parts.orders, parts.pool, unblocker_),
       recovery_(parts.loop, parts.children, parts.bodies, std::move(setup.redis),
                 [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
       pruning_(parts.loop, redis_.connection()),
-      dead_supervisors_(recovery_, pruning_, identity_, parts.runtime_directory),
+      dead_supervisors_(recovery_, pruning_, parts.dead_files, setup.number, identity_, parts.runtime_directory),
       orphan_watch_(
           parts.loop, redis_.connection(), parts.identity, [this] { return living_fields(); }, dead_supervisors_),
       doorbell_(parts.loop, redis_.connection(), workers_),
@@ -36,7 +35,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(redis_.connection()),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
-      heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), parts.pool, *this,
+      heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), workers_, *this,
                  std::move(setup.beat_tokens)),
       key_watch_(parts.loop, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }) {
   heartbeat_.tell_metrics(owner_.config().metrics);

@@ -19,6 +19,7 @@
 #include "supervisor/queues/known_queues_watch.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
 #include "supervisor/queues/worker_unblocker.hpp"
+#include "supervisor/recovery/dead_files.hpp"
 #include "supervisor/recovery/dead_supervisors.hpp"
 #include "supervisor/recovery/orphan_watch.hpp"
 #include "supervisor/recovery/recovery_children.hpp"
@@ -27,6 +28,7 @@
 #include "supervisor/report/heartbeat.hpp"
 #include "supervisor/report/process_pruning.hpp"
 #include "supervisor/schedule/scheduler.hpp"
+#include "supervisor/shards/shard_moves.hpp"
 #include "supervisor/shards/shard_workers.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_pool.hpp"
@@ -50,6 +52,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual void name_is_taken() = 0;                             // as well
   };
   struct Setup {
+    int number = 0;  // among all shards
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
@@ -62,6 +65,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     const ChildBodies& bodies;
     WorkerOrders& orders;
     WorkerPool& pool;
+    ShardMoves& moves;
+    DeadFiles& dead_files;
     const Identity& identity;
     const std::string& runtime_directory;
   };
@@ -116,7 +121,6 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   Owner& owner_;
   const std::string identity_;
   WorkerPool& pool_;
-  WorkerOrders& orders_;
   RedisLink redis_;
   WorkerUnblocker unblocker_;
   ShardWorkers workers_;
@@ -133,8 +137,5 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   KeyWatch key_watch_;
   SteadyTime next_sweep_{};
 };
-
-// Those of one supervisor, in the order of its configuration; at least one.
-using Shards = std::vector<std::unique_ptr<Shard>>;
 
 }  // namespace brood

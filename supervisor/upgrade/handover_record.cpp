@@ -17,6 +17,7 @@
 #include "shared/base/check.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
+#include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
 namespace {
@@ -243,6 +244,7 @@ void members(Io& io, Of<Io, Handover::Worker>& worker) {
   io.number("capsule", worker.capsule);
   io.number("number", worker.number);
   io.number("incarnation", worker.incarnation);
+  io.number("shard", worker.shard);
   io.truth("finishing", worker.finishing);
   io.number("flags", worker.flags);
   io.truth("waits_its_turn", worker.waits_its_turn);
@@ -267,6 +269,13 @@ template <typename Io>
 void members(Io& io, Of<Io, Handover::Counted>& counted) {
   io.number("slot", counted.slot);
   io.record("counts", counted.counts);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Shard>& shard) {
+  io.records("counted", shard.counted);
+  io.record("uncounted", shard.uncounted);
+  io.text("beat_tokens", shard.beat_tokens);
 }
 
 template <typename Io>
@@ -299,12 +308,14 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.record("uncounted", handover.uncounted);
   io.text("beat_tokens", handover.beat_tokens);
   io.records("classes", handover.classes);
+  io.records("other_shards", handover.other_shards);
 }
 
 void refuse_nonsense(const Handover& handover) {
   if (handover.identity.name.empty() || handover.identity.pid <= 0)
     throw BadHandover("the handover does not say whose it is");
   for (const Handover::Worker& worker : handover.workers) {
+    if (worker.shard < 0 || worker.shard >= max_shards) throw BadHandover("the handover names a shard that cannot be");
     if (worker.pid <= 0 || worker.slot < 0) throw BadHandover("the handover names a worker without process or slot");
   }
   for (const Handover::Template& one : handover.templates) {

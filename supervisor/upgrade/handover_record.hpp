@@ -40,7 +40,7 @@ struct Handover {
   std::string program;     // the name of its file
   bool rehearsal = false;  // a copy for a child: whoever reads it looks whether it could take over, and signs it
   Identity identity;
-  std::string redis;  // its address, without a password
+  std::string redis;  // its address, without a password; several: of all shards, one after the other
   WallTime started_at{};
   bool quiet = false;
 
@@ -62,6 +62,7 @@ struct Handover {
     std::uint32_t generation = 1;
     int capsule = 0, number = 0;
     std::uint64_t incarnation = 0;
+    int shard = 0;
     bool finishing = false;  // nobody takes its place
     std::uint32_t flags = 0;
     bool waits_its_turn = false, never_fetched = false;
@@ -95,6 +96,13 @@ struct Handover {
   Statistics::Counts uncounted;  // and what it has not
   std::string beat_tokens;       // see BeatTokens
   std::vector<Metrics::Known> classes;
+  // These three members again, of each shard but the first.
+  struct Shard {
+    std::vector<Counted> counted;
+    Statistics::Counts uncounted;
+    std::string beat_tokens;
+  };
+  std::vector<Shard> other_shards = {};
 };
 
 // The descriptors in it, which survive the exec.  Until the next program stands they stay open for the one before; the

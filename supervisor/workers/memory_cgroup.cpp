@@ -120,7 +120,7 @@ std::optional<MemoryCgroup> MemoryCgroup::create(const Config& config, const Cgr
     limit = std::max(limit, capsule.worker.value_or(config.worker).memory_limit_bytes);
   const bool for_jobs = std::any_of(config.classes.begin(), config.classes.end(), [](const auto& known) {
     const auto& sandbox = known.second.sandbox;
-    return sandbox && (sandbox->cpu > 0 || sandbox->processes > 0);
+    return sandbox && (sandbox->memory_bytes > 0 || sandbox->cpu > 0 || sandbox->processes > 0);
   });
   if (limit == 0 && !for_jobs) return std::nullopt;
   std::string why_not;

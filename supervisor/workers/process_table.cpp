@@ -61,7 +61,10 @@ void ProcessTable::occupy(int slot, int key, pid_t pid, SteadyTime now) {
   if (taken.pid != 0 || taken.held || taken.reserved || place.slot)
     throw std::logic_error("slot " + std::to_string(slot) + " or its place is occupied");
   const std::uint64_t incarnation = taken.incarnation, processed_before = taken.processed_before;
+  const int shard = taken.shard;
   taken = {};
+  taken.shard = taken.wanted_shard = shard;
+  taken.in_shard_since = now;
   taken.pid = pid;
   taken.place = key;
   taken.generation = place.generation;

@@ -47,6 +47,10 @@ class ProcessTable {
     std::uint32_t generation = 0;
     int capsule = 0, number = 0;    // as its place's
     std::uint64_t incarnation = 0;  // the last one assigned; never reused
+    int shard = 0;                  // that it is for
+    int wanted_shard = 0;           // where the worker is to go once it holds nothing
+    bool goes_if_first = false;     // any other that was told the same may go in its stead
+    SteadyTime in_shard_since{}, called_at{};
     SteadyTime occupied_since{};
     EndedBy ended_by = EndedBy::itself;     // whom the supervisor will hold to have ended this worker
     std::optional<WorkerDeath::Fate> fate;  // of the running job, when that is `by_hand`
@@ -84,7 +88,7 @@ class ProcessTable {
   // Nothing of its last worker is left: it is free.
   void release(int slot);
 
-  // A number never assigned before, now `slot`'s.
+  // A number never assigned before, now `slot`'s, and for its shard.
   std::uint64_t assign_incarnation(int slot);
 
   std::optional<int> slot_of(pid_t pid) const;

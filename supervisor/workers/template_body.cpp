@@ -1,6 +1,5 @@
 #include "supervisor/workers/template_body.hpp"
 
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <system_error>
 
 #include "shared/base/log.hpp"
+#include "shared/base/seed_anew.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/workers/huge_pages.hpp"
 #include "supervisor/workers/shared_by_copies.hpp"
@@ -35,14 +35,6 @@ bool may_begin(int control) {
   do got = recv(control, &byte, 1, 0);
   while (got < 0 && errno == EINTR);
   return got == 1;
-}
-
-// Otherwise rand() would give the same numbers to all workers.
-void seed_anew() {
-  unsigned seeds[2] = {};
-  if (getrandom(seeds, sizeof seeds, 0) != static_cast<ssize_t>(sizeof seeds)) return;
-  srandom(seeds[0]);
-  srand48(static_cast<long>(seeds[1]));
 }
 
 int run_copy(int line, pid_t supervisor, const ReceivedRequest& wanted, const WorkerTemplate::Setup& setup) {

@@ -14,6 +14,7 @@ void adopt(const Handover::Worker& worker, WorkerSlots& slots, WorkerOrders& ord
   slots.table.occupy(worker.slot, place, worker.pid, worker.occupied_since);
   ProcessTable::Slot& taken = slots.table[worker.slot];
   taken.incarnation = worker.incarnation;
+  taken.shard = taken.wanted_shard = worker.shard;
   taken.flags = worker.flags;
   taken.waits_its_turn = worker.waits_its_turn;
   taken.never_fetched = worker.never_fetched;
@@ -42,6 +43,7 @@ void hand_over_workers(Handover& handover, const WorkerSlots& slots, const Gener
                                 .capsule = taken.capsule,
                                 .number = taken.number,
                                 .incarnation = taken.incarnation,
+                                .shard = taken.shard,
                                 .finishing = !slots.table.places().contains(taken.place),
                                 .flags = taken.flags,
                                 .waits_its_turn = taken.waits_its_turn,

@@ -12,8 +12,8 @@
 
 namespace brood {
 
-WorkerOrders::WorkerOrders(EventLoop& loop, Unblock unblock, WorkerSlots& slots, const Generations& generations)
-    : loop_(loop), unblock_(std::move(unblock)), slots_(slots), generations_(generations) {
+WorkerOrders::WorkerOrders(EventLoop& loop, WorkerShards& shards, WorkerSlots& slots, const Generations& generations)
+    : loop_(loop), shards_(shards), slots_(slots), generations_(generations) {
   // Those that another program's workers were asked for count on.
   if (!slots_.adopted()) return;
   for (int slot = 0; slot < slots_.board.slots(); ++slot)
@@ -72,12 +72,18 @@ void WorkerOrders::heard(int slot) {
         if (!taken.ready_at) taken.ready_at = steady_now();
         slots_.note_readiness();
         break;
+      case ControlByte::left_behind:
+        shards_.left_behind(slot);
+        [[fallthrough]];
       case ControlByte::need_incarnation:
+        shards_.place_again(slot);
+        record.wanted_shard.store(taken.wanted_shard);
+        record.shard.store(taken.shard);
         record.incarnation.store(slots_.table.assign_incarnation(slot));
         tell(slot, 0);
         break;
       case ControlByte::batching:
-        news_.batching = true;
+        news_.batching.insert(taken.shard);
         break;
       case ControlByte::left_wait:
         news_.left_wait = true;
@@ -100,7 +106,7 @@ void WorkerOrders::tell(int slot, std::uint32_t flags) {
   slots_.board.slot(slot).flags.fetch_or(flags);
   const char byte = static_cast<char>(ControlByte::look_at_flags);
   ::send(lines(slot).control.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-  unblock_(slots_.board.slot(slot));
+  shards_.unblock(slot);
 }
 
 std::uint32_t WorkerOrders::flags_of(int slot) const {
@@ -180,6 +186,13 @@ void WorkerOrders::note_queues_changed(bool to_all) {
   }
 }
 
+void WorkerOrders::note_queues_changed(bool to_all, int shard) {
+  note_queues_changed(false);
+  for (int slot = 0; to_all && slot < slots_.table.used_slots(); ++slot) {
+    if (slots_.table.is_living(slot) && slots_.table[slot].shard == shard) wake(slot);
+  }
+}
+
 std::vector<DumpRequest> WorkerOrders::ask_for_stacks() {
   ++dump_requests_;
   std::vector<DumpRequest> asked;
@@ -199,6 +212,7 @@ std::vector<DumpRequest> WorkerOrders::ask_for_stacks() {
 // ever, and one that has forgotten a stop would have to be killed.
 void WorkerOrders::mend_flags() {
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    slots_.board.slot(slot).wanted_shard.store(slots_.table[slot].wanted_shard);
     std::atomic<std::uint32_t>& flags = slots_.board.slot(slot).flags;
     const std::uint32_t seen = flags.load(), meant = flags_of(slot);
     if (slots_.table[slot].pid == 0 || seen == meant) continue;
@@ -221,7 +235,8 @@ std::vector<OccupiedSlot> WorkerOrders::occupied_slots() {
   std::vector<OccupiedSlot> occupied;
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     const ProcessTable::Slot& taken = slots_.table[slot];
-    if (taken.pid != 0 && taken.ready_at) occupied.push_back({slot, taken.capsule, &slots_.board.slot(slot)});
+    if (taken.pid != 0 && taken.ready_at)
+      occupied.push_back({slot, taken.capsule, &slots_.board.slot(slot), taken.shard});
   }
   return occupied;
 }
@@ -231,7 +246,8 @@ std::vector<OccupiedSlot> WorkerOrders::fetching_slots() {
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     const ProcessTable::Slot& taken = slots_.table[slot];
     if (taken.pid == 0 || !taken.ready_at || taken.flags != 0 || taken.waits_its_turn || taken.held_back) continue;
-    fetching.push_back({slot, generations_.index_of(taken.generation, taken.capsule), &slots_.board.slot(slot)});
+    fetching.push_back(
+        {slot, generations_.index_of(taken.generation, taken.capsule), &slots_.board.slot(slot), taken.shard});
   }
   return fetching;
 }

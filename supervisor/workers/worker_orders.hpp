@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +14,7 @@
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/workers/generations.hpp"
 #include "supervisor/workers/job_output.hpp"
+#include "supervisor/workers/worker_shards.hpp"
 #include "supervisor/workers/worker_slots.hpp"
 
 namespace brood {
@@ -22,9 +23,7 @@ namespace brood {
 // is the message; the byte only wakes whoever waits.
 class WorkerOrders {
  public:
-  // Has Redis let go of whoever waits there: see WorkerUnblocker.
-  using Unblock = std::function<void(const SlotRecord&)>;
-  WorkerOrders(EventLoop& loop, Unblock unblock, WorkerSlots& slots, const Generations& generations);
+  WorkerOrders(EventLoop& loop, WorkerShards& shards, WorkerSlots& slots, const Generations& generations);
   ~WorkerOrders();
   WorkerOrders(const WorkerOrders&) = delete;
   WorkerOrders& operator=(const WorkerOrders&) = delete;
@@ -62,7 +61,7 @@ class WorkerOrders {
 
   // What workers have said since it was last asked.
   struct News {
-    bool batching = false;   // one holds more than one job
+    std::set<int> batching;  // shards in which one holds more than one job
     bool left_wait = false;  // one waits on its queue no more
   };
   News take_news() { return std::exchange(news_, {}); }
@@ -75,8 +74,10 @@ class WorkerOrders {
   // Their capsule is an index into Generations::capsules().
   std::vector<OccupiedSlot> fetching_slots();
   bool somebody_is_idle() const;
+  bool somebody_is_busy() const { return slots_.busy() > 0; }
   void wake(int slot) { tell(slot, 0); }
   void note_queues_changed(bool to_all);
+  void note_queues_changed(bool to_all, int shard);  // to all of that shard
 
  private:
   struct Lines {
@@ -91,7 +92,7 @@ class WorkerOrders {
   Lines& lines(int slot);
 
   EventLoop& loop_;
-  const Unblock unblock_;
+  WorkerShards& shards_;
   WorkerSlots& slots_;
   const Generations& generations_;
   std::vector<Lines> lines_;

@@ -22,12 +22,12 @@ constexpr auto slow_start = 10s;
 }  // namespace
 
 WorkerPool::WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
-                       WorkerOrders& orders, std::string identity, const Config& config,
+                       WorkerOrders& orders, WorkerShards& shards, std::string identity, const Config& config,
                        const std::optional<Handover>& left)
     : slots_(slots),
       generations_(generations),
       orders_(orders),
-      spawner_(loop, children, slots, generations, orders, config),
+      spawner_(loop, children, slots, generations, orders, shards, config),
       identity_(std::move(identity)),
       job_ender_(loop, slots.table, slots.board, [this](int slot) { return settings_of(slot).timeout_grace; }),
       exit_evidence_(identity_),
@@ -97,6 +97,7 @@ void WorkerPool::mend_records() {
     if (taken.pid == 0 || record.pid.load() == taken.pid) continue;
     const Generation& generation = generations_.of(taken.generation);
     set_place(record, generation.config->capsules.at(static_cast<std::size_t>(taken.capsule)).name, taken.number);
+    record.shard.store(taken.shard);
     record.incarnation.store(taken.incarnation);
     record.generation.store(taken.generation);
     record.spawned_at.store(taken.occupied_since.time_since_epoch().count());

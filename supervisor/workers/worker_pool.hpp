@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/report/heartbeat.hpp"
+#include "supervisor/report/running_jobs.hpp"
 #include "supervisor/workers/end_overdue_jobs.hpp"
 #include "supervisor/workers/exit_evidence.hpp"
 #include "supervisor/workers/generations.hpp"
@@ -22,12 +22,13 @@ namespace brood {
 // The workers of one supervisor, who is there and who is missing: fills their places, and reaps whoever has ended.
 // What they are told is WorkerOrders', which generation they are of WorkerSuccession's, and what becomes of a dead
 // one's jobs is decided elsewhere.
-class WorkerPool : public Heartbeat::Workers {
+class WorkerPool {
  public:
   // `identity` is the supervisor's name.  Takes over the workers that another program has `left`; those whose
   // scoreboard cannot be read are told to finish, and go by themselves.
   WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
-             WorkerOrders& orders, std::string identity, const Config& config, const std::optional<Handover>& left);
+             WorkerOrders& orders, WorkerShards& shards, std::string identity, const Config& config,
+             const std::optional<Handover>& left);
 
   // Each turn, unless it stops: fills the vacant places that have rested enough.
   void fill_vacant_places() { spawner_.fill_vacant_places(predecessors_.size() > 0); }
@@ -78,12 +79,15 @@ class WorkerPool : public Heartbeat::Workers {
   std::set<std::string> living_fields() const;
 
   // Every record that was ever used.
-  std::vector<SeenSlot> slots() const override;
-  std::vector<ClassUsage> take_class_usage() override { return brood::take_class_usage(slots_.board); }
-  void note_beat_token(std::uint64_t token) override { slots_.board.note_beat_token(token); }
-  void note_beat(BootTime sent) override {
+  std::vector<SeenSlot> slots() const;
+  // The shard that the slot's worker serves, or served last.
+  int shard_of(int slot) const { return slots_.table[slot].shard; }
+  // What a heartbeat tells and notes: see Heartbeat::Workers.
+  std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(slots_.board); }
+  void note_beat_token(std::uint64_t token, int shard) { slots_.board.note_beat_token(token, shard); }
+  void note_beat(BootTime sent, int shard) {
     exit_evidence_.note_host_memory();  // what is to be known of the host when a worker ends
-    slots_.board.note_beat(sent);
+    slots_.board.note_beat(sent, shard);
   }
 
  private:

@@ -14,7 +14,8 @@ namespace brood {
 WorkerSlots::WorkerSlots(const Setup& setup, const Config& config)
     : board(take_scoreboard(setup, config, adopted_)), table(board.slots()) {
   // A start counts as a beat, since nobody can have missed us yet.
-  if (!adopted_) board.last_beat().store(boot_now().time_since_epoch().count());
+  if (adopted_) return;
+  for (Scoreboard::ShardBeat& beat : board.beats()) beat.last_beat.store(boot_now().time_since_epoch().count());
 }
 
 // The one that was left, if it can be read.

@@ -46,10 +46,11 @@ void say_who_runs(SlotRecord& record, pid_t pid) {
 }
 
 WorkerSpawner::WorkerSpawner(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
-                             WorkerOrders& orders, const Config& config)
+                             WorkerOrders& orders, WorkerShards& shards, const Config& config)
     : slots_(slots),
       generations_(generations),
       orders_(orders),
+      shards_(shards),
       turns_(slots, generations, orders),
       memory_cgroup_(MemoryCgroup::create(config)),
       templates_(
@@ -150,7 +151,8 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
 void WorkerSpawner::prepare(int slot, const ProcessTable::Place& place, SteadyTime now) {
   const Config& config = *generations_.of(place.generation).config;
   SlotRecord& record = slots_.board.slot(slot);
-  vacate(record, slots_.table.assign_incarnation(slot), place.generation);
+  shards_.place_new(slot, place.capsule, place.number);
+  vacate(record, slots_.table.assign_incarnation(slot), place.generation, slots_.table[slot].shard);
   set_place(record, config.capsules.at(static_cast<std::size_t>(place.capsule)).name, place.number);
   record.spawned_at.store(now.time_since_epoch().count());
   if (memory_cgroup_) memory_cgroup_->set_limit(config.worker_of(place.capsule).memory_limit_bytes);
@@ -234,8 +236,7 @@ int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& r
                   .output = descriptors.output,
                   .output_token = request.output_token.data(),
                   .record = &record,
-                  .last_beat = &slots_.board.last_beat(),
-                  .lapses = &slots_.board.lapses(),
+                  .beats = &slots_.board.beats(),
                   .queue_changes = &slots_.board.queue_changes(),
                   .redis_moves = &slots_.board.redis_moves(),
                   .supervisor = supervisor_,

@@ -26,7 +26,7 @@ void say_who_runs(SlotRecord& record, pid_t pid);
 class WorkerSpawner {
  public:
   WorkerSpawner(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
-                WorkerOrders& orders, const Config& config);
+                WorkerOrders& orders, WorkerShards& shards, const Config& config);
 
   // Fills those that have rested enough.  A refill waits for nobody's recovery, unless so many wait for theirs that no
   // slot is free.  `others_left`: workers that the table does not know run still.
@@ -65,6 +65,7 @@ class WorkerSpawner {
   WorkerSlots& slots_;
   const Generations& generations_;
   WorkerOrders& orders_;
+  WorkerShards& shards_;
   WorkerTurns turns_;
   std::optional<MemoryCgroup> memory_cgroup_;
   WorkerTemplates templates_;

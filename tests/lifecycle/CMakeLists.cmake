@@ -170,7 +170,8 @@ add_dependencies(lifecycle_isolation_test brood isolated_jobs)
 add_dependencies(lifecycle_isolation_storm_test brood brood_examples)
 
 # And in a sandbox there.
-brood_test_job_library(sandboxed_jobs ${CMAKE_CURRENT_LIST_DIR}/sandboxed_jobs.cpp)
+brood_test_job_library(sandboxed_jobs ${CMAKE_CURRENT_LIST_DIR}/sandboxed_jobs.cpp ${CMAKE_CURRENT_LIST_DIR}/escape_attempts.cpp)
+target_include_directories(sandboxed_jobs PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(sandboxed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/sandbox LINK brood_test_support brood_worker TIMEOUT 600 ALONE)
 add_dependencies(lifecycle_sandbox_test brood sandboxed_jobs)
@@ -239,3 +240,11 @@ add_dependencies(lifecycle_cluster_test brood brood_examples)
 
 set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity lifecycle_cluster
                      PROPERTIES PROCESSORS 2)
+
+# Several Redis servers.
+brood_test(lifecycle/shards LINK brood_test_support TIMEOUT 600)
+add_dependencies(lifecycle_shards_test brood brood_examples)
+brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
+add_dependencies(lifecycle_shard_commands_test brood)
+brood_test(lifecycle/tls LINK brood_test_support TIMEOUT 600 ALONE)
+add_dependencies(lifecycle_tls_test brood brood_examples)

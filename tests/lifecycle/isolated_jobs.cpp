@@ -227,6 +227,12 @@ struct Print {
   }
 };
 
+struct Roll {
+  std::string path;
+  static constexpr brood::JobOptions options = apart;
+  void perform() const { append(path, std::to_string(std::rand()) + " " + std::to_string(lrand48())); }
+};
+
 struct UseMemory {
   int megabytes = 0;
   static constexpr brood::JobOptions options = apart;
@@ -240,4 +246,4 @@ struct UseMemory {
 };
 
 BROOD_JOBS(Count, CountInWorker, Corrupt, Fail, Crash, CrashInHook, Leave, Linger, Burn, LeaveBehind, WaitForAll,
-           ForkWithDescriptors, Scribble, WalkApart, Print, UseMemory)
+           ForkWithDescriptors, Scribble, WalkApart, Print, Roll, UseMemory)

@@ -128,6 +128,13 @@ BOOST_AUTO_TEST_CASE(each_isolated_job_finds_the_memory_as_no_job_has_touched_it
   BOOST_TEST(!holds(server.brood.log(), "worker_crashed"), server.brood.log());
 }
 
+BOOST_AUTO_TEST_CASE(isolated_jobs_do_not_draw_the_same_random_numbers) {
+  Server server;
+  for (int i = 1; i <= 2; ++i) server.push("Roll", i);
+  BOOST_REQUIRE_MESSAGE(server.has_lines(2), server.brood.log());
+  for (const int word : {0, 1}) BOOST_TEST(word_of(server.lines()[0], word) != word_of(server.lines()[1], word));
+}
+
 BOOST_AUTO_TEST_CASE(what_a_job_has_broken_in_its_worker_does_not_hurt_an_isolated_one) {
   Server server;
   server.push("Corrupt", 1, "[]");

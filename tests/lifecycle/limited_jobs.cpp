@@ -323,18 +323,31 @@ struct BeTraced {
   }
 };
 
-// Ends while a thread of it runs, which crashes a while later; 0: never.
+// A thread that crashes after a while; 0: never.
+void leave_thread(int crashes_after_ms) {
+  std::thread([ms = crashes_after_ms] {
+    if (ms == 0) {
+      for (;;) pause();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    *static_cast<volatile int*>(nullptr) = 0;
+  }).detach();
+}
+
+// Ends while a thread of it runs.
 struct LeaveThread {
   int crashes_after_ms = 0;
-  void perform() {
-    std::thread([ms = crashes_after_ms] {
-      if (ms == 0) {
-        for (;;) pause();
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-      *static_cast<volatile int*>(nullptr) = 0;
-    }).detach();
-  }
+  void perform() { leave_thread(crashes_after_ms); }
+};
+
+// The same, and their options say what is to become of the worker.
+struct KeepThread {
+  static constexpr brood::JobOptions options{.threads = brood::LeftThreads::allow};
+  void perform() { leave_thread(0); }
+};
+struct RefuseThread {
+  static constexpr brood::JobOptions options{.threads = brood::LeftThreads::replace};
+  void perform() { leave_thread(0); }
 };
 
 struct JoinThreads {
@@ -383,4 +396,5 @@ struct Leak {
 };
 
 BROOD_JOBS(AttackSupervisor, ReachForSupervisor, CutScoreboards, AskSupervisor, UseOwnProcesses, LookIntoSupervisor,
-           BeTraced, LeaveThread, JoinThreads, EndOwnChildren, EatMemory, LeakEverything, Leak)
+           BeTraced, LeaveThread, KeepThread, RefuseThread, JoinThreads, EndOwnChildren, EatMemory, LeakEverything,
+           Leak)

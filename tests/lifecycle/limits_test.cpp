@@ -207,6 +207,31 @@ BOOST_AUTO_TEST_CASE(a_class_may_keep_its_threads_where_others_may_not_and_the_o
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_class_says_in_its_code_what_becomes_of_threads_and_the_configuration_may_say_otherwise) {
+  struct Case {
+    const char *job_class, *config;
+    std::size_t replaced;
+    const char* in_status;
+  };
+  for (const Case& c : {Case{"KeepThread", "threads = \"replace\"\n", 0, R"("threads":"allow","left_threads":0)"},
+                        Case{"RefuseThread", "threads = \"allow\"\n", 2, R"("threads":"replace","left_threads":2)"},
+                        Case{"KeepThread", "[classes.KeepThread]\nthreads = \"replace\"", 2,
+                             R"("threads":"replace","left_threads":2)"}}) {
+    RedisServer redis;
+    const TemporaryDirectory directory;
+    const Ledger ledger(directory / "ledger");
+    BroodProcess brood(redis, one_worker(c.config));
+    for (int i = 1; i <= 2; ++i) enqueue(redis, {payload_text(c.job_class, "[]", i)});
+    enqueue_ledger_jobs(redis, ledger.path(), 5);
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(5); }, 60s), brood.log_tail());
+    BOOST_TEST(times_logged(brood, "worker_recycled") == c.replaced, brood.log_tail());
+    auto environment = brood.environment();
+    environment["REDIS_URL"] = redis.url();
+    const std::string status = run_brood({"status", "--json"}, environment).output;
+    BOOST_TEST(status.find(c.in_status) != std::string::npos, status);
+  }
+}
+
 // Both are killed before the supervisor looks for the first of them.
 BOOST_AUTO_TEST_CASE(each_of_several_workers_that_the_kernel_ends_for_memory_is_charged_with_it) {
   const std::filesystem::path cgroup = "/sys/fs/cgroup/memory/brood-test-" + std::to_string(getpid());

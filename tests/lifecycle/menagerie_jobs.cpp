@@ -178,6 +178,14 @@ struct OverflowHeap {
   void perform() { overflow_and_free(); }
 };
 
+// Ends well: what lies behind the block is found broken by who allocates or frees next.
+struct SpoilHeap {
+  void perform() {
+    char* volatile block = static_cast<char*>(std::malloc(24));
+    for (int i = 24; i < 4096; ++i) static_cast<volatile char*>(block)[i] = 0x41;
+  }
+};
+
 struct SmashStack {
   void perform() {
     smash_stack();
@@ -390,8 +398,8 @@ struct ScribbleOverScoreboard {
 };
 
 BROOD_JOBS(SegfaultAtDepth, NoteMoment, AbortAtOnce, ThrowNumber, ThrowThroughNoexcept, ThrowInThread, OverflowStack,
-           JumpToGarbage, JumpToNull, FreeTwice, OverflowHeap, SmashStack, DivideByZero, ExitWithZero, ExitAtOnce,
-           WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, RubbishOnControlPipe,
+           JumpToGarbage, JumpToNull, FreeTwice, OverflowHeap, SpoilHeap, SmashStack, DivideByZero, ExitWithZero,
+           ExitAtOnce, WindUpAtDeadline, HangAsleep, Spin, HangDeaf, StopItself, LeakToTheLimit, RubbishOnControlPipe,
            MegabytesOnControlPipe, CloseDescriptors, CloseDescriptorsAndCrash, KillSupervisor, KillOwnGroup,
            KillEverybody, Daemonise, ForkBomb, ForgeLog, LeaveCrashingThread, ScribbleOverScoreboard, FailOrCrash,
            FailInLedger)

@@ -321,6 +321,40 @@ BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_nobody_but_that_j
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
+// In the worker the next one would pay for the heap.
+BOOST_AUTO_TEST_CASE(jobs_that_spoil_the_heap_or_leave_threads_cost_nobody_else_in_processes_of_their_own) {
+  RedisServer redis;
+  Dice dice;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  constexpr int of_each = 40, good = 800;
+  std::vector<std::string> bad;
+  for (int i = 0; i < of_each; ++i) {
+    const std::string after_us = "[" + std::to_string(dice.roll(0, 2000)) + "]";
+    bad.push_back(payload_text("LeaveCrashingThread", after_us, 1'000'000 + 2 * i));
+    if (!sanitized) bad.push_back(payload_text("SpoilHeap", "[]", 1'000'001 + 2 * i));
+  }
+  BroodOptions options = workers(4);
+  for (const char* const one : {"LeaveCrashingThread", "SpoilHeap"})
+    options.config += std::string("[classes.") + one + "]\nisolation = \"process\"\n";
+  BroodProcess brood(redis, options);
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  enqueue(redis, mixed(bad, ledger_jobs(ledger, good, 2), dice));
+
+  BOOST_TEST(eventually([&] { return no_job_is_left(redis, "default", true) && ledger.has_done(good); }, 120s),
+             brood.log_tail());
+
+  const Ledger::Verdict verdict = ledger.judge(good);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.doubled.empty());
+  BOOST_TEST(ledger.runs().size() == static_cast<std::size_t>(good));
+  BOOST_TEST(redis.size_of("dead") == 0U);
+  for (const auto& [jid, job] : by_jid(redis, "retry")) BOOST_TEST(job.job_class() != "Ledger", job.text());
+  BOOST_TEST_MESSAGE(redis.size_of("retry") << " of " << bad.size() << " were charged");
+  brood.term();
+  BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
+}
+
 // What a scoreboard says that was scribbled over is not believed: whoever dies after it, the job that did it first of
 // all, is given back uncharged, and goes to `dead` when that happens for the third time.  Its neighbours go on from
 // what they know themselves; so a good job that nobody cut off runs once.

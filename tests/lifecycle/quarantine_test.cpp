@@ -96,7 +96,10 @@ BOOST_AUTO_TEST_CASE(jobs_that_would_crash_wait_and_run_when_other_libraries_com
   const std::string text = clinic.command({"status"}).output;
   BOOST_TEST(has(text, "80 jobs wait for other libraries"), text);
   const std::string listed = clinic.command({"quarantine", "--json"}).output;
-  BOOST_TEST(has(listed, R"({"class":"NowAndThen","waiting":80,"fingerprint":")"), listed);
+  BOOST_TEST(has(listed, R"({"fingerprint":")"), listed);
+  BOOST_TEST(has(listed, R"(","class":"NowAndThen","count":)"), listed);
+  BOOST_TEST(has(listed, R"(,"since":1)"), listed);
+  BOOST_TEST(has(listed, R"(,"waiting":80,)"), listed);
   const std::string metrics = clinic.command({"status", "--format", "prometheus"}).output;
   BOOST_TEST(has(metrics, "\nbrood_jobs_quarantined 80\n"), metrics);
 
@@ -135,6 +138,15 @@ BOOST_AUTO_TEST_CASE(by_hand_they_run_again_whatever_comes_of_it) {
   BOOST_REQUIRE(clinic.comes([&] { return clinic.logged("class_quarantined") == 2u; }));
   BOOST_TEST(clinic.comes([&] { return clinic.waiting() + clinic.redis.size_of("retry") == 80; }));
   BOOST_TEST(clinic.logged("job_crashed") >= crashed + 3);
+
+  // By the beginning of the fingerprint, too.
+  const std::string listed = clinic.command({"quarantine", "--json"}).output;
+  const std::string fingerprint = listed.substr(listed.find(R"("fingerprint":")") + 15, 6);
+  BOOST_TEST(clinic.command({"quarantine", "release", fingerprint.substr(0, 3)}).status == 75, listed);
+  const CommandResult by_fingerprint = clinic.command({"quarantine", "release", fingerprint, "--json"});
+  BOOST_TEST(by_fingerprint.status == 0, by_fingerprint.errors);
+  BOOST_TEST(has(by_fingerprint.output, R"({"class":"NowAndThen","fingerprint":")" + fingerprint),
+             by_fingerprint.output);
 
   const CommandResult unknown = clinic.command({"quarantine", "release", "Versioned"});
   BOOST_TEST(unknown.status == 75);

@@ -354,7 +354,8 @@ struct Inheriting : Recovering {
   DeadSupervisor dead;
   AsyncConnection no_redis{loop.raw(), "test", {}};
   ProcessPruning pruning{loop, no_redis};
-  DeadSupervisors dead_supervisors{recovery, pruning, "here:1:own", runtime.path()};
+  DeadFiles files{1};
+  DeadSupervisors dead_supervisors{recovery, pruning, files, 0, "here:1:own", runtime.path()};
 
   Inheriting() {
     dead.identity.name = "here:99:dead";

@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -71,7 +72,7 @@ struct Sandboxed {
   std::optional<BroodProcess> brood;
 
   // ROOT stands for the directory.
-  explicit Sandboxed(std::string config, bool is_checked_alone = false) {
+  explicit Sandboxed(std::string config, bool is_checked_alone = false, int workers = 1) {
     for (const char* name : {"/in", "/out", "/outside"}) std::filesystem::create_directory(root + name);
     std::ofstream(root + "/in/text") << "read";
     std::ofstream(root + "/outside/file") << "kept";
@@ -81,17 +82,22 @@ struct Sandboxed {
       directory.write("brood.toml", config);
       return;
     }
-    brood.emplace(redis, BroodOptions{.workers = 1, .libraries = {library}, .config = config});
+    brood.emplace(redis, BroodOptions{.workers = workers, .libraries = {library}, .config = config});
   }
   void ready() const { BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail()); }
   void run(const std::string& job_class, const std::string& more = "", const std::string& members = "") {
     enqueue(redis, {payload_text(job_class, "[\"" + root + "\"" + more + "]", 1, members)});
   }
-  void attempt_escapes(const Bystander& bystander) {
+  void attempt_escapes(const Bystander& bystander, const std::string& job_class = "Escapes") {
     const Listener listener(root + "/outside/socket");
-    run("Escapes", ",\"" + root + "/secret\"," + std::to_string(brood->workers().at(0)) + "," +
+    run(job_class, ",\"" + root + "/secret\"," + std::to_string(brood->workers().at(0)) + "," +
                        std::to_string(brood->pid()) + "," + std::to_string(bystander.pid));
     logs("event=job_done");
+  }
+  // In order: the cgroups of its jobs go too.
+  void stops() {
+    brood->term();
+    BOOST_TEST(brood->wait_exit().value_or(-1) == 0, brood->log_tail());
   }
   std::string out(const std::string& name) const { return text_of(root + "/out/" + name); }
   bool logs(const std::string& text) const {
@@ -127,7 +133,7 @@ boost::test_tools::assertion_result kernel_has_sandboxes(boost::unit_test::test_
 }
 const auto if_kernel_has_sandboxes = boost::unit_test::precondition(kernel_has_sandboxes);
 
-constexpr std::size_t attempts = 50;
+constexpr std::size_t attempts = 120, attempts_by_calls = 40;
 
 }  // namespace
 
@@ -143,6 +149,24 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_hostile_class_attempts_succeeds, *if_kernel_
   BOOST_TEST(text_of(sandboxed.root + "/outside/file") == "kept");
   BOOST_TEST(std::distance(std::filesystem::directory_iterator(sandboxed.root + "/outside"), {}) ==
              2);  // and the socket
+}
+
+// Nor does what needs neither files nor sockets, where the sandbox limits something else.
+BOOST_AUTO_TEST_CASE(no_sandbox_lets_a_job_reach_other_processes_or_the_kernel, *if_kernel_has_sandboxes) {
+  for (const char* const settings :
+       {"memory = \"2G\"", "network = false", "read = [\"/\"]", "write = [\"ROOT/out\"]"}) {
+    BOOST_TEST_CONTEXT(settings) {
+      const Bystander bystander;
+      Sandboxed sandboxed(std::string("[worker]\nseccomp = false\n[classes.Reaches.sandbox]\n") + settings + "\n");
+      sandboxed.ready();
+      sandboxed.attempt_escapes(bystander, "Reaches");
+      const std::string tried = sandboxed.out("attempts");
+      BOOST_TEST(lines_with(tried, "succeeded: ").empty(), tried + sandboxed.brood->log());
+      BOOST_TEST(lines_with(tried, "refused: ").size() >= attempts_by_calls, sandboxed.brood->log_tail());
+      BOOST_TEST(bystander.lives());
+      sandboxed.stops();
+    }
+  }
 }
 
 // Or else the attempts would be none.
@@ -224,6 +248,14 @@ BOOST_AUTO_TEST_CASE(a_stop_is_heard_in_a_sandbox, *if_kernel_has_sandboxes) {
   BOOST_TEST(sandboxed.out("waited") == "told to stop\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_job_in_a_sandbox_asks_for_no_more_time, *if_kernel_has_sandboxes) {
+  Sandboxed sandboxed(of_class("Extends"));
+  sandboxed.ready();
+  sandboxed.run("Extends", "", R"("timeout":1)");
+  BOOST_TEST(sandboxed.logs("event=job_done"));
+  BOOST_TEST(sandboxed.out("extended") == "told to stop\n");
+}
+
 BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
   if (!MemoryLimit::works()) return;
   Sandboxed sandboxed(of_class("Grows", "memory = \"64M\""));
@@ -233,6 +265,77 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_by_class) {
   sandboxed.run("Grows", ",256");
   const std::string retried = sandboxed.retried();
   BOOST_TEST(retried.find("OutOfMemory") != std::string::npos, retried);
+  sandboxed.stops();
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_limited_for_all_of_a_job_where_there_is_a_cgroup_for_it) {
+  Sandboxed sandboxed(of_class("Hoards", "memory = \"64M\""));
+  sandboxed.ready();
+  const pid_t worker = sandboxed.brood->workers().at(0);
+  if (JobCgroup(0, getpid()).lacks({.memory_bytes = 1}).empty()) {
+    sandboxed.run("Hoards", ",400");
+    const std::string retried = sandboxed.retried();
+    BOOST_TEST(retried.find("OutOfMemory") != std::string::npos, retried);
+    BOOST_TEST(retried.find("more memory than its sandbox allows") != std::string::npos, retried);
+    BOOST_TEST(sandboxed.out("hoarded").empty());
+    sandboxed.run("Hoards", ",20");
+    BOOST_TEST(eventually([&] { return sandboxed.out("hoarded") == "20\n"; }, 20s), sandboxed.brood->log_tail());
+  } else {
+    sandboxed.logs("lacks=\"a cgroup with the controller memory");
+  }
+  BOOST_TEST(sandboxed.brood->workers().at(0) == worker);
+  sandboxed.stops();
+}
+
+BOOST_AUTO_TEST_CASE(what_a_job_says_to_its_worker_is_believed_within_bounds) {
+  Sandboxed sandboxed(of_class("Abuses"));
+  sandboxed.ready();
+  const pid_t worker = sandboxed.brood->workers().at(0);
+  for (const char* const how : {"half", "asks", "state", "markup", "queue", "args"}) {
+    BOOST_TEST_CONTEXT(how) {
+      enqueue(sandboxed.redis, {payload_text("Abuses", std::string("[\"") + how + "\"]")});
+      const std::string retried = sandboxed.retried();
+      BOOST_TEST(retried.find("\"error_class\":\"JobProcessError\"") != std::string::npos, retried);
+      BOOST_TEST(retried.find("script") == std::string::npos, retried);
+      BOOST_TEST(retried.find(std::string("\"args\":[\"") + how + "\"]") != std::string::npos, retried);
+      BOOST_TEST(retried.find("\"queue\":\"default\"") != std::string::npos, retried);
+      sandboxed.redis.command({"DEL", "retry"});
+    }
+  }
+  const auto descriptors = [&] {
+    return std::distance(std::filesystem::directory_iterator("/proc/" + std::to_string(worker) + "/fd"), {});
+  };
+  const auto before = descriptors();
+  enqueue(sandboxed.redis, {payload_text("Abuses", R"(["descriptors"])")});
+  sandboxed.logs("event=job_done");
+  BOOST_TEST(descriptors() == before);
+  BOOST_TEST(sandboxed.brood->workers().at(0) == worker);
+  enqueue(sandboxed.redis, {payload_text("Abuses", R"(["closes"])", 1, R"("timeout":2)")});
+  BOOST_TEST(sandboxed.retried().find("JobTimeout") != std::string::npos, sandboxed.brood->log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_fills_the_sockets_of_its_user_costs_no_other_job_an_attempt, *if_kernel_has_sandboxes) {
+  Sandboxed sandboxed(of_class("FillsSockets") + of_class("Works"), false, 2);
+  sandboxed.ready();
+  sandboxed.run("FillsSockets");
+  BOOST_REQUIRE(eventually([&] { return !sandboxed.out("filled").empty(); }, 20s));
+  sandboxed.run("Works");
+  const std::string waits = "event=job_process_waits", done = "event=job_done";
+  BOOST_TEST(eventually(
+                 [&] {
+                   const std::string log = sandboxed.brood->log();
+                   return log.find(waits) != std::string::npos || log.find(done) != std::string::npos;
+                 },
+                 20s),
+             sandboxed.brood->log_tail());
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const bool has_limit = geteuid() != 0 && limit.rlim_cur < 4000;
+  BOOST_TEST((sandboxed.brood->log().find(waits) != std::string::npos || !has_limit), sandboxed.brood->log_tail());
+  std::ofstream(sandboxed.root + "/in/go_on") << "now";
+  BOOST_TEST(eventually([&] { return lines_with(sandboxed.brood->log(), done).size() == 2; }, 20s),
+             sandboxed.brood->log_tail());
+  BOOST_TEST(sandboxed.redis.size_of("retry") == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
@@ -247,8 +350,7 @@ BOOST_AUTO_TEST_CASE(processes_are_limited_where_there_is_a_cgroup_for_them) {
     BOOST_TEST(sandboxed.out("forked") == "50\n");
     sandboxed.logs("event=sandbox_incomplete class=Forks lacks=\"a cgroup with the controller pids, for processes");
   }
-  sandboxed.brood->term();  // in order: its cgroup goes too
-  BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 0);
+  sandboxed.stops();
 }
 
 BOOST_AUTO_TEST_CASE(a_strict_sandbox_that_lacks_something_starts_no_worker) {

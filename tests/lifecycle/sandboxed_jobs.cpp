@@ -17,7 +17,9 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
 #include <brood/job.hpp>
+
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -33,6 +35,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/lifecycle/escape_attempts.hpp"
 
 namespace {
 
@@ -114,13 +118,8 @@ bool has_another_descriptor() {
   return others > 1;  // one: the channel to its own worker
 }
 
-struct Attempts {
-  std::string directory, secret;
-  pid_t worker = 0, supervisor = 0;
-  pid_t bystander = 0;  // a process that does nothing: whether it can be reached tells of all of the same user
-
-  using Attempt = std::pair<const char*, std::function<bool()>>;
-  std::vector<Attempt> all() const {
+struct Attempts : EscapeTargets {
+  std::vector<EscapeAttempt> all() const {
     const std::string outside = directory + "/outside", file = outside + "/file";
     return {
         {"have another descriptor", has_another_descriptor},
@@ -270,14 +269,27 @@ struct Attempts {
 
 }  // namespace
 
+void try_all(const std::string& directory, const std::vector<EscapeAttempt>& attempts) {
+  for (const auto& [name, attempt] : attempts)
+    append(directory + "/out/attempts", (attempt() ? "succeeded: " : "refused: ") + std::string(name));
+}
+
 struct Escapes {
   std::string directory, secret;
   int worker = 0, supervisor = 0, bystander = 0;
   void perform() const {
-    const Attempts attempts{directory, secret, worker, supervisor, bystander};
-    for (const auto& [name, attempt] : attempts.all())
-      append(directory + "/out/attempts", (attempt() ? "succeeded: " : "refused: ") + std::string(name));
+    const Attempts attempts{{directory, secret, worker, supervisor, bystander}};
+    try_all(directory, attempts_by_calls(attempts));
+    try_all(directory, attempts_by_files(attempts));
+    try_all(directory, attempts.all());
   }
+};
+
+// Only by what no sandbox allows.
+struct Reaches {
+  std::string directory, secret;
+  int worker = 0, supervisor = 0, bystander = 0;
+  void perform() const { try_all(directory, attempts_by_calls({directory, secret, worker, supervisor, bystander})); }
 };
 
 struct Works {
@@ -305,6 +317,15 @@ struct Waits {
     append(directory + "/out/waits", "now");
     while (!context.stopping()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     append(directory + "/out/waited", "told to stop");
+  }
+};
+
+struct Extends {
+  std::string directory;
+  void perform(const brood::Context& context) const {
+    context.extend_timeout(std::chrono::hours(1));
+    while (!context.stopping()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    append(directory + "/out/extended", "told to stop");
   }
 };
 
@@ -351,4 +372,141 @@ struct Forks {
   }
 };
 
-BROOD_JOBS(Escapes, Works, Waits, Crashed, Failed, Grows, Forks)
+// As Grows, in a file that is memory: no limit of a process counts that.
+struct Hoards {
+  std::string directory;
+  int megabytes = 0;
+  void perform() const {
+    const int file = memfd_create("hoard", MFD_CLOEXEC);
+    const std::string megabyte(1 << 20, 'x');
+    for (int i = 0; i < megabytes; ++i) {
+      if (write(file, megabyte.data(), megabyte.size()) < 0) throw std::runtime_error("cannot hoard");
+    }
+    append(directory + "/out/hoarded", std::to_string(megabytes));
+  }
+};
+
+namespace {
+
+int channel_to_worker() {
+  for (int fd = 3; fd < 4096; ++fd) {
+    struct stat status {};
+    if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode)) return fd;
+  }
+  throw std::runtime_error("no channel");
+}
+
+// What a job's process says to its worker: see worker/isolation/job_messages.hpp.
+struct Bytes {
+  std::string text;
+  Bytes& number(std::int64_t n) {
+    text.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return *this;
+  }
+  Bytes& real(double n) {
+    text.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return *this;
+  }
+  Bytes& words(const std::string& words) {
+    number(static_cast<std::int64_t>(words.size()));
+    text += words;
+    return *this;
+  }
+};
+std::string message(std::int64_t kind, const std::string& body) { return Bytes().number(kind).words(body).text; }
+constexpr std::int64_t load_iteration = 2, save_iteration = 3, end_of_job = 5, failed = 1, retry = 1;
+
+void say(int channel, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(channel, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent <= 0) throw std::runtime_error("nobody hears");
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+// Sends a byte, or more, and so many descriptors with it.
+bool pass(int socket, std::string_view bytes, const std::vector<int>& descriptors) {
+  iovec data{const_cast<char*>(bytes.data()), bytes.size()};
+  std::vector<char> control(CMSG_SPACE(descriptors.size() * sizeof(int)));
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  cmsghdr* const rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+  std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size() * sizeof(int));
+  return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+}  // namespace
+
+// Says to its worker what no process of ours says.
+struct Abuses {
+  std::string how;
+  void perform(const brood::Context& context) const {
+    const int channel = channel_to_worker();
+    if (how == "half") return say(channel, message(save_iteration, "").substr(0, 7));
+    if (how == "asks") {
+      for (int i = 0; i < 1'000'000; ++i) say(channel, message(load_iteration, ""));
+    }
+    if (how == "state") {
+      say(channel, Bytes().number(save_iteration).number(std::int64_t{500} << 20).text);
+      for (int i = 0; i < 500; ++i) say(channel, std::string(1 << 20, 'x'));
+    }
+    if (how == "closes") {
+      shutdown(channel, SHUT_RDWR);
+      pause();
+    }
+    if (how == "descriptors") {
+      const std::vector<int> many(100, 1);
+      char answer[4096];
+      for (int i = 0; i < 50; ++i) {
+        if (!pass(channel, message(load_iteration, ""), many)) throw std::runtime_error("not passed");
+        if (recv(channel, answer, sizeof answer, 0) <= 0) throw std::runtime_error("no answer");
+      }
+    }
+    const std::string jid(context.jid()), changed = how == "markup" ? "<script>alert(1)</script>" : "Error";
+    const std::string queue = how == "queue" ? "another" : "default",
+                      number = how == "args" ? "[7]" : "[\"" + how + "\"]";
+    const std::string record = R"({"class":"Abuses","args":)" + number + R"(,"jid":")" + jid + R"(","queue":")" +
+                               queue +
+                               R"(","retry":true,"retry_count":0,"failed_at":1795000000.5,"error_message":"x",)" +
+                               R"("error_class":")" + changed + "\"}";
+    if (how != "descriptors")
+      say(channel, message(end_of_job, Bytes()
+                                           .number(failed)
+                                           .number(0)
+                                           .number(0)
+                                           .words("Error")
+                                           .words("x")
+                                           .number(retry)
+                                           .real(1795000000.5)
+                                           .words(record)
+                                           .number(0)
+                                           .text));
+    if (how != "descriptors") pause();
+  }
+};
+
+// Has as many descriptors under way in sockets as a process of its user may; until it may go on.
+struct FillsSockets {
+  std::string directory;
+  void perform() const {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw std::runtime_error("no sockets");
+    const std::vector<int> many(250, 1);
+    int passed = 0;
+    while (passed < 20 && pass(ends[0], "x", many)) ++passed;
+    append(directory + "/out/filled", std::to_string(passed));
+    while (!std::ifstream(directory + "/in/go_on")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+};
+
+BROOD_JOBS(Escapes, Reaches, Hoards, Abuses, FillsSockets, Works, Waits, Extends, Crashed, Failed, Grows, Forks)

@@ -51,6 +51,9 @@ brood_test(store/api_bulk LINK brood_api brood_test_support)
 brood_test(store/api_queues LINK brood_api brood_test_support)
 brood_test(store/api_processes LINK brood_api brood_test_support)
 brood_test(store/api_stats LINK brood_api brood_test_support brood_test_vectors)
+brood_test(store/tls LINK brood_api brood_test_support ALONE)
+brood_test(store/client_shards LINK brood_api brood_test_support)
+brood_test(store/api_shards LINK brood_api brood_test_support)
 brood_test(store/find_server LINK brood_redis brood_test_support TIMEOUT 600)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
@@ -59,6 +62,6 @@ if(NOT BROOD_SANITIZE)
   get_property(tests DIRECTORY PROPERTY TESTS)
   list(FILTER tests INCLUDE REGEX "^store_")
   list(REMOVE_ITEM tests store_connection store_async_connection store_late_replies store_too_large store_interleavings store_rights
-       store_refused_commands store_keyspace store_cluster)
+       store_refused_commands store_tls store_keyspace store_cluster)
   set_tests_properties(${tests} PROPERTIES ENVIRONMENT BROOD_TEST_USER=brood)
 endif()

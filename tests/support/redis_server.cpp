@@ -83,7 +83,11 @@ RedisServer::~RedisServer() {
 
 std::string RedisServer::socket_path() const { return directory_ / "redis.sock"; }
 
-RedisAddress RedisServer::address() const { return RedisAddress::parse(user_.empty() ? url() : url_of(user_)); }
+RedisAddress RedisServer::address() const {
+  RedisAddress address = RedisAddress::parse(user_.empty() ? url() : url_of(user_));
+  if (options_.tls) address.tls->ca = {options_.tls->ca, "ca"};
+  return address;
+}
 
 std::string RedisServer::url() const { return url_by(options_.password.empty() ? "" : ":" + options_.password + "@"); }
 
@@ -92,13 +96,14 @@ std::string RedisServer::url_of(const std::string& user) const { return url_by(u
 std::string RedisServer::user() const { return user_.empty() ? "default" : user_; }
 
 std::string RedisServer::url_by(const std::string& who) const {
+  if (options_.tls) return "rediss://" + who + "127.0.0.1:" + std::to_string(port_);
   return options_.tcp ? "redis://" + who + "127.0.0.1:" + std::to_string(port_) : "unix://" + who + socket_path();
 }
 
 void RedisServer::start() {
   // Between the look for a free port and the server's bind, somebody else may take it.
   for (int attempt = 0; attempt < 10; ++attempt) {
-    if (options_.tcp && port_ == 0) port_ = free_port();
+    if ((options_.tcp || options_.tls) && port_ == 0) port_ = free_port();
     if (launch()) return;
     kill9();
     if (attempt > 2) port_ = 0;
@@ -109,7 +114,7 @@ void RedisServer::start() {
 // True once it answers, false when it exits instead.
 bool RedisServer::launch() {
   std::vector<std::string> args = {"redis-server",
-                                   "--port",
+                                   options_.tls ? "--tls-port" : "--port",
                                    std::to_string(port_),
                                    "--bind",
                                    "127.0.0.1",
@@ -133,6 +138,12 @@ bool RedisServer::launch() {
     args.insert(args.end(), {"--aclfile", users});
   }
   if (!options_.password.empty()) args.insert(args.end(), {"--requirepass", options_.password});
+  if (options_.tls) {
+    const TlsFiles& tls = *options_.tls;
+    args.insert(args.end(), {"--port", "0", "--tls-cert-file", tls.cert, "--tls-key-file", tls.key,
+                             "--tls-ca-cert-file", tls.ca, "--tls-auth-clients", tls.requires_clients ? "yes" : "no"});
+    if (!tls.protocols.empty()) args.insert(args.end(), {"--tls-protocols", tls.protocols});
+  }
   args.insert(args.end(), options_.extra.begin(), options_.extra.end());
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
@@ -190,6 +201,14 @@ void RedisServer::pause() {
 }
 
 void RedisServer::resume() { check("kill", kill(pid_, SIGCONT)); }
+
+void RedisServer::show(const TlsFiles& files) {
+  options_.tls = files;
+  const Reply reply =
+      command({"CONFIG", "SET", "tls-cert-file", files.cert, "tls-key-file", files.key, "tls-ca-cert-file", files.ca,
+               "tls-auth-clients", files.requires_clients ? "yes" : "no"});
+  reply.view().text();
+}
 
 Reply RedisServer::command(const Command& command) { return connection_.call(command); }
 

@@ -19,6 +19,14 @@ namespace brood {
 // ends.
 class RedisServer {
  public:
+  // Of PEM files.
+  struct TlsFiles {
+    std::string cert, key;
+    std::string ca;                 // whose certificates of clients it takes
+    bool requires_clients = false;  // to have one
+    std::string protocols{};        // "TLSv1.2"; empty: all
+  };
+
   struct Options {
     // Keeps its data over kill9() and restart(): each write is on disk before its reply.  With everysec Redis may
     // put writes off for two seconds while the disk is slow, and a kill then takes back what it had answered.
@@ -28,6 +36,8 @@ class RedisServer {
     std::string password{};
     // Those of etc/redis-users.acl are there too, each with the password "secret".
     bool users = false;
+    // Speaks TLS alone on the port that url() names; its Unix socket does not.
+    std::optional<TlsFiles> tls{};
   };
 
   RedisServer() : RedisServer(Options()) {}
@@ -36,20 +46,22 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
-  // Where BROOD_TEST_USER names one of etc/redis-users.acl, and the options say nothing of passwords: as that user.
+  // Where BROOD_TEST_USER names one of etc/redis-users.acl, and the options say nothing of passwords: as that user.  By
+  // TLS: that trusts the `ca`.
   RedisAddress address() const;
   std::string url() const;  // with the password
   std::string url_of(const std::string& user) const;
   std::string user() const;         // that address() comes as
   std::string socket_path() const;  // also when it listens on TCP
+  std::uint16_t port() const { return port_; }
   std::string directory() const { return directory_.path(); }
   pid_t pid() const { return pid_; }
-  std::uint16_t port() const { return port_; }  // with `tcp`
 
   void kill9();    // SIGKILL, and waits until it is gone
   void restart();  // starts it again (kills it first if it runs) at the same address, and waits until it answers
   void pause();    // SIGSTOP: it still accepts connections and never answers
   void resume();
+  void show(const TlsFiles& files);  // to connections from now on
 
   // On a connection of its own, not counted among what a test opens; error replies are returned.
   Reply command(const Command& command);

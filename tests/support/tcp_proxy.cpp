@@ -59,6 +59,28 @@ sockaddr_un unix_address(const std::string& path) {
   return address;
 }
 
+// Nothing when nobody listens there.
+UniqueFd connection_to(const std::string& target) {
+  const bool is_path = target.starts_with('/');
+  UniqueFd server(check("socket", socket(is_path ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  int result = -1;
+  if (is_path) {
+    const sockaddr_un remote = unix_address(target);
+    result = connect(server.get(), reinterpret_cast<const sockaddr*>(&remote), sizeof remote);
+  } else {
+    sockaddr_in remote{};
+    remote.sin_family = AF_INET;
+    remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    remote.sin_port = htons(static_cast<std::uint16_t>(std::stoi(target)));
+    result = connect(server.get(), reinterpret_cast<const sockaddr*>(&remote), sizeof remote);
+    const int on = 1;
+    setsockopt(server.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  if (result != 0) return UniqueFd();
+  check("fcntl", fcntl(server.get(), F_SETFL, O_NONBLOCK));
+  return server;
+}
+
 // Closing with unread bytes or with this option tells the other end of a reset rather than of an orderly end.
 void reset(UniqueFd& socket) {
   const linger at_once{1, 0};
@@ -131,9 +153,8 @@ void TcpProxy::State::accept_client() {
   ++accepted;
   const int on = 1;
   if (address.socket_path.empty()) setsockopt(pair.client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  pair.server.reset(check("socket", socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
-  const sockaddr_un remote = unix_address(target);
-  if (connect(pair.server.get(), reinterpret_cast<const sockaddr*>(&remote), sizeof remote) == 0)
+  pair.server = connection_to(target);
+  if (pair.server)
     pairs.push_back(std::move(pair));
   else
     reset(pair.client);

@@ -15,6 +15,7 @@ class TcpProxy {
  public:
   enum class Listen { unix_socket, tcp };
 
+  // The target is a socket's path, or a loopback port as a number.
   explicit TcpProxy(std::string target_socket, Listen listen = Listen::unix_socket);
   ~TcpProxy();
   TcpProxy(const TcpProxy&) = delete;

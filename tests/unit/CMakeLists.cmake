@@ -147,6 +147,8 @@ brood_test_once(unit_completion COMMAND ${PROJECT_SOURCE_DIR}/tests/support/chec
 brood_test_once(unit_completion_in_shells COMMAND ${PROJECT_SOURCE_DIR}/tests/support/press_tab ${PROJECT_SOURCE_DIR})
 brood_test(unit/batch_size LINK brood_worker)
 brood_test(unit/short_classes LINK brood_worker)
+brood_test(unit/whom_to_call LINK brood_supervisor)
+brood_test(unit/shard_choice LINK brood_api)
 brood_test(unit/sentinel_answer LINK brood_redis brood_test_support)
 brood_test_once(unit_commands_of_redis COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_commands ${PROJECT_SOURCE_DIR})
 brood_test(unit/cluster_slots LINK brood_redis)

@@ -323,6 +323,24 @@ BOOST_AUTO_TEST_CASE(the_unit_of_times_is_that_of_the_release_unless_it_is_said)
               TimeUnit::float_seconds);
 }
 
+BOOST_AUTO_TEST_CASE(shards_have_names_and_what_they_do_not_say_is_as_for_one_redis) {
+  const Config config = load(
+      "[redis]\nuser = 'app'\n[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'\nname = "
+      "'west'\nuser = 'other'\n");
+  BOOST_TEST_REQUIRE(config.redis.shard_list.size() == 2U);
+  BOOST_TEST(config.redis.shard_list[0].name == "0");
+  BOOST_TEST(config.redis.shard_list[0].user == "");
+  BOOST_TEST(config.redis.shard_list[1].name == "west");
+  BOOST_TEST(config.redis.shard_list[1].user == "other");
+  BOOST_TEST(config.redis.user == "app");
+}
+
+BOOST_AUTO_TEST_CASE(a_redis_of_the_command_line_takes_the_place_of_all_shards) {
+  const Config config = load("[[redis.shard]]\nurl = 'redis://a'\n", {.redis_url = "redis://b"});
+  BOOST_TEST(config.redis.shard_list.empty());
+  BOOST_TEST(config.redis.url == "redis://b");
+}
+
 BOOST_AUTO_TEST_CASE(a_program_for_errors_has_a_few_seconds) {
   BOOST_CHECK(load("[on_error]\nrun = ['report']").on_error->timeout == 3s);
   BOOST_CHECK(!load("[on_error]\n").on_error);
@@ -528,6 +546,21 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[redis]\nwait_timeout = '0s'", "2: redis.wait_timeout: must be longer than 0"},
       {"[redis.sentinel]\npasword_file = 'x'",
        "2: redis.sentinel.pasword_file: unknown key; did you mean \"password_file\"?"},
+      {"[[redis.shard]]\nname = 'east'", "1: redis.shard: needs url = \"redis://...\""},
+      {"[[redis.shard]]\nurl = 'embedded'",
+       "2: redis.shard.url: an embedded Redis is the only one: each shard is a Redis of its own"},
+      {"[[redis.shard]]\nurl = 'redis://a'\nuser = ''", "3: redis.shard.user: must not be empty"},
+      {"[[redis.shard]]\nurl = 'redis://a'\nurls = ''", "3: redis.shard.urls: unknown key; did you mean \"url\"?"},
+      {"[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'\nname = '0'",
+       "3: redis.shard: two shards have the name \"0\""},
+      {"[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://a'",
+       "3: redis.shard: shard 1 has the same url as shard 0"},
+      {"[redis]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'",
+       "2: redis.url: beside [[redis.shard]] there is no other Redis: make it a shard too"},
+      {"[redis]\nshard = 'redis://a'", "2: redis.shard: must be tables, each below a line [[redis.shard]]"},
+      {"[redis]\nurl = 'redis://a'\nshards = 4",
+       "3: redis.shards: is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each"},
+      {"[redis]\nshards = 0", "2: redis.shards: must be between 1 and 256, not 0"},
       {"[commands.A]", "1: commands.A: needs run = [\"program\", \"argument\", ...]"},
       {"[commands.A]\nrun = ['{0}']", "2: commands.A.run: an argument must not name the program"},
       {"[commands.'a.b']\nrun = ['x']",

@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_job_has_a_group_beside_its_workers) {
   PlainGroups groups("0::/system.slice/brood.service/worker-3\n");
   const fs::path base = groups.root / "system.slice/brood.service", group = base / "job-3";
   put(base / "cgroup.subtree_control", "memory cpu pids\n");
-  for (const char* file : {"pids.max", "cpu.max", "cgroup.procs"}) put(group / file);
+  for (const char* file : {"pids.max", "cpu.max", "memory.max", "cgroup.procs"}) put(group / file);
   const JobCgroup cgroup = groups.of_slot_3();
   BOOST_TEST(cgroup.lacks(two_processors_and_eight).empty());
 
@@ -55,6 +55,7 @@ BOOST_AUTO_TEST_CASE(a_job_has_a_group_beside_its_workers) {
   for (const char* file : {"pids.max", "cpu.max"}) put(group / file);
   cgroup.enter({.cpu = 0.5});
   BOOST_TEST(content(group / "pids.max") == "max");
+  BOOST_TEST(content(group / "memory.max") == "max");
   BOOST_TEST(content(group / "cpu.max") == "50000 100000");
 }
 
@@ -91,6 +92,37 @@ BOOST_AUTO_TEST_CASE(groups_of_version_1_are_apart_for_each_controller) {
   BOOST_TEST(content(cpu / "cpu.cfs_quota_us") == "200000");
   BOOST_TEST(content(cpu / "cpu.cfs_period_us") == "100000");
   BOOST_TEST((content(pids / "cgroup.procs") == "0" && content(cpu / "cgroup.procs") == "0"));
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_limited_with_room_to_say_so_and_kills_are_counted) {
+  constexpr std::uint64_t megabyte = 1 << 20;
+  {
+    PlainGroups groups("0::/brood/worker-3\n");
+    const fs::path group = groups.root / "brood/job-3";
+    put(groups.root / "brood/cgroup.subtree_control", "memory\n");
+    for (const char* file : {"memory.max", "memory.swap.max", "cgroup.procs"}) put(group / file);
+    put(group / "memory.events", "low 0\nhigh 0\nmax 7\noom 3\noom_kill 2\noom_group_kill 0\n");
+    const JobCgroup cgroup = groups.of_slot_3();
+    BOOST_TEST(cgroup.lacks({.memory_bytes = megabyte}).empty());
+    cgroup.enter({.memory_bytes = megabyte});
+    BOOST_TEST(content(group / "memory.max") == "68157440");
+    BOOST_TEST(content(group / "memory.swap.max") == "0");
+    BOOST_TEST(content(group / "cgroup.procs") == "0");
+    BOOST_TEST(cgroup.memory_kills() == 2u);
+  }
+  PlainGroups groups("4:memory:/jobs\n0::/\n");
+  const fs::path group = groups.root / "memory/jobs/brood-77-job-3";
+  for (const char* file : {"memory.limit_in_bytes", "cgroup.procs"}) put(group / file);
+  put(group / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
+  groups.of_slot_3().enter({.memory_bytes = megabyte});
+  BOOST_TEST(content(group / "memory.limit_in_bytes") == "68157440");
+  BOOST_TEST(groups.of_slot_3().memory_kills() == 5u);
+
+  const PlainGroups none("0::/\n");
+  const std::vector<std::string> lacks = none.of_slot_3().lacks({.memory_bytes = megabyte});
+  BOOST_TEST_REQUIRE(lacks.size() == 1u);
+  BOOST_TEST(lacks[0] == "a cgroup with the controller memory, for the memory of all processes of a job together");
+  BOOST_TEST(none.of_slot_3().memory_kills() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_group_that_refuses_its_limit_is_not_entered) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "shared/job/payload.hpp"
+#include "shared/job/retry_decision.hpp"
 #include "shared/store/outcome.hpp"
 
 using namespace brood;
@@ -27,7 +28,7 @@ std::string retried(const std::string& payload) {
 
 bool is_refused(const std::string& body) {
   try {
-    read_end(body, job);
+    read_end(body, job, "default");
     return false;
   } catch (const BadMessage& bad) {
     return std::string(bad.what()).size() > 10;
@@ -73,7 +74,7 @@ BOOST_AUTO_TEST_CASE(what_is_said_is_what_was_meant) {
 
   JobEnd end = failed_with({Outcome::Kind::retry, job.text(), 17.25});
   end.facts = {{"order", "4711"}};
-  const JobEnd told = read_end(encode(end), job);
+  const JobEnd told = read_end(encode(end), job, "default");
   BOOST_TEST((told.kind == Performed::Kind::failed));
   BOOST_TEST(told.error_class == "std::runtime_error");
   BOOST_TEST(told.outcome.payload == job.text());
@@ -109,6 +110,47 @@ BOOST_AUTO_TEST_CASE(a_failure_whose_outcome_is_not_of_that_very_job_is_refused)
     BOOST_TEST(is_refused(encode(failed_with({Outcome::Kind::retry, job.text(), score}))));
 }
 
+// Or adds what no failure adds: markup that Sidekiq's pages would print as it is, say.
+BOOST_AUTO_TEST_CASE(a_failure_adds_to_its_job_what_failures_add_and_no_more) {
+  const Payload plain = Payload::parse(
+      R"({"class":"Resize", "args":[1, 2.50],"retry_queue":"low","jid":"0123456789abcdef01234567","retry":5,"crash":7})");
+  const auto refuses = [&](const std::vector<Payload::Edit>& edits) {
+    try {
+      read_end(retried(plain.with(edits).text()), plain, "default");
+      return false;
+    } catch (const BadMessage&) {
+      return true;
+    }
+  };
+  const Failure failure{.error_class = "std::vector<int>",
+                        .message = "<b>why</b>",
+                        .backtrace = {"#0 f<int>()"},
+                        .always_backtrace = true};
+  const Verdict verdict = judge_failure(plain, failure, {}, std::nullopt, "default", wall_now(), 0, {});
+  BOOST_REQUIRE(verdict.kind == Verdict::Kind::retry);
+  const JobEnd end = read_end(retried(verdict.payload.text()), plain, "default");
+  BOOST_TEST(noted_outcome(end.outcome)->payload == verdict.payload.text());
+
+  BOOST_TEST(!refuses({{"queue", R"("low")"}}));
+  BOOST_TEST(refuses({{"queue", R"("default")"}}));
+  BOOST_TEST(refuses({{"queue", R"("another")"}}));
+  BOOST_TEST(refuses({{"args", "[3]"}}));
+  BOOST_TEST(refuses({{"wrapped", R"("<script>")"}}));
+  BOOST_TEST(refuses({{"unique_for", "5"}}));
+  BOOST_TEST(refuses({{"retry", "6"}}));
+  BOOST_TEST(refuses({{"retry_queue", std::nullopt}}));
+  BOOST_TEST(refuses({{"retry_count", "1"}}));
+  BOOST_TEST(refuses({{"retry_count", "-1"}}));
+  BOOST_TEST(refuses({{"failed_at", R"("<b>")"}}));
+  BOOST_TEST(refuses({{"error_class", R"("<script>")"}}));
+  BOOST_TEST(refuses({{"error_class", "1"}}));
+  BOOST_TEST(refuses({{"error_message", "{}"}}));
+  BOOST_TEST(refuses({{"error_backtrace", R"("none")"}}));
+  BOOST_TEST(refuses({{"error_backtrace", '"' + encode_backtrace({"<script>"}) + '"'}}));
+  BOOST_TEST(refuses({{"crash", R"({"at":1,"<b>":2})"}}));
+  BOOST_TEST(!refuses({{"crash", std::nullopt}}));
+}
+
 BOOST_AUTO_TEST_CASE(counts_and_sizes_out_of_bounds_are_refused) {
   JobEnd facts;
   facts.facts.assign(17, {"name", "value"});
@@ -124,6 +166,8 @@ BOOST_AUTO_TEST_CASE(a_message_that_no_job_may_send_or_that_is_too_large_is_refu
   const auto of_job = [](const std::string& bytes) { return read_all(MessageReader::of_job(100), bytes); };
   BOOST_TEST(of_job(framed(MessageKind::end, std::string(100, 'x'))) == 1);
   BOOST_TEST(of_job(framed(MessageKind::end, std::string(101, 'x')).substr(0, 16)) == -1);
+  BOOST_TEST(of_job(framed(MessageKind::save_iteration, std::string(longest_saved_state + 1, 'x')).substr(0, 16)) ==
+             -1);
   BOOST_TEST(of_job(framed(MessageKind::order, "x")) == -1);
   BOOST_TEST(of_job(framed(MessageKind::load_iteration, "x")) == -1);
   BOOST_TEST(of_job(framed(MessageKind::ask_failure_rule, "x")) == -1);
@@ -143,7 +187,7 @@ BOOST_AUTO_TEST_CASE(bytes_at_random_are_read_or_refused_and_nothing_else) {
     std::string bytes = good;
     for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
     try {
-      const JobEnd end = read_end(bytes, job);
+      const JobEnd end = read_end(bytes, job, "default");
       BOOST_TEST(end.facts.size() <= 16u);
       if (end.kind == Performed::Kind::failed) BOOST_TEST(noted_outcome(end.outcome).has_value());
     } catch (const BadMessage&) {

@@ -27,7 +27,7 @@ SandboxSettings with_paths(std::vector<std::string> write, std::vector<std::stri
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_kernel_without_landlock_is_told_nothing) {
-  const LandlockRules rules = landlock_rules(with_paths({"/out"}, {}), 0, {});
+  const LandlockRules rules = landlock_rules(with_paths({"/out"}, {}), 0, {}, {"/usr"});
   BOOST_TEST((rules.files == 0 && rules.network == 0 && rules.scopes == 0));
   BOOST_TEST(rules.beneath.empty());
 }
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(no_kernel_is_told_what_it_does_not_know) {
         Case{3, landlock::truncate, ioctl_dev, false, false}, Case{4, landlock::truncate, ioctl_dev, true, false},
         Case{5, ioctl_dev, 2 * ioctl_dev, true, false}, Case{6, ioctl_dev, 2 * ioctl_dev, true, true},
         Case{9, ioctl_dev, 2 * ioctl_dev, true, true}}) {
-    const LandlockRules rules = landlock_rules(settings, c.abi, {"/lib/libjobs.so"});
+    const LandlockRules rules = landlock_rules(settings, c.abi, {"/lib/libjobs.so"}, {"/usr"});
     BOOST_TEST((rules.files & c.newest) != 0u, c.abi);
     BOOST_TEST((rules.files & c.too_new) == 0u, c.abi);
     BOOST_TEST((rules.network != 0) == c.tcp, c.abi);
@@ -54,23 +54,34 @@ BOOST_AUTO_TEST_CASE(no_kernel_is_told_what_it_does_not_know) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_said_is_not_limited) {
-  const LandlockRules nothing = landlock_rules({}, 9, {});
-  BOOST_TEST(nothing.files == (make_char | make_block));  // but no job makes devices
+BOOST_AUTO_TEST_CASE(what_is_not_said_is_not_limited_but_for_what_is_the_kernels) {
+  const std::vector<std::string> top{"/home", "/proc", "/sys", "/tmp"};
+  const LandlockRules nothing = landlock_rules({}, 9, {}, top);
+  BOOST_TEST(nothing.files == (make_char | make_block | write_file | landlock::truncate));  // no job makes devices
   BOOST_TEST(nothing.network == 0u);
-  BOOST_TEST(nothing.beneath.empty());
   BOOST_TEST(nothing.scopes != 0u);
+  const std::uint64_t changing = write_file | landlock::truncate;
+  for (const char* const path : {"/home", "/tmp"}) {
+    BOOST_TEST_REQUIRE(rule_for(nothing, path) != nullptr, path);
+    BOOST_TEST(rule_for(nothing, path)->access == changing);
+  }
+  for (const char* const path : {"/proc", "/sys", "/proc/self", "/sys/devices/system/cpu"}) {
+    const auto* const rule = rule_for(nothing, path);
+    BOOST_TEST((rule == nullptr || (rule->access & changing) == 0), path);
+  }
 
   SandboxSettings reads;
   reads.read.emplace();
-  BOOST_TEST((landlock_rules(reads, 9, {}).files & write_file) == 0u);
+  BOOST_TEST(rule_for(landlock_rules(reads, 9, {}, top), "/home")->access == changing);
   SandboxSettings writes;
   writes.write.emplace();
-  BOOST_TEST((landlock_rules(writes, 9, {}).files & (read_file | read_dir | execute)) == 0u);
+  const LandlockRules none_written = landlock_rules(writes, 9, {}, top);
+  BOOST_TEST((none_written.files & (read_file | read_dir | execute)) == 0u);
+  BOOST_TEST(rule_for(none_written, "/home") == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(paths_get_what_they_are_named_for_and_no_more) {
-  const LandlockRules rules = landlock_rules(with_paths({"/out"}, {"/in"}), 9, {"/opt/libjobs.so"});
+  const LandlockRules rules = landlock_rules(with_paths({"/out"}, {"/in"}), 9, {"/opt/libjobs.so"}, {"/usr", "/home"});
   const auto* const out = rule_for(rules, "/out");
   const auto* const in = rule_for(rules, "/in");
   const auto* const code = rule_for(rules, "/opt/libjobs.so");
@@ -99,4 +110,6 @@ BOOST_AUTO_TEST_CASE(what_the_kernel_lacks_is_named_for_what_was_asked) {
   BOOST_TEST(none[1] == "Landlock ABI 6, for signals to other processes (this kernel has none)");
   BOOST_TEST(none[2] == "seccomp, for calls that reach other processes");
   BOOST_TEST(sandbox_lacks({}, {.landlock_abi = 5, .seccomp = true}, nullptr).size() == 1u);
+  BOOST_TEST(sandbox_lacks({}, {.landlock_abi = 0, .seccomp = true}, nullptr).at(0) ==
+             "Landlock ABI 1, for the kernel's own files (this kernel has none)");
 }

@@ -29,7 +29,7 @@ struct Ends {
     WorkerSetup setup;
     setup.control = worker.get();
     setup.record = &board.slot(0);
-    setup.last_beat = &board.last_beat();
+    setup.beats = &board.beats();
     setup.supervisor = getppid();
     return setup;
   }

@@ -274,6 +274,18 @@ BOOST_AUTO_TEST_CASE(the_first_line_says_since_when_redis_is_silent) {
   BOOST_TEST(holds(watched.text(), "Resize0"));
 }
 
+BOOST_AUTO_TEST_CASE(the_first_line_names_the_shards_that_are_away) {
+  Watched watched;
+  RedisLook look;
+  look.status = RedisStatus{};
+  look.away = "east, west";
+  watched.model.note(look);
+  BOOST_TEST(holds(watched.screen()[0], "away: east, west"), watched.screen()[0]);
+  look.away.clear();
+  watched.model.note(look);
+  BOOST_TEST(holds(watched.screen()[0], "answers"), watched.screen()[0]);
+}
+
 BOOST_AUTO_TEST_CASE(outside_utf_8_everything_is_ascii) {
   Watched watched;
   watched.glyphs = {.utf8 = false, .blocks = false};

@@ -14,6 +14,13 @@ namespace {
 
 constexpr int was_told = 7, was_not_told = 8;
 
+struct OneShard : WorkerShards {
+  void place_new(int, int, int) override {}
+  void place_again(int) override {}
+  void left_behind(int) override {}
+  void unblock(int) override {}
+};
+
 // A worker that says that it is ready, waits for one word of its supervisor, and ends.
 int listen_once(const WorkerSetup& worker_setup) {
   const char ready = static_cast<char>(ControlByte::ready);
@@ -31,10 +38,10 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
   config->capsules.push_back({.concurrency = 2});
   WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
   const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = listen_once}}));
-  WorkerOrders orders(
-      loop, [](const SlotRecord&) {}, slots, generations);
+  OneShard shard;
+  WorkerOrders orders(loop, shard, slots, generations);
   Children children(loop);
-  WorkerPool pool(loop, children, slots, generations, orders, "host:1:a", *config, std::nullopt);
+  WorkerPool pool(loop, children, slots, generations, orders, shard, "host:1:a", *config, std::nullopt);
   pool.fill_vacant_places();
 
   // The loop has not run since, so nobody has read anything.

@@ -52,7 +52,8 @@ bool send_order(int socket, const ForkerOrder& order) {
   return ::send(socket, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof order;
 }
 
-void send_with_descriptor(int socket, const ForkerOrder& order, int descriptor) {
+// 0, or why the kernel passes on no descriptor now.
+int send_with_descriptor(int socket, const ForkerOrder& order, int descriptor) {
   iovec bytes{const_cast<ForkerOrder*>(&order), sizeof order};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
   msghdr message{};
@@ -65,8 +66,10 @@ void send_with_descriptor(int socket, const ForkerOrder& order, int descriptor) 
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  if (sendmsg(socket, &message, MSG_NOSIGNAL) != sizeof order)
-    throw ForkerGone(std::string("it takes no order: ") + std::strerror(errno));
+  if (sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof order) return 0;
+  // Processes of this user have too many under way in sockets; those may be a job's, whose end frees them.
+  if (errno == ETOOMANYREFS) return errno;
+  throw ForkerGone(std::string("it takes no order: ") + std::strerror(errno));
 }
 
 struct ReceivedOrder {
@@ -263,9 +266,10 @@ bool JobForker::is_there() const {
   return recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-void JobForker::start(UniqueFd channel) {
-  send_with_descriptor(socket_.get(), {ForkerOrder::run, 0}, channel.get());
-  socket_while_job_runs.store(socket_.get());
+int JobForker::start(UniqueFd channel) {
+  const int error = send_with_descriptor(socket_.get(), {ForkerOrder::run, 0}, channel.get());
+  if (error == 0) socket_while_job_runs.store(socket_.get());
+  return error;
 }
 
 std::optional<JobForker::End> JobForker::take_end() {

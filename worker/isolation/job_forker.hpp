@@ -42,8 +42,8 @@ class JobForker {
   // Whether it can be asked: it lives, and no job has closed the descriptor.
   bool is_there() const;
 
-  // Forks a process that speaks through `channel`; one at a time.  Throws ForkerGone.
-  void start(UniqueFd channel);
+  // Forks a process that speaks through `channel`; one at a time.  0, or why that cannot be now.  Throws ForkerGone.
+  int start(UniqueFd channel);
 
   // How a job's process has ended: nothing that it started runs any more.
   struct End {

@@ -7,6 +7,7 @@
 #include "shared/job/payload.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/outcome.hpp"
+#include "worker/isolation/failed_record.hpp"
 
 namespace brood {
 namespace {
@@ -98,14 +99,12 @@ IterationState read_state(BodyReader& body) {
 }
 
 // A retry that is another job, or none, would lose this one.
-void check_outcome(const OutcomeNote& note, const Payload& job) {
+void check_outcome(const OutcomeNote& note, const Payload& job, std::string_view queue) {
   const std::optional<Outcome> outcome = noted_outcome(note);
   if (!outcome) throw BadMessage("what is to become of the job is nothing that a failure allows");
   if (outcome->kind == Outcome::Kind::acknowledge) return;
   try {
-    const Payload becomes = Payload::parse(outcome->payload);
-    if (becomes.jid() != job.jid() || becomes.job_class() != job.job_class())
-      throw BadMessage("what is to become of the job is another job");
+    check_failed_record(Payload::parse(outcome->payload), job, queue);
   } catch (const BadPayload&) {
     throw BadMessage("what is to become of the job is no job");
   }
@@ -199,7 +198,7 @@ std::string encode(const JobEnd& end) {
   return body.take();
 }
 
-JobEnd read_end(std::string_view text, const Payload& job) {
+JobEnd read_end(std::string_view text, const Payload& job, std::string_view queue) {
   BodyReader body(text);
   JobEnd end;
   end.kind = static_cast<Performed::Kind>(body.number(0, static_cast<std::int64_t>(Performed::Kind::interrupted)));
@@ -216,7 +215,7 @@ JobEnd read_end(std::string_view text, const Payload& job) {
     end.facts.emplace_back(std::move(name), std::move(value));
   }
   body.end();
-  if (end.kind == Performed::Kind::failed) check_outcome(end.outcome, job);
+  if (end.kind == Performed::Kind::failed) check_outcome(end.outcome, job, queue);
   return end;
 }
 
@@ -228,7 +227,7 @@ std::size_t MessageReader::longest_body(MessageKind kind) const {
   if (!longest_end_) return longest_message;
   switch (kind) {
     case MessageKind::save_iteration:
-      return longest_message;
+      return longest_saved_state;
     case MessageKind::load_iteration:
     case MessageKind::ask_failure_rule:
       return 0;

@@ -83,8 +83,8 @@ LoadedIteration read_loaded(std::string_view body);
 IterationState read_saved(std::string_view body);
 FailureRule read_failure_rule(std::string_view body);
 bool read_cancelled_answer(std::string_view body);
-// Of the job of this payload: what becomes of it must be that very job.
-JobEnd read_end(std::string_view body, const Payload& job);
+// Of the job of this payload, fetched from `queue`: what becomes of it must be that very job, see failed_record.hpp.
+JobEnd read_end(std::string_view body, const Payload& job, std::string_view queue);
 
 // What is sent: its kind and size, then the body.
 std::string framed(MessageKind kind, std::string_view body);
@@ -110,6 +110,8 @@ class MessageReader {
 
 // What an end may have beside its job's payload.
 inline constexpr std::size_t longest_end_beside_payload = 1 << 20;
+// How far an iterable job has come: its worker holds that in memory, whatever memory the job may use.
+inline constexpr std::size_t longest_saved_state = 16 << 20;
 // As large as a value of Redis.
 inline constexpr std::size_t longest_message = std::size_t{513} << 20;
 

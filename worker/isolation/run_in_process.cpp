@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <csignal>
 
-#include "shared/base/check.hpp"
-
 namespace brood {
 namespace {
 
@@ -20,6 +18,7 @@ class Conversation {
   Conversation(UniqueFd socket, const JobOrder& order, const Payload& job, const JobServices& services)
       : socket_(std::move(socket)),
         job_(job),
+        queue_(order.queue),
         services_(services),
         reader_(MessageReader::of_job(order.payload.size() + longest_end_beside_payload)),
         unsent_(framed(MessageKind::order, encode(order))) {}
@@ -65,6 +64,8 @@ class Conversation {
 
   void heed(const Message& message) {
     if (end_) throw BadMessage("it goes on after the end");
+    // Ours waits for each answer: one that asks again before it has read the last would have us hold them all.
+    if (!unsent_.empty()) throw BadMessage("it does not read what it asks for");
     switch (message.kind) {
       case MessageKind::load_iteration:
         return answer(message.kind, encode(services_.load_iteration()));
@@ -73,7 +74,7 @@ class Conversation {
       case MessageKind::ask_failure_rule:
         return answer(message.kind, encode(services_.failure_rule()));
       case MessageKind::end:
-        end_ = read_end(message.body, job_);
+        end_ = read_end(message.body, job_, queue_);
         return;
       case MessageKind::order:
         break;
@@ -81,14 +82,11 @@ class Conversation {
     throw BadMessage("it is of a kind that only a worker says");
   }
 
-  // One that asks and does not read the answers is no process that we know.
-  void answer(MessageKind kind, const std::string& body) {
-    if (unsent_.size() > longest_message) throw BadMessage("it does not read what it asks for");
-    unsent_ += framed(kind, body);
-  }
+  void answer(MessageKind kind, const std::string& body) { unsent_ = framed(kind, body); }
 
   UniqueFd socket_;
   const Payload& job_;
+  const std::string& queue_;
   const JobServices& services_;
   MessageReader reader_;
   std::string unsent_;
@@ -96,13 +94,19 @@ class Conversation {
   bool over_ = false;
 };
 
+ProcessRun no_process(int error) {
+  ProcessRun run;
+  run.end.fork_error = error;
+  return run;
+}
+
 }  // namespace
 
 ProcessRun run_in_process(JobForker& forker, const JobOrder& order, const Payload& job, const JobServices& services) {
   int ends[2];
-  check("socketpair", socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return no_process(errno);
   Conversation conversation(UniqueFd(ends[0]), order, job, services);
-  forker.start(UniqueFd(ends[1]));
+  if (const int error = forker.start(UniqueFd(ends[1]))) return no_process(error);
   if (services.term_came()) forker.signal(SIGTERM);  // before its handler could pass it on
   ProcessRun run;
   const auto go_on = [&] {

@@ -140,7 +140,8 @@ BROOD_MEMBER(JobClass, retry_in, 48, void (*)(const Call*, const Failure*, std::
 BROOD_MEMBER(JobClass, exhausted, 56, void (*)(const Call*, const Failure*, Answer*));
 BROOD_MEMBER(JobClass, isolation, 64, std::uint32_t);
 BROOD_MEMBER(JobClass, unused, 68, std::uint32_t);
-BROOD_END(JobClass, 72);
+BROOD_MEMBER(JobClass, threads, 72, std::uint64_t);
+BROOD_END(JobClass, 80);
 
 BROOD_MEMBER(Library, abi, 0, std::uint32_t);
 BROOD_MEMBER(Library, size, 4, std::uint32_t);
@@ -179,6 +180,9 @@ BROOD_NUMBER(retry_no, 1);
 BROOD_NUMBER(retry_count, 2);
 BROOD_NUMBER(isolation_worker, 0);
 BROOD_NUMBER(isolation_process, 1);
+BROOD_NUMBER(threads_as_configured, 0);
+BROOD_NUMBER(threads_replace, 1);
+BROOD_NUMBER(threads_allow, 2);
 BROOD_NUMBER(event_fork, 0);
 BROOD_NUMBER(event_startup, 1);
 BROOD_NUMBER(event_heartbeat, 2);

@@ -11,6 +11,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/base/unique_fd.hpp"
+#include "worker/guard/memory_limit.hpp"
 
 namespace brood {
 namespace {
@@ -56,13 +57,14 @@ JobCgroup::JobCgroup(int slot, pid_t supervisor, const JobCgroupPlaces& places)
     }
     if (lists(controllers, "cpu")) legacy_.cpu = places.root / "cpu" / inside;
     if (lists(controllers, "pids")) legacy_.pids = places.root / "pids" / inside;
+    if (lists(controllers, "memory")) legacy_.memory = places.root / "memory" / inside;
   }
 }
 
 // Empty where there is none.
 path JobCgroup::group_of(const std::string& controller) const {
   if (!unified_.empty() && has_word(unified_ / "cgroup.subtree_control", controller)) return unified_ / name_;
-  const path& legacy = controller == "cpu" ? legacy_.cpu : legacy_.pids;
+  const path& legacy = controller == "cpu" ? legacy_.cpu : controller == "pids" ? legacy_.pids : legacy_.memory;
   if (legacy.empty() || access(legacy.c_str(), W_OK) != 0) return {};
   return legacy / legacy_name_;
 }
@@ -75,18 +77,19 @@ std::vector<std::string> JobCgroup::lacks(const SandboxSettings& settings) const
   };
   look(settings.cpu > 0, "cpu", "cpu");
   look(settings.processes > 0, "pids", "processes");
+  look(settings.memory_bytes > 0, "memory", "the memory of all processes of a job together");
   return missing;
 }
 
 void JobCgroup::enter(const SandboxSettings& settings) const {
-  if (settings.cpu == 0 && settings.processes == 0) return;
+  if (settings.cpu == 0 && settings.processes == 0 && settings.memory_bytes == 0) return;
   const auto enter_group = [&](const path& group, const auto& set_limit) {
     if (group.empty()) return;
     std::filesystem::create_directory(group);
     set_limit(group);
     set_value(group / "cgroup.procs", "0");
   };
-  // Of version 2 there is one group for both, and the last job of this slot may have been of another class.
+  // Of version 2 there is one group for all of them, and the last job of this slot may have been of another class.
   enter_group(group_of("pids"), [&](const path& group) {
     set_value(group / "pids.max", settings.processes > 0 ? std::to_string(settings.processes) : "max");
   });
@@ -96,10 +99,29 @@ void JobCgroup::enter(const SandboxSettings& settings) const {
     if (!is_2) set_value(group / "cpu.cfs_period_us", std::to_string(period_us));
     set_value(group / (is_2 ? "cpu.max" : "cpu.cfs_quota_us"), is_2 ? fmt::format("{} {}", quota, period_us) : quota);
   });
+  enter_group(group_of("memory"), [&](const path& group) {
+    const bool is_2 = group.parent_path() == unified_, is_limited = settings.memory_bytes > 0;
+    const std::string limit = std::to_string(settings.memory_bytes + MemoryLimit::reserve_bytes);
+    set_value(group / (is_2 ? "memory.max" : "memory.limit_in_bytes"), is_limited ? limit : is_2 ? "max" : "-1");
+    // Otherwise what is beyond the limit would go there.
+    const path swap = group / "memory.swap.max";
+    if (is_2 && access(swap.c_str(), F_OK) == 0) set_value(swap, is_limited ? "0" : "max");
+  });
+}
+
+std::uint64_t JobCgroup::memory_kills() const {
+  const path group = group_of("memory");
+  if (group.empty()) return 0;
+  std::ifstream events(group / (group.parent_path() == unified_ ? "memory.events" : "memory.oom_control"));
+  std::string name;
+  for (std::uint64_t count = 0; events >> name >> count;) {
+    if (name == "oom_kill") return count;
+  }
+  return 0;
 }
 
 void JobCgroup::remove() const {
-  for (const char* const controller : {"pids", "cpu"}) {
+  for (const char* const controller : {"pids", "cpu", "memory"}) {
     if (const path group = group_of(controller); !group.empty()) ::rmdir(group.c_str());
   }
 }

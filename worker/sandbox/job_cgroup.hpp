@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,9 +17,10 @@ struct JobCgroupPlaces {
   std::filesystem::path membership = "/proc/self/cgroup";
 };
 
-// A cgroup for the job of one slot and all that it starts, beside that of its worker: how much processor time they get,
-// and how many there may be.  The kernel must have delegated a cgroup to the supervisor, which then has one for each
-// worker; or, with cgroups of version 1, let this user make some.
+// A cgroup for the job of one slot and all that it starts, beside that of its worker: how much processor time and
+// memory they get, and how many there may be.  It counts the memory that no limit of a process does: of all of them
+// together, and of files that are memory.  The kernel must have delegated a cgroup to the supervisor, which then has
+// one for each worker; or, with cgroups of version 1, let this user make some.
 class JobCgroup {
  public:
   // For the calling worker of that supervisor, or for the supervisor itself, which only asks what there is.
@@ -30,6 +32,9 @@ class JobCgroup {
   // The calling process, and what it starts, from now on.  What lacks() names is left out.  Throws std::system_error.
   void enter(const SandboxSettings& settings) const;
 
+  // How many processes in it the kernel has ended for want of memory.
+  std::uint64_t memory_kills() const;
+
   // Once nobody is there any more.
   void remove() const;
 
@@ -39,7 +44,7 @@ class JobCgroup {
   std::filesystem::path unified_;  // of version 2, whose controllers are shared out below; empty: none
   std::string name_, legacy_name_;
   struct Legacy {
-    std::filesystem::path cpu, pids;
+    std::filesystem::path cpu, pids, memory;
   } legacy_;  // of version 1; empty where there is none
 };
 

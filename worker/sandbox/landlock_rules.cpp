@@ -10,6 +10,9 @@ constexpr std::uint64_t writing = write_file | remove_dir | remove_file | make_d
                                   make_sym | refer | truncate | ioctl_dev;
 // No job of a sandbox makes devices.
 constexpr std::uint64_t never = make_char | make_block;
+constexpr std::uint64_t changing = write_file | truncate;
+// Files by which other processes, and the kernel's settings, are reached by whoever may write them.
+bool is_the_kernels(const std::string& path) { return path == "/proc" || path == "/sys"; }
 
 std::uint64_t known_to(int abi) {
   std::uint64_t known = refer - 1;
@@ -45,17 +48,23 @@ constexpr const char* devices_to_write[] = {"/dev/null", "/dev/zero", "/dev/full
 
 }  // namespace
 
-LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code) {
+LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code,
+                             const std::vector<std::string>& top) {
   LandlockRules rules;
   if (abi < 1) return rules;
   const bool limits_writing = settings.write.has_value(), limits_reading = settings.read.has_value();
-  rules.files = (never | (limits_writing ? writing : 0) | (limits_reading ? reading : 0)) & known_to(abi);
+  rules.files = (never | (limits_writing ? writing : changing) | (limits_reading ? reading : 0)) & known_to(abi);
   if (!settings.network && abi >= abi_of_tcp) rules.network = bind_tcp | connect_tcp;
   if (abi >= abi_of_scopes) rules.scopes = abstract_unix_socket | signal;
 
   const auto allow = [&](const std::string& path, std::uint64_t access, bool required) {
     if ((access & rules.files) != 0) rules.beneath.push_back({path, access & rules.files, required});
   };
+  if (!limits_writing) {
+    for (const std::string& path : top) {
+      if (!is_the_kernels(path)) allow(path, changing, false);
+    }
+  }
   for (const std::string& path : settings.write.value_or(std::vector<std::string>{}))
     allow(path, writing | reading, true);
   for (const std::string& path : settings.read.value_or(std::vector<std::string>{})) allow(path, reading, true);
@@ -64,6 +73,13 @@ LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std
   for (const char* const path : devices_to_read) allow(path, read_file, false);
   for (const char* const path : devices_to_write) allow(path, write_file | truncate | ioctl_dev, false);
   return rules;
+}
+
+void allow_reading(LandlockRules& rules, const std::vector<std::string>& paths) {
+  const std::uint64_t access = (read_file | read_dir) & rules.files;
+  for (const std::string& path : paths) {
+    if (access != 0) rules.beneath.push_back({path, access, false});
+  }
 }
 
 }  // namespace brood

@@ -55,7 +55,12 @@ struct LandlockRules {
 };
 
 // For a kernel with this ABI; 0: it has no Landlock, and there is nothing to say.  `code` are the files that the class'
-// code lies in.
-LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code);
+// code lies in, `top` is what lies in the root directory: where writing is not limited all of it may be written but
+// what is the kernel's.
+LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code,
+                             const std::vector<std::string>& top);
+
+// These files, and what is in them where they are directories, may be read beside what the rules allow.
+void allow_reading(LandlockRules& rules, const std::vector<std::string>& paths);
 
 }  // namespace brood

@@ -6,7 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "shared/base/check.hpp"
+#include "shared/config/redis_location.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/sandbox/landlock.hpp"
 #include "worker/sandbox/sandbox_filter.hpp"
@@ -32,6 +35,12 @@ void drop_capabilities() {
   check("capset", syscall(SYS_capset, &header, sets));
 }
 
+std::vector<std::string> top_of_the_file_system() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator("/")) paths.push_back(entry.path());
+  return paths;
+}
+
 }  // namespace
 
 SandboxOffers sandbox_offers() { return {.landlock_abi = landlock_abi(), .seccomp = can_shield_supervisor()}; }
@@ -44,7 +53,7 @@ std::vector<std::string> sandbox_lacks(const SandboxSettings& settings, const Sa
       lacks.push_back(fmt::format("Landlock ABI {}, for {} (this kernel has {})", least, what,
                                   offers.landlock_abi == 0 ? "none" : std::to_string(offers.landlock_abi)));
   };
-  if (settings.write || settings.read) landlock(1, "read and write");
+  landlock(1, settings.write || settings.read ? "read and write" : "the kernel's own files");
   if (offers.landlock_abi > 0 && settings.write) landlock(landlock::abi_of_truncate, "truncating files");
   if (offers.landlock_abi > 0 && settings.write) landlock(landlock::abi_of_ioctl, "control of devices");
   landlock(landlock::abi_of_scopes, "signals to other processes");
@@ -73,7 +82,9 @@ const SlotRecord* enter_sandbox(const SandboxSettings& settings, const JobCgroup
   close_all_but(kept);
   drop_capabilities();
   const SandboxOffers offers = sandbox_offers();
-  enter_landlock(landlock_rules(settings, offers.landlock_abi, code));
+  LandlockRules rules = landlock_rules(settings, offers.landlock_abi, code, top_of_the_file_system());
+  if (settings.network) allow_reading(rules, files_told_to_jobs());
+  enter_landlock(rules);
   if (offers.seccomp) enter_sandbox_filter(settings);
   return orders;
 }

@@ -1,8 +1,10 @@
 #include "worker/sandbox/sandbox_filter.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -148,6 +150,20 @@ constexpr RefusedForOthers only_for_itself[] = {
     {"sched_setattr", 0}, {"setpriority", 1},       {"ioprio_set", 1},
 };
 
+// And of a call that may also name groups and users, the caller alone: it stands for its group, too, by 0.
+struct OnlyOfKind {
+  const char* call;
+  std::uint64_t kind;
+};
+constexpr std::uint64_t ioprio_of_process = 1;
+constexpr OnlyOfKind only_for_one_process[] = {{"setpriority", PRIO_PROCESS}, {"ioprio_set", ioprio_of_process}};
+
+// Attributes of files, which file systems change for whoever has the file open, for reading too; Landlock knows the
+// requests of devices alone.  The letters of such requests; they write, or say no direction.
+constexpr std::uint64_t letters_of_file_systems[] = {'f', 'X', 'v', 'r', 0x94};
+constexpr std::uint64_t letter_of_request = 0xff00, writing_request = std::uint64_t{_IOC_WRITE} << _IOC_DIRSHIFT,
+                        direction_of_request = std::uint64_t{_IOC_READ | _IOC_WRITE} << _IOC_DIRSHIFT;
+
 constexpr std::uint64_t new_namespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                             CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
 
@@ -193,7 +209,18 @@ class SandboxFilter {
 void enter_sandbox_filter(const SandboxSettings& settings) {
   SandboxFilter filter;
   filter.refuse(always_refused);
-  if (settings.write) filter.refuse(refused_where_writing_is_limited);
+  if (settings.write) {
+    filter.refuse(refused_where_writing_is_limited);
+    for (const std::uint64_t letter : letters_of_file_systems) {  // as by a file system that does not know them
+      const std::uint64_t request = letter << 8;
+      filter.refuse(SCMP_SYS(ioctl), ENOTTY,
+                    {{1, SCMP_CMP_MASKED_EQ, writing_request | letter_of_request, writing_request | request}});
+      filter.refuse(SCMP_SYS(ioctl), ENOTTY,
+                    {{1, SCMP_CMP_MASKED_EQ, direction_of_request | letter_of_request, request}});
+    }
+  }
+  // Tells of names that may not be read.
+  if (settings.read) filter.refuse(SCMP_SYS(inotify_add_watch), EPERM, {});
   if (!settings.network) {
     filter.refuse(refused_without_network);
     constexpr std::uint64_t type_of_socket = 0xf;
@@ -203,6 +230,10 @@ void enter_sandbox_filter(const SandboxSettings& settings) {
   }
   for (const auto& [call, argument] : only_for_itself)
     filter.refuse(seccomp_syscall_resolve_name(call), EPERM, {{argument, SCMP_CMP_NE, 0, 0}});
+  for (const auto& [call, kind] : only_for_one_process)
+    filter.refuse(seccomp_syscall_resolve_name(call), EPERM, {{0, SCMP_CMP_NE, kind, 0}});
+  // Holds off whoever opens the file, for as long as /proc/sys/fs/lease-break-time.
+  filter.refuse(SCMP_SYS(fcntl), EPERM, {{1, SCMP_CMP_MASKED_EQ, 0xffffffff, F_SETLEASE}});
   for (const std::uint64_t flag : new_namespaces)
     filter.refuse(SCMP_SYS(clone), EPERM, {{0, SCMP_CMP_MASKED_EQ, flag, flag}});
   // Its flags lie in memory, where no filter sees them; the C library then uses clone().

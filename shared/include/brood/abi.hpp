@@ -173,6 +173,7 @@ enum Registered : std::uint64_t {
 };
 
 enum IsolationKind : std::uint32_t { isolation_worker = 0, isolation_process = 1 };
+enum ThreadsKind : std::uint64_t { threads_as_configured = 0, threads_replace = 1, threads_allow = 2 };
 
 // One job class.
 struct JobClass {
@@ -186,6 +187,7 @@ struct JobClass {
   void (*exhausted)(const Call*, const Failure*, Answer*);                     // null: no such hook
   std::uint32_t isolation;                                                     // IsolationKind
   std::uint32_t unused;
+  std::uint64_t threads;  // ThreadsKind: what becomes of a worker in which a job has left threads
 };
 
 // What brood_job_library() returns; it lives as long as the library.  Without job classes its middleware and its

@@ -30,6 +30,10 @@ namespace brood {
 // the call is about holds something else.  After a lost connection a change may or may not have been made.  An argument
 // that cannot be (an empty page, a history of no day) is std::invalid_argument.
 //
+// Where several Redis hold jobs ([[redis.shard]] in brood.toml(5)), an Api shows all of these shards as one: numbers
+// are sums, sets are in the order of their scores whichever shard an entry lies in, and what is done to an entry or a
+// job is done in its own shard.  Api::shard() is the way to one of them.
+//
 // Every object may be used by several threads, one call at a time: those of one Api share its connection and lock it
 // for each conversation, but never while a function that was passed in runs.  The objects of an Api may outlive it.  In
 // a child that was forked they connect anew.
@@ -53,6 +57,7 @@ struct BROOD_API JobRecord {
   std::optional<Time> retried_at;           // when it failed last, from its second failure on
   std::optional<std::int64_t> retry_count;  // 0 after the first failure; nullopt: it has not failed
   std::string error_class, error_message;   // of its last failure; empty: none
+  std::string shard;                        // that it lies in; empty: there is no other, or nobody has said
 
   // Reads a payload by itself.  Never throws for what the text holds.
   static JobRecord read(std::string payload);
@@ -86,18 +91,20 @@ struct BROOD_API BulkResult {
 };
 
 namespace detail {
-class __attribute__((visibility("hidden"))) ApiState;
-}
+class __attribute__((visibility("hidden"))) ApiShards;
+struct Opening;
+}  // namespace detail
 
 // One queue: a list whose oldest job is the next to run.  It need not exist: then it is empty.
 class BROOD_API Queue {
  public:
   const std::string& name() const { return name_; }  // without "queue:"
   std::size_t size() const;                          // jobs that wait
-  double latency() const;  // seconds that the next job has waited since it was enqueued; 0: none waits
+  double latency()
+      const;  // seconds that the next job has waited since it was enqueued; 0: none waits; of shards the most
 
   // From the newest to the oldest, as Sidekiq lists them, in pages; `visit` returns false to stop.  None that stays is
-  // passed over while others come and go, but some may come twice.
+  // passed over while others come and go, but some may come twice.  Shard after shard, where there are several.
   void each(const std::function<bool(const JobRecord&)>& visit) const;
   std::vector<JobRecord> page(std::size_t number, std::size_t per_page = 25) const;  // number 0: the newest
   std::optional<JobRecord> find(std::string_view jid) const;                         // goes through all of it
@@ -111,14 +118,15 @@ class BROOD_API Queue {
   void clear();  // all jobs, and the name
 
   // The set `paused`, which brood's workers follow within two seconds, as Sidekiq Pro's do.  Running jobs go on.
+  // With several shards: in all of them, and paused() asks for any.
   bool paused() const;
   void pause();
   void unpause();
 
  private:
   friend class Api;
-  Queue(std::shared_ptr<detail::ApiState> state, std::string name);
-  std::shared_ptr<detail::ApiState> state_;
+  Queue(std::shared_ptr<detail::ApiShards> shards, std::string name);
+  std::shared_ptr<detail::ApiShards> shards_;
   std::string name_;
 };
 
@@ -134,7 +142,7 @@ class BROOD_API JobSet {
   // Entries number * per_page and so on of that order.
   std::vector<SetEntry> page(std::size_t number, std::size_t per_page = 25, Order order = Order::lowest_first) const;
   // All entries, in pages: those of the highest score first, as Sidekiq lists them.
-  void each(const std::function<bool(const SetEntry&)>& visit) const;
+  void each(const std::function<bool(const SetEntry&)>& visit, Order order = Order::highest_first) const;
   // Those whose text holds `match`, or fits it where it holds a "*"; searched within Redis, unordered, and perhaps one
   // twice.  An empty match takes all.
   void scan(std::string_view match, const std::function<bool(const SetEntry&)>& visit) const;
@@ -154,7 +162,7 @@ class BROOD_API JobSet {
 
   // Many, in batches of up to 250 that hold up Redis for half a millisecond to two each; no condition: all.  The lowest
   // score first, up to the entry that is the last when it begins: what others add before that may be met too, but no
-  // more than as many again.
+  // more than as many again.  Shard after shard, where there are several.
   using Condition = std::function<bool(const SetEntry&)>;
   // As remove(), run() and kill() for those that the condition wants.
   BulkResult remove_if(const Condition& wanted, const Progress& progress = {});
@@ -164,8 +172,8 @@ class BROOD_API JobSet {
 
  private:
   friend class Api;
-  JobSet(std::shared_ptr<detail::ApiState> state, std::string name);
-  std::shared_ptr<detail::ApiState> state_;
+  JobSet(std::shared_ptr<detail::ApiShards> shards, std::string name);
+  std::shared_ptr<detail::ApiShards> shards_;
   std::string name_;
 };
 
@@ -194,6 +202,7 @@ struct BROOD_API Process {
   bool embedded = false;            // it is a part of another program, and follows neither quiet() nor stop()
   Time started_at{};                // when it began
   Time beat{};                      // its last heartbeat
+  std::vector<std::string> shards;  // where it beats; none: there is only one.  It is in each, and `busy` is their sum
 };
 
 // A job that runs, as of the last heartbeat of its process (section 7.3).
@@ -201,7 +210,7 @@ struct BROOD_API Work {
   std::string identity;  // of its process
   std::string tid;       // its thread, of brood its worker
   std::string queue;     // the one it was fetched from
-  JobRecord job;         // as it was fetched
+  JobRecord job;         // as it was fetched, and from which shard
   Time run_at{};         // when this attempt began, to the second
 };
 
@@ -262,8 +271,8 @@ struct BROOD_API DeployMark {
   std::string label;  // what, such as a commit
 };
 
-// The way to all that lies in one Redis.  It connects at the first call, and anew after a loss.  It can be moved, not
-// copied.
+// The way to all that lies in one Redis, or in all shards.  It connects at the first call, and anew after a loss.  It
+// can be moved, not copied.
 class BROOD_API Api {
  public:
   // In a job the Redis of its worker.  Else it is found as `brood run` finds it: the machine's configuration,
@@ -275,6 +284,14 @@ class BROOD_API Api {
   ~Api();
   Api(Api&&) noexcept;
   Api& operator=(Api&&) noexcept;
+
+  // The names of the shards, in the order of the configuration; where there is but one Redis, one that may be empty.
+  std::vector<std::string> shards() const;
+  // One of them, by itself.  std::invalid_argument, with the names that there are, for any other.
+  Api shard(std::string_view name) const;
+  // Called for each shard that is away when it is asked, and what is asked is then answered by the others.  Without
+  // such a function the call throws after the others were asked; so it does when all are away, or the only one.
+  void on_away(std::function<void(const std::string& shard, const std::string& why)> left_out);
 
   std::vector<Queue> queues();                  // all that are known, by name
   Queue queue(std::string name);                // std::invalid_argument for an empty name
@@ -315,7 +332,9 @@ class BROOD_API Api {
   std::vector<DeployMark> deploy_marks(Time day = std::chrono::system_clock::now());
 
  private:
-  std::shared_ptr<detail::ApiState> state_;
+  friend struct detail::Opening;
+  explicit Api(std::shared_ptr<detail::ApiShards> shards);
+  std::shared_ptr<detail::ApiShards> shards_;
 };
 
 }  // namespace brood

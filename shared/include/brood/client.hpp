@@ -20,6 +20,10 @@
 
 namespace brood {
 
+namespace detail {
+struct Opening;
+}
+
 // Redis did not take a push, or did not answer another call: unreachable, or it refused; what() has its address and its
 // words.  After a lost connection the job may or may not be there.  Also where nobody can tell where Redis is: a URL or
 // a configuration that cannot be read.
@@ -58,6 +62,16 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 //   client.enqueue_in(10min, ResizeImage{...});
 //   client.push({.job_class = "Ruby::Job", .args = R"(["any", 1])"});
 //
+// Where several Redis hold jobs ([[redis.shard]] in brood.toml(5)), each job goes to one of these shards: those with
+// the same shard_by to the same one, others to the next one that answers, of a bulk slice after slice.  Nothing is sent
+// twice for that: a shard that cannot be reached is passed over and tried again later; one that took a push and did not
+// answer makes it fail.  In a job the next one is the job's own shard, as long as that answers.
+//
+//   client.enqueue(Invoice{...}, {.shard_by = "tenant-7"});
+//
+// Of the shards' names the one goes whose SHA-1 of "NAME:SHARD_BY" is the greatest: with one shard more, only the jobs
+// that go to that one go elsewhere than before.
+//
 // Every call returns the new job's jid; an empty one where a middleware has stopped the push.  What cannot be a job is
 // refused with std::invalid_argument before anything is sent (section 1.4 of Sidekiq's wire specification); whatever
 // Redis does not take throws RedisError.  A Client may be used by several threads, one call at a time: it locks itself.
@@ -65,7 +79,7 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 class BROOD_API Client {
  public:
   // In a job the Redis of its worker.  Else it is found as `brood run` finds it: the machine's configuration,
-  // REDIS_PROVIDER or REDIS_URL, else the embedded one.
+  // REDIS_PROVIDER or REDIS_URL, else the embedded one; where there are several shards, all of them.
   // Throws RedisError where that cannot be read; nothing is sent yet.
   Client();
   // Of redis://, rediss:// and unix:// as in brood.toml(5), or "embedded".  Throws RedisError for what is no such URL.
@@ -100,7 +114,8 @@ class BROOD_API Client {
 
   // All jobs of a range, a thousand with one command: it goes through the range as it pushes, and holds no more than a
   // slice of it.  A slice is checked before any of it is sent; returns the jids, in the order of the range.  What is
-  // refused in the midst, by Redis or as no job, says how many were pushed before.
+  // refused in the midst, by Redis or as no job, says how many were pushed before.  With several shards a slice goes to
+  // one of them, and the next slice to the next one: jobs keep their order within a slice, and with shard_by all do.
   template <std::ranges::input_range Jobs>
   std::vector<std::string> enqueue_bulk(Jobs&& jobs, const EnqueueOptions& options = {}) {
     return push_slices(std::forward<Jobs>(jobs), options, [](Push&) {});
@@ -151,7 +166,8 @@ class BROOD_API Client {
   // the connection was lost before Redis had answered: a number that goes with it tells (the key
   // `brood:pushes:<client>`).  Where there is no room for all of a push it throws BufferFull.  What is kept is lost
   // when the process dies.  While Redis is away at most half of a program's time goes into trying.  Say so before the
-  // first push; std::invalid_argument for a buffer without room.
+  // first push; std::invalid_argument for a buffer without room.  Each of several shards has such a buffer of its own;
+  // a push without shard_by is kept only while none answers.
   void buffer(const BufferOptions& options = {});
   std::size_t buffered() const;  // jobs that are kept, 0 without buffer()
   // Pushes what is kept, and tries for `longest` while Redis is away.  Returns how many are left.  Throws RedisError
@@ -171,6 +187,7 @@ class BROOD_API Client {
   static ClientMiddleware& default_middleware();
 
  private:
+  friend struct detail::Opening;
   template <typename Duration>
   static double epoch_seconds(std::chrono::time_point<std::chrono::system_clock, Duration> time) {
     return std::chrono::duration<double>(time.time_since_epoch()).count();
@@ -217,6 +234,7 @@ class BROOD_API Client {
   bool cancel_at(std::string_view jid, double epoch_seconds);
 
   struct __attribute__((visibility("hidden"))) State;
+  explicit Client(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

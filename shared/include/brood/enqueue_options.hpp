@@ -36,6 +36,7 @@ struct EnqueueOptions {
   // says when.
   std::optional<std::chrono::milliseconds> spread = {};
   std::size_t batch_size = 0;  // jobs of a bulk with one command; 0: 1,000, of scheduled ones 100
+  std::string shard_by = {};   // as in Push
 };
 
 }  // namespace brood

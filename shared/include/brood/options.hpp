@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
@@ -63,13 +64,20 @@ enum class Isolation {
   process,  // each in a fresh fork of the worker as it was before its first job, which ends with the job
 };
 
+// What becomes of a worker whose job has left threads behind, which it started and which still run at its end.  The
+// configuration may say otherwise: [classes.NAME] threads.
+enum class LeftThreads {
+  replace,  // a new one takes its place: the threads would go on, and crash, beside another job
+  allow,    // it goes on
+};
+
 // The options of a job class: a member of its struct.  C++ wants designated members in the order of this list.
 //
 //   static constexpr brood::JobOptions options{.queue = "images", .retry = 5, .timeout = 30s};
 //
 // brood::Client writes them into the payload of each push, as Sidekiq's client does.  Of these the worker itself asks
-// three: `timeout`, which no payload carries unless its push says so, `retry` for a payload that has none, and
-// `isolation`, which no payload has.  What a payload says wins.
+// four: `timeout`, which no payload carries unless its push says so, `retry` for a payload that has none, and
+// `isolation` and `threads`, which no payload has.  What a payload says wins.
 struct JobOptions {
   std::string_view queue = "default";    // characters A-Z a-z 0-9 _ . : @ / -, at most 255
   YesNoOrCount retry = true;             // true: the server's max_retries; false: a failure is stored nowhere
@@ -83,6 +91,7 @@ struct JobOptions {
   // std::optional ones, and of an object none.
   int required = -1;
   Isolation isolation = Isolation::worker;  // process: what a job breaks in its memory ends with it; costs a fork
+  std::optional<LeftThreads> threads = {};  // nullopt: what [worker] threads says
 };
 
 }  // namespace brood

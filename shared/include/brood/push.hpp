@@ -26,6 +26,9 @@ struct BROOD_API Push {
   // Further members of the payload: name and JSON text, such as {"tags", R"(["slow"])"}.  None of the above may be
   // among them.
   std::vector<std::pair<std::string, std::string>> members = {};
+  // Where there are several shards: jobs with the same text go to the same one, whatever program pushes them.  Empty:
+  // to the next one that answers.  No payload has it.
+  std::string shard_by = {};
 
   // Reads {"class": ..., "args": [...], "queue": ..., ...}: the payload of a push, with `at` in epoch seconds.  An
   // `enqueued_at` is left out: every push writes its own.  Throws std::invalid_argument with a sentence.

@@ -9,7 +9,9 @@
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/nearest.hpp"
+#include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
+#include "shared/config/password_file.hpp"
 #include "shared/job/payload.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/terminal.hpp"
@@ -127,16 +129,19 @@ void Foreground::enter_debugger(const std::vector<std::string>& args) const {
   if (debugger.wanted()) debugger.execute(command, args, timeout.has_value());
 }
 
-int Foreground::perform(const Config& config, const std::string& payload, const std::string& queue) const {
+int Foreground::perform(const Config& given, const std::string& payload, const std::string& queue) const {
   const Payload job = read_payload(payload, attempt ? std::optional(read_attempt(*attempt)) : std::nullopt);
   ForegroundJob::Limits limits;
   if (timeout) limits.timeout = read_timeout(*timeout);
   if (memory_limit) limits.memory_bytes = read_size(*memory_limit);
 
-  log::Options to_the_terminal = config.log;
+  log::Options to_the_terminal = given.log;
   to_the_terminal.file = {};
   to_the_terminal.colour = log::standard_error_takes_colour();
   log::open(to_the_terminal);
+  const PasswordFile password_file(given.redis, runtime_directory());
+  Config config = given;
+  config.redis.private_password_file = password_file.path();
   try {
     ForegroundJob foreground(config);
     require_class(foreground.registry(), job.job_class());

@@ -29,7 +29,7 @@ struct Foreground {
 
   // Performs the job and returns the exit status: 0, 70 it failed, 75 it was interrupted.  Throws UsageError for a
   // payload that is no job and a class that nobody knows, ConfigError for a library that cannot be used.
-  int perform(const Config& config, const std::string& payload, const std::string& queue) const;
+  int perform(const Config& given, const std::string& payload, const std::string& queue) const;
 
   // In the process that a crashing one executes: see worker/crash/crash_reporter.hpp.
   static int tell_of_crash(int record);

@@ -87,13 +87,13 @@ void open_lines(std::ifstream& file, const std::string& path) {
 
 }  // namespace
 
-std::size_t push_lines(Client& client, const std::string& path, std::optional<std::chrono::milliseconds> spread) {
+std::size_t push_lines(Client& client, const std::string& path, const LineOptions& options) {
   std::ifstream file;
   if (path != "-") open_lines(file, path);
   std::istream& lines = path == "-" ? std::cin : file;
 
   BulkProgress progress(size_of(path));
-  Slices slices(client, {.spread = spread});
+  Slices slices(client, {.spread = options.spread});
   std::size_t number = 0, bytes = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
@@ -101,7 +101,8 @@ std::size_t push_lines(Client& client, const std::string& path, std::optional<st
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     try {
       Push push = Push::parse(line);
-      if (spread && push.at) throw std::invalid_argument("a job that has its time cannot be spread");
+      push.shard_by = options.shard_by;
+      if (options.spread && push.at) throw std::invalid_argument("a job that has its time cannot be spread");
       spell_as_ruby(push);
       prepare_push(push, wall_now());  // the client would check a whole slice, and could not say which line is wrong
       slices.add(std::move(push), line.size());

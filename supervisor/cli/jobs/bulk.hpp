@@ -10,9 +10,11 @@ namespace brood {
 
 // Pushes every line of `path` ("-": standard input), each a JSON object with class and args; blank lines are skipped.
 // Returns how many jobs were pushed.  The first line that is no job ends it: the lines before are pushed, those after
-// are not, and std::invalid_argument names it.  Shows progress when standard error is a terminal.  With a `spread` each
-// job gets a random time within so long from now.
-std::size_t push_lines(Client& client, const std::string& path,
-                       std::optional<std::chrono::milliseconds> spread = std::nullopt);
+// are not, and std::invalid_argument names it.  Shows progress when standard error is a terminal.
+struct LineOptions {
+  std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within so long from now
+  std::string shard_by = {};                             // as in Push
+};
+std::size_t push_lines(Client& client, const std::string& path, const LineOptions& options = {});
 
 }  // namespace brood

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/api/opening.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/cli/api_access.hpp"
@@ -102,7 +103,7 @@ int cancel_command(const std::vector<std::string>& args) {
     }
   }
   if (iteration || cancel.iterable) {
-    const Time when = Client(url_of(cancel.redis.locate())).cancel_iteration(cancel.jid);
+    const Time when = detail::Opening::client(cancel.redis.known()).cancel_iteration(cancel.jid);
     say_iterating(cancel, iteration.value_or(IterationRecord{}), when);
     return exit_status::ok;
   }

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "shared/api/client_connection.hpp"
-#include "shared/api/known_redis.hpp"
+#include "shared/api/opening.hpp"
 #include "shared/api/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
@@ -22,6 +22,7 @@
 #include "supervisor/cli/jobs/job_arguments.hpp"
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/served_queues.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -42,7 +43,7 @@ An argument that parses as JSON is that value, else a string.  Words that begin 
 struct EnqueueArguments {
   RedisAccess redis;
   JobArguments arguments;
-  std::optional<std::string> queue, in, at, retry, timeout, jid, bulk, spread;
+  std::optional<std::string> queue, in, at, retry, timeout, jid, bulk, spread, shard_by;
   std::vector<std::string> tags;
   bool json = false;
 };
@@ -71,7 +72,9 @@ std::optional<WallTime> due(const EnqueueArguments& options) {
   if (options.in) {
     const std::chrono::milliseconds delay = read_duration("--in", *options.in);
     if (delay.count() == 0) return std::nullopt;
-    ClientConnection(known_redis(url_of(options.redis.locate())).address).ask_time();
+    for (const RedisAddress& shard : options.redis.shards()) {
+      if (!redis_time_is_fresh()) ClientConnection(shard).ask_time();
+    }
     return redis_now() + delay;
   }
   if (!options.at) return std::nullopt;
@@ -90,6 +93,7 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   if (options.queue) push.queue = *options.queue;
   if (options.retry) push.retry = read_retry(*options.retry);
   if (options.jid) push.jid = *options.jid;
+  push.shard_by = options.shard_by.value_or("");
   if (!options.tags.empty()) push.members.emplace_back("tags", detail::json_array(options.tags));
   if (options.timeout)
     push.members.emplace_back("timeout", detail::json_seconds(read_duration("--timeout", *options.timeout)));
@@ -114,8 +118,8 @@ std::string report(const Push& push, const std::string& jid) {
 
 // The job is pushed; whether anybody will perform it is worth a line, and no more than that.
 void warn_of_unserved(const EnqueueArguments& options, const std::string& queue) try {
-  Connection redis(options.redis.locate(), {.connect = 1s, .command = 1s}, "brood-enqueue");
-  const ServedQueues served = ask_served_queues(redis);
+  ShardConnections shards(options.redis, {.connect = 1s, .command = 1s}, "brood-enqueue");
+  const ServedQueues served = ask_served_queues(shards);
   if (served.holds(queue) || (!served.somebody_beats && isatty(STDERR_FILENO) != 1)) return;
   fmt::print(stderr, "brood enqueue: {} from queue \"{}\" now\n",
              served.somebody_beats ? "no process fetches" : "no process runs that fetches", log::printable(queue));
@@ -130,8 +134,8 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
   std::optional<std::chrono::milliseconds> spread;
   if (options.spread) spread = read_duration("--spread", *options.spread);
   if (spread && spread->count() == 0) throw UsageError("--spread must be longer than nothing");
-  Client client(url_of(options.redis.locate()));
-  const std::size_t pushed = push_lines(client, *options.bulk, spread);
+  Client client = detail::Opening::client(options.redis.known());
+  const std::size_t pushed = push_lines(client, *options.bulk, {spread, options.shard_by.value_or("")});
   print(options.json ? JsonWriter().number("pushed", pushed).object() + "\n" : fmt::format("{} jobs pushed\n", pushed));
   return exit_status::ok;
 }
@@ -153,6 +157,8 @@ int enqueue_command(const std::vector<std::string>& args) {
   line.option("--bulk", options.bulk, "FILE", "Push every line of a file, a JSON object each; - for standard input");
   line.option("--spread", options.spread, "DURATION",
               "Run those of --bulk at random times within so long, 5s at least");
+  line.option("--shard-by", options.shard_by, "TEXT",
+              "With several shards: to the one where all jobs of this text go (default: the next that answers)");
   line.flag("--json", options.json, "Answer in JSON");
   options.redis.add_options(line);
   line.footer(enqueue_examples);
@@ -163,7 +169,7 @@ int enqueue_command(const std::vector<std::string>& args) {
     if (options.spread) throw UsageError("--spread goes with --bulk");
     Push push = push_of(options, words);
     spell_as_ruby(push);
-    const std::string jid = Client(url_of(options.redis.locate())).push(push);
+    const std::string jid = detail::Opening::client(options.redis.known()).push(push);
     if (options.json)
       print_json(report_json(push, jid));
     else

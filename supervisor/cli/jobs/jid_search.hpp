@@ -40,7 +40,7 @@ class JidSearch {
     if (jobs.size() >= most_ids && !jobs.contains(job.jid)) return;
     std::vector<Job>& same = jobs[job.jid];
     for (const Job& known : same) {
-      if (known.payload == job.payload) return;
+      if (known.payload == job.payload && known.shard == job.shard) return;
     }
     same.push_back(job);
   }

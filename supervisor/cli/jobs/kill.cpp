@@ -21,6 +21,7 @@
 #include "supervisor/cli/fleet.hpp"
 #include "supervisor/cli/machine_status.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -157,15 +158,22 @@ int kill_there(const Kill& kill, Connection& redis, const RunningElsewhere& ther
 }
 
 std::optional<int> kill_elsewhere(const Kill& kill) {
-  Connection redis(kill.redis.locate(), {.connect = 3s, .command = 5s}, "brood-kill");
-  const std::vector<RunningElsewhere> found = who_runs(redis, kill.jid);
+  ShardConnections shards(kill.redis, {.connect = 3s, .command = 5s}, "brood-kill");
+  std::vector<RunningElsewhere> found;
+  ShardConnections::Shard* its_shard = nullptr;
+  shards.each([&](ShardConnections::Shard& shard) {
+    for (RunningElsewhere& one : who_runs(shard.redis, kill.jid)) {
+      found.push_back(std::move(one));
+      its_shard = &shard;
+    }
+  });
   if (found.empty()) return std::nullopt;
   if (found.size() > 1) {
     std::vector<std::string> ids;
     for (const RunningElsewhere& one : found) ids.push_back(one.jid + " of " + one.identity);
     throw UsageError(fmt::format("\"{}\" may be any of {}", log::printable(kill.jid), fmt::join(ids, ", ")));
   }
-  return kill_there(kill, redis, found.front());
+  return kill_there(kill, its_shard->redis, found.front());
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/redis/connection.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -15,6 +14,7 @@
 #include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/jobs/job_text.hpp"
 #include "supervisor/cli/process_json.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/cli/verb.hpp"
 
@@ -115,9 +115,12 @@ int dump_processes(const ProcessesOrder& order) { return signal_processes(order,
 // Sidekiq has no signal for it: Ruby's processes take no such order.
 int resume_processes(const ProcessesOrder& order) {
   Api api = open_api(order.redis);
-  Connection redis(order.redis.locate(), {.connect = 3s, .command = 5s}, "brood-processes");
+  ShardConnections shards(order.redis, {.connect = 3s, .command = 5s}, "brood-processes");
   return ask_processes(
-      order, api, [&](const std::string& identity) { return send_word(redis, identity, {"resume"}); },
+      order, api,
+      [&](const std::string& identity) {
+        return shards.any([&](auto& shard) { return send_word(shard.redis, identity, {"resume"}); });
+      },
       "fetch jobs again");
 }
 

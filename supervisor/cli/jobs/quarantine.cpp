@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "supervisor/cli/iso_time.hpp"
 #include "supervisor/cli/listing.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/cli/verb.hpp"
 
@@ -32,19 +34,22 @@ constexpr std::size_t waiting_read_at_once = 500;
 constexpr const char* quarantine_footer =
     R"(A class is in quarantine once it has crashed [crashes] quarantine_after times at one place within the time; see
 brood.toml(5).  Its jobs wait, and are tried one by one when other libraries come, until three have not crashed.
-release puts them back to their queues now.
+release puts them back to their queues now: those of a class, or of each class that crashed with that fingerprint, of
+which the first 4 characters or more will do.
 
-Exit status: 0; 64 usage; 69 Redis is not available; 75 no such class is in quarantine, and none of its jobs wait.)";
+Exit status: 0; 64 usage; 69 Redis is not available; 75 nothing of that name is in quarantine, and no job of it waits.)";
 
 struct QuarantineOrder {
   RedisAccess redis;
-  std::vector<std::string> classes;
+  std::vector<std::string> names;  // of classes, or fingerprints
   bool json = false;
 };
 
-Connection connect_to(const RedisAccess& access) {
-  return Connection(access.locate(), {.connect = 3s, .command = 5s}, "brood-quarantine");
+ShardConnections connect_to(const RedisAccess& access) {
+  return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-quarantine");
 }
+
+constexpr std::size_t least_of_a_fingerprint = 4;
 
 // What waits, the newest first; no job: somebody else has put it there.
 struct WaitingJob {
@@ -73,11 +78,18 @@ struct ListedClass {
   std::int64_t waiting = 0;
 };
 
-std::map<std::string, ListedClass> listed_classes(Connection& redis) {
+std::map<std::string, ListedClass> listed_classes(ShardConnections& shards) {
   std::map<std::string, ListedClass> classes;
-  const Reply known = redis.call(ask_quarantined());
-  for (auto& [name, one] : read_quarantined(known.view())) classes[name].known = one;
-  for (const WaitingJob& job : all_waiting(redis)) ++classes[job.job_class].waiting;
+  shards.each([&](ShardConnections::Shard& shard) {
+    const Reply known = shard.redis.call(ask_quarantined());
+    for (auto& [name, one] : read_quarantined(known.view())) {
+      QuarantinedClass& all = classes[name].known;
+      const std::int64_t crashes = all.crashes + one.crashes;
+      if (one.since > all.since) all = one;
+      all.crashes = crashes;
+    }
+    for (const WaitingJob& job : all_waiting(shard.redis)) ++classes[job.job_class].waiting;
+  });
   return classes;
 }
 
@@ -86,19 +98,19 @@ std::string since_text(double since) {
 }
 
 int list_quarantine(const QuarantineOrder& order) {
-  refuse_arguments(order.classes);
-  Connection redis = connect_to(order.redis);
-  const auto classes = listed_classes(redis);
+  refuse_arguments(order.names);
+  ShardConnections shards = connect_to(order.redis);
+  const auto classes = listed_classes(shards);
   if (order.json) {
     JsonArray array;
     for (const auto& [name, one] : classes)
       array.add(JsonWriter()
-                    .text("class", name)
-                    .number("waiting", one.waiting)
                     .text("fingerprint", one.known.fingerprint)
-                    .text("libraries", one.known.libraries)
+                    .text("class", name)
+                    .number("count", one.known.crashes)
                     .decimal("since", one.known.since)
-                    .number("crashes", one.known.crashes)
+                    .number("waiting", one.waiting)
+                    .text("libraries", one.known.libraries)
                     .number("passed", one.known.passed)
                     .object());
     array.end();
@@ -118,39 +130,60 @@ int list_quarantine(const QuarantineOrder& order) {
   return exit_status::ok;
 }
 
+// The classes that a name means: the class of that name, else those that crashed with the fingerprint.
+std::vector<std::string> classes_meant(const std::string& name, const std::map<std::string, ListedClass>& listed) {
+  if (listed.contains(name)) return {name};
+  std::vector<std::string> meant;
+  if (name.size() < least_of_a_fingerprint) return meant;
+  for (const auto& [job_class, one] : listed) {
+    if (one.known.fingerprint.starts_with(name)) meant.push_back(job_class);
+  }
+  return meant;
+}
+
+void tell_released(const QuarantineOrder& order, const std::string& job_class, const ListedClass& one) {
+  if (order.json)
+    print_json(JsonWriter()
+                   .text("class", job_class)
+                   .text("fingerprint", one.known.fingerprint)
+                   .number("released", one.waiting)
+                   .object() +
+               "\n");
+  else
+    print(fmt::format("released {}: {}\n", log::printable(job_class),
+                      counted(static_cast<std::size_t>(one.waiting), "job", "jobs")));
+}
+
 // First the classes, or a worker would let the jobs wait again.  Workers put back jobs of free classes too: what is
 // told is how many waited.
 int release_quarantine(const QuarantineOrder& order) {
-  if (order.classes.empty()) throw UsageError("the class is missing");
-  Connection redis = connect_to(order.redis);
-  auto listed = listed_classes(redis);
-  const auto is_wanted = [&](const std::string& name) {
-    return std::find(order.classes.begin(), order.classes.end(), name) != order.classes.end();
-  };
-  for (const std::string& name : order.classes) {
-    const auto one = listed.find(name);
-    if (one != listed.end()) redis.call(forget_quarantine_crashes(one->second.known.fingerprint));
-    redis.call(lift_quarantine(name));
+  if (order.names.empty()) throw UsageError("the fingerprint, or the class, is missing");
+  ShardConnections shards = connect_to(order.redis);
+  const auto listed = listed_classes(shards);
+  std::set<std::string> wanted, unknown;
+  for (const std::string& name : order.names) {
+    const std::vector<std::string> meant = classes_meant(name, listed);
+    wanted.insert(meant.begin(), meant.end());
+    if (meant.empty()) unknown.insert(name);
   }
-  for (const WaitingJob& job : all_waiting(redis)) {
-    if (is_wanted(job.job_class)) send(redis, release_quarantined(job.payload, job.queue)).view().integer();
-  }
-  int status = exit_status::ok;
-  for (const std::string& name : order.classes) {
-    const auto one = listed.find(name);
-    if (one == listed.end()) {
-      fmt::print(stderr, "brood quarantine: {} is not in quarantine\n", log::printable(name));
-      status = exit_status::try_again;
-      continue;
+  shards.each([&](ShardConnections::Shard& shard) {
+    const Reply reply = shard.redis.call(ask_quarantined());
+    const QuarantinedClasses here = read_quarantined(reply.view());
+    for (const std::string& name : unknown) shard.redis.call(lift_quarantine(name));  // it may be there since a moment
+    for (const std::string& job_class : wanted) {
+      const auto one = here.find(job_class);
+      if (one != here.end()) shard.redis.call(forget_quarantine_crashes(one->second.fingerprint));
+      shard.redis.call(lift_quarantine(job_class));
     }
-    const std::int64_t jobs = one->second.waiting;
-    if (order.json)
-      print_json(JsonWriter().text("class", name).number("released", jobs).object() + "\n");
-    else
-      print(fmt::format("released {}: {}\n", log::printable(name),
-                        counted(static_cast<std::size_t>(jobs), "job", "jobs")));
-  }
-  return status;
+    for (const WaitingJob& job : all_waiting(shard.redis)) {
+      if (wanted.contains(job.job_class))
+        send(shard.redis, release_quarantined(job.payload, job.queue)).view().integer();
+    }
+  });
+  for (const std::string& name : unknown)
+    fmt::print(stderr, "brood quarantine: {} is not in quarantine\n", log::printable(name));
+  for (const std::string& job_class : wanted) tell_released(order, job_class, listed.at(job_class));
+  return unknown.empty() ? exit_status::ok : exit_status::try_again;
 }
 
 }  // namespace
@@ -158,16 +191,16 @@ int release_quarantine(const QuarantineOrder& order) {
 int quarantine_command(const std::vector<std::string>& args) {
   static const std::vector<VerbFor<QuarantineOrder>> verbs = {
       {{"list", "", "show the classes, and how many jobs of each wait", {}}, list_quarantine},
-      {{"release", "CLASS...", "let their jobs run again", {}}, release_quarantine}};
+      {{"release", "FINGERPRINT|CLASS...", "let their jobs run again", {}}, release_quarantine}};
   QuarantineOrder order;
-  CommandLine line("Classes whose jobs wait since they crash: brood quarantine [VERB] [CLASS...] [OPTIONS]",
+  CommandLine line("Classes whose jobs wait since they crash: brood quarantine [VERB] [FINGERPRINT|CLASS...] [OPTIONS]",
                    "brood quarantine");
   line.flag("--json", order.json, "Answer in JSON, for programs");
   order.redis.add_options(line);
   const std::vector<Verb> says = only_verbs(verbs);
   line.footer(help_on("quarantine", says) + "\n" + quarantine_footer);
-  order.classes = line.parse(args);
-  const std::size_t verb = take_verb(line, says, order.classes);
+  order.names = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.names);
   return verbs[verb].obey(order);
 }
 

@@ -8,7 +8,6 @@
 #include "shared/base/nearest.hpp"
 #include "shared/base/units.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/redis/connection.hpp"
 #include "supervisor/cli/api_access.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -23,6 +22,7 @@
 #include "supervisor/cli/listing.hpp"
 #include "supervisor/cli/progress_bar.hpp"
 #include "supervisor/cli/served_queues.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/cli/verb.hpp"
 
@@ -66,8 +66,8 @@ Queue known_queue(Api& api, const std::string& name) {
 }
 
 ServedQueues served_queues(const RedisAccess& access) {
-  Connection redis(access.locate(), {.connect = 3s, .command = 5s}, "brood-queues");
-  return ask_served_queues(redis);
+  ShardConnections shards(access, {.connect = 3s, .command = 5s}, "brood-queues");
+  return ask_served_queues(shards);
 }
 
 std::string state_of(bool paused, bool served) {
@@ -102,10 +102,17 @@ int list_queues(const QueuesOrder& order) {
 }
 
 std::string table_of_jobs(const std::vector<JobRecord>& some) {
-  Table table({{"ENQUEUED"}, {"JID"}, {"CLASS"}, {"ARGS"}});
-  for (const JobRecord& job : some)
-    table.add({job.enqueued_at ? when_text(*job.enqueued_at) : "", job.jid, job.is_job ? job.display_class : "(no job)",
-               job.is_job ? job.args : job.payload});
+  const bool has_shards =
+      std::any_of(some.begin(), some.end(), [](const JobRecord& job) { return !job.shard.empty(); });
+  std::vector<Table::Column> columns = {{"ENQUEUED"}, {"JID"}, {"CLASS"}, {"ARGS"}};
+  if (has_shards) columns.insert(columns.begin(), {"SHARD"});
+  Table table(std::move(columns));
+  for (const JobRecord& job : some) {
+    std::vector<std::string> row = {job.enqueued_at ? when_text(*job.enqueued_at) : "", job.jid,
+                                    job.is_job ? job.display_class : "(no job)", job.is_job ? job.args : job.payload};
+    if (has_shards) row.insert(row.begin(), job.shard);
+    table.add(std::move(row));
+  }
   return table.text(Style::of_standard_output());
 }
 

@@ -1,6 +1,8 @@
 // list and show, of retries, scheduled and dead.
 
+#include <algorithm>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "supervisor/cli/api_access.hpp"
@@ -19,8 +21,9 @@ namespace {
 constexpr std::size_t entries_a_read = 500;
 
 // In the order of the set, read in pieces: all of a million is never held.
-void each_in_order(const JobSet& set, JobSet::Order order, const std::function<bool(const SetEntry&)>& visit) {
-  if (order == JobSet::Order::highest_first) return set.each(visit);
+void each_in_order(const JobSet& set, JobSet::Order order, bool is_of_shards,
+                   const std::function<bool(const SetEntry&)>& visit) {
+  if (order == JobSet::Order::highest_first || is_of_shards) return set.each(visit, order);
   for (std::size_t number = 0;; ++number) {
     const std::vector<SetEntry> entries = set.page(number, entries_a_read, order);
     for (const SetEntry& entry : entries) {
@@ -35,10 +38,20 @@ void each_in_order(const JobSet& set, JobSet::Order order, const std::function<b
 std::string table_of(const SetKind& kind, const std::vector<SetEntry>& entries) {
   std::vector<Table::Column> columns = {{kind.time_title}, {"JID"}, {"QUEUE"}, {"CLASS"}, {"ARGS"}};
   if (kind.has_errors) columns.push_back({"ERROR"});
+  const bool has_shards =
+      std::any_of(entries.begin(), entries.end(), [](const SetEntry& entry) { return !entry.shard.empty(); });
+  if (has_shards) columns.insert(columns.begin() + 1, {"SHARD"});
   Table table(std::move(columns));
-  for (const SetEntry& entry : entries)
-    table.add({when_text(entry.time()), entry.jid, entry.queue, entry.is_job ? entry.display_class : "(no job)",
-               entry.is_job ? entry.args : entry.payload, error_text(entry)});
+  for (const SetEntry& entry : entries) {
+    std::vector<std::string> row = {when_text(entry.time()),
+                                    entry.jid,
+                                    entry.queue,
+                                    entry.is_job ? entry.display_class : "(no job)",
+                                    entry.is_job ? entry.args : entry.payload,
+                                    error_text(entry)};
+    if (has_shards) row.insert(row.begin() + 1, entry.shard);
+    table.add(std::move(row));
+  }
   return table.text(Style::of_standard_output());
 }
 
@@ -49,7 +62,7 @@ int list_entries(const SetOrder& order) {
   Listing<SetEntry> listing(
       order.limit, order.page, order.json, [](const SetEntry& entry) { return job_json(entry); },
       [&](const std::vector<SetEntry>& entries) { return table_of(*order.kind, entries); });
-  each_in_order(set, order.kind->order,
+  each_in_order(set, order.kind->order, api.shards().size() > 1,
                 [&](const SetEntry& entry) { return !order.takes(entry) || listing.add(entry); });
   listing.end(order.filter.is_empty()
                   ? there_are(set.size(), order.kind->one, order.kind->many)

@@ -18,6 +18,7 @@
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/confirmation.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 #include "supervisor/recovery/liveness.hpp"
 #include "supervisor/recovery/workers_left.hpp"
@@ -53,6 +54,7 @@ struct RecoverOptions {
 // One identity, and what becomes of it.
 struct Candidate {
   InFlightHolder holder;
+  ShardConnections::Shard* shard = nullptr;  // where it holds that
   Liveness liveness = Liveness::lives;
   std::string scoreboard = {};  // of a dead one of this host, where it can be read
   std::vector<WorkerDeath> known = {};
@@ -105,14 +107,17 @@ Candidate judge(InFlightHolder holder) {
   return candidate;
 }
 
-std::vector<Candidate> look(Connection& redis) {
+std::vector<Candidate> look(ShardConnections& shards) {
   std::vector<Candidate> all;
-  for (InFlightHolder& holder : thorough_in_flight_census(redis)) {
-    // A supervisor that stopped in order has left no record and holds nothing; only tombstones bear its name, for an
-    // hour.
-    if (!holder.identity && holder.lists.empty()) continue;
-    all.push_back(judge(std::move(holder)));
-  }
+  shards.each([&](ShardConnections::Shard& shard) {
+    for (InFlightHolder& holder : thorough_in_flight_census(shard.redis)) {
+      // A supervisor that stopped in order has left no record and holds nothing; only tombstones bear its name, for an
+      // hour.
+      if (!holder.identity && holder.lists.empty()) continue;
+      all.push_back(judge(std::move(holder)));
+      all.back().shard = &shard;
+    }
+  });
   return all;
 }
 
@@ -122,7 +127,9 @@ std::vector<Candidate> named(std::vector<Candidate> all, const std::vector<std::
     std::vector<std::string> found;
     for (const Candidate& one : all) {
       if (one.holder.name == name) found = {name};
-      if (found != std::vector{name} && one.holder.name.starts_with(name)) found.push_back(one.holder.name);
+      if (found == std::vector{name} || !one.holder.name.starts_with(name)) continue;
+      // It may hold something in several shards.
+      if (std::find(found.begin(), found.end(), one.holder.name) == found.end()) found.push_back(one.holder.name);
     }
     if (found.empty())
       throw UsageError(fmt::format("no supervisor \"{}\" is known to hold anything", log::printable(name)));
@@ -135,11 +142,17 @@ std::vector<Candidate> named(std::vector<Candidate> all, const std::vector<std::
   return all;
 }
 
-std::chrono::seconds age_of(Connection& redis) {
+std::chrono::seconds age_of_server(Connection& redis) {
   const Reply info = redis.call({"INFO", "server"});
   const std::string_view text = info.view().text(), name = "uptime_in_seconds:";
   const std::size_t at = text.find(name);
   return std::chrono::seconds(at == text.npos ? 0 : std::atoll(text.data() + at + name.size()));
+}
+
+std::chrono::seconds age_of(ShardConnections& shards) {
+  std::chrono::seconds youngest = std::chrono::seconds::max();
+  shards.each([&](ShardConnections::Shard& shard) { youngest = std::min(youngest, age_of_server(shard.redis)); });
+  return youngest;
 }
 
 bool beats(Connection& redis, const std::string& identity) {
@@ -150,7 +163,7 @@ bool beats(Connection& redis, const std::string& identity) {
 }
 
 // Finds out which supervisors of other hosts beat within `patience`: those live.
-void watch(Connection& redis, std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
+void watch(std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
   const auto silent = [&] {
     return std::count_if(candidates.begin(), candidates.end(),
                          [](const Candidate& one) { return one.liveness == Liveness::silent; });
@@ -161,19 +174,20 @@ void watch(Connection& redis, std::vector<Candidate>& candidates, std::chrono::m
   for (const SteadyTime end = steady_now() + patience; steady_now() < end && silent() > 0;) {
     std::this_thread::sleep_for(std::min<SteadyTime::duration>(500ms, end - steady_now()));
     for (Candidate& one : candidates) {
-      if (one.liveness == Liveness::silent && beats(redis, one.holder.name)) one.liveness = Liveness::lives;
+      if (one.liveness == Liveness::silent && beats(one.shard->redis, one.holder.name)) one.liveness = Liveness::lives;
     }
   }
 }
 
-void recover(Connection& redis, const RedisAddress& address, const Config& config, Candidate& candidate) try {
+void recover(const Config& config, Candidate& candidate) try {
   const std::string& name = candidate.holder.name;
+  Connection& redis = candidate.shard->redis;
   if (candidate.liveness == Liveness::silent && beats(redis, name)) {
     candidate.liveness = Liveness::lives;
     return;
   }
-  candidate.result =
-      recover_orphaned_jobs({name, candidate.known, candidate.liveness == Liveness::silent}, config, address);
+  candidate.result = recover_orphaned_jobs({name, candidate.known, candidate.liveness == Liveness::silent}, config,
+                                           candidate.shard->address);
   if (candidate.result.owner_lives) {
     candidate.liveness = Liveness::lives;
     return;
@@ -182,9 +196,18 @@ void recover(Connection& redis, const RedisAddress& address, const Config& confi
     if (!list.has_field) candidate.result.given_back += give_back_list_without_field(redis, list.key);
   }
   candidate.recovered = true;
-  if (!candidate.scoreboard.empty()) remove_runtime_files(candidate.scoreboard);
 } catch (const UnexpectedReply& refused) {
   candidate.trouble = refused.what();
+}
+
+// Those that nothing is left to be learned from, in any shard.
+void remove_files_of_recovered(const std::vector<Candidate>& candidates) {
+  for (const Candidate& one : candidates) {
+    const bool whole = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& other) {
+      return other.holder.name != one.holder.name || other.recovered;
+    });
+    if (whole && !one.scoreboard.empty()) remove_runtime_files(one.scoreboard);
+  }
 }
 
 std::string jobs_text(std::int64_t jobs) { return fmt::format("{} {}", jobs, jobs == 1 ? "job" : "jobs"); }
@@ -204,14 +227,22 @@ const char* liveness_text(Liveness liveness) {
 }
 
 void show(const std::vector<Candidate>& candidates) {
-  Table table({{"IDENTITY"}, {"IN FLIGHT", Table::Align::right}, {"STANDING"}});
-  for (const Candidate& one : candidates)
-    table.add({one.holder.name, jobs_text(one.holder.jobs()), liveness_text(one.liveness)});
+  const bool has_shards = std::any_of(candidates.begin(), candidates.end(),
+                                      [](const Candidate& one) { return !one.shard->address.shard.empty(); });
+  std::vector<Table::Column> columns = {{"IDENTITY"}, {"IN FLIGHT", Table::Align::right}, {"STANDING"}};
+  if (has_shards) columns.insert(columns.begin(), {"SHARD"});
+  Table table(std::move(columns));
+  for (const Candidate& one : candidates) {
+    std::vector<std::string> row = {one.holder.name, jobs_text(one.holder.jobs()), liveness_text(one.liveness)};
+    if (has_shards) row.insert(row.begin(), one.shard->address.shard);
+    table.add(std::move(row));
+  }
   print(table.empty() ? "Nobody holds jobs in flight.\n" : table.text(Style::of_standard_output()));
 }
 
 std::string outcome_text(const Candidate& one) {
-  const std::string name = log::printable(one.holder.name);
+  const std::string& shard = one.shard->address.shard;
+  const std::string name = log::printable(one.holder.name) + (shard.empty() ? "" : ", shard " + log::printable(shard));
   if (one.liveness == Liveness::lives) return name + ": lives, and keeps what it has\n";
   if (one.liveness == Liveness::finishing)
     return name + ": workers of it may still finish their jobs; try again in a minute\n";
@@ -232,6 +263,7 @@ std::string json_of(const Candidate& one) {
   } else {
     json.null("hostname").null("pid");
   }
+  if (!one.shard->address.shard.empty()) json.text("shard", one.shard->address.shard);
   return json.text("standing", text_of(one.liveness))
       .number("in_flight", one.holder.jobs())
       .truth("recovered", one.recovered)
@@ -275,14 +307,13 @@ std::string intention(const std::vector<Candidate>& candidates) {
 int recover_command(const std::vector<std::string>& args) {
   const RecoverOptions options = parse_recover(args);
   const Config config = options.redis.configuration();
-  const RedisAddress address = options.redis.locate();
-  Connection redis(address, {.connect = 3s, .command = 60s}, "brood-recover");
+  ShardConnections shards(options.redis, {.connect = 3s, .command = 60s}, "brood-recover");
 
-  std::vector<Candidate> candidates = look(redis);
+  std::vector<Candidate> candidates = look(shards);
   if (!options.all) candidates = named(std::move(candidates), options.names);
   if (options.all && !options.dry_run) {
-    const auto until_grown_up = std::chrono::duration_cast<std::chrono::milliseconds>(youth_of_redis - age_of(redis));
-    watch(redis, candidates, options.wait.value_or(std::max<std::chrono::milliseconds>(usual_wait, until_grown_up)));
+    const auto until_grown_up = std::chrono::duration_cast<std::chrono::milliseconds>(youth_of_redis - age_of(shards));
+    watch(candidates, options.wait.value_or(std::max<std::chrono::milliseconds>(usual_wait, until_grown_up)));
   }
   if (!options.json) show(candidates);
   const bool any =
@@ -290,8 +321,9 @@ int recover_command(const std::vector<std::string>& args) {
   if (any && !options.dry_run) {
     if (!confirmed(intention(candidates), options.yes)) return exit_status::try_again;
     for (Candidate& one : candidates) {
-      if (one.can_be_recovered()) recover(redis, address, config, one);
+      if (one.can_be_recovered()) recover(config, one);
     }
+    remove_files_of_recovered(candidates);
   }
   report(candidates, options);
   const bool all_done = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& one) {

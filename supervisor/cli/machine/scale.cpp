@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
-#include "shared/redis/connection.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/fleet.hpp"
 #include "supervisor/cli/machine/supervisor_order.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -20,8 +21,12 @@ namespace {
 using namespace std::chrono_literals;
 
 // The supervisors that `word` means, an identity or the beginning of one; all when it is empty.
-std::vector<std::string> fleet_meant(Connection& redis, const std::string& word) {
-  std::vector<std::string> all = supervisors_that_beat(redis);
+std::vector<std::string> fleet_meant(ShardConnections& shards, const std::string& word) {
+  std::set<std::string> beat;
+  shards.each([&](ShardConnections::Shard& shard) {
+    for (std::string& identity : supervisors_that_beat(shard.redis)) beat.insert(std::move(identity));
+  });
+  std::vector<std::string> all(beat.begin(), beat.end());
   if (std::find(all.begin(), all.end(), word) != all.end()) return {word};
   std::erase_if(all, [&](const std::string& identity) { return !identity.starts_with(word); });
   if (!word.empty() && all.size() > 1)
@@ -31,11 +36,12 @@ std::vector<std::string> fleet_meant(Connection& redis, const std::string& word)
 
 // Nobody answers through Redis: what came of it shows in the heartbeats.
 int scale_fleet(const RedisAccess& access, const std::string& word, const SupervisorOrder& order) {
-  Connection redis(access.locate(), {.connect = 3s, .command = 5s}, "brood-scale");
-  const std::vector<std::string> meant = fleet_meant(redis, word);
+  ShardConnections shards(access, {.connect = 3s, .command = 5s}, "brood-scale");
+  const std::vector<std::string> meant = fleet_meant(shards, word);
   std::vector<std::string> asked;
   for (const std::string& identity : meant) {
-    if (!send_word(redis, identity, {"scale", order.arguments})) continue;
+    if (!shards.any([&](auto& shard) { return send_word(shard.redis, identity, {"scale", order.arguments}); }))
+      continue;
     asked.push_back(identity);
     if (!order.json)
       print(fmt::format("{}: asked to scale {} to {}; it follows that within seconds\n", log::printable(identity),
@@ -80,8 +86,8 @@ int scale_command(const std::vector<std::string>& args) {
   if (all && !process.empty()) throw UsageError("--all and --process exclude each other");
   if (over_redis && (order.pid != 0 || !order.instance.empty()))
     throw UsageError("--pid and --instance are of this machine, --all and --process of all");
-  if (!over_redis && !(redis.url.empty() && redis.config.empty()))
-    throw UsageError("--redis and --config go with --all or --process");
+  if (!over_redis && !(redis.url.empty() && redis.config.empty() && !redis.shard))
+    throw UsageError("--redis, --config and --shard go with --all or --process");
   if (over_redis) return scale_fleet(redis, process, order);
   return give(order, [](const JsonObject& answer) {
     return fmt::format("scaled: {}, after {}{}", workers_text(answer), took(answer), still_finishing(answer));

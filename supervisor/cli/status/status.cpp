@@ -55,15 +55,45 @@ void prefer_scoreboards(StatusReport& report) {
   }
 }
 
+ShardReport look_at(const RedisAddress& address) {
+  ShardReport report{.name = address.shard, .address = address.without_password(), .redis = std::nullopt};
+  try {
+    Connection redis(address, {.connect = 3s, .command = 5s}, "brood-status");
+    report.redis = ask_redis(redis);
+  } catch (const ConnectionLost& error) {
+    report.error = error.what();
+  }
+  return report;
+}
+
+void add_up(StatusReport& report) {
+  if (report.shards.size() == 1) {
+    report.redis = std::move(report.shards.front().redis);
+    report.error = std::move(report.shards.front().error);
+    report.shards.clear();
+    return;
+  }
+  std::vector<RedisStatus> answers;
+  for (ShardReport& shard : report.shards) {
+    if (!shard.redis) {
+      if (report.error.empty()) report.error = "shard " + shard.name + ": " + shard.error;
+      continue;
+    }
+    for (ProcessStatus& process : shard.redis->processes) process.shards = {shard.name};
+    answers.push_back(*shard.redis);
+  }
+  if (!answers.empty()) report.redis = sum_of(answers);
+}
+
 StatusReport look(const RedisAccess& access) {
   StatusReport report;
   report.machine = read_scoreboards(runtime_directory());
   report.supervisors = ask_supervisors();
   try {
-    const RedisAddress address = access.locate();
-    report.address = address.without_password();
-    Connection redis(address, {.connect = 3s, .command = 5s}, "brood-status");
-    report.redis = ask_redis(redis);
+    const std::vector<RedisAddress> addresses = access.shards();
+    report.address = addresses.front().without_password();
+    for (const RedisAddress& address : addresses) report.shards.push_back(look_at(address));
+    add_up(report);
   } catch (const ConnectionLost& error) {
     report.error = error.what();
   }

@@ -134,6 +134,27 @@ void write_redis(JsonWriter& json, const RedisStatus& redis) {
       .each("queues", redis.queues, json_of_queue);
 }
 
+std::string json_of_shard(const ShardReport& shard) {
+  JsonWriter json;
+  json.text("name", shard.name)
+      .text("address", shard.address)
+      .text("state", shard.redis ? "answers" : "away")
+      .text_or_null("error", shard.error);
+  if (!shard.redis) {
+    for (const char* member : {"processed", "failed", "enqueued", "scheduled", "retries", "dead", "in_flight"})
+      json.null(member);
+    return json.object();
+  }
+  return json.number("processed", shard.redis->processed)
+      .number("failed", shard.redis->failed)
+      .number("enqueued", shard.redis->enqueued)
+      .number("scheduled", shard.redis->scheduled)
+      .number("retries", shard.redis->retries)
+      .number("dead", shard.redis->dead)
+      .number("in_flight", shard.redis->in_flight())
+      .object();
+}
+
 }  // namespace
 
 std::string crash_json(const Crash& crash) { return json_of_crash(crash) + "\n"; }
@@ -142,6 +163,7 @@ std::string status_json(const StatusReport& report) {
   const auto& redis = report.redis;
   JsonWriter json;
   json.text_or_null("redis", report.address);
+  if (!report.shards.empty()) json.each("shards", report.shards, json_of_shard);
   if (redis) {
     write_redis(json.null("error"), *redis);
   } else {

@@ -9,84 +9,137 @@ namespace {
 
 constexpr double kilobyte = 1024;
 
-void add_totals(Exposition& out, const RedisStatus& redis) {
+// What one Redis says, or one of several shards, whose name is then a label.
+struct MetricSource {
+  std::string shard;
+  const RedisStatus* redis;
+
+  Exposition::Labels labels(Exposition::Labels own = {}) const {
+    if (!shard.empty()) own.emplace_back("shard", shard);
+    return own;
+  }
+};
+
+using MetricSources = std::vector<MetricSource>;
+
+MetricSources sources_of(const StatusReport& report) {
+  if (report.shards.empty()) return {{"", &*report.redis}};
+  MetricSources sources;
+  for (const ShardReport& shard : report.shards) {
+    if (shard.redis) sources.push_back({shard.name, &*shard.redis});
+  }
+  return sources;
+}
+
+void add_redis_up(Exposition& out, const StatusReport& report) {
+  out.gauge("brood_redis_up", "1 when Redis answers; without it all that Redis knows is missing here.");
+  if (report.shards.empty()) out.sample({}, report.redis ? 1 : 0);
+  for (const ShardReport& shard : report.shards) out.sample({{"shard", shard.name}}, shard.redis ? 1 : 0);
+}
+
+void add_totals(Exposition& out, const MetricSources& sources) {
+  const auto each = [&](auto&& value_of) {
+    for (const MetricSource& source : sources) out.sample(source.labels(), value_of(*source.redis));
+  };
   out.counter("brood_jobs_processed_total", "Jobs performed, failed ones included, by all processes of this Redis.");
-  out.sample({}, redis.processed);
+  each([](const RedisStatus& redis) { return redis.processed; });
   out.counter("brood_jobs_failed_total", "Jobs that failed, by all processes of this Redis.");
-  out.sample({}, redis.failed);
+  each([](const RedisStatus& redis) { return redis.failed; });
   out.gauge("brood_jobs_enqueued", "Jobs in all queues.");
-  out.sample({}, redis.enqueued);
+  each([](const RedisStatus& redis) { return redis.enqueued; });
   out.gauge("brood_jobs_scheduled", "Jobs that are not yet due.");
-  out.sample({}, redis.scheduled);
+  each([](const RedisStatus& redis) { return redis.scheduled; });
   out.gauge("brood_jobs_retries", "Failed jobs that are tried again.");
-  out.sample({}, redis.retries);
+  each([](const RedisStatus& redis) { return redis.retries; });
   out.gauge("brood_jobs_dead", "Jobs in the dead set.");
-  out.sample({}, redis.dead);
+  each([](const RedisStatus& redis) { return redis.dead; });
   out.gauge("brood_jobs_in_flight", "Jobs fetched and not yet settled.");
-  out.sample({}, redis.in_flight());
+  each([](const RedisStatus& redis) { return redis.in_flight(); });
   out.gauge("brood_oldest_in_flight_seconds",
             "Age of the job that has been in flight for longest; 0 when there is none.");
-  out.sample({}, redis.oldest_in_flight().value_or(0));
+  each([](const RedisStatus& redis) { return redis.oldest_in_flight().value_or(0); });
 }
 
-void add_queues(Exposition& out, const std::vector<QueueStatus>& queues) {
-  out.gauge("brood_queue_size", "Jobs in the queue.");
-  for (const QueueStatus& queue : queues) out.sample({{"queue", queue.name}}, queue.size.value_or(0));
-  out.gauge("brood_queue_latency_seconds", "How long the next job of the queue has waited; 0 when none waits.");
-  for (const QueueStatus& queue : queues) out.sample({{"queue", queue.name}}, queue.latency);
-  out.gauge("brood_queue_paused", "1 while nobody is to fetch from the queue.");
-  for (const QueueStatus& queue : queues) out.sample({{"queue", queue.name}}, queue.paused ? 1 : 0);
-  out.gauge("brood_queue_served", "1 while some process says that it fetches from the queue.");
-  for (const QueueStatus& queue : queues) out.sample({{"queue", queue.name}}, queue.served ? 1 : 0);
-}
-
-void add_processes(Exposition& out, const RedisStatus& redis) {
+void add_queues(Exposition& out, const MetricSources& sources) {
   const auto each = [&](auto&& value_of) {
-    for (const ProcessStatus& process : redis.processes)
-      out.sample({{"identity", process.identity}}, value_of(process));
+    for (const MetricSource& source : sources) {
+      for (const QueueStatus& queue : source.redis->queues)
+        out.sample(source.labels({{"queue", queue.name}}), value_of(queue));
+    }
+  };
+  out.gauge("brood_queue_size", "Jobs in the queue.");
+  each([](const QueueStatus& queue) { return queue.size.value_or(0); });
+  out.gauge("brood_queue_latency_seconds", "How long the next job of the queue has waited; 0 when none waits.");
+  each([](const QueueStatus& queue) { return queue.latency; });
+  out.gauge("brood_queue_paused", "1 while nobody is to fetch from the queue.");
+  each([](const QueueStatus& queue) { return queue.paused ? 1 : 0; });
+  out.gauge("brood_queue_served", "1 while some process says that it fetches from the queue.");
+  each([](const QueueStatus& queue) { return queue.served ? 1 : 0; });
+}
+
+// `all` is what all shards say together: a process that serves several is one, with as many workers and as much memory.
+void add_processes(Exposition& out, const RedisStatus& all, const MetricSources& sources) {
+  const auto each_process = [&](auto&& value_of) {
+    for (const ProcessStatus& process : all.processes) out.sample({{"identity", process.identity}}, value_of(process));
+  };
+  const auto each = [&](auto&& value_of, auto&& value_of_silent) {
+    for (const MetricSource& source : sources) {
+      for (const ProcessStatus& process : source.redis->processes)
+        out.sample(source.labels({{"identity", process.identity}}), value_of(process));
+      for (const SilentStatus& one : source.redis->silent)
+        out.sample(source.labels({{"identity", one.identity}}), value_of_silent(one));
+    }
   };
   out.gauge("brood_processes", "Processes that beat.");
-  out.sample({}, redis.processes.size());
+  out.sample({}, all.processes.size());
   out.gauge("brood_process_up", "1 for each process that beats, and who it is.");
-  for (const ProcessStatus& process : redis.processes)
+  for (const ProcessStatus& process : all.processes)
     out.sample({{"identity", process.identity},
                 {"hostname", process.hostname},
                 {"tag", process.tag},
                 {"state", process.quiet ? "quiet" : "running"}},
                1);
-  for (const SilentStatus& one : redis.silent)
+  for (const SilentStatus& one : all.silent)
     out.sample({{"identity", one.identity}, {"hostname", ""}, {"tag", ""}, {"state", "silent"}}, 0);
   out.gauge("brood_process_workers", "Jobs that the process runs at most.");
-  each([](const ProcessStatus& process) { return process.concurrency; });
+  each_process([](const ProcessStatus& process) { return process.concurrency; });
   out.gauge("brood_process_busy", "Jobs that the process runs.");
-  each([](const ProcessStatus& process) { return process.busy; });
+  for (const MetricSource& source : sources) {
+    for (const ProcessStatus& process : source.redis->processes)
+      out.sample(source.labels({{"identity", process.identity}}), process.busy);
+  }
   out.gauge("brood_process_resident_memory_bytes", "Memory of the process and its workers.");
-  each([](const ProcessStatus& process) { return static_cast<double>(process.rss_kb) * kilobyte; });
+  each_process([](const ProcessStatus& process) { return static_cast<double>(process.rss_kb) * kilobyte; });
   out.gauge(
       "brood_process_oldest_in_flight_seconds",
       "Age of the job that has been in flight for longest, 0 when there is none; of a process that does not beat, "
       "since it was enqueued.");
-  each([](const ProcessStatus& process) { return process.oldest_in_flight.value_or(0); });
-  for (const SilentStatus& one : redis.silent)
-    out.sample({{"identity", one.identity}}, one.oldest_in_flight.value_or(0));
+  each([](const ProcessStatus& process) { return process.oldest_in_flight.value_or(0); },
+       [](const SilentStatus& one) { return one.oldest_in_flight.value_or(0); });
   out.gauge("brood_process_in_flight", "Jobs fetched and not yet settled.");
-  each([](const ProcessStatus& process) { return process.in_flight.value_or(process.busy); });
-  for (const SilentStatus& one : redis.silent) out.sample({{"identity", one.identity}}, one.in_flight);
+  each([](const ProcessStatus& process) { return process.in_flight.value_or(process.busy); },
+       [](const SilentStatus& one) { return one.in_flight; });
 }
 
 // By fingerprint: the book forgets the oldest, and a sum would then go down, which a counter must not.
-void add_crashes(Exposition& out, const std::vector<Crash>& crashes) {
+void add_crashes(Exposition& out, const MetricSources& sources) {
   out.counter("brood_crashes_total", "Crashes of workers, by what crashed and how.");
-  for (const Crash& crash : crashes)
-    out.sample({{"class", crash.job_class}, {"error", crash.error_class}, {"fingerprint", crash.fingerprint}},
-               crash.count);
+  for (const MetricSource& source : sources) {
+    for (const Crash& crash : source.redis->crashes)
+      out.sample(
+          source.labels({{"class", crash.job_class}, {"error", crash.error_class}, {"fingerprint", crash.fingerprint}}),
+          crash.count);
+  }
 }
 
-void add_quarantine(Exposition& out, const RedisStatus& redis) {
+void add_quarantine(Exposition& out, const MetricSources& sources) {
   out.gauge("brood_jobs_quarantined", "Jobs that wait since their class crashed again and again.");
-  out.sample({}, redis.quarantined);
+  for (const MetricSource& source : sources) out.sample(source.labels(), source.redis->quarantined);
   out.gauge("brood_class_quarantined", "1 for each class whose jobs wait, and for what crash.");
-  for (const auto& [name, one] : redis.quarantine) out.sample({{"class", name}, {"fingerprint", one.fingerprint}}, 1);
+  for (const MetricSource& source : sources) {
+    for (const auto& [name, one] : source.redis->quarantine)
+      out.sample(source.labels({{"class", name}, {"fingerprint", one.fingerprint}}), 1);
+  }
 }
 
 void add_workers(Exposition& out, const MachineStatus& machine) {
@@ -156,14 +209,14 @@ std::string status_prometheus(const StatusReport& report) {
   Exposition out;
   out.gauge("brood_build_info", "1, and the version of the program that says all this.");
   out.sample({{"version", std::string(version)}}, 1);
-  out.gauge("brood_redis_up", "1 when Redis answers; without it all that Redis knows is missing here.");
-  out.sample({}, report.redis ? 1 : 0);
+  add_redis_up(out, report);
   if (report.redis) {
-    add_totals(out, *report.redis);
-    add_queues(out, report.redis->queues);
-    add_processes(out, *report.redis);
-    add_crashes(out, report.redis->crashes);
-    add_quarantine(out, *report.redis);
+    const MetricSources sources = sources_of(report);
+    add_totals(out, sources);
+    add_queues(out, sources);
+    add_processes(out, *report.redis, sources);
+    add_crashes(out, sources);
+    add_quarantine(out, sources);
   }
   add_workers(out, report.machine);
   add_classes(out, report.machine);

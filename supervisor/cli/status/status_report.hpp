@@ -10,11 +10,20 @@
 
 namespace brood {
 
+// One of several shards.
+struct ShardReport {
+  std::string name;
+  std::string address;               // without its password
+  std::optional<RedisStatus> redis;  // nullopt: it did not answer, and `error` says why
+  std::string error = {};
+};
+
 // What one look at everything found.
 struct StatusReport {
-  std::string address;               // of Redis, without its password
-  std::optional<RedisStatus> redis;  // nullopt: it did not answer, and `error` says why
+  std::string address;               // of Redis, without its password; of several the first's
+  std::optional<RedisStatus> redis;  // of all shards that answer; nullopt: none did, and `error` says why
   std::string error;
+  std::vector<ShardReport> shards = {};  // empty: there is one Redis, or one is meant
   MachineStatus machine;
   std::vector<JsonObject> supervisors = {};  // of this machine, as each says of itself
 };

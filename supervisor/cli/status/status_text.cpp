@@ -42,6 +42,33 @@ std::string totals(const RedisStatus& redis, const Style& style) {
                      redis.processed, redis.failed, redis.enqueued, redis.scheduled, retries, dead, in_flight);
 }
 
+std::string shards_text(const std::vector<ShardReport>& shards, const Style& style) {
+  if (shards.empty()) return "";
+  Table table({{"SHARD"},
+               {"REDIS"},
+               {"STATE"},
+               {"PROCESSED", Table::Align::right},
+               {"ENQUEUED", Table::Align::right},
+               {"SCHEDULED", Table::Align::right},
+               {"RETRIES", Table::Align::right},
+               {"DEAD", Table::Align::right},
+               {"IN FLIGHT", Table::Align::right}});
+  std::string away;
+  for (const ShardReport& shard : shards) {
+    if (!shard.redis) {
+      table.add({shard.name, shard.address, "away", "", "", "", "", "", ""});
+      away +=
+          "  " + style.red("shard " + log::printable(shard.name) + " is away: ") + log::printable(shard.error) + "\n";
+      continue;
+    }
+    const RedisStatus& redis = *shard.redis;
+    table.add({shard.name, shard.address, "answers", std::to_string(redis.processed), std::to_string(redis.enqueued),
+               std::to_string(redis.scheduled), std::to_string(redis.retries), std::to_string(redis.dead),
+               std::to_string(redis.in_flight())});
+  }
+  return section(style, "Shards", table) + away;
+}
+
 std::string processes_text(const RedisStatus& redis, const Style& style) {
   const double now = epoch_seconds(wall_now());
   Table table({{"PROCESS"},
@@ -242,9 +269,13 @@ std::string last_crash_text(const Crash& crash, const Style& style) {
 std::string status_text(const StatusReport& report, const Style& style) {
   const std::string machine = supervisors_text(report.supervisors, style) +
                               workers_text(report.machine.workers, style) + classes_text(report.machine.classes, style);
-  if (!report.redis) return style.red("Redis is not available: ") + log::printable(report.error) + "\n" + machine;
+  if (!report.redis)
+    return style.red("Redis is not available: ") + log::printable(report.error) + "\n" +
+           shards_text(report.shards, style) + machine;
   const RedisStatus& redis = *report.redis;
-  std::string text = style.bold("Redis ") + log::printable(report.address) + "\n" + totals(redis, style) +
+  const std::string where =
+      report.shards.empty() ? log::printable(report.address) : fmt::format("of {} shards", report.shards.size());
+  std::string text = style.bold("Redis ") + where + "\n" + totals(redis, style) + shards_text(report.shards, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
                      quarantine_text(redis, style) + crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);

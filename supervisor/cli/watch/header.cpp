@@ -22,7 +22,8 @@ Line redis_state(const Scene& scene, bool is_wide) {
   const Model& model = scene.model;
   if (model.away_since()) return {{away_text(scene), Look::bad}};
   if (!model.redis()) return {{"asking", Look::dim}};
-  Line line = {{"answers", Look::good}};
+  const std::string& away = model.shards_away();
+  Line line = {away.empty() ? Span{"answers", Look::good} : Span{"away: " + clean(away, scene.glyphs), Look::bad}};
   if (!is_wide) return line;
   const std::size_t processes = model.redis()->processes.size();
   line.push_back({fmt::format(" in {:.1f}ms  {} {}", static_cast<double>(model.round_trip()->count()) / 1000, processes,

@@ -40,6 +40,7 @@ void Model::note(const MachineLook& look) {
 
 void Model::note(const RedisLook& look) {
   error_ = look.error;
+  shards_away_ = look.away;
   if (!look.status) {
     if (!away_since_) away_since_ = look.wall;
     return;

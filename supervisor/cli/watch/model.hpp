@@ -25,6 +25,7 @@ class Model {
   const RedisStatus* redis() const { return redis_ ? &*redis_ : nullptr; }
   std::optional<WallTime> away_since() const { return away_since_; }  // nullopt: it answers, or was not asked yet
   const std::string& error() const { return error_; }
+  const std::string& shards_away() const { return shards_away_; }  // their names; empty: all answer, or none
   std::optional<std::chrono::microseconds> round_trip() const { return round_trip_; }
   std::optional<double> queue_change(const std::string& queue) const;  // jobs per second
 
@@ -59,7 +60,7 @@ class Model {
 
   std::optional<RedisStatus> redis_;
   std::optional<WallTime> away_since_;
-  std::string error_;
+  std::string error_, shards_away_;
   std::optional<std::chrono::microseconds> round_trip_;
   Rates redis_rates_;
   std::map<std::string, Trend> queues_;

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 // The thread keeps it too: it may outlive the eye.
 struct RedisEye::Shared {
-  std::function<RedisAddress()> locate;
+  Locate locate;
   std::chrono::milliseconds interval;
   UniqueFd news, still_wanted, wanted;  // `still_wanted` comes to its end when `wanted` is closed
 
@@ -35,11 +35,15 @@ namespace {
 
 constexpr auto longest_stop = 300ms;
 
-// What one conversation after the other remembers.
+// What one conversation with a shard after the other remembers.
 struct Conversation {
+  std::string shard;
   std::unique_ptr<Connection> redis;
   std::string crash_mark;
   std::vector<Crash> crashes;
+  std::string error = {};    // why it does not answer
+  RedisStatus counted = {};  // when it last answered: its counters alone, lest sums go back
+  SteadyTime rests_until{};  // which holds up the others no more than now and then
 };
 
 std::vector<Crash> crashes_of(Conversation& conversation) {
@@ -55,22 +59,64 @@ std::vector<Crash> crashes_of(Conversation& conversation) {
   return conversation.crashes;
 }
 
-RedisLook look_at(Conversation& conversation, const std::function<RedisAddress()>& locate, int still_wanted) {
+std::vector<Conversation> begin_conversations(const RedisEye::Locate& locate, int still_wanted) {
+  std::vector<Conversation> all;
+  for (RedisAddress& address : locate()) {
+    std::string shard = address.shard;
+    auto redis = std::make_unique<Connection>(std::move(address), Connection::Timeouts{.connect = 3s, .command = 3s},
+                                              "brood-status-watch");
+    redis->give_up_on_eof_of(still_wanted);
+    all.push_back({std::move(shard), std::move(redis), "", {}});
+  }
+  return all;
+}
+
+RedisStatus status_of(Conversation& conversation) {
+  RedisStatus status = ask_redis_without_crashes(*conversation.redis);
+  status.crashes = crashes_of(conversation);
+  if (conversation.shard.empty()) return status;
+  for (ProcessStatus& process : status.processes) process.shards = {conversation.shard};
+  return status;
+}
+
+// Those of several that answer; throws when none does.
+RedisStatus sum_of_shards(std::vector<Conversation>& conversations, RedisLook& look) {
+  std::vector<RedisStatus> answers, away;
+  for (Conversation& one : conversations) {
+    const SteadyTime began = steady_now();
+    try {
+      if (began >= one.rests_until) {
+        answers.push_back(status_of(one));
+        one.counted.processed = answers.back().processed;
+        one.counted.failed = answers.back().failed;
+        one.error.clear();
+      }
+    } catch (const std::exception& error) {
+      one.error = error.what();
+      one.crash_mark.clear();
+      one.redis->disconnect();
+      one.rests_until = steady_now() + 9 * (steady_now() - began);
+    }
+    if (one.error.empty()) continue;
+    look.away += (look.away.empty() ? "" : ", ") + one.shard;
+    away.push_back(one.counted);
+  }
+  if (answers.empty())
+    throw ConnectionLost("shard " + conversations.front().shard + ": " + conversations.front().error);
+  answers.insert(answers.end(), away.begin(), away.end());
+  return sum_of(answers);
+}
+
+RedisLook look_at(std::vector<Conversation>& conversations, const RedisEye::Locate& locate, int still_wanted) {
   RedisLook look;
   try {
-    if (!conversation.redis) {
-      conversation.redis = std::make_unique<Connection>(locate(), Connection::Timeouts{.connect = 3s, .command = 3s},
-                                                        "brood-status-watch");
-      conversation.redis->give_up_on_eof_of(still_wanted);
-    }
+    if (conversations.empty()) conversations = begin_conversations(locate, still_wanted);
     const SteadyTime began = steady_now();
-    RedisStatus status = ask_redis_without_crashes(*conversation.redis);
-    status.crashes = crashes_of(conversation);
-    look.status = std::move(status);
+    look.status = conversations.size() == 1 ? status_of(conversations.front()) : sum_of_shards(conversations, look);
     look.took = std::chrono::duration_cast<std::chrono::microseconds>(steady_now() - began);
   } catch (const std::exception& error) {
     look.error = error.what();
-    conversation = {};
+    conversations.clear();
   }
   look.at = steady_now();
   look.wall = wall_now();
@@ -79,8 +125,7 @@ RedisLook look_at(Conversation& conversation, const std::function<RedisAddress()
 
 }  // namespace
 
-RedisEye::RedisEye(std::function<RedisAddress()> locate, std::chrono::milliseconds interval)
-    : shared_(std::make_shared<Shared>()) {
+RedisEye::RedisEye(Locate locate, std::chrono::milliseconds interval) : shared_(std::make_shared<Shared>()) {
   shared_->locate = std::move(locate);
   shared_->interval = interval;
   shared_->news.reset(check("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
@@ -89,16 +134,16 @@ RedisEye::RedisEye(std::function<RedisAddress()> locate, std::chrono::millisecon
   shared_->still_wanted.reset(ends[0]);
   shared_->wanted.reset(ends[1]);
   std::thread([shared = shared_] {
-    Conversation conversation;
+    std::vector<Conversation> conversations;
     for (;;) {
-      RedisLook look = look_at(conversation, shared->locate, shared->still_wanted.get());
+      RedisLook look = look_at(conversations, shared->locate, shared->still_wanted.get());
       const auto rest = std::max<std::chrono::microseconds>(shared->interval, 9 * look.took);
       std::unique_lock lock(shared->mutex);
       shared->look = std::move(look);
       eventfd_write(shared->news.get(), 1);
       if (shared->changed.wait_for(lock, rest, [&] { return shared->told_to_stop; })) break;
     }
-    conversation = {};
+    conversations.clear();
     const std::lock_guard lock(shared->mutex);
     shared->stopped = true;
     shared->changed.notify_all();

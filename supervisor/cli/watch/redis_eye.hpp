@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "shared/redis/address.hpp"
 #include "supervisor/cli/watch/sample.hpp"
@@ -14,9 +16,10 @@ namespace brood::watch {
 // a tenth of the time goes into asking.
 class RedisEye {
  public:
-  // That thread calls `locate` before it connects; it may throw.  First block all signals that this process waits for:
-  // the thread must not get them.
-  RedisEye(std::function<RedisAddress()> locate, std::chrono::milliseconds interval);
+  // That thread calls `locate`, which names all shards, before it connects anew; it may throw.  First block all signals
+  // that this process waits for: the thread must not get them.
+  using Locate = std::function<std::vector<RedisAddress>()>;
+  RedisEye(Locate locate, std::chrono::milliseconds interval);
   ~RedisEye();  // as stop()
   RedisEye(const RedisEye&) = delete;
   RedisEye& operator=(const RedisEye&) = delete;

@@ -28,6 +28,7 @@ struct RedisLook {
   WallTime wall{};
   std::optional<RedisStatus> status;  // nullopt: it did not answer, and `error` says why
   std::string error;
+  std::string away;                  // the names of shards that do not answer, while others do
   std::chrono::microseconds took{};  // until all was answered
 };
 

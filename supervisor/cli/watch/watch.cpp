@@ -96,7 +96,7 @@ class Watch {
       : address_(std::move(address)),
         interval_(interval),
         model_(static_cast<std::size_t>(std::max<std::int64_t>(1, time_of_a_bar / interval))),
-        redis_([access] { return access.locate(); }, interval) {}
+        redis_([access] { return access.shards(); }, interval) {}
 
   void run() {
     look_at_this_machine();
@@ -244,7 +244,8 @@ int watch_status(const RedisAccess& access, const std::string& interval) {
   const auto between_looks = watch::read_interval(interval);
   std::string address = "embedded";
   try {
-    address = access.locate().without_password();
+    const std::vector<RedisAddress> shards = access.shards();
+    address = shards.size() == 1 ? shards.front().without_password() : fmt::format("{} shards", shards.size());
   } catch (const ConnectionLost&) {  // the thread that asks will say so, and try again
   }
   bool is_stopped = false;

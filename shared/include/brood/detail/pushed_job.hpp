@@ -80,7 +80,8 @@ Push pushed_job(const Job& job, const EnqueueOptions& call = {}) {
             .args = write_arguments(job),
             .queue = call.queue ? *call.queue : std::string(of_class.queue),
             .retry = call.retry.value_or(of_class.retry),
-            .jid = call.jid};
+            .jid = call.jid,
+            .shard_by = call.shard_by};
   add_options(push, of_class, call);
   return push;
 }

@@ -186,6 +186,11 @@ constexpr std::uint32_t retry_kind(const YesNoOrCount& retry) {
   return retry.kind() == YesNoOrCount::Kind::no ? abi::retry_no : abi::retry_count;
 }
 
+constexpr std::uint64_t threads_kind(const std::optional<LeftThreads>& threads) {
+  if (!threads) return abi::threads_as_configured;
+  return *threads == LeftThreads::allow ? abi::threads_allow : abi::threads_replace;
+}
+
 template <typename Job>
 constexpr abi::JobClass describe_job() {
   static_assert(check_job<Job>() && check_hooks<Job>());
@@ -198,6 +203,7 @@ constexpr abi::JobClass describe_job() {
   job_class.perform = &perform_job<Job>;
   job_class.isolation =
       options_of<Job>().isolation == Isolation::process ? abi::isolation_process : abi::isolation_worker;
+  job_class.threads = threads_kind(options_of<Job>().threads);
   if constexpr (HasRetryIn<Job>) job_class.retry_in = &ask_retry_in<Job>;
   if constexpr (HasExhausted<Job>) job_class.exhausted = &ask_exhausted<Job>;
   return job_class;

@@ -65,7 +65,8 @@ struct Everything {
                                              .retry_for = std::chrono::hours(1),
                                              .retry_queue = "again",
                                              .required = 9,
-                                             .isolation = brood::Isolation::process};
+                                             .isolation = brood::Isolation::process,
+                                             .threads = brood::LeftThreads::replace};
   void perform(brood::Context& job);
 };
 
@@ -73,7 +74,8 @@ struct Everything {
 struct Ends {
   std::string how;
 
-  static constexpr brood::JobOptions options{.isolation = brood::Isolation::worker};
+  static constexpr brood::JobOptions options{.isolation = brood::Isolation::worker,
+                                             .threads = brood::LeftThreads::allow};
   void perform();
   static brood::RetryDecision retry_in(int count, const std::exception& error);
   brood::RetryDecision exhausted(const brood::JobInfo& job, const std::exception& error) const;

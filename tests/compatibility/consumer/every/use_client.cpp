@@ -75,7 +75,8 @@ void push(brood::Client& client, brood::Api& api) {
                                        .retry = false,
                                        .at = in_an_hour,
                                        .jid = "abc",
-                                       .members = {{"tags", R"(["slow"])"}}});
+                                       .members = {{"tags", R"(["slow"])"}},
+                                       .shard_by = "tenant-7"});
   EXPECT(jid == "abc" && client.cancel(jid));
   client.push(brood::Push::parse(R"({"class": "Ruby::Job", "args": [1], "queue": "parts"})"));
   EXPECT(has(only_payload(api, "parts"), R"("class":"Ruby::Job","args":[1])"));
@@ -126,7 +127,7 @@ void carry_context(brood::Client& client, brood::Api& api) {
 
 void buffer(brood::Client& client, brood::Api& api) {
   client.buffer();
-  client.enqueue(Lingers{}, {.queue = "buffered"});
+  client.enqueue(Lingers{}, {.queue = "buffered", .shard_by = "tenant-7"});
   EXPECT(client.buffered() == 0 && client.drain() == 0);
   only_payload(api, "buffered");
 

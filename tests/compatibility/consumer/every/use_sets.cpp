@@ -24,7 +24,7 @@ void use_queues(brood::Client& client, brood::Api& api) {
   EXPECT(job && job->is_job && job->jid == jids[0] && job->queue == "waiting" && job->job_class == "Lingers" &&
          job->display_class == "Lingers" && job->args == "[]" && job->tags.empty() && job->created_at &&
          job->enqueued_at && !job->failed_at && !job->retried_at && !job->retry_count && job->error_class.empty() &&
-         job->error_message.empty() && job->backtrace().empty() && job->member("retry") == "true");
+         job->error_message.empty() && job->backtrace().empty() && job->member("retry") == "true" && job->shard.empty());
   EXPECT(!brood::JobRecord::read("no job").is_job);
   EXPECT(queue.remove(*job) && !queue.remove(*job));
   const brood::BulkResult removed = queue.remove_if([&](const brood::JobRecord& one) { return one.jid != jids[4]; },
@@ -41,6 +41,15 @@ void use_queues(brood::Client& client, brood::Api& api) {
   EXPECT(!queue.paused() && api.queues().size() == 1);
   queue.clear();
   EXPECT(api.queues().empty());
+}
+
+// One Redis is a shard without a name.
+void use_shards(brood::Api& api) {
+  EXPECT(api.shards() == std::vector<std::string>{""} && api.shard("").queues().empty());
+  EXPECT_THROW(std::invalid_argument, api.shard("east"));
+  brood::Api away("unix:///nowhere/redis.sock");
+  away.on_away([](const std::string&, const std::string&) {});
+  EXPECT_THROW(brood::RedisError, away.stats());  // it is the only one
 }
 
 void use_entries(brood::Client& client, brood::Api& api) {
@@ -101,6 +110,7 @@ void use_sets(const std::string& redis_url) {
   brood::Client client(redis_url);
   brood::Api api;  // REDIS_URL
   use_queues(client, api);
+  use_shards(api);
   use_entries(client, api);
   use_statistics(api);
 }

@@ -1,0 +1,180 @@
+#include "shared/api/client_shards.hpp"
+
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "shared/api/shard_choice.hpp"
+#include "shared/base/redis_clock.hpp"
+#include "shared/store/queues/push_commands.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_connect_of_one = 2s;
+constexpr auto between_last_sends = 20ms;
+
+}  // namespace
+
+ClientShards::Shard::Shard(ClientShards& shards, const RedisAddress& address)
+    : name(address.shard), sender([&shards, address] {
+        auto made = std::make_unique<PushSender>(address, shards.buffer_);
+        if (shards.names_.size() > 1) made->connect_within(longest_connect_of_one);
+        return made;
+      }) {}
+
+ClientShards::ClientShards(const KnownRedis& known) {
+  for (const RedisAddress& address : known.shards) names_.push_back(address.shard);
+  for (const RedisAddress& address : known.shards) shards_.push_back(std::make_unique<Shard>(*this, address));
+  const auto own = std::find(names_.begin(), names_.end(), known.own_shard);
+  if (!known.own_shard.empty() && own != names_.end()) own_ = own - names_.begin();
+  // Clients that begin together, the workers of a web server say, begin at different shards.
+  if (names_.size() > 1)
+    next_ = static_cast<std::size_t>(RandomBytes().fraction() * static_cast<double>(names_.size()));
+}
+
+ClientShards::~ClientShards() {
+  if (shards_.size() < 2 || !buffer_ || buffered() == 0) return;
+  const SteadyTime deadline = steady_now() + buffer_->at_end;
+  for (SteadyTime now = steady_now(); buffered() > 0 && now < deadline; now = steady_now()) {
+    try {
+      if (drain(std::chrono::ceil<std::chrono::milliseconds>(deadline - now))) break;
+    } catch (const RedisError&) {  // a caller who wants to know calls drain()
+      break;
+    }
+    std::this_thread::sleep_for(between_last_sends);
+  }
+  buffer_->at_end = 0ms;
+  keep_while_away(*buffer_);
+}
+
+void ClientShards::keep_while_away(const BufferOptions& options) {
+  buffer_ = options;
+  for (const auto& shard : shards_) shard->sender.use([&](PushSender& sender) { sender.keep_while_away(options); });
+}
+
+std::vector<std::size_t> ClientShards::order() {
+  std::vector<SteadyTime> rests;
+  rests.reserve(shards_.size());
+  for (const auto& shard : shards_) rests.emplace_back(SteadyTime::duration(shard->rests_until.load()));
+  return shards_to_try(own_ ? *own_ : next_++ % shards_.size(), rests, steady_now());
+}
+
+std::optional<std::string> ClientShards::try_one(Shard& shard, std::vector<ClientPush>& slice, std::size_t batch_size) {
+  const SteadyTime began = steady_now();
+  const auto rest = [&] {
+    const SteadyTime now = steady_now();
+    shard.rests_until = (now + rest_after(now - began)).time_since_epoch().count();
+  };
+  try {
+    auto why = shard.sender.use([&](PushSender& sender) { return sender.push_unless_away(slice, batch_size); });
+    if (why)
+      rest();
+    else
+      shard.rests_until = 0;
+    return why;
+  } catch (const RedisAway&) {  // it may have the jobs: nobody else gets them
+    rest();
+    throw;
+  }
+}
+
+void ClientShards::push_to_any(std::vector<ClientPush>& slice, std::size_t batch_size) {
+  const std::vector<std::size_t> candidates = order();
+  std::string why;
+  for (const std::size_t i : candidates) {
+    const auto away = try_one(*shards_[i], slice, batch_size);
+    if (!away) return;
+    why += (why.empty() ? "" : "; ") + shards_[i]->name + ": " + *away;
+  }
+  if (!buffer_) throw RedisError("no shard takes pushes: " + why);
+  for (const std::size_t i : candidates) {
+    try {
+      std::vector<ClientPush> kept = slice;
+      return shards_[i]->sender.use([&](PushSender& sender) { sender.push(std::move(kept), batch_size); });
+    } catch (const BufferFull&) {
+      if (i == candidates.back()) throw;
+    }
+  }
+}
+
+void ClientShards::push_to_one(Shard& shard, std::vector<ClientPush> jobs, std::size_t batch_size) {
+  shard.sender.use([&](PushSender& sender) { sender.push(std::move(jobs), batch_size); });
+}
+
+void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
+  if (shards_.size() == 1) return push_to_one(*shards_.front(), std::move(jobs), batch_size);
+  const std::size_t all = jobs.size(), slice_size = batch_size == 0 ? usual_push_batch : batch_size;
+  std::map<std::size_t, std::vector<ClientPush>> bound;
+  std::vector<std::vector<ClientPush>> slices;
+  for (ClientPush& job : jobs) {
+    if (!job.shard_by.empty()) {
+      bound[shard_of_key(names_, job.shard_by)].push_back(std::move(job));
+    } else {
+      if (slices.empty() || slices.back().size() == slice_size) slices.emplace_back();
+      slices.back().push_back(std::move(job));
+    }
+  }
+  std::size_t pushed = 0;
+  const auto counted = [&](const std::string& why) {
+    return pushed == 0 ? why
+                       : why + "; of " + std::to_string(all) + " jobs " + std::to_string(pushed) +
+                             " others were pushed or are kept";
+  };
+  try {
+    for (auto& [shard, some] : bound) {
+      const std::size_t count = some.size();
+      push_to_one(*shards_[shard], std::move(some), batch_size);
+      pushed += count;
+    }
+    for (auto& slice : slices) {
+      const std::size_t count = slice.size();
+      push_to_any(slice, batch_size);
+      pushed += count;
+    }
+  } catch (const BufferFull& error) {
+    throw BufferFull(counted(error.what()));
+  } catch (const RedisError& error) {
+    throw RedisError(counted(error.what()));
+  }
+}
+
+TimeUnit ClientShards::times_of_fleet() {
+  TimeUnit unit = usual_time_unit;
+  const SteadyTime now = steady_now();
+  for (const auto& shard : shards_) {
+    if (shards_.size() > 1 && SteadyTime(SteadyTime::duration(shard->rests_until.load())) > now) continue;
+    const TimeUnit of_this = shard->sender.use([](PushSender& sender) { return sender.times_of_fleet(); });
+    if (of_this == TimeUnit::float_seconds) unit = of_this;
+  }
+  return unit;
+}
+
+void ClientShards::ask_time() {
+  for (const std::size_t i : order()) {
+    shards_[i]->sender.use([](PushSender& its) {
+      if (its.buffered() == 0) its.redis().ask_time();
+    });
+    if (redis_time_is_fresh()) return;
+  }
+}
+
+std::size_t ClientShards::buffered() const {
+  std::size_t kept = 0;
+  for (const auto& shard : shards_) kept += shard->sender.use([](PushSender& sender) { return sender.buffered(); });
+  return kept;
+}
+
+bool ClientShards::drain(std::chrono::milliseconds longest) {
+  const SteadyTime deadline = steady_now() + longest;
+  bool all = true;
+  each([&](PerProcess<PushSender>& sender) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
+    all = sender.use([&](PushSender& its) { return its.buffered() == 0 || its.drain(std::max(left, 1ms)); }) && all;
+  });
+  return all;
+}
+
+}  // namespace brood

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/api/known_redis.hpp"
+#include "shared/api/per_process.hpp"
+#include "shared/api/push_sender.hpp"
+
+namespace brood {
+
+// Where the pushes of one Client go: to its only Redis, or to the shard that shard_choice.hpp chooses.  Each shard has
+// a connection and a buffer of its own, so that several threads may push to several at once.
+class ClientShards {
+ public:
+  explicit ClientShards(const KnownRedis& known);
+  ~ClientShards();  // tries to push what is kept, all shards together for as long as one would
+  ClientShards(const ClientShards&) = delete;
+  ClientShards& operator=(const ClientShards&) = delete;
+
+  // Before the first push.
+  void keep_while_away(const BufferOptions& options);
+
+  // Throws RedisError, which says how many were pushed.
+  void push(std::vector<ClientPush> jobs, std::size_t batch_size);
+
+  // The oldest unit that the fleet of any shard reads.
+  TimeUnit times_of_fleet();
+  // Asks one that answers, unless it was asked a moment ago.
+  void ask_time();
+
+  std::size_t buffered() const;
+  // Tries once; false when some Redis is away.
+  bool drain(std::chrono::milliseconds longest);
+
+  // Gives `talk` sole use of each shard's part, of one after the other.  What the first that is away throws comes out
+  // at the end.
+  template <typename Talk>
+  void each(Talk talk) {
+    std::exception_ptr trouble;
+    for (const auto& shard : shards_) {
+      try {
+        talk(shard->sender);
+      } catch (const RedisError&) {
+        if (!trouble) trouble = std::current_exception();
+      }
+    }
+    if (trouble) std::rethrow_exception(trouble);
+  }
+  // The same until one says true.
+  template <typename Ask>
+  bool any(Ask ask) {
+    bool found = false;
+    try {
+      each([&](PerProcess<PushSender>& sender) { found = found || ask(sender); });
+    } catch (const RedisError&) {
+      if (!found) throw;
+    }
+    return found;
+  }
+
+ private:
+  struct Shard {
+    Shard(ClientShards& shards, const RedisAddress& address);
+    std::string name;
+    std::atomic<SteadyTime::rep> rests_until{
+        0};  // 0: it answered when last asked.  No lock: a fork might leave it locked
+    mutable PerProcess<PushSender> sender;
+  };
+
+  std::vector<std::size_t> order();
+  void push_to_any(std::vector<ClientPush>& slice, std::size_t batch_size);
+  std::optional<std::string> try_one(Shard& shard, std::vector<ClientPush>& slice, std::size_t batch_size);
+  void push_to_one(Shard& shard, std::vector<ClientPush> jobs, std::size_t batch_size);
+
+  std::optional<BufferOptions> buffer_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<std::string> names_;
+  std::optional<std::size_t> own_;  // the shard of the job that pushes
+  std::atomic<std::size_t> next_{0};
+};
+
+}  // namespace brood

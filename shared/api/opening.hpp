@@ -1,0 +1,16 @@
+#pragma once
+
+#include <brood/api.hpp>
+#include <brood/client.hpp>
+
+#include "shared/api/known_redis.hpp"
+
+namespace brood::detail {
+
+// How the command line opens what no URL can tell: the shards that its options mean.
+struct Opening {
+  static Client client(const KnownRedis& known);
+  static Api api(const KnownRedis& known);
+};
+
+}  // namespace brood::detail

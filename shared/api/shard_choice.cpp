@@ -1,0 +1,39 @@
+#include "shared/api/shard_choice.hpp"
+
+#include <algorithm>
+
+#include "shared/base/sha1.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr SteadyTime::duration shortest_rest = 1s, longest_rest = 60s;
+
+}  // namespace
+
+std::size_t shard_of_key(std::span<const std::string> names, std::string_view key) {
+  std::size_t chosen = 0;
+  std::string greatest;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string digest = sha1_hex(std::string(names[i]).append(":").append(key));
+    if (digest <= greatest) continue;
+    greatest = std::move(digest);
+    chosen = i;
+  }
+  return chosen;
+}
+
+std::vector<std::size_t> shards_to_try(std::size_t first, std::span<const SteadyTime> rest_until, SteadyTime now) {
+  std::vector<std::size_t> order;
+  order.reserve(rest_until.size());
+  for (std::size_t i = 0; i < rest_until.size(); ++i) order.push_back((first + i) % rest_until.size());
+  const auto rest_of = [&](std::size_t shard) { return std::max(rest_until[shard], now); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rest_of(a) < rest_of(b); });
+  return order;
+}
+
+SteadyTime::duration rest_after(SteadyTime::duration took) { return std::clamp(9 * took, shortest_rest, longest_rest); }
+
+}  // namespace brood

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shared/redis/tls_settings.hpp"
+
+struct ssl_ctx_st;
+
+namespace brood {
+
+// How TLS is spoken, ready for use: whom we trust and who we are, as the files of the settings say.  Read once, for any
+// number of sessions.
+class TlsCertificates {
+ public:
+  // Reads the files.  Throws TlsError.
+  explicit TlsCertificates(const TlsSettings& settings);
+
+  // Sessions that begin from now on, of all who share this, are made of what `newer` has read.
+  void follow(const TlsCertificates& newer) { *this = newer; }
+
+  const std::shared_ptr<ssl_ctx_st>& context() const { return context_; }
+  const std::string& server_name() const { return server_name_; }  // empty: the host of the address
+
+ private:
+  std::shared_ptr<ssl_ctx_st> context_;
+  std::string server_name_;
+};
+
+}  // namespace brood

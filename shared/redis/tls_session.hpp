@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "shared/redis/address.hpp"
+
+struct ssl_st;
+struct ssl_ctx_st;
+
+namespace brood {
+
+// The client's side of one TLS conversation: turns bytes of the wire into bytes of the protocol and back.  It knows no
+// socket: its owner carries the bytes, and waits for them.
+class TlsSession {
+ public:
+  // With the server that is at `address`, whose certificates are read first if they are not yet.  Throws LoginRefused
+  // when they cannot be.
+  explicit TlsSession(const RedisAddress& address);
+  ~TlsSession();
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
+
+  // The handshake is done, and the server is who it should be.  Before that, nothing may be sent.
+  bool is_established() const { return is_established_; }
+
+  // The server has said that nothing more will come.
+  bool is_closed() const { return is_closed_; }
+
+  // What came from the wire.  It must be read empty before it goes away: read() returns 0 then.
+  void receive(std::span<const char> wire);
+
+  // The next bytes for the caller; 0: there are none, or the handshake is not done.  Throws LoginRefused when the two
+  // cannot come together (who of them refuses the other's certificate, and why), ConnectionLost for what is no TLS in
+  // the midst of it.
+  std::size_t read(char* bytes, std::size_t size);
+
+  // Encrypts `bytes`.  Throws ConnectionLost.
+  void send(std::string_view bytes);
+
+  // What waits to go out on the wire: of the handshake, of send(), and what the protocol itself has to say.  The owner
+  // takes it from here.
+  std::string& wire() { return wire_; }
+  const std::string& wire() const { return wire_; }
+
+ private:
+  struct Bio;
+  struct Free {
+    void operator()(ssl_st*) const;
+  };
+  [[noreturn]] void fail();
+  std::string why_refused(unsigned long error) const;
+
+  std::shared_ptr<ssl_ctx_st> context_;
+  std::string name_;  // that the server's certificate must be for
+  bool shows_certificate_;
+  std::unique_ptr<ssl_st, Free> ssl_;
+  std::span<const char> received_;
+  std::string wire_;
+  std::string refusal_;  // of the server's certificate: why
+  bool heard_ = false, is_established_ = false, is_closed_ = false;
+};
+
+}  // namespace brood

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace brood {
+
+// TLS cannot be spoken as it is set: a file cannot be read, or a key does not belong to its certificate.  what() names
+// the setting.
+class TlsError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// How TLS is spoken to a Redis.
+struct TlsSettings {
+  struct File {
+    std::string path;   // empty: none is named
+    std::string place;  // where that was said, for errors: "etc/brood.toml:12: redis.tls.ca"
+  };
+  enum class Version { tls_1_2, tls_1_3 };
+
+  File ca;                  // whom to trust: certificates in a file, or in the files of a directory; none: the system's
+  File cert;                // who we are, with the certificates between us and the authority; none: nobody
+  File key;                 // of `cert`; none: it is in that file
+  std::string server_name;  // what the server's certificate must be for; empty: the host of the address
+  Version min_version = Version::tls_1_2;
+};
+
+}  // namespace brood

@@ -1,0 +1,177 @@
+#include "supervisor/shards/shard_moves.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
+#include "supervisor/queues/doorbell_plan.hpp"
+#include "supervisor/shards/shard.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience_with_one_away = 1s;
+
+}  // namespace
+
+ShardMoves::ShardMoves(std::string identity, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
+                       Shards& shards)
+    : identity_(std::move(identity)), slots_(slots), generations_(generations), orders_(orders), shards_(shards) {}
+
+Shard& ShardMoves::shard(int number) const { return *shards_.at(static_cast<std::size_t>(number)); }
+
+bool ShardMoves::are_several() const { return shards_.size() > 1; }
+
+// ---- Who is called
+
+std::vector<MovableWorker> ShardMoves::movable() {
+  std::vector<MovableWorker> workers;
+  for (const OccupiedSlot& slot : orders_.fetching_slots()) {
+    const ProcessTable::Slot& taken = slots_.table[slot.slot];
+    workers.push_back({.slot = slot.slot,
+                       .capsule = slot.capsule,
+                       .shard = taken.shard,
+                       .wanted = taken.wanted_shard,
+                       .goes_if_first = taken.goes_if_first,
+                       .is_idle = idle_sign(*slot.record).idle,
+                       .since = taken.in_shard_since,
+                       .called = taken.called_at});
+  }
+  return workers;
+}
+
+// In a capsule of one worker order holds: what was left behind here goes back first.
+std::set<int> ShardMoves::capsules_to_call(int number) {
+  if (!are_several()) return {};
+  std::set<int> capsules = brood::capsules_to_call(number, movable());
+  if (shard(number).recovery().is_idle()) return capsules;
+  const std::vector<CapsuleSettings> settings = generations_.capsules();
+  std::erase_if(capsules, [&](int capsule) { return settings.at(static_cast<std::size_t>(capsule)).concurrency == 1; });
+  return capsules;
+}
+
+bool ShardMoves::call(int number, const std::set<int>& capsules) {
+  if (!is_usable(number)) return false;
+  std::set<int> willing = capsules_to_call(number);
+  std::erase_if(willing, [&](int capsule) { return !capsules.contains(capsule); });
+  if (willing.empty()) return false;
+  const CalledWorkers called = whom_to_call(number, willing, movable(), steady_now());
+  for (const int slot : called.slots) want(slot, number, called.only_the_first);
+  return !called.slots.empty();
+}
+
+void ShardMoves::want(int slot, int number, bool if_first) {
+  ProcessTable::Slot& taken = slots_.table[slot];
+  taken.wanted_shard = number;
+  taken.goes_if_first = if_first;
+  taken.called_at = steady_now();
+  slots_.board.slot(slot).wanted_shard.store(number);
+  if (!if_first) orders_.wake(slot);  // a busy one looks by itself
+}
+
+void ShardMoves::stay(int slot) {
+  ProcessTable::Slot& taken = slots_.table[slot];
+  taken.wanted_shard = taken.shard;
+  taken.goes_if_first = false;
+  slots_.board.slot(slot).wanted_shard.store(taken.shard);
+}
+
+void ShardMoves::leave_those_away(SteadyTime now) {
+  if (!are_several()) return;
+  for (const MovableWorker& worker : movable()) {
+    const auto away_since = shard(worker.shard).redis().away_since();
+    if (!away_since || now - *away_since < patience_with_one_away || !worker.is_idle) continue;
+    if (worker.wanted != worker.shard && is_usable(worker.wanted)) continue;
+    if (const int refuge = emptiest_usable(); refuge >= 0) want(worker.slot, refuge, false);
+  }
+}
+
+// ---- Where each goes
+
+bool ShardMoves::is_usable(int number) const {
+  const RedisLink& redis = shard(number).redis();
+  return !redis.is_away() && redis.refusal().empty();
+}
+
+int ShardMoves::usable_near(int number) const {
+  const int count = static_cast<int>(shards_.size());
+  for (int next = number; next < number + count; ++next) {
+    if (is_usable(next % count)) return next % count;
+  }
+  return number;
+}
+
+// -1: none.
+int ShardMoves::emptiest_usable() const {
+  std::vector<int> workers(shards_.size());
+  for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
+    if (slots_.table.is_living(slot)) ++workers.at(static_cast<std::size_t>(slots_.table[slot].wanted_shard));
+  }
+  int best = -1;
+  for (int number = 0; number < static_cast<int>(shards_.size()); ++number) {
+    if (is_usable(number) &&
+        (best < 0 || workers[static_cast<std::size_t>(number)] < workers[static_cast<std::size_t>(best)]))
+      best = number;
+  }
+  return best;
+}
+
+void ShardMoves::place_new(int slot, int capsule, int number) {
+  enter(slot, usable_near((capsule + number) % static_cast<int>(shards_.size())));
+  stay(slot);
+}
+
+void ShardMoves::place_again(int slot) {
+  if (!are_several()) return;
+  ProcessTable::Slot& taken = slots_.table[slot];
+  const int from = taken.shard, to = is_usable(taken.wanted_shard) ? taken.wanted_shard : usable_near(from);
+  const bool was_the_first = taken.goes_if_first && to != from;
+  enter(slot, to);
+  stay(slot);
+  if (was_the_first) {
+    const int capsule = generations_.index_of(taken.generation, taken.capsule);
+    for (const OccupiedSlot& other : orders_.fetching_slots()) {
+      const ProcessTable::Slot& called = slots_.table[other.slot];
+      if (called.goes_if_first && called.wanted_shard == to && other.capsule == capsule) stay(other.slot);
+    }
+  }
+  if (to == from) return;
+  log::debug("worker_moves", {{"slot", slot}, {"from", from}, {"to", to}});
+  shard(from).look_who_waits();
+  shard(to).look_who_waits();
+}
+
+// What the slot has counted until now was of the shard before.
+void ShardMoves::enter(int slot, int number) {
+  ProcessTable::Slot& taken = slots_.table[slot];
+  if (taken.shard == number) return;
+  const SlotRecord& record = slots_.board.slot(slot);
+  const Statistics::Counts counts{record.processed.load(), record.failed.load()};
+  const SteadyTime now = steady_now();
+  shard(taken.shard).heartbeat().statistics().observe(slot, counts, now);
+  shard(number).heartbeat().statistics().start_from(slot, counts, now);
+  taken.shard = number;
+  taken.in_shard_since = now;
+}
+
+void ShardMoves::left_behind(int slot) {
+  const ProcessTable::Slot& taken = slots_.table[slot];
+  const SlotSnapshot seen = last_words(slots_.board.slot(slot));
+  if (seen.current >= 0 || !seen.entries.empty()) return;  // a job has written that byte
+  WorkerDeath left;
+  left.worker = {.identity = identity_,
+                 .slot = slot,
+                 .incarnation = taken.incarnation,
+                 .record = std::nullopt,
+                 .ended_by_brood = true};
+  if (seen.incarnation == taken.incarnation) left.worker.record = record_of(seen);
+  log::debug("incarnation_left_behind", {{"slot", slot}, {"shard", taken.shard}});
+  shard(taken.shard).recovery().add(std::move(left));
+}
+
+void ShardMoves::unblock(int slot) { shard(slots_.table[slot].shard).unblocker().unblock(slots_.board.slot(slot)); }
+
+}  // namespace brood

@@ -1,0 +1,21 @@
+#pragma once
+
+namespace brood {
+
+// Who says which shard a worker serves.  A number counts them in the order of the configuration.
+class WorkerShards {
+ public:
+  virtual ~WorkerShards() = default;
+
+  // A worker is forked into the slot: notes in the table which shard it is to serve first.
+  virtual void place_new(int slot, int capsule, int number) = 0;
+  // The slot's worker holds nothing any more in the shard that it served, and asks for an incarnation: notes in the
+  // table for which shard.
+  virtual void place_again(int slot) = 0;
+  // The same, but what it may hold there is to be recovered, of which nothing was begun.
+  virtual void left_behind(int slot) = 0;
+  // Has the slot's Redis let go of its worker, should it wait there: see WorkerUnblocker.
+  virtual void unblock(int slot) = 0;
+};
+
+}  // namespace brood

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "tests/support/redis_server.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace brood {
+
+// An authority of the test's own, which signs certificates of all kinds.  Made by the openssl program.
+class TestAuthority {
+ public:
+  struct Wish {
+    std::string names = "DNS:localhost,IP:127.0.0.1";  // as subjectAltName has them
+    int valid_from = -1, valid_to = 30;                // days from now
+  };
+
+  explicit TestAuthority(const std::string& name = "Test Authority");
+
+  std::string ca() const { return directory_ / "ca.pem"; }
+
+  // A certificate for a server or a client, and whose certificates of clients a server with it takes: ours.
+  RedisServer::TlsFiles issue() const { return issue(Wish()); }
+  RedisServer::TlsFiles issue(const Wish& wish) const;
+
+ private:
+  void openssl(const std::string& words) const;
+
+  TemporaryDirectory directory_;
+  mutable int issued_ = 0;
+};
+
+}  // namespace brood

@@ -454,7 +454,9 @@ void Connection::move_to(RedisAddress address) {
   disconnect();
   state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
-  state_->server = {};
+  state_->place = {};
+  state_->moved_to.reset();
+  state_->aside.reset();
   state_->refusals = {};
 }
 

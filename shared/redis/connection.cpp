@@ -455,6 +455,7 @@ void Connection::move_to(RedisAddress address) {
   state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
   state_->place = {};
+  state_->connected_host.clear();
   state_->moved_to.reset();
   state_->aside.reset();
   state_->refusals = {};

@@ -77,18 +77,20 @@ RedisAddress RedisAccess::locate() const {
 
 std::string url_of(const RedisAddress& address) {
   const bool has_credentials = !address.user.empty() || !address.password.empty();
-  const std::string credentials =
-      has_credentials ? percent_encoded(address.user) + ":" + percent_encoded(address.password) + "@" : "";
+  const std::string credentials = has_credentials ? percent_encoded(address.user) + ":" +
+                                                        percent_encoded(std::string(address.password.view())) + "@"
+                                                  : "";
   if (!address.socket_path.empty())
     return fmt::format("unix://{}{}?db={}", credentials, address.socket_path, address.db);
   const auto host_text = [](const std::string& host) {
     return host.find(':') == std::string::npos ? host : "[" + host + "]";
   };
-  if (address.has_sentinels()) {
-    std::string sentinels;
+  if (address.must_be_found()) {
+    std::string known;
     for (const RedisSeed& seed : address.seeds)
-      sentinels += fmt::format("{}{}:{}", sentinels.empty() ? "" : ",", host_text(seed.host), seed.port);
-    return fmt::format("sentinel://{}{}/{}?db={}", credentials, sentinels, address.master, address.db);
+      known += fmt::format("{}{}:{}", known.empty() ? "" : ",", host_text(seed.host), seed.port);
+    if (address.in_cluster) return fmt::format("cluster://{}{}", credentials, known);
+    return fmt::format("sentinel://{}{}/{}?db={}", credentials, known, address.master, address.db);
   }
   return fmt::format("{}://{}{}:{}/{}", address.tls ? "rediss" : "redis", credentials, host_text(address.host),
                      address.port, address.db);

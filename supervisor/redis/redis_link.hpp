@@ -10,6 +10,7 @@
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
+#include "supervisor/redis/redis_requirements.hpp"
 #include "supervisor/redis/sentinel_watch.hpp"
 #include "supervisor/redis/server_finder.hpp"
 
@@ -74,6 +75,8 @@ class RedisLink {
   void start_server();
   void connected_now();
   void judge(const AsyncConnection::Result& info);
+  void look_at_cluster();
+  void use_if_fit(const RedisFitness& fitness);
   void usable_now();
   void look_at_role();
   void disconnected(const std::string& why);

@@ -544,7 +544,7 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[log]\nfile = ''", "2: log.file: must not be empty"},
       {"require = [\"a\\u0000b\"]", "1: require: must not contain a NUL character"},
       {"[redis]\nurl = 'http://:secret@host'",
-       "2: redis.url: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\""},
+       "2: redis.url: must begin with redis://, rediss://, unix://, sentinel:// or cluster://, or be \"embedded\""},
       {"[redis]\nwait = -1", "2: redis.wait: must be between 0 and 100, not -1"},
       {"[redis]\nwait_timeout = '0s'", "2: redis.wait_timeout: must be longer than 0"},
       {"[redis.sentinel]\npasword_file = 'x'",
@@ -564,6 +564,14 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[redis]\nurl = 'redis://a'\nshards = 4",
        "3: redis.shards: is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each"},
       {"[redis]\nshards = 0", "2: redis.shards: must be between 1 and 256, not 0"},
+      {"[redis]\nshare_with_jobs = 'url'",
+       "2: redis.share_with_jobs: must be true, false or \"password\", not \"url\""},
+      {"[redis]\npassword_file = 'credential:a b'",
+       "2: redis.password_file: \"a b\" must be made of letters, digits and _ . : @ / - (at most 255)"},
+      {"[redis.tls]\nmin_version = '1.1'", "2: redis.tls.min_version: must be \"1.2\" or \"1.3\", not \"1.1\""},
+      {"[redis.tls]\nca = ''", "2: redis.tls.ca: must not be empty"},
+      {"[redis.tls]\nkey = '/k'", "2: redis.tls.key: is the key of a certificate that is not named: cert is missing"},
+      {"[redis.tls]\ncapath = '/k'", "2: redis.tls.capath: unknown key; did you mean \"ca\"?"},
       {"[commands.A]", "1: commands.A: needs run = [\"program\", \"argument\", ...]"},
       {"[commands.A]\nrun = ['{0}']", "2: commands.A.run: an argument must not name the program"},
       {"[commands.'a.b']\nrun = ['x']",
@@ -611,6 +619,30 @@ BOOST_AUTO_TEST_CASE(a_path_that_is_no_readable_file_is_refused_without_waiting)
   const std::string large = directory.write("large", std::string((1 << 20) + 1, '#'));
   BOOST_TEST(complaint_about_path(large) == large + ": is larger than 1 MB");
   BOOST_TEST(complaint_about_path(directory.write("fits", std::string(1 << 20, '#'))) == "");
+}
+
+BOOST_AUTO_TEST_CASE(how_tls_is_spoken_is_read_with_the_places_where_it_stands) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("brood.toml",
+                                           "[redis]\nurl = 'rediss://h'\nshare_with_jobs = 'password'\n[redis.tls]\n"
+                                           "ca = '/ca'\ncert = 'credential:redis.pem'\nkey = '/key'\n"
+                                           "server_name = 'redis.example.org'\nmin_version = '1.3'\n");
+  const Config config = load_config(path, {});
+  BOOST_TEST_REQUIRE(config.redis.tls.has_value());
+  const TlsSettings& tls = *config.redis.tls;
+  BOOST_TEST(tls.ca.path == "/ca");
+  BOOST_TEST(tls.ca.place == path + ":5: redis.tls.ca");
+  BOOST_TEST(tls.cert.path == "credential:redis.pem");
+  BOOST_TEST(tls.key.place == path + ":7: redis.tls.key");
+  BOOST_TEST(tls.server_name == "redis.example.org");
+  BOOST_TEST((tls.min_version == TlsSettings::Version::tls_1_3));
+  BOOST_TEST(config.redis.share_with_jobs);
+  BOOST_TEST(config.redis.share_password_in_url);
+  BOOST_TEST(config.warnings.empty());
+
+  const std::string plain = directory.write("plain.toml", "[redis]\nurl = 'redis://h'\n[redis.tls]\n");
+  BOOST_TEST_REQUIRE(load_config(plain, {}).warnings.size() == 1u);
+  BOOST_TEST(load_config(plain, {}).warnings.front().find("TLS is not spoken") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_everybody_may_change_or_that_shows_a_password_is_warned_of) {
@@ -664,7 +696,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_of_the_command_line_is_named_by_its_flag) {
              "--timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"soon\"");
   BOOST_TEST(complaint_about({.shutdown_timeout = "0"}) == "--timeout: must be longer than 0");
   BOOST_TEST(complaint_about({.redis_url = "localhost"}) ==
-             "--redis: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\"");
+             "--redis: must begin with redis://, rediss://, unix://, sentinel:// or cluster://, or be \"embedded\"");
   BOOST_TEST(complaint_about({.log_format = "xml"}) == "--log-format: must be \"text\" or \"json\", not \"xml\"");
 }
 

@@ -93,7 +93,6 @@ class Performer {
   void prepare_sandboxes();
   std::optional<Failure> enter_class_sandbox();
   void begin_job_process();
-  void tell_own_shard() const;
   void be_job_process(UniqueFd socket);
   Outcome perform_apart(int entry, const std::string& text, const std::string& queue, SteadyTime started);
   JobEnd run_apart(const JobOrder& order);

@@ -16,7 +16,6 @@
 #include "shared/base/log_facts.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/base/seed_anew.hpp"
-#include "shared/config/told_shard.hpp"
 #include "shared/job/page_text.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/offspring.hpp"
@@ -134,15 +133,7 @@ void Performer::begin_job_process() {
   take_over_crash_handler();
   orders_.become_a_job();
   seed_anew();
-  tell_own_shard();
   set_process_title(fmt::format("brood: job {} {}", worker_setup_.slot, host_.capsule));
-}
-
-// What forked this process was forked itself before the worker went to the shard that it serves now.
-void Performer::tell_own_shard() const {
-  const std::vector<ShardSettings>& shards = config_.redis.shard_list;
-  const auto own = static_cast<std::size_t>(std::max(worker_setup_.record->own_shard.load(), 0));
-  if (config_.redis.share_with_jobs && own < shards.size()) tell_shard(shards[own].name);
 }
 
 // There, all that is code of the job's class runs, and nothing that is the worker's: its connection, its control pipe.

@@ -16,6 +16,7 @@
 #include "shared/base/log_facts.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/base/seed_anew.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/job/page_text.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/offspring.hpp"

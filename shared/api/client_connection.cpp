@@ -104,8 +104,12 @@ std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
   const auto is_error = [](const Reply& reply) { return reply.view().is_error(); };
   if (std::any_of(replies.begin(), replies.end(), is_error)) return replies;
   // Some may have gone to another server than this was asked of.
-  if (confirmed < wait_.replicas && connection_.connections() != before)
-    confirmed = confirmed_by(pipeline({wait_for(wait_)}).front().view());
+  if (confirmed < wait_.replicas && connection_.connections() != before) {
+    try {
+      confirmed = confirmed_by(pipeline({wait_for(wait_)}).front().view());
+    } catch (const RedisAway&) {  // what was pushed stays so: it must not look as if nothing had been sent
+    }
+  }
   if (confirmed < wait_.replicas)
     throw NotConfirmed("Redis at " + name_ + ": pushed, but only " + std::to_string(confirmed) + " of " +
                        std::to_string(wait_.replicas) + " replicas confirmed it within " +

@@ -97,7 +97,7 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
   redis_.prove_that_it_answers();
   if (buffer_) return buffer_->push_unless_away(redis_, jobs);
   std::vector<ClientPush> sent = jobs;  // what is away has to leave them
-  return why_nothing_was_pushed(redis_.pipeline(commands_for(sent, batch_size)));
+  return why_nothing_was_pushed(redis_.push(commands_for(sent, batch_size)));
 } catch (const RedisUnreached& away) {
   return away.what();
 } catch (const LoginFailed& refused) {

@@ -235,8 +235,10 @@ endif()
 brood_test(lifecycle/shifted_clock LINK brood_test_support brood_job)
 add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock)
 add_dependencies(lifecycle_menagerie_test shifted_clock)
+brood_test(lifecycle/cluster LINK brood_test_support ALONE TIMEOUT 600)
+add_dependencies(lifecycle_cluster_test brood brood_examples)
 
-set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity
+set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity lifecycle_cluster
                      PROPERTIES PROCESSORS 2)
 
 # Several Redis servers.
@@ -246,5 +248,7 @@ brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_commands_test brood)
 brood_test(lifecycle/tls LINK brood_test_support TIMEOUT 600 ALONE)
 add_dependencies(lifecycle_tls_test brood brood_examples)
+brood_test(lifecycle/shard_clients LINK brood_test_support simdjson::simdjson)
+add_dependencies(lifecycle_shard_clients_test brood brood_examples context_jobs)
 brood_test(lifecycle/sentinel LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_sentinel_test brood brood_examples)

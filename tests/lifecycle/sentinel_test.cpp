@@ -79,6 +79,21 @@ class Pusher {
   std::thread thread_;
 };
 
+// From now until a job begins; half a minute when none does.
+std::chrono::milliseconds time_until_begun(const Ledger& ledger) {
+  const std::int64_t from = monotonic_now();
+  std::int64_t began = 0;
+  eventually(
+      [&] {
+        for (const Ledger::Run& run : ledger.runs()) {
+          if (run.began > from) began = began == 0 ? run.began : std::min(began, run.began);
+        }
+        return began != 0;
+      },
+      30s);
+  return began == 0 ? std::chrono::milliseconds(30s) : std::chrono::milliseconds((began - from) / 1'000'000);
+}
+
 struct Fleet {
   SentinelSetup redis;
   TemporaryDirectory directory;
@@ -98,18 +113,9 @@ struct Fleet {
   // Waits for a master other than `first`, and until a job has begun after that one was there.
   std::chrono::milliseconds time_until_work(RedisServer& first) {
     redis.master(&first);
-    const std::int64_t there = monotonic_now();
-    std::int64_t began = 0;
-    const bool goes_on = eventually(
-        [&] {
-          for (const Ledger::Run& run : ledger.runs()) {
-            if (run.began > there) began = began == 0 ? run.began : std::min(began, run.began);
-          }
-          return began != 0;
-        },
-        30s);
-    BOOST_REQUIRE_MESSAGE(goes_on, brood.log_tail());
-    return std::chrono::milliseconds((began - there) / 1'000'000);
+    const std::chrono::milliseconds took = time_until_begun(ledger);
+    BOOST_REQUIRE_MESSAGE((took < 30s), brood.log_tail());
+    return took;
   }
 
   // No confirmed push is lost, and no more than so many have run twice.
@@ -121,7 +127,7 @@ struct Fleet {
       for (const std::string& id : pusher.confirmed()) count += done.contains(id) ? 0 : 1;
       return count;
     };
-    BOOST_TEST(pusher.confirmed().size() > 100U);
+    BOOST_TEST(pusher.confirmed().size() > 50U);
     BOOST_TEST(eventually([&] { return missing() == 0; }, 60s), "lost " << missing() << "\n" << brood.log_tail());
     std::size_t doubled = 0;
     for (const auto& [id, times] : ledger.done()) doubled += times > 1 ? 1 : 0;
@@ -194,51 +200,35 @@ BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_the_old_master_are_told) {
   redis.server(0).resume();
 }
 
-// Its workers, and half of the clients, are cut off with the old master; the others see a new one.
-BOOST_AUTO_TEST_CASE(workers_that_are_cut_off_with_the_old_master_begin_no_job_that_others_have_by_now,
+// Both sides have the same jobs in their queue then.
+BOOST_AUTO_TEST_CASE(workers_that_are_cut_off_with_the_old_master_begin_no_job_that_others_may_have_by_now,
                      *boost::unit_test::precondition(networks_can_be_made)) {
+  constexpr int jobs = 400;
   const CutOffNetwork network;
   SentinelSetup redis({.host = network.here(), .first_host = network.there(), .first_prefix = network.prefix()});
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
   const std::string config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = 1\nwait_timeout = \"300ms\"\n";
+  enqueue_ledger_jobs(redis.server(0), ledger.path(), jobs, 50);
+  BOOST_TEST(redis.server(0).integer({"WAIT", "2", "10000"}) == 2);
   BroodProcess beside({.workers = 2, .config = config});
   BroodProcess with_it({.workers = 2, .config = config, .prefix = network.prefix()});
   BOOST_REQUIRE_MESSAGE(beside.wait_ready(), beside.log_tail());
   BOOST_REQUIRE_MESSAGE(with_it.wait_ready(), with_it.log_tail());
-  Pusher pusher(redis.url(), ledger.path(), 10ms);
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 50; }, 20s), beside.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 30; }, 20s), beside.log_tail());
 
   network.cut();
   RedisServer& second = redis.master(&redis.server(0));
-  const std::int64_t there = monotonic_now();
-  BOOST_TEST(eventually(
-                 [&] {
-                   for (const Ledger::Run& run : ledger.runs()) {
-                     if (run.began > there) return true;
-                   }
-                   return false;
-                 },
-                 5s),
-             beside.log_tail());
-  // Both sides could go on with the same jobs by now.
-  const std::size_t before = ledger.done().size();
-  BOOST_TEST(eventually([&] { return ledger.done().size() > before + 200; }, 30s), beside.log_tail());
+  BOOST_TEST((time_until_begun(ledger) < 5s), beside.log_tail());
+  BOOST_TEST(eventually([&] { return ledger.done().size() > 200; }, 30s), beside.log_tail());
   network.mend();
-  BOOST_TEST(eventually([&] { return !redis.is_master(redis.server(0)); }, 60s));
-  pusher.stop();
 
-  const auto missing = [&] {
-    const std::map<std::string, int> done = ledger.done();
-    std::size_t count = 0;
-    for (const std::string& id : pusher.confirmed()) count += done.contains(id) ? 0 : 1;
-    return count;
-  };
-  BOOST_TEST(eventually([&] { return missing() == 0; }, 60s), "lost " << missing() << "\n" << beside.log_tail());
-  std::size_t doubled = 0;
-  for (const auto& [id, times] : ledger.done()) doubled += times > 1 ? 1 : 0;
-  BOOST_TEST(doubled <= 4U, with_it.log_tail());  // those that ran when the line was cut
-  BOOST_TEST_MESSAGE("confirmed " << pusher.confirmed().size() << ", doubled " << doubled);
+  BOOST_TEST(eventually([&] { return !redis.is_master(redis.server(0)); }, 60s));
+  BOOST_TEST(eventually([&] { return ledger.has_done(jobs); }, 60s), beside.log_tail());
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.doubled.size() <= 4U, with_it.log_tail());  // those that ran when the line was cut
+  BOOST_TEST_MESSAGE("doubled " << verdict.doubled.size());
   // It is with the others again.
   BOOST_TEST(eventually([&] { return second.size_of("brood:processes") == 2U; }, 30s), with_it.log_tail());
 }
@@ -259,6 +249,32 @@ BOOST_AUTO_TEST_CASE(without_its_sentinels_a_fleet_goes_on_with_the_master_it_kn
   fleet.redis.server(0).kill9();
   BOOST_TEST((fleet.time_until_work(fleet.redis.server(0)) < 5s), fleet.brood.log_tail());
   fleet.judge(3);
+}
+
+BOOST_AUTO_TEST_CASE(without_replicas_a_fleet_goes_on_as_long_as_the_sentinels_name_its_master_and_says_so) {
+  SentinelSetup redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(
+      {.workers = 2, .config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = 1\nwait_timeout = \"100ms\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  redis.server(1).pause();
+  redis.server(2).pause();
+  enqueue_ledger_jobs(redis.server(0), ledger.path(), 20, 10);
+
+  BOOST_TEST(eventually([&] { return ledger.has_done(20); }, 30s), brood.log_tail());
+  BOOST_TEST(contains(brood.log(), "event=replicas_do_not_confirm"), brood.log_tail());
+  const std::string metrics =
+      run_brood({"status", "--format", "prometheus", "--redis", redis.url()}, brood.environment()).output;
+  BOOST_TEST(contains(metrics, "brood_settles_unconfirmed_total{identity="), metrics);
+  const CommandResult pushed =
+      run_brood({"enqueue", "Hello"},
+                {{"BROOD_REDIS_URL", redis.url()}, {"BROOD_REDIS_WAIT", "1"}, {"BROOD_REDIS_WAIT_TIMEOUT_MS", "100"}});
+  BOOST_TEST(pushed.status == EX_UNAVAILABLE, pushed.errors);
+  BOOST_TEST(contains(pushed.errors, "pushed, but only 0 of 1 replicas confirmed it"), pushed.errors);
+  redis.server(1).resume();
+  redis.server(2).resume();
+  BOOST_TEST(ledger.judge(20).doubled.empty());
 }
 
 BOOST_AUTO_TEST_CASE(what_the_sentinels_refuse_is_refused_at_the_start) {

@@ -39,7 +39,7 @@ CutOffNetwork::~CutOffNetwork() {
 
 std::string CutOffNetwork::here() const { return net_ + "5"; }
 std::string CutOffNetwork::there() const { return net_ + "2"; }
-std::vector<std::string> CutOffNetwork::prefix() const { return {"ip", "netns", "exec", name_}; }
+std::vector<std::string> CutOffNetwork::prefix() const { return {"/usr/bin/nsenter", "--net=/run/netns/" + name_}; }
 void CutOffNetwork::cut() const { run("ip link set " + line_ + " down"); }
 void CutOffNetwork::mend() const { run("ip link set " + line_ + " up"); }
 

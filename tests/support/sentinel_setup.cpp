@@ -25,8 +25,8 @@ RedisAddress address_at(const std::string& host, std::uint16_t port, const std::
 }
 
 std::vector<std::string> arguments_of_servers(const SentinelSetup::Options& options) {
-  std::vector<std::string> arguments{"--repl-diskless-sync-delay", "0", "--repl-timeout", "5",
-                                     "--protected-mode",           "no"};
+  std::vector<std::string> arguments{"--repl-diskless-sync-delay", "0",  "--repl-timeout",        "5",
+                                     "--protected-mode",           "no", "--replica-announce-ip", options.host};
   if (!options.password.empty()) arguments.insert(arguments.end(), {"--masterauth", options.password});
   arguments.insert(arguments.end(), options.extra.begin(), options.extra.end());
   return arguments;

@@ -24,7 +24,8 @@ constexpr const char *told_url = "BROOD_REDIS_URL", *told_user = "BROOD_REDIS_US
                      *told_password_file = "BROOD_REDIS_PASSWORD_FILE", *told_shards = "BROOD_REDIS_SHARDS",
                      *told_sentinel_user = "BROOD_REDIS_SENTINEL_USER",
                      *told_sentinel_password_file = "BROOD_REDIS_SENTINEL_PASSWORD_FILE",
-                     *told_wait = "BROOD_REDIS_WAIT", *told_wait_timeout = "BROOD_REDIS_WAIT_TIMEOUT_MS";
+                     *told_cluster_shards = "BROOD_REDIS_CLUSTER_SHARDS", *told_wait = "BROOD_REDIS_WAIT",
+                     *told_wait_timeout = "BROOD_REDIS_WAIT_TIMEOUT_MS";
 
 void tell(const char* variable, const std::string& value) {
   if (value.empty())
@@ -129,9 +130,9 @@ std::vector<ShardSettings> shards_told_by(const std::string& text) {
 }
 
 void keep_from_jobs(const RedisSettings& settings) {
-  for (const char* const variable :
-       {told_url, told_user, told_password_file, told_shards, told_sentinel_user, told_sentinel_password_file,
-        told_wait, told_wait_timeout, told_ca, told_cert, told_key, told_server_name, told_min_version})
+  for (const char* const variable : {told_url, told_user, told_password_file, told_shards, told_cluster_shards,
+                                     told_sentinel_user, told_sentinel_password_file, told_wait, told_wait_timeout,
+                                     told_ca, told_cert, told_key, told_server_name, told_min_version})
     unsetenv(variable);
   if (settings.url.empty() && settings.shard_list.empty()) unsetenv(variable_of_url(process_environment).c_str());
 }
@@ -177,8 +178,9 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
     address.sentinel_user = settings.sentinel.user;
     if (!settings.sentinel.password_file.empty())
       address.sentinel_password = read_password(credential_path(settings.sentinel.password_file, environment));
-    if (settings.tls || is_told_of_tls(environment)) address.tls.emplace();  // no scheme says so
   }
+  if (address.must_be_found() && (settings.tls || is_told_of_tls(environment)))
+    address.tls.emplace();  // no scheme says so
   address.wait = {settings.wait, settings.wait_timeout};
   address.certificates = settings.certificates;
   if (address.tls) address.tls = tls_settings(settings, environment);
@@ -186,8 +188,13 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
 }
 
 std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Environment& environment) {
-  if (settings.shard_list.empty()) return {locate_redis(settings, environment)};
   std::vector<RedisAddress> shards;
+  if (settings.shard_list.empty()) {
+    shards.push_back(locate_redis(settings, environment));
+    for (int number = 1; shards.front().in_cluster && number < settings.shards; ++number)
+      shards.push_back(in_shard(shards.front(), number));
+    return shards;
+  }
   for (const ShardSettings& shard : settings.shard_list) {
     RedisSettings one = settings;
     one.shard_list.clear();
@@ -195,6 +202,8 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings, const Env
     if (!shard.user.empty()) one.user = shard.user;
     if (!shard.password_file.empty()) one.password_file = shard.password_file;
     shards.push_back(locate_redis(one, environment));
+    if (shards.back().in_cluster)
+      throw AddressError("a cluster has its own shards: give it by redis.url, and not as one of [[redis.shard]]");
     shards.back().shard = shard.name;
   }
   return shards;
@@ -223,6 +232,7 @@ void tell_jobs_of_redis(const RedisSettings& settings) {
   tell(told_password_file, password_file);
   tell(told_sentinel_user, settings.sentinel.user);
   tell(told_sentinel_password_file, credential_path(settings.sentinel.password_file));
+  tell(told_cluster_shards, url.starts_with("cluster://") ? std::to_string(settings.shards) : "");
   tell(told_wait, settings.wait > 0 ? std::to_string(settings.wait) : "");
   tell(told_wait_timeout, settings.wait > 0 ? std::to_string(settings.wait_timeout.count()) : "");
   tell_tls(settings.tls);
@@ -254,6 +264,7 @@ std::optional<RedisSettings> redis_told_to_jobs(const Environment& environment) 
       .url = url, .user = heard(told_user, environment), .password_file = heard(told_password_file, environment)};
   told.shard_list = std::move(shards);
   told.sentinel = {heard(told_sentinel_user, environment), heard(told_sentinel_password_file, environment)};
+  if (const int count = std::atoi(heard(told_cluster_shards, environment).c_str()); count > 0) told.shards = count;
   told.wait = std::atoi(heard(told_wait, environment).c_str());
   if (const int timeout = std::atoi(heard(told_wait_timeout, environment).c_str()); timeout > 0)
     told.wait_timeout = std::chrono::milliseconds(timeout);

@@ -57,12 +57,12 @@ std::string check_name(const Place& place, const std::string& name) {
 }
 
 std::string check_redis_url(const Place& place, const std::string& url) {
-  for (const std::string_view start : {"redis://", "rediss://", "unix:", "sentinel://", "/"}) {
+  for (const std::string_view start : {"redis://", "rediss://", "unix:", "sentinel://", "cluster://", "/"}) {
     if (url.starts_with(start)) return check_text(place, url);
   }
   if (url == "embedded") return url;
   place.refuse(  // not quoted: it may hold a password
-      "must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\"");
+      "must begin with redis://, rediss://, unix://, sentinel:// or cluster://, or be \"embedded\"");
 }
 
 std::chrono::milliseconds read_duration(const Place& place, const std::string& text) {

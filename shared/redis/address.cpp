@@ -199,6 +199,23 @@ RedisAddress parse_sentinels(std::string_view rest) {
   return address;
 }
 
+// [user:password@]host[:port],host[:port]
+RedisAddress parse_cluster(std::string_view rest) {
+  RedisAddress address;
+  const std::optional<int> query_db = take_query(rest);
+  if (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
+  if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
+    parse_user_info(rest.substr(0, at), address);
+    rest.remove_prefix(at + 1);
+  }
+  const std::size_t slash = rest.find('/');
+  if (query_db.value_or(0) != 0 || (slash != rest.npos && rest.substr(slash) != "/0"))
+    throw AddressError("a Redis Cluster has database 0 alone; write cluster://a:6379,b:6379 without a database");
+  address.seeds = parse_seeds(rest.substr(0, slash), address.port);
+  address.in_cluster = true;
+  return in_shard(std::move(address), 0);
+}
+
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -206,6 +223,12 @@ std::string lower_case(std::string_view text) {
 }
 
 }  // namespace
+
+RedisAddress in_shard(RedisAddress cluster, int number) {
+  cluster.shard = std::to_string(number);
+  cluster.key_prefix = fmt::format("{{brood:{}}}", number);
+  return cluster;
+}
 
 RedisAddress RedisAddress::parse(const std::string& url) {
   if (url.empty()) throw AddressError("the Redis URL is empty");
@@ -227,24 +250,27 @@ RedisAddress RedisAddress::parse(const std::string& url) {
   }
   if (scheme == "unix") return parse_socket(rest);
   if (scheme == "sentinel" || scheme == "redis+sentinel" || scheme == "redis-sentinel") return parse_sentinels(rest);
-  throw AddressError("the Redis URL has an unknown scheme; redis://, rediss://, unix:// and sentinel:// are known");
+  if (scheme == "cluster") return parse_cluster(rest);
+  throw AddressError(
+      "the Redis URL has an unknown scheme; redis://, rediss://, unix://, sentinel:// and cluster:// are known");
 }
 
 std::string RedisAddress::without_password() const {
   const std::string who = user.empty() ? "" : user + "@";
   if (!socket_path.empty())
     return fmt::format("unix://{}{}{}", who, socket_path, db == 0 ? "" : fmt::format("?db={}", db));
-  if (has_sentinels()) {
-    std::string sentinels;
+  if (must_be_found()) {
+    std::string known;
     for (const RedisSeed& seed : seeds)
-      sentinels += fmt::format("{}{}:{}", sentinels.empty() ? "" : ",", host_text(seed.host), seed.port);
-    return fmt::format("sentinel://{}{}/{}{}", who, sentinels, master, db == 0 ? "" : fmt::format("?db={}", db));
+      known += fmt::format("{}{}:{}", known.empty() ? "" : ",", host_text(seed.host), seed.port);
+    if (in_cluster) return fmt::format("cluster://{}{}", who, known);
+    return fmt::format("sentinel://{}{}/{}{}", who, known, master, db == 0 ? "" : fmt::format("?db={}", db));
   }
   return fmt::format("{}://{}{}:{}/{}", tls ? "rediss" : "redis", who, host_text(host), port, db);
 }
 
 bool RedisAddress::needs_resolving() const {
-  return socket_path.empty() && !has_sentinels() && numeric_hosts.empty() && !numeric(host);
+  return socket_path.empty() && !must_be_found() && numeric_hosts.empty() && !numeric(host);
 }
 
 }  // namespace brood

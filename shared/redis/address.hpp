@@ -20,7 +20,7 @@ class AddressError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Somebody who knows where the server is.
+// Somebody who knows where the server is: a sentinel, or a node of a cluster.
 struct RedisSeed {
   std::string host;  // a name or a number
   std::uint16_t port = 0;
@@ -35,8 +35,9 @@ struct ReplicaWait {
 
 // Where one shard is: a Redis, who we are to it, and what its keys begin with.  Parsed from
 // redis://[user:password@]host[:port][/db][?db=N], the same with rediss:// (TLS),
-// unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a bare absolute path), or
-// sentinel://[user:password@]host[:port],host[:port]/name[?db=N], whose user and password are for the server.
+// unix://[user:password@]/path/to/socket[?db=N] (also unix:/path and a bare absolute path),
+// sentinel://[user:password@]host[:port],host[:port]/name[?db=N], whose user and password are for the server, or
+// cluster://[user:password@]host[:port],host[:port], which is the address of the first of its shards.
 struct RedisAddress {
   std::string shard;       // what the shard is called; empty: it is the only one
   std::string key_prefix;  // of every key in it; empty: the keys are Sidekiq's own
@@ -47,8 +48,9 @@ struct RedisAddress {
   Secret password;
   int db = 0;
   std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
-  std::vector<RedisSeed> seeds;            // of sentinel://, the sentinels; `host` is empty: see find_server.hpp
-  std::string master;                      // what they call the server
+  std::vector<RedisSeed> seeds;            // who knows the server; `host` is empty then: see find_server.hpp
+  bool in_cluster = false;                 // the server is the node that owns the slot of `key_prefix`
+  std::string master;                      // what sentinels call the server
   std::string sentinel_user;               // who we are to them
   Secret sentinel_password;
   ReplicaWait wait;
@@ -65,6 +67,10 @@ struct RedisAddress {
 
   bool needs_resolving() const;  // a host name, not a numeric address or a socket
   bool has_sentinels() const { return !master.empty(); }
+  bool must_be_found() const { return !seeds.empty(); }  // by asking these
 };
+
+// The same cluster, and of its shards the one with this number, from 0: all its keys lie in one slot.
+RedisAddress in_shard(RedisAddress cluster, int number);
 
 }  // namespace brood

@@ -10,8 +10,10 @@
 
 #include "shared/base/check.hpp"
 #include "shared/redis/find_server.hpp"
+#include "shared/redis/find_slot_owner.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/pace.hpp"
+#include "shared/redis/redirection.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/redis/socket.hpp"
 #include "shared/redis/stream.hpp"
@@ -22,6 +24,11 @@ namespace {
 
 // How often a slow exchange looks at how much has got through.
 constexpr std::chrono::seconds pace_look_interval{1};
+
+// How long what a cluster redirects is sent again, and the pauses between; after that whoever asked is told.
+constexpr std::chrono::seconds longest_redirection{2};
+constexpr std::chrono::milliseconds shortest_redirection_pause{5}, longest_redirection_pause{100};
+constexpr int redirections_without_pause = 3;
 
 int milliseconds_until(SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
@@ -62,13 +69,23 @@ struct Connection::State {
   std::atomic<std::uint64_t>* byte_count = nullptr;
   SizeRefusals refusals;
   const std::atomic<std::uint32_t>* moves = nullptr;
-  std::uint32_t moves_seen = 0;  // when this connection began
-  RedisSeed place;               // of the other end, where sentinels have led there
+  std::uint32_t moves_seen = 0;          // when this connection began
+  RedisSeed place;                       // of the other end, where it had to be found
+  std::string connected_host;            // of a cluster, the node's
+  std::optional<RedisAddress> moved_to;  // the node that owns our slot, as another has said
+  std::unique_ptr<Connection> aside;     // to a node that does not own it yet
+  RedisSeed aside_at;
 
   std::vector<Reply> exchange(std::span<const Command> commands);
   std::vector<Reply> await(const std::vector<Command>& commands, const Patience& patience);
 
  private:
+  std::vector<Reply> exchange_once(std::span<const Command> commands);
+  void redirect(std::span<const Command> commands, std::vector<Reply>& replies);
+  void note_move(const std::vector<Reply>& replies);
+  void go_to(const RedisSeed& node);
+  Reply ask_aside(const RedisSeed& node, const Command& command);
+  RedisAddress find(SteadyTime deadline);
   void connect(std::chrono::milliseconds longest);
   void connect_if_needed(std::chrono::milliseconds longest);
   template <typename Talk>
@@ -156,13 +173,18 @@ void Connection::State::greet(SteadyTime deadline) {
   }
 }
 
+RedisAddress Connection::State::find(SteadyTime deadline) {
+  RedisAddress server =
+      moved_to ? *std::exchange(moved_to, std::nullopt) : std::move(find_server(address, deadline).server);
+  connected_host = server.host;
+  place = place_of(server);
+  return server;
+}
+
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   if (moves != nullptr) moves_seen = moves->load();
-  std::optional<RedisAddress> found;
-  if (address.has_sentinels()) found = find_server(address, deadline).server;
-  const RedisAddress& server = found ? *found : address;
-  if (found) place = place_of(*found);
+  const RedisAddress& server = address.must_be_found() ? find(deadline) : address;
   std::unique_ptr<TlsSession> tls;
   if (server.tls) tls = std::make_unique<TlsSession>(server);
   stream = std::make_unique<Stream>(connect_any(server, deadline), std::move(tls));
@@ -278,6 +300,60 @@ void Connection::State::throw_closed(const std::string& why, bool said_a_word, s
 }
 
 std::vector<Reply> Connection::State::exchange(std::span<const Command> commands) {
+  std::vector<Reply> replies = exchange_once(commands);
+  if (address.in_cluster && address.must_be_found()) redirect(commands, replies);
+  return replies;
+}
+
+// Nothing of what is redirected was applied, so it is sent where it belongs.  Commands that were sent together, and are
+// no transaction, may so be applied in another order than they were given in.
+void Connection::State::redirect(std::span<const Command> commands, std::vector<Reply>& replies) {
+  const SteadyTime until = steady_now() + longest_redirection;
+  std::chrono::milliseconds pause = shortest_redirection_pause;
+  for (int i = 0; const auto redirected = find_redirected(commands, replies); ++i) {
+    const Redirection& to = redirected->redirection;
+    const bool asks = to.kind == Redirection::Kind::ask && !redirected->in_transaction;
+    if (to.kind == Redirection::Kind::moved) go_to(to.node);
+    if ((!asks && to.kind != Redirection::Kind::moved) || i >= redirections_without_pause) {
+      if (steady_now() + pause >= until) return;
+      wait(-1, 0, steady_now() + pause, nullptr);
+      pause = std::min(2 * pause, longest_redirection_pause);
+    }
+    if (asks) {
+      const std::size_t place = redirected->places.front();
+      replies[place] = ask_aside(to.node, commands[place]);
+      continue;
+    }
+    std::vector<Command> again;
+    for (const std::size_t place : redirected->places) again.push_back(commands[place]);
+    std::vector<Reply> answers = exchange_once(again);
+    for (std::size_t j = 0; j < answers.size(); ++j) replies[redirected->places[j]] = std::move(answers[j]);
+  }
+}
+
+// What waited is not sent again by itself: only who sent it knows whether it still wants that.
+void Connection::State::note_move(const std::vector<Reply>& replies) {
+  for (const Reply& reply : replies) {
+    const auto redirection = read_redirection(reply.view().error());
+    if (redirection && redirection->kind == Redirection::Kind::moved) return go_to(redirection->node);
+  }
+}
+
+void Connection::State::go_to(const RedisSeed& node) {
+  stream.reset();
+  moved_to = node_address(address, node, connected_host);
+}
+
+// Once, and without believing that it owns the slot.
+Reply Connection::State::ask_aside(const RedisSeed& node, const Command& command) {
+  if (!aside || aside_at != node) {
+    aside = std::make_unique<Connection>(node_address(address, node, connected_host), timeouts, client_name);
+    aside_at = node;
+  }
+  return std::move(aside->pipeline({{"ASKING"}, command}).back());
+}
+
+std::vector<Reply> Connection::State::exchange_once(std::span<const Command> commands) {
   return closing_on_failure(commands, timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command, keyspace.prefix());
     Pace pace = begin_pace(steady_now(), timeouts.command);
@@ -307,6 +383,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       }
       if (replies.size() == commands.size()) {
         count_bytes();
+        if (address.in_cluster) note_move(replies);
         return replies;
       }
       if (is_over(pace, steady_now())) throw ConnectionLost("no reply within the deadline");
@@ -375,7 +452,11 @@ void Connection::disconnect() { state_->stream.reset(); }
 
 void Connection::move_to(RedisAddress address) {
   disconnect();
+  state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
+  state_->place = {};
+  state_->moved_to.reset();
+  state_->aside.reset();
   state_->refusals = {};
 }
 

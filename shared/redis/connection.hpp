@@ -105,8 +105,9 @@ class Channel {
 };
 
 // A blocking connection for workers, clients and short-lived children.  Connects at the first call (AUTH, SELECT,
-// CLIENT SETNAME), and again at the first call after a loss; it never sends a command twice.  Each time it finds the
-// server anew: see find_server.hpp.
+// CLIENT SETNAME), and again at the first call after a loss; it never sends a command twice, but for one that a node of
+// a Redis Cluster has not applied since its slot is, or is on its way, elsewhere.  Each time it finds the server anew:
+// see find_server.hpp.
 class Connection : public Channel {
  public:
   struct Timeouts {

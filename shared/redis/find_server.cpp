@@ -16,6 +16,7 @@
 
 #include "shared/base/check.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/redis/find_slot_owner.hpp"
 #include "shared/redis/greeting.hpp"
 #include "shared/redis/sentinel_answer.hpp"
 #include "shared/redis/socket.hpp"
@@ -372,7 +373,12 @@ RedisAddress sentinel_address(const RedisAddress& address, const FoundSentinel& 
 }
 
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
-  if (!address.has_sentinels()) return {address, {}};
+  if (!address.must_be_found()) return {address, {}};
+  if (address.in_cluster) {
+    FoundServer found{find_slot_owner(address, deadline), {}};
+    for (const RedisSeed& node : known_nodes(address)) found.sentinels.push_back({.seed = node, .number = {}});
+    return found;
+  }
   const Known known = recall(address);
   Inquiry inquiry(address, known.sentinels);
   const SteadyTime begun = steady_now();
@@ -412,6 +418,11 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
   throw ConnectionLost(fmt::format("the sentinels name no living master {}: {}", address.master, why));
 }
 
-void remember_server(const RedisAddress& address, const FoundServer& found) { remember(address, found); }
+void remember_server(const RedisAddress& address, const FoundServer& found) {
+  if (!address.in_cluster) return remember(address, found);
+  std::vector<RedisSeed> nodes;
+  for (const FoundSentinel& node : found.sentinels) nodes.push_back(node.seed);
+  remember_nodes(address, nodes);
+}
 
 }  // namespace brood

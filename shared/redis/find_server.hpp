@@ -8,17 +8,17 @@
 
 namespace brood {
 
-// A sentinel that answered.
+// A sentinel that answered, or a node of a cluster.
 struct FoundSentinel {
   RedisSeed seed;      // as it is called: a certificate may be for that name
-  std::string number;  // that it answered at
+  std::string number;  // that it answered at; empty: unknown
   bool operator==(const FoundSentinel&) const = default;
 };
 
 // Where the server is now, and who said so.
 struct FoundServer {
   RedisAddress server;                   // host and port, or socket; never sentinels.  Of a name the number is known
-  std::vector<FoundSentinel> sentinels;  // none where nobody had to be asked
+  std::vector<FoundSentinel> sentinels;  // or nodes of a cluster; none where nobody had to be asked
 };
 
 // Where that is, by number.
@@ -27,7 +27,8 @@ RedisSeed place_of(const RedisAddress& server);
 // Finds the server behind `address`: an ordinary one is itself.  Of sentinels all are asked at once, those of the
 // address and, as they are needed, those that these know of.  Whom most of them name is connected to, and is the master
 // only if it says so itself (ROLE); else the next one named is tried.  When no sentinel answers, the last master that
-// this process knew is tried in the same way.
+// this process knew is tried in the same way.  Of a cluster it is the node that owns the shard's slot: see
+// find_slot_owner.hpp.
 //
 // Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when there is no master (now),
 // LoginRefused when sentinels or server refuse us or do not know the master's name, HostUnknown when no sentinel's name

@@ -99,11 +99,12 @@ ErrorKind classify_error(std::string_view error) {
   if (error.empty()) return ErrorKind::none;
   const std::string_view bare = unwrap_script_error(error);
   const std::string_view word = first_word(bare);
-  for (const std::string_view retry : {"BUSY", "MISCONF", "NOREPLICAS", "CLUSTERDOWN", "OOM", "TRYAGAIN"}) {
+  for (const std::string_view retry : {"BUSY", "MISCONF", "NOREPLICAS", "OOM", "TRYAGAIN", "ASK"}) {
     if (word == retry) return ErrorKind::not_applied_retry;
   }
-  // LOADING: a server that starts, or a former master that loads the data of the new one.
-  for (const std::string_view elsewhere : {"READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED"}) {
+  // LOADING: a server that starts, or a former master that loads the data of the new one.  CLUSTERDOWN: a node that
+  // sees too few of the others; these may see more.
+  for (const std::string_view elsewhere : {"READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED", "MOVED", "CLUSTERDOWN"}) {
     if (word == elsewhere) return ErrorKind::not_applied_reconnect;
   }
   if (bare.starts_with("ERR max number of clients")) return ErrorKind::not_applied_reconnect;

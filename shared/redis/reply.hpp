@@ -59,9 +59,9 @@ class Reply {
 // What an error reply means for the command that got it.
 enum class ErrorKind {
   none,                   // no error
-  not_applied_retry,      // BUSY, MISCONF, NOREPLICAS, CLUSTERDOWN, OOM, TRYAGAIN: wait and send again
-  not_applied_reconnect,  // READONLY, MASTERDOWN, LOADING, UNBLOCKED, max number of clients: the other end is no
-                          // master, or not yet; wait, reconnect, send again
+  not_applied_retry,      // BUSY, MISCONF, NOREPLICAS, OOM, TRYAGAIN, ASK: wait and send again
+  not_applied_reconnect,  // READONLY, MASTERDOWN, LOADING, UNBLOCKED, MOVED, CLUSTERDOWN, max number of clients: the
+                          // other end is no master, or not yet, or not of these keys; wait, reconnect, send again
   unauthorized,           // NOAUTH, WRONGPASS, NOPERM: an operator must act
   no_script,              // NOSCRIPT
   other,                  // WRONGTYPE and everything else

@@ -85,11 +85,12 @@ std::string url_of(const RedisAddress& address) {
   const auto host_text = [](const std::string& host) {
     return host.find(':') == std::string::npos ? host : "[" + host + "]";
   };
-  if (address.has_sentinels()) {
-    std::string sentinels;
+  if (address.must_be_found()) {
+    std::string known;
     for (const RedisSeed& seed : address.seeds)
-      sentinels += fmt::format("{}{}:{}", sentinels.empty() ? "" : ",", host_text(seed.host), seed.port);
-    return fmt::format("sentinel://{}{}/{}?db={}", credentials, sentinels, address.master, address.db);
+      known += fmt::format("{}{}:{}", known.empty() ? "" : ",", host_text(seed.host), seed.port);
+    if (address.in_cluster) return fmt::format("cluster://{}{}", credentials, known);
+    return fmt::format("sentinel://{}{}/{}?db={}", credentials, known, address.master, address.db);
   }
   return fmt::format("{}://{}{}:{}/{}", address.tls ? "rediss" : "redis", credentials, host_text(address.host),
                      address.port, address.db);

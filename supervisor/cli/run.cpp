@@ -147,6 +147,16 @@ int check_startup(const Config& config) {
   return EX_OK;
 }
 
+// What its settings say of a node of a cluster.
+void add_cluster(Connection& connection, RedisFitness& fitness) {
+  const std::vector<Reply> replies = connection.pipeline(ask_cluster_settings());
+  std::vector<ReplyView> answers;
+  for (const Reply& reply : replies) answers.push_back(reply.view());
+  const RedisFitness settings = judge_cluster(answers);
+  fitness.refusal = settings.refusal;
+  if (!settings.warning.empty()) fitness.warning += (fitness.warning.empty() ? "" : "; ") + settings.warning;
+}
+
 // Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
 // error, with the status by which `run` would end.
 int check_redis(const Config& config, const RedisAddress& address) {
@@ -157,10 +167,12 @@ int check_redis(const Config& config, const RedisAddress& address) {
   try {
     constexpr std::chrono::seconds patience(2);
     Connection connection(address, {patience, patience}, "brood-check");
+    const Topology topology = address.in_cluster ? Topology::cluster : Topology::single;
     const std::vector<Reply> replies = connection.pipeline({{"INFO"}, probe_of_rights()});
     const ReplyView info = replies[0].view(), rights = replies[1].view();
     if (classify_error(rights.error()) == ErrorKind::unauthorized) throw LoginRefused(std::string(rights.error()));
-    const RedisFitness fitness = info.is_string() ? judge_redis(info.text()) : RedisFitness{};
+    RedisFitness fitness = info.is_string() ? judge_redis(info.text(), topology) : RedisFitness{};
+    if (address.in_cluster && fitness.refusal.empty()) add_cluster(connection, fitness);
     if (!fitness.version.empty()) std::cout << ", version " << log::printable(fitness.version);
     if (!info.is_string()) std::cout << "; warning: " << log::printable(info.error());
     if (!fitness.warning.empty()) std::cout << "; warning: " << fitness.warning;

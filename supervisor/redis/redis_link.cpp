@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto resolve_again_after = 5s;
-constexpr auto ask_sentinels_again_after = 500ms;
+constexpr auto ask_others_again_after = 500ms;
 constexpr auto time_to_move = 10s;  // from a sentinel's word until the server says the same
 constexpr auto look_again_after = 1s;
 constexpr auto report_interval = 60s;
@@ -83,33 +83,33 @@ void RedisLink::look_for_server() {
 }
 
 void RedisLink::found_nobody(const ServerSearch& search) {
-  const bool sentinels = address_.has_sentinels();
-  next_search_ = steady_now() + (sentinels ? ask_sentinels_again_after : resolve_again_after);
+  const bool others_know = address_.must_be_found();
+  next_search_ = steady_now() + (others_know ? ask_others_again_after : resolve_again_after);
   // Meanwhile the old address may have answered again, and commands may be under way.
   if (connected()) return;
   host_is_unknown_ = search.reason == ServerSearch::Reason::host_unknown;
   if (search.reason == ServerSearch::Reason::away) {
     not_found_.clear();
     note_away(address_.without_password() + ": " + search.why);
-  } else if (sentinels || connection_.address().numeric_hosts.empty()) {
+  } else if (others_know || connection_.address().numeric_hosts.empty()) {
     // A name that was known before will be known again; until then its last address is tried.
-    not_found_ = sentinels ? address_.without_password() + ": " + search.why : search.why;
-    if (sentinels && !away_since_) away_since_ = steady_now();
+    not_found_ = others_know ? address_.without_password() + ": " + search.why : search.why;
+    if (others_know && !away_since_) away_since_ = steady_now();
   }
 }
 
 void RedisLink::found(const FoundServer& found) {
-  if (!address_.has_sentinels()) {
+  if (!address_.must_be_found()) {
     if (connected()) return;
     not_found_.clear();
     connection_.open(found.server);
     return;
   }
   remember_server(address_, found);  // for workers to come
-  sentinels_.listen(address_, found.sentinels);
+  if (address_.has_sentinels()) sentinels_.listen(address_, found.sentinels);
   const RedisSeed at = place_of(found.server);
   if (connected() && master_ == at) {
-    if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_sentinels_again_after;
+    if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_others_again_after;
     return;
   }
   searches_until_.reset();
@@ -137,8 +137,26 @@ void RedisLink::connected_now() {
     const std::string_view error = answer.reply.view().error();
     const ErrorKind kind = classify_error(error);
     if (kind == ErrorKind::unauthorized) throw LoginRefused(std::string(error));
-    if (kind != ErrorKind::not_applied_reconnect) usable_now();
+    if (kind == ErrorKind::not_applied_reconnect) return;
+    if (address_.in_cluster)
+      look_at_cluster();
+    else
+      usable_now();
   });
+}
+
+// How the node of the cluster is set.  Not said where we may not ask.
+void RedisLink::look_at_cluster() {
+  connection_.send_all(ask_cluster_settings(), probe_deadline,
+                       [this](const std::vector<AsyncConnection::Result>& results) {
+                         std::vector<ReplyView> answers;
+                         for (const AsyncConnection::Result& result : results) {
+                           if (!result.error.empty()) return;
+                           answers.push_back(result.reply.view());
+                         }
+                         use_if_fit(judge_cluster(answers));
+                         usable_now();
+                       });
 }
 
 void RedisLink::usable_now() {
@@ -154,14 +172,18 @@ void RedisLink::usable_now() {
   if (!searches_until_) next_search_.reset();
   refused_since_.reset();
   not_found_.clear();
-  next_role_look_ = steady_now() + look_at_role_again_after;
+  next_role_look_ = steady_now() + pace_ * look_at_role_again_after;
   is_usable_ = was_usable_ = true;
   events_.redis_is_usable();
 }
 
 // Of a server that has just greeted us.
 void RedisLink::judge(const AsyncConnection::Result& info) {
-  const RedisFitness fitness = info.ok() ? judge_redis(info.reply.view().text()) : RedisFitness{};
+  const Topology topology = address_.in_cluster ? Topology::cluster : Topology::single;
+  use_if_fit(info.ok() ? judge_redis(info.reply.view().text(), topology) : RedisFitness{});
+}
+
+void RedisLink::use_if_fit(const RedisFitness& fitness) {
   if (!fitness.refusal.empty()) {
     if (std::exchange(said_unfit_for_, fitness.refusal) != fitness.refusal)
       log::error("redis_unfit", {{"reason", fitness.refusal}, {"redis", address_.without_password()}});
@@ -187,9 +209,9 @@ void RedisLink::disconnected(const std::string& why) {
   // proves to be the master still.
   if (ServerFinder::has_to_find(address_))
     next_search_ = steady_now() + (!away_since_               ? 0ms
-                                   : address_.has_sentinels() ? ask_sentinels_again_after
+                                   : address_.must_be_found() ? ask_others_again_after
                                                               : resolve_again_after);
-  if (address_.has_sentinels()) connection_.close();
+  if (address_.must_be_found()) connection_.close();
   note_away(why);
 }
 
@@ -239,7 +261,7 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   if (next_search_ && *next_search_ <= now) connect();
   look_at_refusal(now);
   if (connected() && now >= next_role_look_) {
-    next_role_look_ = now + look_at_role_again_after;
+    next_role_look_ = now + pace_ * look_at_role_again_after;
     look_at_role();
     // Nobody would tell us that it moved.
     if (address_.has_sentinels() && !sentinels_.hears()) look_for_server();

@@ -10,6 +10,7 @@
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
+#include "supervisor/redis/redis_requirements.hpp"
 #include "supervisor/redis/sentinel_watch.hpp"
 #include "supervisor/redis/server_finder.hpp"
 
@@ -54,6 +55,9 @@ class RedisLink {
   std::string describe() const;  // for logs: "embedded", or the address without its password
   std::string title() const;     // for people: "Redis", or with its name where there are several
 
+  // Looks so many times as rarely as it would whether this Redis is a master still.
+  void slow_down(int times) { pace_ = times; }
+
   // Each turn, what is due: a server to look for anew, or to start again.
   void catch_up(SteadyTime now);
 
@@ -71,6 +75,8 @@ class RedisLink {
   void start_server();
   void connected_now();
   void judge(const AsyncConnection::Result& info);
+  void look_at_cluster();
+  void use_if_fit(const RedisFitness& fitness);
   void usable_now();
   void look_at_role();
   void disconnected(const std::string& why);
@@ -96,6 +102,7 @@ class RedisLink {
   SteadyTime next_report_{};
   SteadyTime next_look_{}, next_role_look_{};
   std::string said_away_for_, said_unfit_for_;
+  int pace_ = 1;
   bool is_usable_ = false, was_usable_ = false, gave_up_ = false;
   bool stopping_ = false;
 };

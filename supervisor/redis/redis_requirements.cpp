@@ -1,6 +1,8 @@
 #include "supervisor/redis/redis_requirements.hpp"
 
 #include <cstdio>
+#include <cstdlib>
+#include <map>
 
 namespace brood {
 namespace {
@@ -18,6 +20,17 @@ std::string line_of(std::string_view info, std::string_view name) {
   return "";
 }
 
+// "a; b"
+void add(std::string& sentences, const std::string& one) { sentences += (sentences.empty() ? "" : "; ") + one; }
+
+// What CONFIG GET tells.
+std::map<std::string, std::string> read_settings(ReplyView reply) {
+  std::map<std::string, std::string> settings;
+  for (std::size_t i = 0; reply.is_array() && i + 1 < reply.size(); i += 2)
+    settings[std::string(reply[i].text())] = reply[i + 1].text();
+  return settings;
+}
+
 }  // namespace
 
 std::string why_no_master(std::string_view info) {
@@ -26,21 +39,71 @@ std::string why_no_master(std::string_view info) {
   return "";
 }
 
-RedisFitness judge_redis(std::string_view info) {
+RedisFitness judge_redis(std::string_view info, Topology topology) {
   RedisFitness fitness;
   fitness.version = line_of(info, "redis_version");
   int major = 0, minor = 0;
   // An INFO without a version (renamed, or a proxy) is believed to be recent, as Sidekiq does.
   if (std::sscanf(fitness.version.c_str(), "%d.%d", &major, &minor) >= 1 && (major < 6 || (major == 6 && minor < 2)))
     fitness.refusal = "this is Redis " + fitness.version + "; brood needs 6.2 or later";
-  if (line_of(info, "redis_mode") == "cluster")
+  const std::string mode = line_of(info, "redis_mode");
+  if (mode == "cluster" && topology == Topology::single)
     fitness.refusal =
-        "this Redis runs in cluster mode, which cannot hold Sidekiq's keys: they are used together and lie in "
-        "different slots";
+        "this Redis is a node of a cluster, where Sidekiq's keys, which are used together, lie in different slots; use "
+        "cluster:// instead of redis://: then brood's keys begin with the name of a shard, which keeps them together";
+  if (mode == "standalone" && topology == Topology::cluster)
+    fitness.refusal = "this Redis is no node of a cluster; use redis:// instead of cluster://";
   fitness.not_now = why_no_master(info);
   const std::string policy = line_of(info, "maxmemory_policy");
-  if (!policy.empty() && policy != "noeviction")
-    fitness.warning = "maxmemory-policy is " + policy + ": Redis may evict jobs; set it to noeviction";
+  if (!policy.empty() && policy != "noeviction") {
+    std::string& word = topology == Topology::cluster && fitness.refusal.empty() ? fitness.refusal : fitness.warning;
+    word = "maxmemory-policy is " + policy + ": Redis may evict jobs; set it to noeviction";
+  }
+  if (topology == Topology::cluster && line_of(info, "role") == "master" && line_of(info, "connected_slaves") == "0")
+    add(fitness.warning, "this node of the cluster has no replica: what it holds is away for as long as it is");
+  return fitness;
+}
+
+// CONFIG GET takes several names since Redis 7.
+std::vector<Command> ask_cluster_settings() {
+  return {
+      {"CONFIG", "GET", "cluster-*"}, {"CONFIG", "GET", "appendonly"}, {"CONFIG", "GET", "save"}, {"CLUSTER", "INFO"}};
+}
+
+RedisFitness judge_cluster(std::span<const ReplyView> answers) {
+  RedisFitness fitness;
+  if (answers.size() != 4) return fitness;
+  std::map<std::string, std::string> settings = read_settings(answers[0]);
+  settings.merge(read_settings(answers[1]));
+  settings.merge(read_settings(answers[2]));
+  const auto is = [&](const char* name, std::string_view value) {
+    const auto setting = settings.find(name);
+    return setting != settings.end() && setting->second == value;
+  };
+  // A node that is back before the others have missed it is the master still, with what it finds on its disk; and its
+  // replicas, which had everything, take that over.
+  if (is("appendonly", "no") && is("save", ""))
+    add(fitness.refusal,
+        "appendonly is no and save is empty: a node that restarts comes back empty, and its replicas empty themselves; "
+        "set appendonly to yes");
+  else if (is("appendonly", "no"))
+    add(fitness.warning,
+        "appendonly is no: a node that restarts, and its replicas with it, lose what came after its last snapshot; set "
+        "it to yes");
+  if (is("cluster-replica-validity-factor", "0"))
+    add(fitness.refusal,
+        "cluster-replica-validity-factor is 0: a replica may become the master however long it had heard nothing, and "
+        "all that was confirmed meanwhile is lost; set it to 10, as it is by default");
+  if (is("cluster-require-full-coverage", "yes"))
+    add(fitness.warning,
+        "cluster-require-full-coverage is yes: while one node and its replicas are away, no other serves its shards "
+        "either; set it to no");
+  if (answers[3].is_string()) {
+    const std::string masters = line_of(answers[3].text(), "cluster_size");
+    if (!masters.empty() && std::atoi(masters.c_str()) < 3)
+      add(fitness.warning, "the cluster has " + masters + " master" + (masters == "1" ? "" : "s") +
+                               ": with fewer than three nobody votes for a replica when one is dead");
+  }
   return fitness;
 }
 

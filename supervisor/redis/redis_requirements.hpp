@@ -1,7 +1,12 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
 
 namespace brood {
 
@@ -17,7 +22,18 @@ struct RedisFitness {
 // be.  A replica may take writes, which are lost with the next synchronisation.  Pure.
 std::string why_no_master(std::string_view info);
 
-// Pure.  Wanted: Redis 6.2 or a server that says it is compatible, no cluster, maxmemory-policy noeviction.
-RedisFitness judge_redis(std::string_view info);
+enum class Topology {
+  single,   // redis:// and the like
+  cluster,  // cluster://
+};
+
+// Pure.  Wanted: Redis 6.2 or a server that says it is compatible, what the URL says that it is, maxmemory-policy
+// noeviction.
+RedisFitness judge_redis(std::string_view info, Topology topology = Topology::single);
+
+// Whether a node of a cluster is set to lose what it has confirmed, or to be away for longer than it must.  Asked of a
+// node by `ask_cluster_settings`, and read from the answers in order; what a user may not ask for is not judged.  Pure.
+std::vector<Command> ask_cluster_settings();
+RedisFitness judge_cluster(std::span<const ReplyView> answers);
 
 }  // namespace brood

@@ -39,7 +39,7 @@ ServerSearch search(const RedisAddress& address) {
     }
     return {.found = std::move(found)};
   } catch (const HostUnknown& unknown) {
-    if (!address.has_sentinels()) return unknown_host(address);
+    if (!address.must_be_found()) return unknown_host(address);
     return {.found = std::nullopt, .why = unknown.what(), .reason = Reason::host_unknown};
   } catch (const LoginRefused& refused) {
     return {.found = std::nullopt, .why = refused.what(), .reason = Reason::refused};
@@ -72,8 +72,8 @@ std::string search_text(const ServerSearch& search) {
   }
   for (const FoundSentinel& sentinel : search.found->sentinels) {
     if (text.size() < longest_answer * 2 / 3)
-      text +=
-          "sentinel " + std::to_string(sentinel.seed.port) + " " + sentinel.number + " " + sentinel.seed.host + "\n";
+      text += "sentinel " + std::to_string(sentinel.seed.port) + " " +
+              (sentinel.number.empty() ? "-" : sentinel.number) + " " + sentinel.seed.host + "\n";
   }
   return text;
 }
@@ -89,19 +89,20 @@ ServerSearch read_search(const RedisAddress& address, const std::string& text) {
     if (word == "unknown") return {.found = std::nullopt, .why = rest, .reason = Reason::host_unknown};
     if (word == "away") return {.found = std::nullopt, .why = rest, .reason = Reason::away};
     if (word == "port") found.server.port = number();
-    if (word == "host") found.server.numeric_hosts.push_back(rest);
     if (word == "name") found.server.host = rest;
+    if (word == "host") found.server.numeric_hosts.push_back(rest);
     if (word == "sentinel") {
       FoundSentinel sentinel;
       std::istringstream(rest) >> sentinel.seed.port >> sentinel.number >> sentinel.seed.host;
+      if (sentinel.number == "-") sentinel.number.clear();
       if (!sentinel.seed.host.empty()) found.sentinels.push_back(std::move(sentinel));
     }
   }
   if (found.server.numeric_hosts.empty()) {
-    if (!address.has_sentinels()) return unknown_host(address);
+    if (!address.must_be_found()) return unknown_host(address);
     return {.found = std::nullopt, .why = "the search for the master did not end"};
   }
-  if (address.has_sentinels()) {
+  if (address.must_be_found()) {
     found.server.seeds.clear();
     found.server.master.clear();
   }

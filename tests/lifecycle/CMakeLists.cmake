@@ -235,8 +235,10 @@ endif()
 brood_test(lifecycle/shifted_clock LINK brood_test_support brood_job)
 add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock)
 add_dependencies(lifecycle_menagerie_test shifted_clock)
+brood_test(lifecycle/cluster LINK brood_test_support ALONE TIMEOUT 600)
+add_dependencies(lifecycle_cluster_test brood brood_examples)
 
-set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity
+set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity lifecycle_cluster
                      PROPERTIES PROCESSORS 2)
 
 # Several Redis servers.

@@ -544,7 +544,7 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[log]\nfile = ''", "2: log.file: must not be empty"},
       {"require = [\"a\\u0000b\"]", "1: require: must not contain a NUL character"},
       {"[redis]\nurl = 'http://:secret@host'",
-       "2: redis.url: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\""},
+       "2: redis.url: must begin with redis://, rediss://, unix://, sentinel:// or cluster://, or be \"embedded\""},
       {"[redis]\nwait = -1", "2: redis.wait: must be between 0 and 100, not -1"},
       {"[redis]\nwait_timeout = '0s'", "2: redis.wait_timeout: must be longer than 0"},
       {"[redis.sentinel]\npasword_file = 'x'",
@@ -696,7 +696,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_of_the_command_line_is_named_by_its_flag) {
              "--timeout: must be a duration such as \"25s\", \"2m\" or \"1h30m\", not \"soon\"");
   BOOST_TEST(complaint_about({.shutdown_timeout = "0"}) == "--timeout: must be longer than 0");
   BOOST_TEST(complaint_about({.redis_url = "localhost"}) ==
-             "--redis: must begin with redis://, rediss://, unix:// or sentinel://, or be \"embedded\"");
+             "--redis: must begin with redis://, rediss://, unix://, sentinel:// or cluster://, or be \"embedded\"");
   BOOST_TEST(complaint_about({.log_format = "xml"}) == "--log-format: must be \"text\" or \"json\", not \"xml\"");
 }
 

@@ -1,8 +1,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "supervisor/redis/redis_requirements.hpp"
+#include "tests/support/reply_from_wire.hpp"
 
 using namespace brood;
 
@@ -12,6 +15,26 @@ std::string info(const std::string& version, const std::string& mode = "standalo
                  const std::string& policy = "noeviction") {
   return "# Server\r\nredis_version:" + version + "\r\nredis_git_sha1:00000000\r\nredis_mode:" + mode +
          "\r\n\r\n# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:" + policy + "\r\n";
+}
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+std::string bulk(const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; }
+
+Reply config(const Settings& settings) {
+  std::string wire = "*" + std::to_string(2 * settings.size()) + "\r\n";
+  for (const auto& [name, value] : settings) wire += bulk(name) + bulk(value);
+  return reply_from_wire(wire);
+}
+
+std::vector<Reply> answers(const Settings& cluster, const std::string& appendonly, const std::string& save,
+                           const std::string& state) {
+  std::vector<Reply> all;
+  all.push_back(config(cluster));
+  all.push_back(config({{"appendonly", appendonly}}));
+  all.push_back(config({{"save", save}}));
+  all.push_back(reply_from_wire(bulk(state)));
+  return all;
 }
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -35,9 +58,52 @@ BOOST_AUTO_TEST_CASE(an_older_redis_is_refused_with_both_versions_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_cluster_is_refused_and_a_single_server_is_not) {
-  BOOST_TEST(holds(judge_redis(info("7.2.4", "cluster")).refusal, "cluster"));
+BOOST_AUTO_TEST_CASE(a_server_is_refused_that_is_not_what_the_url_says) {
+  BOOST_TEST(holds(judge_redis(info("7.2.4", "cluster")).refusal, "use cluster://"));
   BOOST_TEST(judge_redis(info("7.2.4", "standalone")).refusal == "");
+  BOOST_TEST(holds(judge_redis(info("7.2.4", "standalone"), Topology::cluster).refusal, "use redis://"));
+  BOOST_TEST(judge_redis(info("7.2.4", "cluster"), Topology::cluster).refusal == "");
+  BOOST_TEST(judge_redis("", Topology::cluster).refusal == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_that_may_evict_jobs_is_refused) {
+  BOOST_TEST(
+      holds(judge_redis(info("7.2.4", "cluster", "allkeys-lru"), Topology::cluster).refusal, "maxmemory-policy"));
+}
+
+BOOST_AUTO_TEST_CASE(a_node_without_a_replica_is_warned_of) {
+  const std::string alone = info("7.2.4", "cluster") + "role:master\r\nconnected_slaves:0\r\n";
+  BOOST_TEST(holds(judge_redis(alone, Topology::cluster).warning, "replica"));
+  BOOST_TEST(judge_redis(info("7.2.4") + "role:master\r\nconnected_slaves:0\r\n").warning == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_that_is_set_to_lose_what_it_confirmed_is_refused_by_the_name_of_the_setting) {
+  const auto judge = [](const Settings& cluster, const std::string& appendonly, const std::string& save,
+                        const std::string& state = "cluster_state:ok\r\ncluster_size:3\r\n") {
+    const std::vector<Reply> replies = answers(cluster, appendonly, save, state);
+    std::vector<ReplyView> views;
+    for (const Reply& reply : replies) views.push_back(reply.view());
+    return judge_cluster(views);
+  };
+  const Settings good{{"cluster-require-full-coverage", "no"}, {"cluster-replica-validity-factor", "10"}};
+  BOOST_TEST(judge(good, "yes", "").refusal == "");
+  BOOST_TEST(judge(good, "yes", "").warning == "");
+  BOOST_TEST(holds(judge(good, "no", "").refusal, "appendonly is no and save is empty"));
+  BOOST_TEST(judge(good, "no", "3600 1").refusal == "");
+  BOOST_TEST(holds(judge(good, "no", "3600 1").warning, "appendonly is no"));
+  BOOST_TEST(
+      holds(judge({{"cluster-replica-validity-factor", "0"}}, "yes", "").refusal, "cluster-replica-validity-factor"));
+  BOOST_TEST(
+      holds(judge({{"cluster-require-full-coverage", "yes"}}, "yes", "").warning, "cluster-require-full-coverage"));
+  BOOST_TEST(holds(judge(good, "yes", "", "cluster_size:1\r\n").warning, "1 master:"));
+  BOOST_TEST(holds(judge(good, "yes", "", "cluster_size:2\r\n").warning, "2 masters:"));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_user_may_not_ask_for_is_not_judged) {
+  const Reply refused = reply_from_wire(refused_on_wire);
+  const RedisFitness fitness = judge_cluster(std::vector<ReplyView>(4, refused.view()));
+  BOOST_TEST(fitness.refusal == "");
+  BOOST_TEST(fitness.warning == "");
 }
 
 BOOST_AUTO_TEST_CASE(an_info_that_says_nothing_is_believed_to_be_fit) {

@@ -68,11 +68,12 @@ BOOST_AUTO_TEST_CASE(an_error_says_whether_to_send_again) {
   BOOST_CHECK(classify_error("") == ErrorKind::none);
   for (const char* error :
        {"BUSY Redis is busy running a script.", "MISCONF Errors writing to the AOF file: No space left on device",
-        "NOREPLICAS Not enough good replicas to write.", "CLUSTERDOWN The cluster is down",
+        "NOREPLICAS Not enough good replicas to write.", "ASK 3999 127.0.0.1:6381",
         "OOM command not allowed when used memory > 'maxmemory'.", "TRYAGAIN Multiple keys request during rehashing"})
     BOOST_TEST(bool(classify_error(error) == ErrorKind::not_applied_retry), error);
   for (const char* error :
-       {"READONLY You can't write against a read only replica.", "MASTERDOWN Link with MASTER is down",
+       {"READONLY You can't write against a read only replica.", "CLUSTERDOWN The cluster is down",
+        "MOVED 3999 127.0.0.1:6381", "MASTERDOWN Link with MASTER is down",
         "LOADING Redis is loading the dataset in memory",
         "UNBLOCKED force unblock from blocking operation, instance state changed", "ERR max number of clients reached",
         "ERR max number of clients + cluster connections reached"})

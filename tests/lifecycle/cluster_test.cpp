@@ -1,0 +1,266 @@
+#include <sysexits.h>
+#include <time.h>
+
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include "shared/redis/cluster_slots.hpp"
+#include "shared/redis/connection.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+#include "tests/support/redis_cluster.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::int64_t monotonic_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::string ledger_job(const std::string& path, int id, int milliseconds) {
+  return payload_text("Ledger",
+                      "[\"" + path + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]", id + 1);
+}
+
+std::string config_of(const RedisCluster& cluster) { return "[redis]\nurl = \"" + cluster.url() + "\"\nshards = 1\n"; }
+
+// Pushes jobs of the Ledger one by one, as somebody does who believes only what a replica has confirmed.  Never pushes
+// one twice.
+class Pusher {
+ public:
+  Pusher(const std::string& url, std::string ledger, bool waits)
+      : redis_(RedisAddress::parse(url), {2s, 5s}), path_(std::move(ledger)), waits_(waits) {
+    thread_ = std::thread([this] { push_until_told(); });
+  }
+  ~Pusher() { stop(); }
+
+  void stop() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  std::size_t count() const { return pushed_; }
+  const std::set<std::string>& confirmed() const { return confirmed_; }  // once it is stopped
+
+ private:
+  void push_until_told() {
+    for (int id = 0; !stopping_; ++id) {
+      try {
+        const std::vector<Reply> replies = redis_.pipeline(
+            {{"SADD", RedisKey("queues"), "default"}, {"LPUSH", RedisKey("queue:default"), ledger_job(path_, id, 5)}});
+        const bool pushed = replies[1].view().is_integer();
+        if (pushed && (!waits_ || redis_.call({"WAIT", "1", "500"}).view().integer() >= 1)) {
+          confirmed_.insert(std::to_string(id));
+          ++pushed_;
+        }
+        if (!pushed) redis_.disconnect();
+      } catch (const ConnectionLost&) {
+      }
+      std::this_thread::sleep_for(10ms);
+    }
+  }
+
+  Connection redis_;
+  std::string path_;
+  bool waits_;
+  std::set<std::string> confirmed_;
+  std::atomic<std::size_t> pushed_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+struct Fleet {
+  RedisCluster cluster;
+  const int slot = slot_of("{brood:0}");
+  TemporaryDirectory directory;
+  Ledger ledger{directory / "ledger"};
+  BroodProcess brood;
+  Pusher pusher;
+
+  explicit Fleet(std::size_t replicas)
+      : cluster({.replicas_of_each = replicas}),
+        brood({.workers = 2, .config = config_of(cluster)}),
+        pusher(cluster.url(), ledger.path(), replicas > 0) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+    goes_on(50);
+  }
+
+  RedisServer& owner() { return cluster.owner(slot); }
+
+  // So many more jobs run.
+  void goes_on(std::size_t jobs) {
+    const std::size_t before = ledger.done().size();
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() >= before + jobs; }, 30s), brood.log_tail());
+  }
+
+  // Waits for an owner other than `first`, and until a job has begun after that one was there.
+  std::chrono::milliseconds time_until_work(RedisServer& first) {
+    BOOST_REQUIRE(eventually([&] { return &owner() != &first; }, 30s));
+    const std::int64_t there = monotonic_now();
+    std::int64_t began = 0;
+    const bool works = eventually(
+        [&] {
+          for (const Ledger::Run& run : ledger.runs()) {
+            if (run.began > there) began = began == 0 ? run.began : std::min(began, run.began);
+          }
+          return began != 0;
+        },
+        30s);
+    BOOST_REQUIRE_MESSAGE(works, brood.log_tail());
+    return std::chrono::milliseconds((began - there) / 1'000'000);
+  }
+
+  // No confirmed push is lost, and no more than so many have run twice.
+  void judge(std::size_t most_doubled) {
+    pusher.stop();
+    const auto missing = [&] {
+      const std::map<std::string, int> done = ledger.done();
+      std::size_t count = 0;
+      for (const std::string& id : pusher.confirmed()) count += done.contains(id) ? 0 : 1;
+      return count;
+    };
+    BOOST_TEST(pusher.confirmed().size() > 50U);
+    BOOST_TEST(eventually([&] { return missing() == 0; }, 60s), "lost " << missing() << "\n" << brood.log_tail());
+    std::size_t doubled = 0;
+    for (const auto& [id, times] : ledger.done()) doubled += times > 1 ? 1 : 0;
+    BOOST_TEST(doubled <= most_doubled, "doubled " << doubled << "\n" << brood.log_tail());
+    BOOST_TEST(ledger.judge(0).overlapped.empty());
+    BOOST_TEST_MESSAGE("confirmed " << pusher.confirmed().size() << ", doubled " << doubled);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_fleet_works_in_a_cluster_and_keeps_to_the_slots_of_its_shards) {
+  RedisCluster cluster({.replicas_of_each = 0});
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood({.workers = 2, .config = config_of(cluster)});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+
+  const CommandResult pushed =
+      run_brood({"enqueue", "Ledger", ledger.path(), "\"7\"", "1", "--redis", cluster.url()}, brood.environment());
+  BOOST_TEST(pushed.status == 0, pushed.errors);
+  BOOST_TEST(eventually([&] { return ledger.has_done(1); }), brood.log_tail());
+  const CommandResult later = run_brood(
+      {"enqueue", "Ledger", ledger.path(), "\"8\"", "1", "--in", "1s", "--redis", cluster.url()}, brood.environment());
+  BOOST_TEST(later.status == 0, later.errors);
+  BOOST_TEST(eventually([&] { return ledger.has_done(2); }), brood.log_tail());
+
+  const std::vector<std::string> keys = cluster.keys();
+  BOOST_TEST(keys.size() > 5U);
+  for (const std::string& key : keys) BOOST_TEST(key.starts_with("{brood:0}"), key);
+  BOOST_TEST(!contains(brood.log(), "CROSSSLOT"));
+  const CommandResult status = run_brood({"status", "--json", "--redis", cluster.url()}, brood.environment());
+  BOOST_TEST(status.status == 0, status.errors);
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_lost_or_run_twice_while_the_slot_moves_back_and_forth) {
+  Fleet fleet(0);
+  for (int i = 0; i < 6; ++i) {
+    RedisServer& first = fleet.owner();
+    fleet.cluster.move_slot(fleet.slot,
+                            &fleet.cluster.node(0) == &first ? fleet.cluster.node(1) : fleet.cluster.node(0));
+    const std::chrono::milliseconds took = fleet.time_until_work(first);
+    BOOST_TEST((took < 5s), fleet.brood.log_tail());
+    BOOST_TEST_MESSAGE("after a move: " << took.count() << " ms");
+    fleet.goes_on(30);
+  }
+  fleet.judge(0);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_is_on_its_way_for_seconds_delays_its_shard_and_nothing_else) {
+  Fleet fleet(0);
+  RedisServer &from = fleet.owner(),
+              &to = &from == &fleet.cluster.node(0) ? fleet.cluster.node(1) : fleet.cluster.node(0);
+  fleet.cluster.begin_move(fleet.slot, from, to);
+  std::this_thread::sleep_for(4s);  // what an operator's tool may need for a large slot
+  fleet.cluster.move_keys(fleet.slot, from, to);
+  fleet.cluster.end_move(fleet.slot, from, to);
+  fleet.goes_on(50);
+  fleet.judge(0);
+}
+
+BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_has_handed_over) {
+  Fleet fleet(1);
+  RedisServer& first = fleet.owner();
+  fleet.cluster.fail_over(fleet.slot, fleet.cluster.replica_of(first));
+  const std::chrono::milliseconds took = fleet.time_until_work(first);
+  BOOST_TEST_MESSAGE("after FAILOVER: " << took.count() << " ms");
+  BOOST_TEST((took < 5s), fleet.brood.log_tail());
+  fleet.goes_on(50);
+  fleet.judge(0);
+}
+
+BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_was_killed) {
+  Fleet fleet(1);
+  RedisServer& first = fleet.owner();
+  first.kill9();
+  const std::chrono::milliseconds took = fleet.time_until_work(first);
+  BOOST_TEST_MESSAGE("after kill -9: " << took.count() << " ms");
+  BOOST_TEST((took < 5s), fleet.brood.log_tail());
+  first.restart();  // as a replica, which confirms again
+  const std::size_t before = fleet.pusher.count();
+  BOOST_TEST(eventually([&] { return fleet.pusher.count() > before + 50; }, 30s));
+  fleet.judge(2);
+}
+
+BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_a_master_that_stands_still_are_told) {
+  RedisCluster cluster;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood({.workers = 2, .config = config_of(cluster)});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  Connection redis(RedisAddress::parse(cluster.url()), {2s, 5s});
+  const auto push = [&](int id) {
+    return redis.call({"LPUSH", RedisKey("queue:default"), ledger_job(ledger.path(), id, 0)}).view().is_integer();
+  };
+  BOOST_REQUIRE(push(0));
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }), brood.log_tail());
+
+  RedisServer& first = cluster.owner(slot_of("{brood:0}"));
+  first.pause();
+  redis.disconnect();
+  BOOST_REQUIRE(eventually(
+      [&] {
+        try {
+          return push(1);
+        } catch (const ConnectionLost&) {
+          return false;
+        }
+      },
+      30s));
+  BOOST_TEST(eventually([&] { return ledger.has_done(2); }, 10s), brood.log_tail());
+  first.resume();
+}
+
+BOOST_AUTO_TEST_CASE(a_node_is_refused_that_is_not_what_the_url_says) {
+  RedisCluster cluster({.replicas_of_each = 0});
+  BroodProcess by_node({.workers = 1, .config = "[redis]\nurl = \"" + cluster.node(0).url() + "\"\n"});
+  BOOST_TEST(by_node.wait_exit().value_or(-1) == EX_CONFIG, by_node.log_tail());
+  BOOST_TEST(contains(by_node.log(), "use cluster://"), by_node.log_tail());
+  const CommandResult checked = run_brood({"run", "--check", "--redis", cluster.node(0).url()});
+  BOOST_TEST(checked.status == EX_CONFIG, checked.output << checked.errors);
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_that_would_lose_what_it_confirmed_is_refused_by_the_name_of_the_setting) {
+  RedisCluster cluster({.replicas_of_each = 0, .append_only = false});
+  BroodProcess brood({.workers = 1, .config = config_of(cluster)});
+  BOOST_TEST(brood.wait_exit().value_or(-1) == EX_CONFIG, brood.log_tail());
+  BOOST_TEST(contains(brood.log(), "appendonly is no and save is empty"), brood.log_tail());
+  const CommandResult checked = run_brood({"run", "--check", "--redis", cluster.url()});
+  BOOST_TEST(checked.status == EX_CONFIG, checked.output << checked.errors);
+  BOOST_TEST(contains(checked.errors, "appendonly is no and save is empty"), checked.errors);
+}

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/redis_server.hpp"
+
+namespace brood {
+
+// A real Redis Cluster of the test's own, on loopback ports: some masters that share all slots, and as many replicas of
+// each.  It works when the constructor returns.
+class RedisCluster {
+ public:
+  struct Options {
+    std::size_t masters = 3, replicas_of_each = 1;
+    std::chrono::milliseconds node_timeout{1'500};  // after which a silent node is taken for dead
+    bool append_only = true;
+    std::vector<std::string> extra{};  // further arguments of each redis-server
+  };
+  RedisCluster() : RedisCluster(Options()) {}
+  explicit RedisCluster(Options options);
+
+  std::string url() const;  // cluster://, of all nodes
+
+  // The masters come first as they were when it began, then the replicas of the first, of the second and so on.
+  std::size_t size() const { return nodes_.size(); }
+  RedisServer& node(std::size_t i) { return *nodes_.at(i); }
+
+  // Who owns the slot now, by the word of the most that say so.
+  RedisServer& owner(int slot);
+  // A living replica of a node; throws std::runtime_error when there is none.
+  RedisServer& replica_of(RedisServer& master);
+
+  // Lets a replica take over from its master, which lives, with all that it has.
+  void fail_over(int slot, RedisServer& replica);
+
+  // Moves a slot and all that is in it, as redis-cli --cluster reshard does, a few keys at a time; and the parts of
+  // that.
+  void move_slot(int slot, RedisServer& to);
+  void begin_move(int slot, RedisServer& from, RedisServer& to);
+  void move_keys(int slot, RedisServer& from, RedisServer& to);
+  void end_move(int slot, RedisServer& from, RedisServer& to);
+
+  // All living nodes say that all slots are served.
+  bool works();
+
+  // Of all keys in the whole cluster that fit the pattern.
+  std::vector<std::string> keys(const std::string& pattern = "*");
+
+ private:
+  std::string first_bus_;  // the port by which the others meet the first
+  std::vector<std::unique_ptr<RedisServer>> nodes_;
+};
+
+std::string cluster_id(RedisServer& node);
+
+}  // namespace brood

@@ -10,6 +10,7 @@
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/outcome_size.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
+#include "shared/store/replica_wait.hpp"
 #include "shared/store/worker_field.hpp"
 
 namespace brood {
@@ -28,7 +29,17 @@ constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 3
 constexpr auto reply_slack = 5s;
 constexpr auto longest_look = 10s;
 
+constexpr auto longest_answer = 10s;  // to what replicas confirm, without their time
+constexpr std::string_view not_confirmed = "no replica confirms it, and no sentinel says that this is the master";
+
 constexpr std::size_t few_queues = 2 * max_queues_asked;
+
+// Whether a wait, or the fetch behind it, did.
+bool brought_a_job(const std::vector<Reply>& replies) {
+  if (read_arrived(replies.front().view())) return true;
+  const ReplyView fetch = replies.back().view();
+  return replies.size() > 1 && fetch.error().empty() && !read_settled(fetch).payloads.empty();
+}
 
 std::string eviction_policy(std::string_view info) {
   constexpr std::string_view name = "maxmemory_policy:";
@@ -173,7 +184,8 @@ Reply FetchAndSettle::deliver_in_size(const std::vector<Outcome>& outcomes,
   std::vector<Outcome> less;
   for (OutcomeSize size = OutcomeSize::whole;;) {
     try {
-      return deliver(settling(size == OutcomeSize::whole ? outcomes : less), size != OutcomeSize::as_it_is);
+      return deliver(settling(size == OutcomeSize::whole ? outcomes : less), size != OutcomeSize::as_it_is,
+                     outcomes.empty() ? Confirm::fetched : Confirm::always);
     } catch (const TooLargeForRedis& refused) {
       size = size == OutcomeSize::whole ? OutcomeSize::in_short : OutcomeSize::as_it_is;
       const std::string_view kept = size == OutcomeSize::in_short ? "without its stack" : "as it was fetched";
@@ -188,21 +200,22 @@ Reply FetchAndSettle::deliver_in_size(const std::vector<Outcome>& outcomes,
 
 // Sends one call until it is answered by something other than a refusal.  A refusal has applied nothing; a lost
 // connection leaves open whether it was applied, now or later, and the number makes the repetition harmless.
-Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less) {
+Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less, Confirm confirm) {
   Retries retries(*this);
   in_doubt_ = false;
   for (;;) {
     std::string why;
     try {
-      Reply reply = send(redis_, call);
-      const ErrorKind kind = classify_error(reply.view().error());
-      if (kind == ErrorKind::none) {
+      Answer answer = send_and_confirm(call, confirm);
+      const ErrorKind kind = classify_error(answer.reply.view().error());
+      if (kind == ErrorKind::none && answer.holds) {
         retries.end();
-        return reply;
+        return std::move(answer.reply);
       }
-      why = reply.view().error();
+      in_doubt_ |= kind == ErrorKind::none;
+      why = kind == ErrorKind::none ? not_confirmed : answer.reply.view().error();
       // The other end is no master (any more): a new connection may find the one that is.
-      if (kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+      if (kind == ErrorKind::none || kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
     } catch (const TooLargeForRedis& refused) {
       if (may_be_less) throw;
       why = refused.what();
@@ -212,6 +225,50 @@ Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less) {
     }
     retries.wait(why);
   }
+}
+
+// What moves jobs inside of Redis needs nobody's word: with the master that is lost it has not happened, and replicas
+// have it once they have what came later.  But what is settled has been done, and what is fetched is about to be.
+FetchAndSettle::Answer FetchAndSettle::send_and_confirm(const ScriptCall& call, Confirm confirm) {
+  if (setup_.wait.replicas == 0 || confirm == Confirm::no) return {send(redis_, call)};
+  if (confirm == Confirm::fetched) {
+    Reply reply = send(redis_, call);
+    const bool fetched = reply.view().error().empty() && !read_settled(reply.view()).payloads.empty();
+    return {std::move(reply), !fetched || wait_for_replicas()};
+  }
+  const Command wait = wait_for(setup_.wait);
+  const Patience patience{.longest = longest_answer + setup_.wait.timeout};
+  std::vector<Reply> replies = redis_.call_patiently({call.evalsha(), wait}, patience);
+  if (classify_error(replies[0].view().error()) == ErrorKind::no_script)
+    replies = redis_.call_patiently({call.eval(), wait}, patience);
+  const bool was_applied = replies[0].view().error().empty();
+  return {std::move(replies[0]), !was_applied || holds_without(confirmed_by(replies[1].view()))};
+}
+
+// Of all that was sent on this connection.
+bool FetchAndSettle::wait_for_replicas() {
+  // Redis waits for what was written up to the client's last command, and the one that let it wait for a job may have
+  // ended before that job was moved.
+  const std::vector<Reply> replies =
+      redis_.call_patiently({{"PING"}, wait_for(setup_.wait)}, {.longest = longest_answer + setup_.wait.timeout});
+  return holds_without(confirmed_by(replies[1].view()));
+}
+
+bool FetchAndSettle::holds_without(std::int64_t replicas) {
+  if (replicas >= setup_.wait.replicas) return true;
+  slot_.record().unconfirmed.fetch_add(1);
+  ++unconfirmed_;
+  const SteadyTime now = steady_now();
+  if (unconfirmed_reported_ == SteadyTime{} || now - unconfirmed_reported_ >= report_interval) {
+    unconfirmed_reported_ = now;
+    log::warn("replicas_do_not_confirm", {{"slot", setup_.slot},
+                                          {"confirmed", replicas},
+                                          {"wanted", setup_.wait.replicas},
+                                          {"within", fmt::format("{}ms", setup_.wait.timeout.count())},
+                                          {"times", unconfirmed_}});
+    unconfirmed_ = 0;
+  }
+  return !setup_.is_at_master || setup_.is_at_master();
 }
 
 // The order of these writes matters, since a worker may be killed between any two.  With the old number and no entries
@@ -346,6 +403,10 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
       }
       const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
       slot_.set_waiting_client(0);
+      if (setup_.wait.replicas > 0 && brought_a_job(replies) && !wait_for_replicas()) {
+        redis_.disconnect();
+        throw ConnectionLost(std::string(not_confirmed));
+      }
       const std::optional<Waited> waited =
           hold_what_came(replies, !may_be_more_queues && draw.size() <= max_queues_asked_after_wait);
       if (waited) return *waited;

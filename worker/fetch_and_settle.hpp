@@ -50,6 +50,11 @@ class FetchAndSettle {
     std::function<bool()> is_to_leave = {};
     // There is something else to look at: waits in Redis end after some seconds.
     std::function<bool()> looks_again_soon = {};
+    // So many replicas are to confirm what is settled, and what is fetched before any of it begins.
+    ReplicaWait wait = {};
+    // They have not: whether the server is the master all the same.  If not, it is left, and all of it sent to the one
+    // that is.
+    std::function<bool()> is_at_master = {};
   };
 
   struct Entry {
@@ -112,6 +117,13 @@ class FetchAndSettle {
   // Pauses between attempts, ever longer, and says once what they wait for and in the end how long it took.
   class Retries;
 
+  // Whether a call is confirmed by replicas once it is answered.
+  enum class Confirm {
+    no,       // what is lost with the master does no harm
+    always,   // it settles something
+    fetched,  // if it has brought jobs
+  };
+
   void take_incarnation(std::uint64_t incarnation);
   void register_incarnation();
   Settled settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
@@ -123,7 +135,14 @@ class FetchAndSettle {
   void leave_incarnation();
   std::size_t settle_without_field(const std::vector<Outcome>& outcomes);
   void give_back_other_lists();
-  Reply deliver(const ScriptCall& call, bool may_be_less = false);
+  Reply deliver(const ScriptCall& call, bool may_be_less = false, Confirm confirm = Confirm::no);
+  struct Answer {
+    Reply reply;
+    bool holds = true;  // replicas have confirmed it, or this is the master all the same, or nobody is asked
+  };
+  Answer send_and_confirm(const ScriptCall& call, Confirm confirm);
+  bool holds_without(std::int64_t replicas);
+  bool wait_for_replicas();
   Reply deliver_in_size(const std::vector<Outcome>& outcomes,
                         const std::function<ScriptCall(const std::vector<Outcome>&)>& settling);
   void bear_being_fenced();
@@ -139,9 +158,11 @@ class FetchAndSettle {
   std::string field_;
   std::uint64_t number_ = 0;
   bool registered_ = false;
-  bool fetch_is_known_ = true;                      // to Redis, the script behind a wait
-  bool sizes_are_known_ = true;                     // and that of queues' sizes
-  bool in_doubt_ = false;                           // what was sent last may have been applied before it was answered
+  bool fetch_is_known_ = true;     // to Redis, the script behind a wait
+  bool sizes_are_known_ = true;    // and that of queues' sizes
+  bool in_doubt_ = false;          // what was sent last may have been applied before it was answered
+  std::uint64_t unconfirmed_ = 0;  // since that was last said
+  SteadyTime unconfirmed_reported_{};
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
   std::uint64_t client_id_ = 0, client_id_of_ = 0;  // and of which connection
   SteadyTime skipped_reported_{};

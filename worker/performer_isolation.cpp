@@ -16,6 +16,7 @@
 #include "shared/base/log_facts.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/base/seed_anew.hpp"
+#include "shared/config/told_shard.hpp"
 #include "shared/job/page_text.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/offspring.hpp"
@@ -140,6 +141,7 @@ void Performer::begin_job_process() {
 void Performer::be_job_process(UniqueFd socket) {
   channel_.emplace(std::move(socket));
   const JobOrder order = channel_->take_order();
+  tell_shard(order.shard);
   job_.read(order.payload);
   title_.begin(job_.display_class(), std::chrono::system_clock::to_time_t(wall_now()));
   host_.iterations->load = [this]() -> std::optional<IterationState> {
@@ -182,7 +184,8 @@ void Performer::be_job_process(UniqueFd socket) {
 }
 
 Outcome Performer::perform_apart(int entry, const std::string& text, const std::string& queue, SteadyTime started) {
-  const JobEnd end = run_apart({.entry = entry, .payload = text, .queue = queue, .started = started});
+  const JobEnd end =
+      run_apart({.entry = entry, .payload = text, .queue = queue, .shard = told_shard(), .started = started});
   slot_.record().job_pid.store(0);
   const SteadyTime ended = steady_now();
   short_classes_.ran(job_.job_class(), ended - started);

@@ -81,7 +81,9 @@ class Worker {
                           return !draw_.is_old() && !performer_.has_quarantined();
                         },
                     .is_to_leave = [this] { return is_wanted_elsewhere(); },
-                    .looks_again_soon = [this] { return performer_.has_quarantined(); }}),
+                    .looks_again_soon = [this] { return performer_.has_quarantined(); },
+                    .wait = shards.at(served_).wait,
+                    .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
     redis_.follow(worker_setup.redis_moves);
   }

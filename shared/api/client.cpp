@@ -56,9 +56,10 @@ struct Client::State {
     return redis_now();
   }
 
-  TimeUnit time_unit() {
+  TimeUnit time_unit(const std::vector<Push>& jobs, std::size_t batch_size) {
+    if (jobs.empty()) return usual_time_unit;
     if (times || push_receiver() || !nowhere.empty()) return times.value_or(usual_time_unit);
-    return shards.times_of_fleet();
+    return shards.times_of_fleet(jobs, batch_size);
   }
 
   ClientMiddleware middleware = default_middleware();
@@ -105,7 +106,7 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   const WallTime now = options.spread ? state_->now() : redis_now();
   if (options.spread) spread_out(jobs, *options.spread, now);
 
-  PushWriter writer(now, jobs.empty() ? usual_time_unit : state_->time_unit());
+  PushWriter writer(now, state_->time_unit(jobs, options.batch_size));
   std::vector<ClientPush> prepared;
   std::vector<std::string> jids;
   prepared.reserve(jobs.size());

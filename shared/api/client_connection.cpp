@@ -1,7 +1,10 @@
 #include "shared/api/client_connection.hpp"
 
+#include <algorithm>
+
 #include "shared/base/redis_clock.hpp"
 #include "shared/store/redis_time.hpp"
+#include "shared/store/replica_wait.hpp"
 
 namespace brood {
 namespace {
@@ -26,7 +29,7 @@ std::string_view first_key(const Command& command) {
 }  // namespace
 
 ClientConnection::ClientConnection(const RedisAddress& address)
-    : name_(address.without_password()), connection_(address) {}
+    : name_(address.without_password()), wait_(address.wait), connection_(address) {}
 
 void ClientConnection::check_rested_connection() {
   if (!connection_.connected() || steady_now() - last_used_ < trusted_rest) return;
@@ -89,6 +92,33 @@ std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& comman
   throw RedisAway("Redis at " + name_ + ": " + lost.what());
 } catch (const UnexpectedReply& reply) {
   throw RedisError("Redis at " + name_ + ": " + reply.what());
+}
+
+std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
+  if (wait_.replicas == 0 || commands.empty()) return pipeline(commands);
+  const std::uint64_t before = connection_.connections();
+  commands.push_back(wait_for(wait_));
+  std::vector<Reply> replies = pipeline(commands);
+  std::int64_t confirmed = confirmed_by(replies.back().view());
+  replies.pop_back();
+  const auto is_error = [](const Reply& reply) { return reply.view().is_error(); };
+  if (std::any_of(replies.begin(), replies.end(), is_error)) return replies;
+  // Some may have gone to another server than this was asked of.
+  if (confirmed < wait_.replicas && connection_.connections() != before) {
+    try {
+      confirmed = confirmed_by(pipeline({wait_for(wait_)}).front().view());
+    } catch (const RedisAway&) {  // what was pushed stays so: it must not look as if nothing had been sent
+    }
+  }
+  if (confirmed < wait_.replicas)
+    throw NotConfirmed("Redis at " + name_ + ": pushed, but only " + std::to_string(confirmed) + " of " +
+                       std::to_string(wait_.replicas) + " replicas confirmed it within " +
+                       std::to_string(wait_.timeout.count()) + " ms");
+  return replies;
+}
+
+bool ClientConnection::is_confirmed() {
+  return wait_.replicas == 0 || confirmed_by(pipeline({wait_for(wait_)}).front().view()) >= wait_.replicas;
 }
 
 Reply ClientConnection::call(const Command& command) {

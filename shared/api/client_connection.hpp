@@ -50,6 +50,12 @@ class ClientConnection {
   // Sends all at once and returns as many replies, error replies included.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
 
+  // The same for commands that push, which replicas are to confirm if the address says so.  Throws NotConfirmed when
+  // all are applied and too few replicas have them.
+  std::vector<Reply> push(std::vector<Command> commands);
+  // Asks for that alone, of what was sent last.
+  bool is_confirmed();
+
   // One command, or one script.  Throws RedisError for an error reply.
   Reply call(const Command& command);
   Reply run(ScriptCall call);
@@ -82,6 +88,7 @@ class ClientConnection {
   std::vector<Reply> ask_again(const std::vector<Command>& refused);
 
   std::string name_;
+  ReplicaWait wait_;
   Connection connection_;
   Connection::Timeouts timeouts_;
   SteadyTime last_used_{};

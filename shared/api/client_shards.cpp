@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "shared/api/shard_choice.hpp"
@@ -55,34 +56,48 @@ void ClientShards::keep_while_away(const BufferOptions& options) {
   for (const auto& shard : shards_) shard->sender.use([&](PushSender& sender) { sender.keep_while_away(options); });
 }
 
-std::vector<std::size_t> ClientShards::order() {
+// After it was found away, which took since then.
+void ClientShards::Shard::rest(SteadyTime since) {
+  const SteadyTime now = steady_now();
+  rests_until = (now + rest_after(now - since)).time_since_epoch().count();
+}
+
+std::vector<std::size_t> ClientShards::order(std::size_t next) {
   std::vector<SteadyTime> rests;
   rests.reserve(shards_.size());
   for (const auto& shard : shards_) rests.emplace_back(SteadyTime::duration(shard->rests_until.load()));
-  return shards_to_try(own_ ? *own_ : next_++ % shards_.size(), rests, steady_now());
+  return shards_to_try(own_.value_or(next % shards_.size()), rests, steady_now());
+}
+
+bool ClientShards::answers(Shard& shard) {
+  const SteadyTime began = steady_now();
+  if (SteadyTime(SteadyTime::duration(shard.rests_until.load())) > began) return false;
+  try {
+    shard.sender.use([](PushSender& sender) { sender.redis().prove_that_it_answers(); });
+    return true;
+  } catch (const RedisError&) {  // a push will say why
+    shard.rest(began);
+    return false;
+  }
 }
 
 std::optional<std::string> ClientShards::try_one(Shard& shard, std::vector<ClientPush>& slice, std::size_t batch_size) {
   const SteadyTime began = steady_now();
-  const auto rest = [&] {
-    const SteadyTime now = steady_now();
-    shard.rests_until = (now + rest_after(now - began)).time_since_epoch().count();
-  };
   try {
     auto why = shard.sender.use([&](PushSender& sender) { return sender.push_unless_away(slice, batch_size); });
     if (why)
-      rest();
+      shard.rest(began);
     else
       shard.rests_until = 0;
     return why;
   } catch (const RedisAway&) {  // it may have the jobs: nobody else gets them
-    rest();
+    shard.rest(began);
     throw;
   }
 }
 
 void ClientShards::push_to_any(std::vector<ClientPush>& slice, std::size_t batch_size) {
-  const std::vector<std::size_t> candidates = order();
+  const std::vector<std::size_t> candidates = order(next_++);
   std::string why;
   for (const std::size_t i : candidates) {
     const auto away = try_one(*shards_[i], slice, batch_size);
@@ -136,24 +151,41 @@ void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
     }
   } catch (const BufferFull& error) {
     throw BufferFull(counted(error.what()));
+  } catch (const NotConfirmed& error) {
+    throw NotConfirmed(counted(error.what()));
   } catch (const RedisError& error) {
     throw RedisError(counted(error.what()));
   }
 }
 
-TimeUnit ClientShards::times_of_fleet() {
+TimeUnit ClientShards::times_of_fleet(const std::vector<Push>& jobs, std::size_t batch_size) {
+  const auto times_of = [](Shard& shard) {
+    return shard.sender.use([](PushSender& sender) { return sender.times_of_fleet(); });
+  };
+  if (shards_.size() == 1) return times_of(*shards_.front());
+  std::set<std::size_t> bound;
+  std::size_t free = 0;
+  for (const Push& job : jobs) {
+    if (job.shard_by.empty())
+      ++free;
+    else
+      bound.insert(shard_of_key(names_, job.shard_by));
+  }
+  const std::size_t slice_size = batch_size == 0 ? usual_push_batch : batch_size;
+  std::size_t slices = (free + slice_size - 1) / slice_size;
   TimeUnit unit = usual_time_unit;
-  const SteadyTime now = steady_now();
-  for (const auto& shard : shards_) {
-    if (shards_.size() > 1 && SteadyTime(SteadyTime::duration(shard->rests_until.load())) > now) continue;
-    const TimeUnit of_this = shard->sender.use([](PushSender& sender) { return sender.times_of_fleet(); });
-    if (of_this == TimeUnit::float_seconds) unit = of_this;
+  for (const std::size_t i : order(next_)) {
+    if (slices == 0 && !bound.contains(i)) continue;
+    if (!answers(*shards_[i])) continue;
+    if (slices > 0) --slices;
+    if (times_of(*shards_[i]) == TimeUnit::float_seconds) unit = TimeUnit::float_seconds;
   }
   return unit;
 }
 
 void ClientShards::ask_time() {
-  for (const std::size_t i : order()) {
+  for (const std::size_t i : order(next_)) {
+    if (shards_.size() > 1 && !answers(*shards_[i])) continue;
     shards_[i]->sender.use([](PushSender& its) {
       if (its.buffered() == 0) its.redis().ask_time();
     });

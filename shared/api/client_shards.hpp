@@ -31,8 +31,9 @@ class ClientShards {
   // Throws RedisError, which says how many were pushed.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
-  // The oldest unit that the fleet of any shard reads.
-  TimeUnit times_of_fleet();
+  // The unit in which the oldest release reads times that runs where these jobs are about to go; of several shards, as
+  // far as that can be told before middleware has seen them.
+  TimeUnit times_of_fleet(const std::vector<Push>& jobs, std::size_t batch_size);
   // Asks one that answers, unless it was asked a moment ago.
   void ask_time();
 
@@ -69,13 +70,15 @@ class ClientShards {
  private:
   struct Shard {
     Shard(ClientShards& shards, const RedisAddress& address);
+    void rest(SteadyTime since);
     std::string name;
     std::atomic<SteadyTime::rep> rests_until{
         0};  // 0: it answered when last asked.  No lock: a fork might leave it locked
     mutable PerProcess<PushSender> sender;
   };
 
-  std::vector<std::size_t> order();
+  std::vector<std::size_t> order(std::size_t next);
+  bool answers(Shard& shard);  // false while it rests, too
   void push_to_any(std::vector<ClientPush>& slice, std::size_t batch_size);
   std::optional<std::string> try_one(Shard& shard, std::vector<ClientPush>& slice, std::size_t batch_size);
   void push_to_one(Shard& shard, std::vector<ClientPush> jobs, std::size_t batch_size);

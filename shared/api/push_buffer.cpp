@@ -54,7 +54,10 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
     perhaps_there_ = perhaps_there_ || error.empty();
     switch (classify_error(error)) {
       case ErrorKind::none:
-        return Sent::pushed;
+        // Sent again under its number it is not pushed twice.
+        if (redis.is_confirmed()) return Sent::pushed;
+        refusal_ = "Redis at " + redis.name() + ": too few replicas confirm what is pushed";
+        break;
       case ErrorKind::not_applied_retry:
       case ErrorKind::not_applied_reconnect:
         refusal_ = "Redis at " + redis.name() + ": " + std::string(error);

@@ -71,10 +71,15 @@ void PushSender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   for (std::size_t sent = 0; sent < jobs.size(); sent += slice_size) {
     const std::span slice(jobs.data() + sent, std::min(slice_size, jobs.size() - sent));
     try {
-      for (const Reply& reply : redis_.pipeline(commands_for(slice, batch_size))) {
+      for (const Reply& reply : redis_.push(commands_for(slice, batch_size))) {
         if (reply.view().is_error())
           throw RedisError("Redis at " + redis_.name() + ": " + std::string(reply.view().error()));
       }
+    } catch (const NotConfirmed& error) {
+      const std::size_t pushed = sent + slice.size();
+      if (pushed == jobs.size()) throw;
+      throw NotConfirmed(std::string(error.what()) + "; of " + std::to_string(jobs.size()) + " jobs the first " +
+                         std::to_string(pushed) + " were pushed");
     } catch (const RedisError& error) {
       if (sent == 0) throw;
       throw RedisError(std::string(error.what()) + "; of " + std::to_string(jobs.size()) + " jobs the first " +
@@ -92,7 +97,7 @@ std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>&
   redis_.prove_that_it_answers();
   if (buffer_) return buffer_->push_unless_away(redis_, jobs);
   std::vector<ClientPush> sent = jobs;  // what is away has to leave them
-  return why_nothing_was_pushed(redis_.pipeline(commands_for(sent, batch_size)));
+  return why_nothing_was_pushed(redis_.push(commands_for(sent, batch_size)));
 } catch (const RedisUnreached& away) {
   return away.what();
 } catch (const LoginFailed& refused) {

@@ -315,7 +315,8 @@ void warn_of_permissions(const std::string& path, mode_t mode, Config& config) {
 
 void read_file(const std::string& path, const ConfigFile& file, Config& config) {
   parse_config(path, file.text, [&](const ConfigSection& root) { read_sections(root, config); });
-  if (config.redis.tls && !config.redis.url.empty() && !config.redis.url.starts_with("rediss://"))
+  const std::string& url = config.redis.url;
+  if (config.redis.tls && (url.starts_with("redis://") || url.starts_with("unix:") || url.starts_with('/')))
     config.warnings.push_back(
         log::printable(path) +
         " has a section [redis.tls], but the address of Redis is no rediss://: TLS is not spoken");

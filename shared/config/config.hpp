@@ -33,7 +33,8 @@ enum class AppendFsync {
 struct ShardSettings {
   std::string name;  // "0", "1", ... where the file names none
   std::string url;
-  std::string user, password_file;  // empty: those of [redis]
+  std::string user, password_file;         // empty: those of [redis]
+  std::string private_password_file = {};  // as in RedisSettings
 };
 
 // Who we are to the sentinels of a sentinel:// ([redis.sentinel]).

@@ -1,11 +1,16 @@
 #include "shared/config/redis_location.hpp"
 
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
+#include "shared/base/unique_fd.hpp"
 #include "shared/config/credential.hpp"
 
 namespace brood {
@@ -34,11 +39,17 @@ std::string heard(const char* variable, const Environment& environment) {
   return value ? value : "";
 }
 
-std::string read_password(const std::string& path) {
-  std::ifstream file(path);
-  std::string password;
-  if (!file || !std::getline(file, password)) throw AddressError("cannot read the Redis password from " + path);
-  if (!password.empty() && password.back() == '\r') password.pop_back();
+// Its first line.
+Secret read_password(const std::string& path) {
+  char bytes[4096];
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t count = file ? read(file.get(), bytes, sizeof bytes) : -1;
+  if (count <= 0) throw AddressError("cannot read the Redis password from " + path);
+  std::string_view line(bytes, static_cast<std::size_t>(count));
+  line = line.substr(0, line.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  Secret password(line);
+  explicit_bzero(bytes, sizeof bytes);
   return password;
 }
 
@@ -100,7 +111,7 @@ std::string told_of(const RedisSettings& settings) {
     UrlWithout where = {shard.url, ""};
     if (!settings.share_password_in_url) where = without_credentials(shard.url);
     text += shard.name + '\t' + where.url + '\t' + (shard.user.empty() ? where.user : shard.user) + '\t' +
-            credential_path(shard.password_file) + '\n';
+            credential_path(shard.password_file.empty() ? shard.private_password_file : shard.password_file) + '\n';
   }
   return text;
 }
@@ -146,6 +157,10 @@ bool uses_embedded_redis(const RedisSettings& settings, const Environment& envir
   return settings.shard_list.empty() && redis_url(settings, environment) == embedded;
 }
 
+TlsSettings tls_settings(const RedisSettings& settings, const Environment& environment) {
+  return with_paths(settings.tls ? *settings.tls : tls_told(environment), environment);
+}
+
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment) {
   if (!settings.shard_list.empty()) return locate_shards(settings, environment).front();
   const std::string url = redis_url(settings, environment);
@@ -168,7 +183,7 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
     address.tls.emplace();  // no scheme says so
   address.wait = {settings.wait, settings.wait_timeout};
   address.certificates = settings.certificates;
-  if (address.tls) address.tls = with_paths(settings.tls ? *settings.tls : tls_told(environment), environment);
+  if (address.tls) address.tls = tls_settings(settings, environment);
   return address;
 }
 

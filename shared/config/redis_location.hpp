@@ -17,9 +17,12 @@ std::string redis_url(const RedisSettings& settings, const Environment& environm
 // True when the supervisor starts a redis-server of its own.
 bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment = process_environment);
 
-// The address behind redis_url(), with the settings' user and the content of their password file.  How TLS is spoken,
-// where it is, is said by the settings, else by the variables BROOD_REDIS_TLS_CA, _CERT, _KEY, _SERVER_NAME and
-// _MIN_VERSION.  Throws AddressError.
+// How TLS is spoken where it is: as the settings say, else the variables BROOD_REDIS_TLS_CA, _CERT, _KEY, _SERVER_NAME
+// and _MIN_VERSION.  Throws AddressError.
+TlsSettings tls_settings(const RedisSettings& settings, const Environment& environment = process_environment);
+
+// The address behind redis_url(), with the settings' user, the content of their password file, and tls_settings().
+// Throws AddressError.
 RedisAddress locate_redis(const RedisSettings& settings, const Environment& environment = process_environment);
 
 // The same for every shard, at least one, in the order of the configuration; locate_redis() is the first.

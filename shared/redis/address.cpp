@@ -79,7 +79,9 @@ void parse_user_info(std::string_view text, RedisAddress& address) {
   if (colon == std::string_view::npos)
     throw AddressError("the Redis URL has something before @ without a colon; write user:password@ or :password@");
   address.user = percent_decoded(text.substr(0, colon));
-  address.password = percent_decoded(text.substr(colon + 1));
+  std::string password = percent_decoded(text.substr(colon + 1));
+  address.password = password;
+  wipe(password);
 }
 
 constexpr std::uint16_t usual_port_of_sentinels = 26'379;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/secret.hpp"
 #include "shared/redis/tls_settings.hpp"
 
 namespace brood {
@@ -43,13 +44,15 @@ struct RedisAddress {
   std::string host;        // empty for a Unix socket
   std::uint16_t port = 6379;
   std::string socket_path;
-  std::string user, password;
+  std::string user;
+  Secret password;
   int db = 0;
-  std::vector<std::string> numeric_hosts;        // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
-  std::vector<RedisSeed> seeds;                  // who knows the server; `host` is empty then: see find_server.hpp
-  bool in_cluster = false;                       // the server is the node that owns the slot of `key_prefix`
-  std::string master;                            // what they call the server
-  std::string sentinel_user, sentinel_password;  // who we are to them
+  std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
+  std::vector<RedisSeed> seeds;            // who knows the server; `host` is empty then: see find_server.hpp
+  bool in_cluster = false;                 // the server is the node that owns the slot of `key_prefix`
+  std::string master;                      // what they call the server
+  std::string sentinel_user;               // who we are to them
+  Secret sentinel_password;
   ReplicaWait wait;
   std::optional<TlsSettings> tls;  // rediss://, or sentinels and servers that are spoken to in TLS
   // What the files of `tls` hold, for all connections of this process; null: each connection reads them as it begins.

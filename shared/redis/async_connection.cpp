@@ -251,7 +251,7 @@ void AsyncConnection::State::shake_hands() {
 void AsyncConnection::State::greet() {
   phase = Phase::greeting;
   for (const Command& command : greeting(address, client_name)) {
-    stream->append(command);
+    append_greeting(*stream, command, address);
     expect(connect_timeout, [command](const Result& result) {
       if (!result.error.empty()) return;
       if (const auto why = brood::refusal(command, result.reply)) throw_refusal(*why);

@@ -70,7 +70,7 @@ struct Connection::State {
   SizeRefusals refusals;
   const std::atomic<std::uint32_t>* moves = nullptr;
   std::uint32_t moves_seen = 0;          // when this connection began
-  std::string connected_host;            // of a cluster, the node's
+  RedisSeed server;                      // at the other end, where others have led there
   std::optional<RedisAddress> moved_to;  // the node that owns our slot, as another has said
   std::unique_ptr<Connection> aside;     // to a node that does not own it yet
   RedisSeed aside_at;
@@ -164,7 +164,7 @@ void Connection::State::shake_hands(SteadyTime deadline) {
 void Connection::State::greet(SteadyTime deadline) {
   std::vector<Command> commands = greeting(address, client_name);
   if (refusals.suspects()) commands.push_back({"PING"});  // proves that it lives, should it close the connection again
-  for (const Command& command : commands) stream->append(command);
+  for (const Command& command : commands) append_greeting(*stream, command, address);
   Pace pace(deadline, std::chrono::nanoseconds(0));
   for (const Command& command : commands) {
     const auto why = refusal(command, next_reply(pace));
@@ -173,19 +173,19 @@ void Connection::State::greet(SteadyTime deadline) {
 }
 
 RedisAddress Connection::State::find(SteadyTime deadline) {
-  RedisAddress server =
+  RedisAddress found =
       moved_to ? *std::exchange(moved_to, std::nullopt) : std::move(find_server(address, deadline).server);
-  connected_host = server.host;
-  return server;
+  server = {found.host, found.port};
+  return found;
 }
 
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   if (moves != nullptr) moves_seen = moves->load();
-  const RedisAddress& server = address.must_be_found() ? find(deadline) : address;
+  const RedisAddress& there = address.must_be_found() ? find(deadline) : address;
   std::unique_ptr<TlsSession> tls;
-  if (server.tls) tls = std::make_unique<TlsSession>(server);
-  stream = std::make_unique<Stream>(connect_any(server, deadline), std::move(tls));
+  if (there.tls) tls = std::make_unique<TlsSession>(there);
+  stream = std::make_unique<Stream>(connect_any(there, deadline), std::move(tls));
   counted = 0;
   ++connections;
   try {
@@ -339,13 +339,13 @@ void Connection::State::note_move(const std::vector<Reply>& replies) {
 
 void Connection::State::go_to(const RedisSeed& node) {
   stream.reset();
-  moved_to = node_address(address, node, connected_host);
+  moved_to = node_address(address, node, server.host);
 }
 
 // Once, and without believing that it owns the slot.
 Reply Connection::State::ask_aside(const RedisSeed& node, const Command& command) {
   if (!aside || aside_at != node) {
-    aside = std::make_unique<Connection>(node_address(address, node, connected_host), timeouts, client_name);
+    aside = std::make_unique<Connection>(node_address(address, node, server.host), timeouts, client_name);
     aside_at = node;
   }
   return std::move(aside->pipeline({{"ASKING"}, command}).back());
@@ -387,7 +387,11 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       if (is_over(pace, steady_now())) throw ConnectionLost("no reply within the deadline");
       const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
       pollfd watched[] = {{stream->fd(), static_cast<short>(POLLIN | unsent), 0}, {wake_fd, POLLIN, 0}};
-      const int ready = poll(watched, 2, milliseconds_until(pace.deadline()));
+      // Who may be woken is woken when the server moves.
+      const bool looks = moves != nullptr && wake_fd < 0;
+      const SteadyTime until =
+          looks ? std::min<SteadyTime>(pace.deadline(), steady_now() + pace_look_interval) : pace.deadline();
+      const int ready = poll(watched, 2, milliseconds_until(until));
       const bool signalled = ready < 0 && errno == EINTR;
       if (!signalled) check("poll", ready);
       if (signalled || (watched[0].revents == 0 && watched[1].revents != 0)) {
@@ -442,11 +446,17 @@ std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
   return commands.empty() ? std::vector<Reply>() : state_->exchange(commands);
 }
 
-void Connection::disconnect() { state_->stream.reset(); }
+void Connection::disconnect() {
+  state_->stream.reset();
+  state_->moved_to.reset();
+}
 
 void Connection::move_to(RedisAddress address) {
   disconnect();
+  state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
+  state_->moved_to.reset();
+  state_->aside.reset();
   state_->refusals = {};
 }
 
@@ -459,6 +469,16 @@ void Connection::set_timeouts(Timeouts timeouts) {
 }
 
 void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }
+
+bool Connection::is_at_master() {
+  if (!state_->address.has_sentinels()) return true;
+  try {
+    const FoundServer found = find_server(state_->address, steady_now() + state_->timeouts.connect);
+    return !found.sentinels.empty() && RedisSeed{found.server.host, found.server.port} == state_->server;
+  } catch (const ConnectionLost&) {
+    return false;
+  }
+}
 
 void Connection::follow(const std::atomic<std::uint32_t>* moves) { state_->moves = moves; }
 

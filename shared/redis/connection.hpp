@@ -134,6 +134,10 @@ class Connection : public Channel {
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on
 
+  // Whether the server at the other end is the one that is found now.  Where sentinels tell, at least one has to say
+  // so.
+  bool is_at_master();
+
   // Waiting also ends, within a second, when `moves` has grown since this connection began: the server is elsewhere by
   // now, and this one may never answer.  A connection that is older than the last move is not used again.
   void follow(const std::atomic<std::uint32_t>* moves);

@@ -96,7 +96,7 @@ class Question {
       stream_ =
           std::make_unique<Stream>(std::move(socket), sentinel.tls ? std::make_unique<TlsSession>(sentinel) : nullptr);
       greeting_ = greeting(sentinel, "");
-      for (const Command& command : greeting_) stream_->append(command);
+      for (const Command& command : greeting_) append_greeting(*stream_, command, sentinel);
       const std::vector<Command> questions = ask_sentinel(master);
       for (const Command& command : questions) stream_->append(command);
       expected_ = greeting_.size() + questions.size();

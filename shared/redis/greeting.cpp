@@ -3,18 +3,26 @@
 #include <fmt/format.h>
 
 #include "shared/redis/connection.hpp"
+#include "shared/redis/stream.hpp"
 
 namespace brood {
 
 std::vector<Command> greeting(const RedisAddress& address, const std::string& client_name) {
   std::vector<Command> commands;
   if (!address.user.empty())
-    commands.push_back({"AUTH", address.user, address.password});
+    commands.push_back({"AUTH", address.user});
   else if (!address.password.empty())
-    commands.push_back({"AUTH", address.password});
+    commands.push_back({"AUTH"});
   if (address.db != 0) commands.push_back({"SELECT", std::to_string(address.db)});
   if (!client_name.empty()) commands.push_back({"CLIENT", "SETNAME", client_name});
   return commands;
+}
+
+void append_greeting(Stream& stream, const Command& command, const RedisAddress& address) {
+  if (command.args.front() == "AUTH")
+    stream.append_secret(command, address.password);
+  else
+    stream.append(command);
 }
 
 std::optional<std::string> refusal(const Command& command, const Reply& reply) {

@@ -98,19 +98,36 @@ void Stream::append(const Command& command, std::string_view key_prefix) {
   const std::size_t size = wire_size(command, key_prefix);
   if (size > max_message_bytes)
     throw std::length_error(fmt::format("a command of {} bytes is more than Redis takes", size));
-  if (sent_ == output_.size()) {
-    output_.clear();
-    sent_ = 0;
-  }
-  output_.reserve(output_.size() + size);
+  make_room(size);
   if (!key_prefix.empty()) return append_prefixed(command, key_prefix);
   append_length('*', command.args.size());
   for (const std::string& arg : command.args) append_argument(arg);
 }
 
+void Stream::append_secret(const Command& command, const Secret& last) {
+  make_room(wire_size(command) + last.view().size() + 16);
+  holds_secret_ = true;
+  append_length('*', command.args.size() + 1);
+  for (const std::string& arg : command.args) append_argument(arg);
+  append_argument(last.view());
+}
+
 void Stream::append_argument(std::string_view first, std::string_view second) {
   append_length('$', first.size() + second.size());
   output_.append(first).append(second).append("\r\n");
+}
+
+void Stream::make_room(std::size_t size) {
+  if (sent_ == output_.size()) {
+    output_.clear();
+    sent_ = 0;
+  }
+  if (!holds_secret_ || output_.size() + size <= output_.capacity()) return output_.reserve(output_.size() + size);
+  std::string larger;
+  larger.reserve(output_.size() + size);
+  larger.append(output_);
+  wipe(output_);
+  output_ = std::move(larger);
 }
 
 void Stream::append_prefixed(const Command& command, std::string_view key_prefix) {
@@ -181,6 +198,8 @@ void Stream::write_some() {
     write_from(output_, sent_);
   // A batch of large commands must not keep its memory, nor be moved for every few bytes that the socket took.
   if (sent_ == output_.size()) {
+    if (holds_secret_) wipe(output_);
+    holds_secret_ = false;
     output_ = std::string();
     sent_ = 0;
   } else if (sent_ > output_.size() / 2) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "shared/base/secret.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
@@ -33,6 +34,8 @@ class Stream {
   // Queues `command`, with the prefix in front of its keys; write_some() sends it.  Throws std::length_error when Redis
   // would refuse it for its size.
   void append(const Command& command, std::string_view key_prefix = {});
+  // With `last` as its last argument, of which nothing is left in our memory once it is sent.
+  void append_secret(const Command& command, const Secret& last);
   std::size_t unsent() const { return tls_ ? unsent_by_tls() : output_.size() - sent_; }
 
   // Sends what the socket takes.  A failed write shows as the end of the stream in read_some(), after the last words of
@@ -74,6 +77,7 @@ class Stream {
   void append_length(char kind, std::size_t length);
   void append_argument(std::string_view first, std::string_view second = {});
   void append_prefixed(const Command& command, std::string_view key_prefix);
+  void make_room(std::size_t size);
 
   UniqueFd socket_;
   std::unique_ptr<redisReader, Free> reader_;
@@ -84,6 +88,7 @@ class Stream {
   std::size_t reply_bytes_ = 0;  // read since the last whole reply
   std::uint64_t moved_ = 0;
   bool heard_ = false;
+  bool holds_secret_ = false;  // `output_`
   bool asked_whether_plain_ = false;
   int write_error_ = 0;
 };

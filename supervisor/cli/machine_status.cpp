@@ -66,6 +66,17 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
 
 }  // namespace
 
+JobCounters sum_of_counters(const MachineStatus& machine) {
+  JobCounters sum;
+  for (const auto& [identity, counters] : machine.counters) {
+    sum.processed += counters.processed;
+    sum.failed += counters.failed;
+    sum.outcomes_dropped += counters.outcomes_dropped;
+    sum.unconfirmed += counters.unconfirmed;
+  }
+  return sum;
+}
+
 MachineStatus read_scoreboards(const std::string& directory) {
   MachineStatus status;
   std::map<std::string, ClassUsage> classes;
@@ -77,6 +88,8 @@ MachineStatus read_scoreboards(const std::string& directory) {
         const SlotSnapshot worker = snapshot(board.slot(i));
         counters.processed += worker.processed;
         counters.failed += worker.failed;
+        counters.outcomes_dropped += worker.fenced_outcomes;
+        counters.unconfirmed += worker.unconfirmed;
         if (worker.pid > 0 || worker.rests_until > now)
           status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
       }

@@ -29,6 +29,8 @@ struct WorkerStatus {
 // Sums over all workers that a supervisor has had.
 struct JobCounters {
   std::uint64_t processed = 0, failed = 0;
+  std::uint64_t outcomes_dropped = 0;  // since Redis no longer knew who reported them: it was emptied, or failed over
+  std::uint64_t unconfirmed = 0;       // settles that replicas did not confirm in time
 };
 
 // What the scoreboards of this machine and user say, those of dead supervisors too while they lie there.
@@ -38,6 +40,9 @@ struct MachineStatus {
   std::map<std::string, std::vector<ClassUsage>> usage;  // the same by the supervisor's identity
   std::map<std::string, JobCounters> counters;           // by the supervisor's identity
 };
+
+// Of all supervisors together.
+JobCounters sum_of_counters(const MachineStatus& machine);
 
 // Reads every scoreboard of `directory`; what cannot be read is left out.
 MachineStatus read_scoreboards(const std::string& directory);

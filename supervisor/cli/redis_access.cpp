@@ -27,7 +27,7 @@ std::string percent_encoded(const std::string& text) {
 }  // namespace
 
 void RedisAccess::add_options(CommandLine& line) {
-  line.option("--redis", url, "URL", "redis://, rediss:// or unix:// address, or \"embedded\"");
+  line.option("--redis", url, "URL", "redis://, rediss://, unix:// or sentinel:// address, or \"embedded\"");
   line.option("-C,--config", config, "FILE",
               "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)");
   line.option("--shard", shard, "NAME", "One of several shards, by its name in the configuration (default: all)");
@@ -77,8 +77,9 @@ RedisAddress RedisAccess::locate() const {
 
 std::string url_of(const RedisAddress& address) {
   const bool has_credentials = !address.user.empty() || !address.password.empty();
-  const std::string credentials =
-      has_credentials ? percent_encoded(address.user) + ":" + percent_encoded(address.password) + "@" : "";
+  const std::string credentials = has_credentials ? percent_encoded(address.user) + ":" +
+                                                        percent_encoded(std::string(address.password.view())) + "@"
+                                                  : "";
   if (!address.socket_path.empty())
     return fmt::format("unix://{}{}?db={}", credentials, address.socket_path, address.db);
   const auto host_text = [](const std::string& host) {

@@ -24,7 +24,7 @@
 #include "shared/base/paths.hpp"
 #include "shared/base/process_title.hpp"
 #include "shared/config/executable.hpp"
-#include "shared/config/password_file.hpp"
+#include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
@@ -383,8 +383,8 @@ int run_command(const RunOptions& options) {
 
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
-  const PasswordFile password_file(config.redis, runtime);
-  config.redis.private_password_file = password_file.path();
+  const PasswordFiles password_files(config.redis, runtime);
+  password_files.name_in(config.redis);
   Identity identity = handover ? handover->identity : Identity::of_this_process();
   identity.runtime_directory = std::filesystem::absolute(runtime);
   std::unique_ptr<EmbeddedRedis> embedded;
@@ -461,11 +461,11 @@ int run_command(const RunOptions& options) {
        .read_file =
            [&options] { return options.config_path.empty() ? ConfigFile{} : read_config_file(options.config_path); },
        .read_config =
-           [&options, &rehearsed, &password_file] {
+           [&options, &rehearsed, &password_files] {
              if (rehearsed) return std::exchange(rehearsed, nullptr);
              Config wanted = load_config(options.config_path, options.overrides);
              read_certificates(wanted.redis);
-             wanted.redis.private_password_file = password_file.path();
+             password_files.name_in(wanted.redis);
              return std::make_shared<const Config>(std::move(wanted));
            },
        .follow =

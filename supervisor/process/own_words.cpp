@@ -51,6 +51,15 @@ void wipe_credentials(char* url) {
   std::memset(url + length - (found->size - kept), 0, found->size - kept);
 }
 
+// What /proc shows of our environment is what we were started with; the variable itself moves elsewhere.
+void hide_address_of_environment() {
+  const char* const provider = std::getenv("REDIS_PROVIDER");
+  const std::string name = provider != nullptr && *provider != '\0' ? provider : "REDIS_URL";
+  char* const shown = std::getenv(name.c_str());
+  if (shown == nullptr || !credentials_in(shown)) return;
+  if (setenv(name.c_str(), std::string(shown).c_str(), 1) == 0) wipe_credentials(shown);
+}
+
 // What a predecessor has hidden from the words, which comes right behind the name of the command.
 void take_hidden_address(std::vector<std::string>& words) {
   char* const hidden = std::getenv(variable);
@@ -67,6 +76,7 @@ void take_own_words(int argc, char** argv) {
   words.assign(argv, argv + argc);
   each_address(words, [&](std::size_t word, std::size_t begin) { wipe_credentials(argv[word] + begin); });
   take_hidden_address(words);
+  hide_address_of_environment();
 }
 
 const std::vector<std::string>& own_words() { return words_of_this_process(); }

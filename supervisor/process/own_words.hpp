@@ -8,7 +8,8 @@ namespace brood {
 // The words that this program was started with, its own name first.  Everybody on the machine may read them, and
 // --redis may hold a password.
 
-// Keeps them, and makes `ps` show *** where a password stood.  Call it before anything else.
+// Keeps them, and makes `ps` show *** where a password stood; so does /proc/PID/environ for the variable that says
+// where Redis is.  Call it before anything else.
 void take_own_words(int argc, char** argv);
 
 const std::vector<std::string>& own_words();

@@ -233,6 +233,15 @@ struct Roll {
   void perform() const { append(path, std::to_string(std::rand()) + " " + std::to_string(lrand48())); }
 };
 
+struct TellShard {
+  std::string path;
+  static constexpr brood::JobOptions options = apart;
+  void perform() const {
+    const char* const shard = std::getenv("BROOD_REDIS_SHARD");
+    append(path, shard == nullptr ? "none" : shard);
+  }
+};
+
 struct UseMemory {
   int megabytes = 0;
   static constexpr brood::JobOptions options = apart;
@@ -246,4 +255,4 @@ struct UseMemory {
 };
 
 BROOD_JOBS(Count, CountInWorker, Corrupt, Fail, Crash, CrashInHook, Leave, Linger, Burn, LeaveBehind, WaitForAll,
-           ForkWithDescriptors, Scribble, WalkApart, Print, Roll, UseMemory)
+           ForkWithDescriptors, Scribble, WalkApart, Print, Roll, TellShard, UseMemory)

@@ -135,6 +135,25 @@ BOOST_AUTO_TEST_CASE(isolated_jobs_do_not_draw_the_same_random_numbers) {
   for (const int word : {0, 1}) BOOST_TEST(word_of(server.lines()[0], word) != word_of(server.lines()[1], word));
 }
 
+// Its worker may have gone there since it was copied.
+BOOST_AUTO_TEST_CASE(an_isolated_job_is_told_the_shard_that_it_came_from) {
+  RedisServer first, second;
+  TemporaryDirectory directory;
+  const std::string path = directory / "lines";
+  const BroodProcess brood(BroodOptions{
+      .workers = 1,
+      .libraries = {isolated},
+      .config = "[[redis.shard]]\nurl = \"" + first.url() + "\"\n[[redis.shard]]\nurl = \"" + second.url() + "\"\n",
+      .environment = {{"ISOLATED_DEATHS", path}, {"ISOLATED_THREAD", ""}}});
+  for (std::size_t round = 1; round <= 2; ++round) {
+    enqueue(first, {payload_text("TellShard", "[\"" + path + "\"]", static_cast<long>(round))});
+    BOOST_TEST(eventually([&] { return lines_of(path).size() == 2 * round - 1; }, 20s), brood.log_tail());
+    enqueue(second, {payload_text("TellShard", "[\"" + path + "\"]", static_cast<long>(round))});
+    BOOST_TEST(eventually([&] { return lines_of(path).size() == 2 * round; }, 20s), brood.log_tail());
+  }
+  BOOST_TEST((lines_of(path) == std::vector<std::string>{"0", "1", "0", "1"}));
+}
+
 BOOST_AUTO_TEST_CASE(what_a_job_has_broken_in_its_worker_does_not_hurt_an_isolated_one) {
   Server server;
   server.push("Corrupt", 1, "[]");

@@ -202,8 +202,12 @@ BOOST_AUTO_TEST_CASE(a_crash_there_has_its_native_stack_and_a_failure_its_words,
     BOOST_TEST(retried.find("SIGSEGV") != std::string::npos, retried);
     auto environment = sandboxed.brood->environment();
     environment["REDIS_URL"] = sandboxed.redis.url();
-    const std::string status = run_brood({"status"}, environment).output;
-    BOOST_TEST(status.find("Crashed::perform") != std::string::npos, status);
+    std::string status;
+    const auto names_the_frame = [&] {  // which is told after the retry
+      status = run_brood({"status"}, environment).output;
+      return status.find("Crashed::perform") != std::string::npos;
+    };
+    BOOST_TEST(eventually(names_the_frame, 20s), status);
     BOOST_TEST(sandboxed.out("crashing") == "now\n");
     BOOST_TEST(eventually([&] { return sandboxed.brood->workers().size() == 1; }));
   }

@@ -5,12 +5,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "shared/base/unique_fd.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -97,6 +104,38 @@ std::string environment_of_a_program(const std::string& config, const std::map<s
   return content(directory / "said");
 }
 
+// The memory of another process.
+class Memory {
+ public:
+  enum class What { all, dumped };
+  explicit Memory(pid_t pid)
+      : directory_("/proc/" + std::to_string(pid)),
+        memory_(open((directory_ + "/mem").c_str(), O_RDONLY | O_CLOEXEC)) {}
+
+  bool is_readable() const { return static_cast<bool>(memory_); }
+
+  bool holds(const std::string& text, What what) const {
+    std::istringstream maps(content(directory_ + "/smaps"));
+    std::string line;
+    unsigned long begin = 0, end = 0;
+    while (std::getline(maps, line)) {
+      unsigned long from = 0, to = 0;
+      if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) std::tie(begin, end) = std::pair(from, to);
+      if (!line.starts_with("VmFlags:")) continue;
+      if (what == What::dumped && line.find(" dd") != line.npos) continue;
+      std::string bytes(end - begin, '\0');
+      const ssize_t count = pread(memory_.get(), bytes.data(), bytes.size(), static_cast<off_t>(begin));
+      bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+      if (bytes.find(text) != bytes.npos) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::string directory_;
+  UniqueFd memory_;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(ps_shows_no_password_of_a_command_however_it_was_given) {
@@ -160,13 +199,118 @@ BOOST_AUTO_TEST_CASE(a_supervisor_and_its_successor_hide_the_password_and_keep_i
   BOOST_TEST(!tells(brood.log()));
 }
 
-BOOST_AUTO_TEST_CASE(programs_that_are_not_to_know_the_redis_find_no_password_in_their_environment) {
-  BOOST_TEST(tells(environment_of_a_program("", {}, true)));
-  BOOST_TEST(tells(environment_of_a_program("", {}, false)));
-  const std::string config = "[redis]\nshare_with_jobs = false\n";
+// An environment can be read by all that a job starts, and is printed by many of them.
+BOOST_AUTO_TEST_CASE(the_environment_of_a_program_holds_the_password_only_where_that_is_set) {
   for (const bool by_command_line : {true, false}) {
-    const std::string told = environment_of_a_program(config, {}, by_command_line);
+    const std::string by_default = environment_of_a_program("", {}, by_command_line);
+    BOOST_TEST(!tells(by_default), by_default);
+    BOOST_TEST(by_default.find("BROOD_REDIS_URL=unix:///") != std::string::npos, by_default);
+    BOOST_TEST(by_default.find("BROOD_REDIS_PASSWORD_FILE=/") != std::string::npos, by_default);
+    BOOST_TEST(tells(environment_of_a_program("[redis]\nshare_with_jobs = \"password\"\n", {}, by_command_line)));
+    const std::string told = environment_of_a_program("[redis]\nshare_with_jobs = false\n", {}, by_command_line);
     BOOST_TEST(!tells(told), told);
+    BOOST_TEST(told.find("BROOD_REDIS") == std::string::npos, told);
     BOOST_TEST(told.find("BROOD_JID=") != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_command_of_a_program_logs_in_by_a_file_that_is_ours_alone) {
+  RedisServer redis({.password = secret});
+  redis.command({"ACL", "SETUSER", "app", "on", std::string(">") + secret, "~*", "&*", "+@all"});
+  const TemporaryDirectory directory;
+  const std::string program =
+      directory.write("again", "#!/bin/sh\n" BROOD_BINARY_DIR "/bin/brood enqueue Fail -q default >\"$1\" 2>&1\n");
+  chmod(program.c_str(), 0755);
+  const std::string config = "\n[commands.Again]\nrun = [\"" + program + "\", \"{0}\"]\n";
+  const std::string socket = redis.socket_path();
+  for (const std::string& url : {redis.url(), "unix://app:" + std::string(secret) + "@" + socket + "?db=0"}) {
+    redis.flush();
+    BroodProcess brood(BroodOptions{.workers = 1, .config = config, .arguments = {"--redis", url}});
+    enqueue(redis, {payload_text("Again", "[\"" + (directory / "said") + "\"]", 1)});
+    BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail()
+                                                                                 << content(directory / "said"));
+    const std::string file = brood.home() / "run/redis-password." + std::to_string(brood.pid());
+    struct stat about {};
+    BOOST_REQUIRE(stat(file.c_str(), &about) == 0);
+    BOOST_TEST((about.st_mode & 0777) == 0400u);
+    BOOST_TEST(content(file) == secret);
+    brood.term();
+    BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+    BOOST_TEST(access(file.c_str(), F_OK) != 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_password_may_be_a_credential_of_the_service) {
+  RedisServer redis({.password = secret});
+  const TemporaryDirectory credentials;
+  credentials.write("redis", std::string(secret) + "\n");
+  const std::string section =
+      "[redis]\nurl = \"unix://" + redis.socket_path() + "\"\npassword_file = \"credential:redis\"\n";
+  BroodProcess brood(
+      BroodOptions{.workers = 1, .config = section, .environment = {{"CREDENTIALS_DIRECTORY", credentials.path()}}});
+  enqueue(redis, {payload_text("Fail", "[]", 1)});
+  BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
+  const CommandResult without = run_brood({"queues", "list", "-C", brood.home() / "brood.toml"});
+  BOOST_TEST(without.status != 0);
+  BOOST_TEST(without.errors.find("/run/credentials/brood.service/redis") != std::string::npos, without.errors);
+}
+
+BOOST_AUTO_TEST_CASE(the_environment_that_a_command_was_started_with_shows_no_password) {
+  RedisServer redis({.password = secret});
+  setenv("REDIS_URL", redis.url().c_str(), 1);
+  const WaitingCommand command({"enqueue", "--bulk", "-"});
+  unsetenv("REDIS_URL");
+  BOOST_REQUIRE(command.waits());
+  BOOST_TEST(eventually([&] { return !tells(environment_of(command.pid())); }));
+  BOOST_TEST(environment_of(command.pid()).find("REDIS_URL=unix://***@") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_benchmark_shows_its_redis_without_the_password) {
+  RedisServer redis({.password = secret});
+  const pid_t bench = fork();
+  if (bench == 0) {
+    const int nowhere = open("/dev/null", O_RDWR);
+    dup2(nowhere, STDOUT_FILENO);
+    execl(BROOD_BINARY_DIR "/bin/brood", "brood", "bench", "--redis", redis.url().c_str(), "--jobs", "20000", nullptr);
+    _exit(127);
+  }
+  const std::string comm = "/proc/" + std::to_string(bench) + "/comm";
+  const bool became = eventually([&] { return content(comm) == "brood-bench\n" && !tells(arguments_of(bench)); });
+  bool told = false;
+  int status = 0;
+  while (waitpid(bench, &status, WNOHANG) == 0) told |= tells(arguments_of(bench));
+  BOOST_TEST(became);
+  BOOST_TEST(!told);
+}
+
+// What a core file would hold: all that is mapped, but what is marked as not to be dumped.
+BOOST_AUTO_TEST_CASE(no_core_file_of_a_worker_would_hold_a_password_that_a_file_gave) {
+  RedisServer redis({.password = secret});
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("password", std::string(secret) + "\n");
+  BroodProcess brood(BroodOptions{
+      .workers = 1,
+      .config = "[redis]\nurl = \"unix://" + redis.socket_path() + "\"\npassword_file = \"" + file + "\"\n"});
+  enqueue(redis, {payload_text("Fail", "[]", 1)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
+  for (const pid_t process : {brood.workers().front(), brood.pid()}) {
+    const Memory memory(process);
+    if (!memory.is_readable()) continue;  // not root, and the supervisor lets nobody look
+    BOOST_TEST(memory.holds(secret, Memory::What::all));
+    BOOST_TEST(!memory.holds(secret, Memory::What::dumped));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_crash_leaves_behind_holds_no_password) {
+  RedisServer redis({.password = secret});
+  BroodProcess brood(redis, {.workers = 1});
+  enqueue(redis, {payload_text("Segfault", "[]", 1)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 60s), brood.log_tail());
+  BOOST_TEST(!tells(redis.zrange("retry").front().first));
+  BOOST_TEST(!tells(brood.log()));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(brood.home().path())) {
+    const std::string name = entry.path().filename();
+    if (entry.is_regular_file() && !name.starts_with("redis-password."))
+      BOOST_TEST(!tells(content(entry.path())), name);
   }
 }

@@ -6,7 +6,7 @@
 #include "shared/base/clock.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
-#include "tests/support/shards.hpp"
+#include "tests/support/shard_servers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;
@@ -15,7 +15,7 @@ namespace {
 
 // A machine on which no supervisor runs, and whose configuration names the shards.
 struct Machine {
-  explicit Machine(const Shards& shards) : config(shards.config()) {}
+  explicit Machine(const ShardServers& shards) : config(shards.config()) {}
 
   CommandResult brood(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"-C", config});
@@ -73,7 +73,7 @@ std::string member(const std::string& json, const std::string& name) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(status_sums_over_the_shards_and_lists_each) {
-  Shards shards(3);
+  ShardServers shards(3);
   const Machine machine(shards);
   for (std::size_t i = 0; i < 3; ++i) {
     shards[i].command({"SET", "stat:processed", std::to_string(10 * (i + 1))});
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(status_sums_over_the_shards_and_lists_each) {
 }
 
 BOOST_AUTO_TEST_CASE(metrics_have_a_label_for_the_shard_only_where_there_are_several) {
-  Shards shards(2);
+  ShardServers shards(2);
   const Machine machine(shards);
   push(shards[1], 1);
   for (std::size_t i = 0; i < 2; ++i) beat(shards[i], "h:1:x", 1);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(metrics_have_a_label_for_the_shard_only_where_there_are_sev
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_said_in_a_line_and_hides_no_other) {
-  Shards shards(3);
+  ShardServers shards(3);
   const Machine machine(shards);
   for (std::size_t i = 0; i < 3; ++i) {
     push(shards[i], static_cast<int>(i));
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_said_in_a_line_and_hides_no_other) 
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_shard_is_an_error_that_lists_the_known_ones) {
-  Shards shards(2);
+  ShardServers shards(2);
   const Machine machine(shards);
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{{"status"},
                                                                                        {"queues"},
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_shard_is_an_error_that_lists_the_known_ones) {
 }
 
 BOOST_AUTO_TEST_CASE(jobs_are_enqueued_in_turn_by_name_or_by_a_key) {
-  Shards shards(3);
+  ShardServers shards(3);
   const Machine machine(shards);
   BOOST_TEST(machine.brood({"enqueue", "Zip", "1", "--shard", "c"}).status == 0);
   BOOST_TEST(shards[2].size_of("queue:default") == 1U);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(jobs_are_enqueued_in_turn_by_name_or_by_a_key) {
 }
 
 BOOST_AUTO_TEST_CASE(sets_are_listed_by_time_over_all_shards_and_changed_where_the_entries_lie) {
-  Shards shards(2);
+  ShardServers shards(2);
   const Machine machine(shards);
   for (int i = 0; i < 6; ++i) add(shards[static_cast<std::size_t>(i) % 2], "retry", 4e9 + i, i);
   const CommandResult list = machine.brood({"retries", "--json"});
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(sets_are_listed_by_time_over_all_shards_and_changed_where_t
 }
 
 BOOST_AUTO_TEST_CASE(a_scheduled_job_is_cancelled_in_the_shard_where_it_waits) {
-  Shards shards(2);
+  ShardServers shards(2);
   const Machine machine(shards);
   add(shards[1], "schedule", 4e9, 5);
   BOOST_TEST(machine.brood({"cancel", jid(5)}).status == 0);
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_scheduled_job_is_cancelled_in_the_shard_where_it_waits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_supervisors_jobs_come_back_in_every_shard) {
-  Shards shards(2);
+  ShardServers shards(2);
   const Machine machine(shards);
   for (std::size_t i = 0; i < 2; ++i) {
     // As a supervisor of another host leaves them.
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_dead_supervisors_jobs_come_back_in_every_shard) {
 }
 
 BOOST_AUTO_TEST_CASE(completions_know_the_names_of_the_shards) {
-  Shards shards(2);
+  ShardServers shards(2);
   BOOST_TEST(Machine(shards).brood({"names", "shards"}).output == "a\nb\n");
   shards[0].command({"SADD", "queues", "low"});
   shards[1].command({"SADD", "queues", "high"});

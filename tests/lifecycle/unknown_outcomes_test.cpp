@@ -226,6 +226,20 @@ BOOST_AUTO_TEST_CASE(workers_of_a_flushed_redis_say_what_they_dropped_and_go_on)
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(500); }, 20s), brood.log_tail());
   BOOST_TEST(sum_logged(brood, "worker_fenced", "outcomes_dropped") >= 1, brood.log_tail());
   BOOST_TEST(sum_logged(brood, "worker_fenced", "outcomes_dropped") <= 4, brood.log_tail());
+  // Reported, in whatever form somebody looks.
+  const long dropped = sum_logged(brood, "worker_fenced", "outcomes_dropped");
+  const auto status = [&](const std::string& format) {
+    return run_brood({"status", "--format", format, "--redis", redis.url()}, brood.environment()).output;
+  };
+  const std::string json = status("json"), text = status("text"), metrics = status("prometheus");
+  BOOST_TEST(json.find("\"outcomes_dropped\":" + std::to_string(dropped) + ",\"unconfirmed\":0") != json.npos, json);
+  BOOST_TEST(text.find(dropped == 1 ? "1 outcome was dropped" : std::to_string(dropped) + " outcomes were dropped") !=
+                 text.npos,
+             text);
+  BOOST_TEST(metrics.find("brood_outcomes_dropped_total{identity=") != metrics.npos, metrics);
+  BOOST_TEST(metrics.find("\"} " + std::to_string(dropped) + "\n", metrics.find("brood_outcomes_dropped_total{")) !=
+                 metrics.npos,
+             metrics);
   BOOST_TEST(ledger.judge(500).doubled.size() == 0U);
   BOOST_TEST(brood.workers() == workers);
   BOOST_TEST(redis.size_of("brood:processes") == 1U);

@@ -6,7 +6,7 @@
 #include "shared/api/opening.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/json/json.hpp"
-#include "tests/support/shards.hpp"
+#include "tests/support/shard_servers.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -14,7 +14,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-Api api_of(const Shards& shards) { return detail::Opening::api({.shards = shards.addresses(), .dead = {}}); }
+Api api_of(const ShardServers& shards) { return detail::Opening::api({.shards = shards.addresses(), .dead = {}}); }
 
 std::string job(const std::string& jid, const std::string& more = "") {
   return R"({"class":"OkJob","args":[9],"queue":"low","jid":")" + jid + '"' + more + "}";
@@ -62,7 +62,7 @@ using boost::test_tools::per_element;
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(an_api_names_its_shards_and_shows_one_by_itself) {
-  Shards shards(3);
+  ShardServers shards(3);
   push(shards[1], "low", "j1");
   Api api = api_of(shards);
   BOOST_TEST(api.shards() == (Strings{"a", "b", "c"}), per_element());
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(an_api_names_its_shards_and_shows_one_by_itself) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_sums_and_a_latency_is_the_longest) {
-  Shards shards(2);
+  ShardServers shards(2);
   for (std::size_t i = 0; i < 2; ++i) {
     shards[i].command({"SET", "stat:processed", std::to_string(10 + i)});
     shards[i].command({"SET", "stat:failed", "2"});
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_sums_and_a_latency_is_the_longest) {
 }
 
 BOOST_AUTO_TEST_CASE(sets_are_paged_by_score_over_all_shards) {
-  Shards shards(3);
+  ShardServers shards(3);
   for (int i = 0; i < 60; ++i)
     add(shards[static_cast<std::size_t>(i) % 3], "retry", std::to_string(i), std::to_string(i));
   Api api = api_of(shards);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(sets_are_paged_by_score_over_all_shards) {
 }
 
 BOOST_AUTO_TEST_CASE(a_long_set_is_walked_page_by_page_in_every_shard) {
-  Shards shards(2);
+  ShardServers shards(2);
   for (int i = 0; i < 700; ++i) add(shards[i < 500 ? 0 : 1], "dead", std::to_string(i % 350), std::to_string(i));
   Api api = api_of(shards);
   double last = -1;
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_long_set_is_walked_page_by_page_in_every_shard) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_done_to_an_entry_is_done_in_its_shard) {
-  Shards shards(3);
+  ShardServers shards(3);
   for (std::size_t i = 0; i < 3; ++i) {
     for (const char* what : {"run", "kill", "remove", "later"}) add(shards[i], "retry", "1", what + std::to_string(i));
   }
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(what_is_done_to_an_entry_is_done_in_its_shard) {
 }
 
 BOOST_AUTO_TEST_CASE(many_entries_are_changed_in_all_shards_and_counted_together) {
-  Shards shards(3);
+  ShardServers shards(3);
   for (int i = 0; i < 30; ++i)
     add(shards[static_cast<std::size_t>(i) % 3], "retry", std::to_string(i), std::to_string(i));
   Api api = api_of(shards);
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(many_entries_are_changed_in_all_shards_and_counted_together
 }
 
 BOOST_AUTO_TEST_CASE(who_stops_a_change_stops_it_before_the_next_shard) {
-  Shards shards(2);
+  ShardServers shards(2);
   for (std::size_t i = 0; i < 2; ++i) add(shards[i], "retry", "1", "j");
   Api api = api_of(shards);
   const BulkResult result = api.retries().remove_if({}, [](std::size_t, std::size_t) { return false; });
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(who_stops_a_change_stops_it_before_the_next_shard) {
 }
 
 BOOST_AUTO_TEST_CASE(the_jobs_of_a_queue_come_shard_after_shard) {
-  Shards shards(2);
+  ShardServers shards(2);
   for (int i = 0; i < 3; ++i) push(shards[0], "low", "a" + std::to_string(i));
   for (int i = 0; i < 3; ++i) push(shards[1], "low", "b" + std::to_string(i));
   Api api = api_of(shards);
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(the_jobs_of_a_queue_come_shard_after_shard) {
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_beats_in_several_shards_is_one_and_asked_once) {
-  Shards shards(3);
+  ShardServers shards(3);
   beat(shards[0], "h:1:0123456789ab", 2, R"(["low"])");
   beat(shards[2], "h:1:0123456789ab", 3, R"(["low","high"])");
   beat(shards[1], "h:2:0123456789ab", 1);
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_beats_in_several_shards_is_one_and_asked_onc
 }
 
 BOOST_AUTO_TEST_CASE(deploys_and_iterations_are_found_in_whichever_shard) {
-  Shards shards(2);
+  ShardServers shards(2);
   Api api = api_of(shards);
   BOOST_TEST(api.mark_deploy("v2"));
   BOOST_TEST(!api.mark_deploy("v2"));
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(deploys_and_iterations_are_found_in_whichever_shard) {
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_told_and_left_out_or_else_an_error) {
-  Shards shards(3);
+  ShardServers shards(3);
   for (std::size_t i = 0; i < 3; ++i) {
     add(shards[i], "retry", std::to_string(i), "j" + std::to_string(i));
     push(shards[i], "low", "q" + std::to_string(i));

@@ -10,7 +10,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/redis_stats.hpp"
-#include "tests/support/shards.hpp"
+#include "tests/support/shard_servers.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -23,11 +23,11 @@ struct Bill {
   void perform() {}
 };
 
-Client client_of(const Shards& shards, const std::string& own_shard = "") {
+Client client_of(const ShardServers& shards, const std::string& own_shard = "") {
   return detail::Opening::client({.shards = shards.addresses(), .dead = {}, .own_shard = own_shard});
 }
 
-std::size_t shard_of(const Shards& shards, const std::string& key) {
+std::size_t shard_of(const ShardServers& shards, const std::string& key) {
   std::vector<std::string> names;
   for (const RedisAddress& address : shards.addresses()) names.push_back(address.shard);
   return shard_of_key(names, key);
@@ -36,7 +36,7 @@ std::size_t shard_of(const Shards& shards, const std::string& key) {
 constexpr const char* queue = "queue:default";
 
 // How often a jid lies in any of them.
-std::multiset<std::string> payloads(Shards& shards) {
+std::multiset<std::string> payloads(ShardServers& shards) {
   std::multiset<std::string> all;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     for (std::string& payload : shards[i].lrange(queue)) all.insert(std::move(payload));
@@ -57,7 +57,7 @@ std::string refusal_of(Push push) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(pushes_take_turns_among_the_shards) {
-  Shards shards(3);
+  ShardServers shards(3);
   Client client = client_of(shards);
   for (int i = 0; i < 9; ++i) client.enqueue(Bill{i});
   for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(shards[i].size_of(queue) == 3U);
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(pushes_take_turns_among_the_shards) {
 }
 
 BOOST_AUTO_TEST_CASE(jobs_of_one_key_are_in_one_shard_and_no_payload_tells) {
-  Shards shards(3);
+  ShardServers shards(3);
   for (int i = 0; i < 4; ++i)
     client_of(shards).enqueue(Bill{i}, {.shard_by = "tenant-7"});  // clients of several programs
   const std::size_t its = shard_of(shards, "tenant-7");
@@ -75,14 +75,14 @@ BOOST_AUTO_TEST_CASE(jobs_of_one_key_are_in_one_shard_and_no_payload_tells) {
 }
 
 BOOST_AUTO_TEST_CASE(jobs_for_later_go_by_the_key_too) {
-  Shards shards(3);
+  ShardServers shards(3);
   Client client = client_of(shards);
   client.enqueue_in(10min, Bill{}, {.shard_by = "tenant-8"});
   BOOST_TEST(shards[shard_of(shards, "tenant-8")].size_of("schedule") == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_bulk_goes_slice_by_slice_and_keeps_its_order_within_each) {
-  Shards shards(2);
+  ShardServers shards(2);
   Client client = client_of(shards);
   const std::vector<std::string> jids = client.enqueue_bulk(std::vector<Bill>(4000));
   BOOST_TEST(std::set<std::string>(jids.begin(), jids.end()).size() == 4000U);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_bulk_goes_slice_by_slice_and_keeps_its_order_within_each)
 }
 
 BOOST_AUTO_TEST_CASE(a_bulk_of_many_keys_goes_where_each_says) {
-  Shards shards(3);
+  ShardServers shards(3);
   std::vector<Push> jobs;
   for (int i = 0; i < 300; ++i)
     jobs.push_back({.job_class = "Bill", .jid = "j" + std::to_string(i), .shard_by = "key-" + std::to_string(i)});
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_bulk_of_many_keys_goes_where_each_says) {
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_shard_costs_no_push_an_error_and_is_used_again_when_it_is_back) {
-  Shards shards(3, {.append_only = true});
+  ShardServers shards(3, {.append_only = true});
   Client client = client_of(shards);
   std::set<std::string> jids;
   for (int i = 0; i < 6; ++i) jids.insert(client.enqueue(Bill{i}));
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_killed_shard_costs_no_push_an_error_and_is_used_again_whe
 }
 
 BOOST_AUTO_TEST_CASE(a_stopped_shard_is_found_out_within_a_second_before_anything_is_risked_on_it) {
-  Shards shards(2);
+  ShardServers shards(2);
   shards[0].pause();
   Client client = client_of(shards);
   const SteadyTime began = steady_now();
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_shard_is_found_out_within_a_second_before_anythin
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_that_takes_no_writes_is_passed_over) {
-  Shards shards(2);
+  ShardServers shards(2);
   shards[0].command({"CONFIG", "SET", "maxmemory", "1"});
   Client client = client_of(shards);
   for (int i = 0; i < 10; ++i) client.enqueue(Bill{i});
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_takes_no_writes_is_passed_over) {
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_that_wants_another_password_is_passed_over) {
-  Shards shards(2);
+  ShardServers shards(2);
   shards[0].command({"CONFIG", "SET", "requirepass", "other"});
   const std::string user = shards[0].user();
   if (!user.empty()) shards[0].command({"ACL", "SETUSER", user, "resetpass", ">other"});
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_wants_another_password_is_passed_over) {
 }
 
 BOOST_AUTO_TEST_CASE(a_key_waits_for_its_own_shard_and_goes_to_no_other) {
-  Shards shards(2);
+  ShardServers shards(2);
   const std::size_t its = shard_of(shards, "tenant-7");
   shards[its].kill9();
   Client client = client_of(shards);
@@ -171,8 +171,34 @@ BOOST_AUTO_TEST_CASE(a_key_waits_for_its_own_shard_and_goes_to_no_other) {
   BOOST_TEST(shards[1 - its].size_of(queue) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(one_push_connects_to_one_shard_and_to_no_other) {
+  ShardServers shards(3);
+  std::vector<std::size_t> before;
+  for (std::size_t i = 0; i < 3; ++i) before.push_back(connections_of(shards[i]));
+  client_of(shards).enqueue(Bill{});
+  client_of(shards).enqueue(Bill{}, {.shard_by = "tenant-7"});
+  std::size_t connections = 0;
+  for (std::size_t i = 0; i < 3; ++i) connections += connections_of(shards[i]) - before[i];
+  BOOST_TEST(connections == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(times_are_spelled_for_the_fleet_of_the_shard_where_the_job_goes) {
+  ShardServers shards(2);
+  const std::size_t old = shard_of(shards, "tenant-7");
+  const std::string identity = "h:1:0123456789ab";
+  shards[old].command({"SADD", "processes", identity});
+  shards[old].command({"HSET", identity, "info",
+                       R"({"hostname":"h","started_at":1.5,"pid":1,"tag":"","concurrency":1,"queues":["default"],)"
+                       R"("labels":[],"identity":"h:1:0123456789ab"})"});
+  Client client = client_of(shards);
+  client.enqueue(Bill{}, {.shard_by = "tenant-7"});
+  const std::string payload = shards[old].lrange(queue).front();
+  const std::size_t at = payload.find("\"created_at\":") + 13;
+  BOOST_TEST(payload.substr(at, 11).find('.') == 10U, payload);  // seconds, as Sidekiq 6 writes them
+}
+
 BOOST_AUTO_TEST_CASE(when_all_are_away_the_error_names_each) {
-  Shards shards(2);
+  ShardServers shards(2);
   shards[0].kill9();
   shards[1].kill9();
   Client client = client_of(shards);
@@ -183,14 +209,14 @@ BOOST_AUTO_TEST_CASE(when_all_are_away_the_error_names_each) {
 }
 
 BOOST_AUTO_TEST_CASE(a_key_that_its_queue_refuses_is_refused_everywhere_and_not_moved_on) {
-  Shards shards(2);
+  ShardServers shards(2);
   for (std::size_t i = 0; i < 2; ++i) shards[i].command({"SET", queue, "no list"});
   Client client = client_of(shards);
   BOOST_TEST(refusal_of([&] { client.enqueue(Bill{}); }).find("WRONGTYPE") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_buffer_keeps_only_what_nobody_takes) {
-  Shards shards(2);
+  ShardServers shards(2);
   const std::size_t its = shard_of(shards, "tenant-7"), other = 1 - its;
   Client client = client_of(shards);
   client.buffer();
@@ -211,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_buffer_keeps_only_what_nobody_takes) {
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_ends_waits_once_for_all_its_shards) {
-  Shards shards(3);
+  ShardServers shards(3);
   for (std::size_t i = 0; i < 3; ++i) shards[i].kill9();
   const SteadyTime began = steady_now();
   {
@@ -224,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_ends_waits_once_for_all_its_shards) {
 }
 
 BOOST_AUTO_TEST_CASE(in_a_job_pushes_stay_in_its_shard_while_that_answers) {
-  Shards shards(3);
+  ShardServers shards(3);
   Client client = client_of(shards, "b");
   for (int i = 0; i < 6; ++i) client.enqueue(Bill{i});
   BOOST_TEST(shards[1].size_of(queue) == 6U);
@@ -236,7 +262,7 @@ BOOST_AUTO_TEST_CASE(in_a_job_pushes_stay_in_its_shard_while_that_answers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_scheduled_job_is_cancelled_wherever_it_is) {
-  Shards shards(3);
+  ShardServers shards(3);
   Client client = client_of(shards);
   std::vector<std::string> jids;
   const auto time = std::chrono::system_clock::now() + 1h;
@@ -251,7 +277,7 @@ BOOST_AUTO_TEST_CASE(a_scheduled_job_is_cancelled_wherever_it_is) {
 }
 
 BOOST_AUTO_TEST_CASE(an_iterable_job_is_cancelled_in_every_shard) {
-  Shards shards(2);
+  ShardServers shards(2);
   const auto when = client_of(shards).cancel_iteration("0123456789abcdef01234567");
   BOOST_TEST(std::abs(std::chrono::duration<double>(when - std::chrono::system_clock::now()).count()) < 60);
   for (std::size_t i = 0; i < 2; ++i)
@@ -259,7 +285,7 @@ BOOST_AUTO_TEST_CASE(an_iterable_job_is_cancelled_in_every_shard) {
 }
 
 BOOST_AUTO_TEST_CASE(a_forked_child_has_connections_of_its_own) {
-  Shards shards(2);
+  ShardServers shards(2);
   Client client = client_of(shards);
   client.enqueue(Bill{});
   client.enqueue(Bill{});
@@ -274,7 +300,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_has_connections_of_its_own) {
 }
 
 BOOST_AUTO_TEST_CASE(several_threads_push_to_several_shards_at_once) {
-  Shards shards(3);
+  ShardServers shards(3);
   Client client = client_of(shards);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

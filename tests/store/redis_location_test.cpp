@@ -96,3 +96,60 @@ BOOST_AUTO_TEST_CASE(directories_follow_systemd_then_xdg_then_the_user) {
     BOOST_CHECK_THROW(state_directory(invented({})), std::runtime_error);
   }
 }
+
+BOOST_AUTO_TEST_CASE(how_tls_is_spoken_is_said_by_the_settings_or_else_by_the_environment) {
+  const Environment environment = invented({{"BROOD_REDIS_TLS_CA", "/e/ca"},
+                                            {"BROOD_REDIS_TLS_MIN_VERSION", "1.3"},
+                                            {"CREDENTIALS_DIRECTORY", "/run/credentials/x.service"}});
+  BOOST_TEST(!locate_redis({.url = "redis://h", .user = {}, .password_file = {}}, environment).tls);
+  RedisSettings settings{.url = "rediss://h", .user = {}, .password_file = {}};
+  RedisAddress address = locate_redis(settings, environment);
+  BOOST_TEST(address.tls->ca.path == "/e/ca");
+  BOOST_TEST(address.tls->ca.place == "BROOD_REDIS_TLS_CA");
+  BOOST_TEST((address.tls->min_version == TlsSettings::Version::tls_1_3));
+
+  settings.tls =
+      TlsSettings{.ca = {"/c/ca", "f:1"}, .cert = {"credential:redis.pem", "f:2"}, .key = {}, .server_name = "r"};
+  address = locate_redis(settings, environment);
+  BOOST_TEST(address.tls->ca.path == "/c/ca");
+  BOOST_TEST(address.tls->cert.path == "/run/credentials/x.service/redis.pem");
+  BOOST_TEST(address.tls->server_name == "r");
+  BOOST_TEST((address.tls->min_version == TlsSettings::Version::tls_1_2));
+  BOOST_CHECK_THROW(locate_redis({.url = "rediss://h", .user = {}, .password_file = {}},
+                                 invented({{"BROOD_REDIS_TLS_MIN_VERSION", "1.1"}})),
+                    AddressError);
+}
+
+BOOST_AUTO_TEST_CASE(jobs_are_told_how_tls_is_spoken_and_no_password) {
+  const TlsSettings tls{.ca = {"/ca", ""}, .cert = {"/cert", ""}, .key = {"/key", ""}, .server_name = "r"};
+  RedisSettings settings{.url = "rediss://app:p%40ss@h:1/2", .user = {}, .password_file = {}};
+  settings.tls = tls;
+  settings.private_password_file = "/run/brood/redis-password.1";
+  tell_jobs_of_redis(settings);
+  const auto told = redis_told_to_jobs();
+  BOOST_TEST_REQUIRE(told.has_value());
+  BOOST_TEST(told->url == "rediss://h:1/2");
+  BOOST_TEST(told->user == "app");
+  BOOST_TEST(told->password_file == "/run/brood/redis-password.1");
+  BOOST_TEST(std::getenv("BROOD_REDIS_TLS_CA") == std::string("/ca"));
+  BOOST_TEST(std::getenv("BROOD_REDIS_TLS_SERVER_NAME") == std::string("r"));
+  BOOST_TEST(std::getenv("BROOD_REDIS_TLS_MIN_VERSION") == nullptr);
+  BOOST_TEST((files_told_to_jobs() == std::vector<std::string>{"/run/brood/redis-password.1", "/ca", "/cert", "/key"}));
+
+  settings.share_password_in_url = true;
+  tell_jobs_of_redis(settings);
+  BOOST_TEST(redis_told_to_jobs()->url == "rediss://app:p%40ss@h:1/2");
+  settings.share_with_jobs = false;
+  tell_jobs_of_redis(settings);
+  BOOST_TEST(!redis_told_to_jobs());
+  BOOST_TEST(files_told_to_jobs().empty());
+  BOOST_TEST(std::getenv("BROOD_REDIS_TLS_SERVER_NAME") == nullptr);
+
+  // The variable that the address came from is told without as well.
+  setenv("REDIS_URL", "unix://app:secret@/run/a@b.sock?db=1", 1);
+  tell_jobs_of_redis({});
+  BOOST_TEST(std::getenv("REDIS_URL") == std::string("unix:///run/a@b.sock?db=1"));
+  BOOST_TEST(redis_told_to_jobs()->user == "app");
+  unsetenv("REDIS_URL");
+  tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
+}

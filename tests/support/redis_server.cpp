@@ -96,8 +96,9 @@ std::string RedisServer::url_of(const std::string& user) const { return url_by(u
 std::string RedisServer::user() const { return user_.empty() ? "default" : user_; }
 
 std::string RedisServer::url_by(const std::string& who) const {
-  if (options_.tls) return "rediss://" + who + "127.0.0.1:" + std::to_string(port_);
-  return options_.tcp ? "redis://" + who + "127.0.0.1:" + std::to_string(port_) : "unix://" + who + socket_path();
+  if (options_.tls) return "rediss://" + who + options_.host + ":" + std::to_string(port_);
+  return options_.tcp ? "redis://" + who + options_.host + ":" + std::to_string(port_)
+                      : "unix://" + who + socket_path();
 }
 
 void RedisServer::start() {
@@ -117,7 +118,7 @@ bool RedisServer::launch() {
                                    options_.tls ? "--tls-port" : "--port",
                                    std::to_string(port_),
                                    "--bind",
-                                   "127.0.0.1",
+                                   options_.host,
                                    "--unixsocket",
                                    socket_path(),
                                    "--dir",
@@ -145,6 +146,7 @@ bool RedisServer::launch() {
     if (!tls.protocols.empty()) args.insert(args.end(), {"--tls-protocols", tls.protocols});
   }
   args.insert(args.end(), options_.extra.begin(), options_.extra.end());
+  args.insert(args.begin(), options_.prefix.begin(), options_.prefix.end());
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
   argv.push_back(nullptr);

@@ -38,6 +38,8 @@ class RedisServer {
     bool users = false;
     // Speaks TLS alone on the port that url() names; its Unix socket does not.
     std::optional<TlsFiles> tls{};
+    std::string host = "127.0.0.1";     // that it listens on
+    std::vector<std::string> prefix{};  // a command that executes it, such as ip netns exec
   };
 
   RedisServer() : RedisServer(Options()) {}

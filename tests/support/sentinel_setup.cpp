@@ -16,16 +16,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-RedisAddress local(std::uint16_t port, const std::string& password) {
+RedisAddress address_at(const std::string& host, std::uint16_t port, const std::string& password) {
   RedisAddress address;
-  address.host = "127.0.0.1";
+  address.host = host;
   address.port = port;
   address.password = password;
   return address;
 }
 
 std::vector<std::string> arguments_of_servers(const SentinelSetup::Options& options) {
-  std::vector<std::string> arguments{"--repl-diskless-sync-delay", "0", "--repl-timeout", "5"};
+  std::vector<std::string> arguments{"--repl-diskless-sync-delay", "0",  "--repl-timeout",        "5",
+                                     "--protected-mode",           "no", "--replica-announce-ip", options.host};
   if (!options.password.empty()) arguments.insert(arguments.end(), {"--masterauth", options.password});
   arguments.insert(arguments.end(), options.extra.begin(), options.extra.end());
   return arguments;
@@ -41,12 +42,15 @@ bool has_field(ReplyView fields, const std::string& name, const std::string& val
 }  // namespace
 
 Sentinel::Sentinel(Options options)
-    : port_(free_port()),
+    : host_(options.host),
+      port_(free_port()),
       owner_(getpid()),
-      connection_(local(port_, options.password), {std::chrono::seconds(2), std::chrono::seconds(2)}, "test") {
+      connection_(address_at(host_, port_, options.password), {std::chrono::seconds(2), std::chrono::seconds(2)},
+                  "test") {
   const std::string& name = options.master;
-  std::string text = "port " + std::to_string(port_) + "\nbind 127.0.0.1\ndir " + directory_.path() + "\nlogfile " +
-                     (directory_ / "log") + "\nsentinel monitor " + name + " 127.0.0.1 " +
+  std::string text = "port " + std::to_string(port_) + "\nbind " + host_ + "\nsentinel announce-ip " + host_ +
+                     "\nprotected-mode no\ndir " + directory_.path() + "\nlogfile " + (directory_ / "log") +
+                     "\nsentinel monitor " + name + " " + options.master_host + " " +
                      std::to_string(options.master_port) + " " + std::to_string(options.quorum) +
                      "\nsentinel down-after-milliseconds " + name + " 500\nsentinel failover-timeout " + name +
                      " 3000\nsentinel parallel-syncs " + name + " 2\n";
@@ -109,15 +113,24 @@ void Sentinel::resume() { check("kill", kill(pid_, SIGCONT)); }
 Reply Sentinel::command(const Command& command) { return connection_.call(command); }
 
 SentinelSetup::SentinelSetup(Options options) : options_(std::move(options)) {
-  const RedisServer::Options server{
-      .append_only = true, .extra = arguments_of_servers(options_), .tcp = true, .password = options_.password};
-  for (auto& one : servers_) one = std::make_unique<RedisServer>(server);
+  const RedisServer::Options server{.append_only = true,
+                                    .extra = arguments_of_servers(options_),
+                                    .tcp = true,
+                                    .password = options_.password,
+                                    .host = options_.host};
+  RedisServer::Options first = server;
+  if (!options_.first_host.empty()) first.host = options_.first_host;
+  first.prefix = options_.first_prefix;
+  first.extra.insert(first.extra.end(), {"--replica-announce-ip", first.host});
+  for (auto& one : servers_) one = std::make_unique<RedisServer>(&one == &servers_[0] ? first : server);
   const std::string port = std::to_string(servers_[0]->address().port);
-  for (std::size_t i = 1; i < servers_.size(); ++i) servers_[i]->command({"REPLICAOF", "127.0.0.1", port});
+  for (std::size_t i = 1; i < servers_.size(); ++i) servers_[i]->command({"REPLICAOF", first.host, port});
   if (!eventually([&] { return is_in_step(*servers_[0]); }, 30s))
     throw std::runtime_error("the replicas do not follow");
   for (auto& one : sentinels_)
-    one = std::make_unique<Sentinel>(Sentinel::Options{.master_port = servers_[0]->address().port,
+    one = std::make_unique<Sentinel>(Sentinel::Options{.host = options_.host,
+                                                       .master_host = first.host,
+                                                       .master_port = servers_[0]->address().port,
                                                        .master_password = options_.password,
                                                        .password = options_.sentinel_password});
   const auto knows_all = [&](const auto& sentinel) {
@@ -134,7 +147,7 @@ std::string SentinelSetup::url(const std::string& query) const {
   std::string text = options_.password.empty() ? "sentinel://" : "sentinel://:" + options_.password + "@";
   for (const auto& sentinel : sentinels_)
     text +=
-        (text.back() == '/' || text.back() == '@' ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(sentinel->port());
+        (text.back() == '/' || text.back() == '@' ? "" : ",") + options_.host + ":" + std::to_string(sentinel->port());
   return text + "/mymaster" + query;
 }
 

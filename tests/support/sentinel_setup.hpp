@@ -19,6 +19,7 @@ class Sentinel {
  public:
   struct Options {
     std::string master = "mymaster";
+    std::string host = "127.0.0.1", master_host = "127.0.0.1";
     std::uint16_t master_port = 0;
     std::string master_password{}, password{};  // of the master, and its own
     int quorum = 2;
@@ -37,6 +38,7 @@ class Sentinel {
 
  private:
   TemporaryDirectory directory_;
+  const std::string host_;
   std::uint16_t port_;
   pid_t pid_ = -1, owner_;
   Connection connection_;
@@ -48,6 +50,10 @@ class SentinelSetup {
   struct Options {
     std::string password{}, sentinel_password{};
     std::vector<std::string> extra{};  // further arguments of redis-server
+    std::string host = "127.0.0.1";
+    // Where the first server is, if not beside the others, and what executes it there.
+    std::string first_host{};
+    std::vector<std::string> first_prefix{};
   };
   SentinelSetup() : SentinelSetup(Options()) {}
   explicit SentinelSetup(Options options);

@@ -107,7 +107,6 @@ BOOST_AUTO_TEST_CASE(no_host_means_this_one) {
 }
 
 BOOST_AUTO_TEST_CASE(what_brood_cannot_do_is_refused_by_name) {
-  BOOST_TEST(contains(refusal_of("rediss://h"), "TLS"));
   BOOST_TEST(contains(refusal_of("http://h"), "unknown scheme"));
   BOOST_TEST(contains(refusal_of("localhost:6379"), "no Redis URL"));
   BOOST_TEST(refusal_of("") != "");
@@ -155,6 +154,21 @@ BOOST_AUTO_TEST_CASE(only_a_host_name_without_numbers_needs_resolving) {
   BOOST_TEST(!address.needs_resolving());
   BOOST_TEST(!RedisAddress::parse("redis://192.0.2.1").needs_resolving());
   BOOST_TEST(RedisAddress::parse("redis://localhost").needs_resolving());
+}
+
+BOOST_AUTO_TEST_CASE(tls_is_spoken_where_the_scheme_says_so) {
+  BOOST_TEST(!RedisAddress::parse("redis://h").tls);
+  BOOST_TEST(!RedisAddress::parse("unix:///run/redis.sock").tls);
+  for (const char* url : {"rediss://app:secret@h:6380/2", "REDISS://app:secret@h:6380/2"}) {
+    const RedisAddress address = RedisAddress::parse(url);
+    BOOST_TEST(address.tls.has_value());
+    BOOST_TEST(address.host == "h");
+    BOOST_TEST(address.port == 6380);
+    BOOST_TEST(address.password == "secret");
+    BOOST_TEST(address.db == 2);
+    BOOST_TEST(address.without_password() == "rediss://app@h:6380/2");
+  }
+  BOOST_TEST(contains(refusal_of("rediss://h?ssl_cert_reqs=none"), "not known here"));
 }
 
 BOOST_AUTO_TEST_CASE(sentinels_are_a_list_of_hosts_and_the_name_of_a_master) {

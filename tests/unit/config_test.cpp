@@ -97,6 +97,8 @@ void check_defaults(const Config& config) {
   BOOST_TEST(config.dead_max_jobs == 10'000);
   BOOST_CHECK(config.dead_timeout == 180 * 24h);
   BOOST_CHECK(config.redis.give_up_after == 30s);
+  BOOST_TEST(config.redis.wait == 0);
+  BOOST_CHECK(config.redis.wait_timeout == 1s);
   BOOST_TEST(config.redis.url == "");
   BOOST_CHECK(config.redis.appendfsync == AppendFsync::always);
   BOOST_TEST(config.leaves_due_jobs_to_ruby);
@@ -131,6 +133,7 @@ BOOST_AUTO_TEST_CASE(every_key_that_the_reference_file_leaves_out_is_accepted_to
   const std::string all = std::regex_replace(reference(), std::regex("(^|\n)#(\\[|[a-z_]+ = )"), "$1$2");
   const Config config = load(all);
   BOOST_TEST(config.redis.password_file == "/etc/brood/redis.password");
+  BOOST_TEST(config.redis.sentinel.password_file == "/etc/brood/sentinel.password");
   BOOST_TEST(config.log.file == "/var/log/brood/brood.log");
   BOOST_TEST(config.capsules.size() == 2u);
   BOOST_TEST(config.commands.size() == 1u);
@@ -561,6 +564,14 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[redis]\nurl = 'redis://a'\nshards = 4",
        "3: redis.shards: is for url = \"cluster://...\" alone; several Redis servers are a [[redis.shard]] each"},
       {"[redis]\nshards = 0", "2: redis.shards: must be between 1 and 256, not 0"},
+      {"[redis]\nshare_with_jobs = 'url'",
+       "2: redis.share_with_jobs: must be true, false or \"password\", not \"url\""},
+      {"[redis]\npassword_file = 'credential:a b'",
+       "2: redis.password_file: \"a b\" must be made of letters, digits and _ . : @ / - (at most 255)"},
+      {"[redis.tls]\nmin_version = '1.1'", "2: redis.tls.min_version: must be \"1.2\" or \"1.3\", not \"1.1\""},
+      {"[redis.tls]\nca = ''", "2: redis.tls.ca: must not be empty"},
+      {"[redis.tls]\nkey = '/k'", "2: redis.tls.key: is the key of a certificate that is not named: cert is missing"},
+      {"[redis.tls]\ncapath = '/k'", "2: redis.tls.capath: unknown key; did you mean \"ca\"?"},
       {"[commands.A]", "1: commands.A: needs run = [\"program\", \"argument\", ...]"},
       {"[commands.A]\nrun = ['{0}']", "2: commands.A.run: an argument must not name the program"},
       {"[commands.'a.b']\nrun = ['x']",
@@ -608,6 +619,30 @@ BOOST_AUTO_TEST_CASE(a_path_that_is_no_readable_file_is_refused_without_waiting)
   const std::string large = directory.write("large", std::string((1 << 20) + 1, '#'));
   BOOST_TEST(complaint_about_path(large) == large + ": is larger than 1 MB");
   BOOST_TEST(complaint_about_path(directory.write("fits", std::string(1 << 20, '#'))) == "");
+}
+
+BOOST_AUTO_TEST_CASE(how_tls_is_spoken_is_read_with_the_places_where_it_stands) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("brood.toml",
+                                           "[redis]\nurl = 'rediss://h'\nshare_with_jobs = 'password'\n[redis.tls]\n"
+                                           "ca = '/ca'\ncert = 'credential:redis.pem'\nkey = '/key'\n"
+                                           "server_name = 'redis.example.org'\nmin_version = '1.3'\n");
+  const Config config = load_config(path, {});
+  BOOST_TEST_REQUIRE(config.redis.tls.has_value());
+  const TlsSettings& tls = *config.redis.tls;
+  BOOST_TEST(tls.ca.path == "/ca");
+  BOOST_TEST(tls.ca.place == path + ":5: redis.tls.ca");
+  BOOST_TEST(tls.cert.path == "credential:redis.pem");
+  BOOST_TEST(tls.key.place == path + ":7: redis.tls.key");
+  BOOST_TEST(tls.server_name == "redis.example.org");
+  BOOST_TEST((tls.min_version == TlsSettings::Version::tls_1_3));
+  BOOST_TEST(config.redis.share_with_jobs);
+  BOOST_TEST(config.redis.share_password_in_url);
+  BOOST_TEST(config.warnings.empty());
+
+  const std::string plain = directory.write("plain.toml", "[redis]\nurl = 'redis://h'\n[redis.tls]\n");
+  BOOST_TEST_REQUIRE(load_config(plain, {}).warnings.size() == 1u);
+  BOOST_TEST(load_config(plain, {}).warnings.front().find("TLS is not spoken") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_everybody_may_change_or_that_shows_a_password_is_warned_of) {

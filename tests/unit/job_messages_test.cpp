@@ -50,13 +50,14 @@ int read_all(MessageReader reader, const std::string& bytes) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(what_is_said_is_what_was_meant) {
-  JobOrder order{.entry = 3, .payload = job.text(), .queue = "images", .started = SteadyTime(5s)};
+  JobOrder order{.entry = 3, .payload = job.text(), .queue = "images", .shard = "eu", .started = SteadyTime(5s)};
   order.failure.emplace();
   order.failure->message = std::string("with\0zero", 9);
   const JobOrder heard = read_order(encode(order));
   BOOST_TEST(heard.entry == 3);
   BOOST_TEST(heard.payload == job.text());
   BOOST_TEST(heard.queue == "images");
+  BOOST_TEST(heard.shard == "eu");
   BOOST_TEST((heard.started == order.started));
   BOOST_TEST(heard.failure.value().message == order.failure->message);
 

@@ -80,6 +80,17 @@ BOOST_AUTO_TEST_CASE(what_is_not_said_is_not_limited_but_for_what_is_the_kernels
   BOOST_TEST(rule_for(none_written, "/home") == nullptr);
 }
 
+BOOST_AUTO_TEST_CASE(further_files_may_be_read_where_reading_is_limited) {
+  LandlockRules rules = landlock_rules({}, 9, {});
+  allow_reading(rules, {"/etc/ca"});
+  BOOST_TEST(rule_for(rules, "/etc/ca") == nullptr);
+  rules = landlock_rules(with_paths({"/out"}, {"/in"}), 9, {});
+  allow_reading(rules, {"/etc/ca"});
+  BOOST_REQUIRE(rule_for(rules, "/etc/ca") != nullptr);
+  BOOST_TEST(rule_for(rules, "/etc/ca")->access == (read_file | read_dir));
+  BOOST_TEST(!rule_for(rules, "/etc/ca")->required);
+}
+
 BOOST_AUTO_TEST_CASE(paths_get_what_they_are_named_for_and_no_more) {
   const LandlockRules rules = landlock_rules(with_paths({"/out"}, {"/in"}), 9, {"/opt/libjobs.so"}, {"/usr", "/home"});
   const auto* const out = rule_for(rules, "/out");

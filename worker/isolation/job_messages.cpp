@@ -114,7 +114,11 @@ void check_outcome(const OutcomeNote& note, const Payload& job, std::string_view
 
 std::string encode(const JobOrder& order) {
   BodyWriter body;
-  body.number(order.entry).number(nanoseconds_of(order.started)).text(order.payload).text(order.queue);
+  body.number(order.entry)
+      .number(nanoseconds_of(order.started))
+      .text(order.payload)
+      .text(order.queue)
+      .text(order.shard);
   body.number(order.failure ? 1 : 0);
   if (order.failure) body.text(order.failure->error_class).text(order.failure->message);
   return body.take();
@@ -127,6 +131,7 @@ JobOrder read_order(std::string_view text) {
   order.started = SteadyTime(std::chrono::nanoseconds(body.number()));
   order.payload = body.text();
   order.queue = body.text();
+  order.shard = body.text();
   if (body.truth()) {
     order.failure.emplace();
     order.failure->error_class = body.text();

@@ -45,6 +45,7 @@ struct Message {
 struct JobOrder {
   int entry = 0;  // of the batch
   std::string payload, queue;
+  std::string shard;  // where it came from, as tell_shard() has it: the worker may have moved since it was copied
   SteadyTime started{};
   // It has failed already, by what its process said: only what becomes of it is asked.  Class and message alone.
   std::optional<Failure> failure = {};

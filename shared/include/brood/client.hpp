@@ -38,6 +38,14 @@ class BROOD_API BufferFull : public RedisError {
   using RedisError::RedisError;
 };
 
+// The push is in Redis, but not so many replicas as redis.wait asks for have confirmed it in time.  It is lost if the
+// master fails before they have it; pushing it again may double it.  A client with a buffer keeps such a push, and
+// sends it again until it is confirmed, which doubles nothing: there this is not thrown.
+class BROOD_API NotConfirmed : public RedisError {
+ public:
+  using RedisError::RedisError;
+};
+
 // What Client::buffer() keeps, and for how long at the end.
 struct BufferOptions {
   std::size_t max_jobs = 1000;             // 1 at least; beyond, a push throws BufferFull
@@ -82,7 +90,8 @@ class BROOD_API Client {
   // REDIS_PROVIDER or REDIS_URL, else the embedded one; where there are several shards, all of them.
   // Throws RedisError where that cannot be read; nothing is sent yet.
   Client();
-  // Of redis://, rediss:// and unix:// as in brood.toml(5), or "embedded".  Throws RedisError for what is no such URL.
+  // Of redis://, rediss://, unix:// and sentinel:// as in brood.toml(5), or "embedded".  Throws RedisError for what is
+  // no such URL.
   explicit Client(const std::string& redis_url);
   ~Client();
   Client(Client&&) noexcept;

@@ -11,7 +11,7 @@
 #include "shared/base/nearest.hpp"
 #include "shared/base/paths.hpp"
 #include "shared/base/units.hpp"
-#include "shared/config/password_file.hpp"
+#include "shared/config/password_files.hpp"
 #include "shared/job/payload.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/terminal.hpp"
@@ -139,9 +139,9 @@ int Foreground::perform(const Config& given, const std::string& payload, const s
   to_the_terminal.file = {};
   to_the_terminal.colour = log::standard_error_takes_colour();
   log::open(to_the_terminal);
-  const PasswordFile password_file(given.redis, runtime_directory());
+  const PasswordFiles password_files(given.redis, runtime_directory());
   Config config = given;
-  config.redis.private_password_file = password_file.path();
+  password_files.name_in(config.redis);
   try {
     ForegroundJob foreground(config);
     require_class(foreground.registry(), job.job_class());

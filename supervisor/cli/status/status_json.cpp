@@ -161,6 +161,7 @@ std::string crash_json(const Crash& crash) { return json_of_crash(crash) + "\n";
 
 std::string status_json(const StatusReport& report) {
   const auto& redis = report.redis;
+  const JobCounters losses = sum_of_counters(report.machine);
   JsonWriter json;
   json.text_or_null("redis", report.address);
   if (!report.shards.empty()) json.each("shards", report.shards, json_of_shard);
@@ -172,7 +173,9 @@ std::string status_json(const StatusReport& report) {
   }
   json.each("supervisors", report.supervisors, [](const JsonObject& supervisor) { return supervisor.text(); })
       .each("workers", report.machine.workers, json_of_worker)
-      .each("classes", report.machine.classes, json_of_class);
+      .each("classes", report.machine.classes, json_of_class)
+      .number("outcomes_dropped", losses.outcomes_dropped)
+      .number("unconfirmed", losses.unconfirmed);
   if (redis) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)

@@ -153,6 +153,19 @@ void add_workers(Exposition& out, const MachineStatus& machine) {
   }
 }
 
+void add_losses(Exposition& out, const MachineStatus& machine) {
+  const auto each = [&](auto&& value_of) {
+    for (const auto& [identity, counters] : machine.counters) out.sample({{"identity", identity}}, value_of(counters));
+  };
+  out.counter("brood_outcomes_dropped_total",
+              "Outcomes of jobs that were not stored, since Redis no longer knew the worker: after a failover, say. "
+              "The jobs run again.");
+  each([](const JobCounters& counters) { return counters.outcomes_dropped; });
+  out.counter("brood_settles_unconfirmed_total",
+              "Settles and fetches that replicas did not confirm in time (redis.wait).");
+  each([](const JobCounters& counters) { return counters.unconfirmed; });
+}
+
 void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
   const auto each = [&](const char* member) {
     for (const JsonObject& supervisor : supervisors) {
@@ -220,6 +233,7 @@ std::string status_prometheus(const StatusReport& report) {
   }
   add_workers(out, report.machine);
   add_classes(out, report.machine);
+  add_losses(out, report.machine);
   add_pressure(out, report.supervisors);
   return out.text();
 }

@@ -5,6 +5,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
+#include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/iso_time.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
@@ -176,6 +177,19 @@ std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& 
   return section(style, "Workers of this machine", table);
 }
 
+// Only where there is something to tell.
+std::string losses_text(const MachineStatus& machine, const Style& style) {
+  const JobCounters sum = sum_of_counters(machine);
+  std::string text;
+  if (sum.outcomes_dropped > 0)
+    text += fmt::format("  {} dropped, since Redis had lost what workers wrote: the jobs run again\n",
+                        counted(sum.outcomes_dropped, "outcome was", "outcomes were"));
+  if (sum.unconfirmed > 0)
+    text += fmt::format("  {} not confirmed by replicas in time\n",
+                        counted(sum.unconfirmed, "settle or fetch was", "settles and fetches were"));
+  return text.empty() ? "" : "\n" + style.bold("Losses of this machine") + "\n" + text;
+}
+
 bool tells_of_threads(const ClassUsage& usage) { return usage.left_threads > 0 || usage.allows_threads; }
 
 std::string left_threads_text(const ClassUsage& usage) {
@@ -268,7 +282,8 @@ std::string last_crash_text(const Crash& crash, const Style& style) {
 
 std::string status_text(const StatusReport& report, const Style& style) {
   const std::string machine = supervisors_text(report.supervisors, style) +
-                              workers_text(report.machine.workers, style) + classes_text(report.machine.classes, style);
+                              workers_text(report.machine.workers, style) + losses_text(report.machine, style) +
+                              classes_text(report.machine.classes, style);
   if (!report.redis)
     return style.red("Redis is not available: ") + log::printable(report.error) + "\n" +
            shards_text(report.shards, style) + machine;

@@ -2,6 +2,8 @@
 #include <brood/api.hpp>
 #include <brood/client.hpp>
 
+#include <cstdlib>
+
 #include "expect.hpp"
 #include "jobs.hpp"
 #include "programs.hpp"
@@ -141,6 +143,17 @@ void buffer(brood::Client& client, brood::Api& api) {
   EXPECT_THROW(brood::RedisError, brood::Client("no://address"));
 }
 
+// As a job of a worker whose redis.wait is 1 finds its Redis, which has no replica.
+void not_confirmed(const std::string& redis_url, brood::Api& api) {
+  setenv("BROOD_REDIS_URL", redis_url.c_str(), 1);
+  setenv("BROOD_REDIS_WAIT", "1", 1);
+  setenv("BROOD_REDIS_WAIT_TIMEOUT_MS", "10", 1);
+  brood::Client asks;
+  EXPECT_THROW(brood::NotConfirmed, asks.enqueue(Lingers{}, {.queue = "unconfirmed"}));
+  only_payload(api, "unconfirmed");
+  for (const char* told : {"BROOD_REDIS_URL", "BROOD_REDIS_WAIT", "BROOD_REDIS_WAIT_TIMEOUT_MS"}) unsetenv(told);
+}
+
 }  // namespace
 
 void use_client(const std::string& redis_url) {
@@ -149,6 +162,7 @@ void use_client(const std::string& redis_url) {
   enqueue_with_options(client, api);
   schedule(client, api);
   push(client, api);
+  not_confirmed(redis_url, api);
   run_middleware(client, api);
   carry_context(client, api);
   buffer(client, api);

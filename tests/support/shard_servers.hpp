@@ -10,9 +10,9 @@
 namespace brood {
 
 // Several redis-servers as the shards of one configuration, named a, b, c and so on.
-class Shards {
+class ShardServers {
  public:
-  explicit Shards(std::size_t count, RedisServer::Options options = {}) {
+  explicit ShardServers(std::size_t count, RedisServer::Options options = {}) {
     std::string text = "[redis]\n";
     for (std::size_t i = 0; i < count; ++i) {
       servers_.push_back(std::make_unique<RedisServer>(options));

@@ -1,0 +1,91 @@
+#include "shared/config/password_files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "shared/base/check.hpp"
+#include "shared/config/redis_location.hpp"
+
+namespace brood {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "redis-password.";  // and the pid of the owner, who has locked it
+
+// Of each shard, or of the only Redis; empty where no file is needed.
+std::vector<Secret> passwords_to_share(const RedisSettings& settings) {
+  std::vector<Secret> passwords;
+  if (!settings.share_with_jobs || settings.share_password_in_url) return passwords;
+  for (const RedisAddress& address : locate_shards(settings)) {
+    const std::size_t i = passwords.size();
+    const bool has_file = !settings.password_file.empty() ||
+                          (!settings.shard_list.empty() && !settings.shard_list[i].password_file.empty());
+    passwords.push_back(has_file ? Secret() : address.password);
+  }
+  return passwords;
+}
+
+}  // namespace
+
+PasswordFiles::PasswordFiles(const RedisSettings& settings, const std::string& directory)
+    : owner_(getpid()), directory_(fs::absolute(directory)) {
+  const std::vector<Secret> passwords = passwords_to_share(settings);
+  if (std::all_of(passwords.begin(), passwords.end(), [](const Secret& one) { return one.empty(); })) return;
+  if (fs::create_directories(directory_)) check("chmod", chmod(directory_.c_str(), 0700));
+  remove_those_of_the_dead();
+  for (std::size_t i = 0; i < passwords.size(); ++i) {
+    const std::string name = std::string(prefix) + std::to_string(owner_) + (i == 0 ? "" : "." + std::to_string(i));
+    files_.push_back(passwords[i].empty() ? File{} : write(passwords[i], name));
+  }
+}
+
+PasswordFiles::~PasswordFiles() {
+  if (getpid() != owner_) return;
+  for (const File& file : files_) {
+    if (!file.path.empty()) unlink(file.path.c_str());
+  }
+}
+
+PasswordFiles::File PasswordFiles::write(const Secret& password, const std::string& name) {
+  File file{directory_ + "/" + name};
+  const std::string fresh = directory_ + "/." + name;
+  unlink(fresh.c_str());
+  file.lock.reset(check("open", open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400)));
+  check("flock", flock(file.lock.get(), LOCK_EX | LOCK_NB));
+  const std::string_view text = password.view();
+  if (check("write", ::write(file.lock.get(), text.data(), text.size())) != static_cast<ssize_t>(text.size()))
+    throw std::system_error(ENOSPC, std::generic_category(), fresh);
+  check("rename", rename(fresh.c_str(), file.path.c_str()));
+  return file;
+}
+
+// Ours are those of the program that we took over from: they are replaced, and there at every moment.
+void PasswordFiles::remove_those_of_the_dead() const {
+  const std::string ours = std::string(prefix) + std::to_string(owner_);
+  std::error_code error;
+  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (!name.starts_with(prefix) || name == ours || name.starts_with(ours + ".")) continue;
+    const UniqueFd file(open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file && flock(file.get(), LOCK_EX | LOCK_NB) == 0) unlink(entry->path().c_str());
+  }
+}
+
+void PasswordFiles::name_in(RedisSettings& settings) const {
+  if (files_.empty()) return;
+  if (settings.shard_list.empty()) settings.private_password_file = files_.front().path;
+  for (std::size_t i = 0; i < std::min(settings.shard_list.size(), files_.size()); ++i)
+    settings.shard_list[i].private_password_file = files_[i].path;
+}
+
+}  // namespace brood

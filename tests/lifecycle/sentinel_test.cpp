@@ -1,0 +1,306 @@
+#include <sysexits.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include "shared/redis/connection.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/cut_off_network.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
+#include "tests/support/sentinel_setup.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::int64_t monotonic_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::string ledger_job(const std::string& path, int id, int milliseconds) {
+  return payload_text("Ledger",
+                      "[\"" + path + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]", id + 1);
+}
+
+// Pushes jobs of the Ledger one by one, as somebody does who believes only what a replica has confirmed.  Never pushes
+// one twice.
+class Pusher {
+ public:
+  Pusher(const std::string& url, const std::string& ledger, std::chrono::milliseconds between, bool waits = true)
+      : redis_(RedisAddress::parse(url), {2s, 2s}), path_(ledger), between_(between), waits_(waits) {
+    thread_ = std::thread([this] { push_until_told(); });
+  }
+  ~Pusher() { stop(); }
+
+  void stop() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  std::size_t count() const { return pushed_; }
+  const std::set<std::string>& confirmed() const { return confirmed_; }  // once it is stopped
+
+ private:
+  void push_until_told() {
+    for (int id = 0; !stopping_; ++id) {
+      try {
+        const std::vector<Reply> replies = redis_.pipeline({{"SADD", "queues", "default"},
+                                                            {"LPUSH", "queue:default", ledger_job(path_, id, 5)},
+                                                            {"WAIT", waits_ ? "1" : "0", "500"}});
+        if (replies[1].view().is_integer() && (!waits_ || replies[2].view().integer() >= 1)) {
+          confirmed_.insert(std::to_string(id));
+          ++pushed_;
+        }
+        if (replies[1].view().is_error()) redis_.disconnect();
+      } catch (const ConnectionLost&) {
+      }
+      std::this_thread::sleep_for(between_);
+    }
+  }
+
+  Connection redis_;
+  std::string path_;
+  std::chrono::milliseconds between_;
+  bool waits_;
+  std::set<std::string> confirmed_;
+  std::atomic<std::size_t> pushed_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+// From now until a job begins; half a minute when none does.
+std::chrono::milliseconds time_until_begun(const Ledger& ledger) {
+  const std::int64_t from = monotonic_now();
+  std::int64_t began = 0;
+  eventually(
+      [&] {
+        for (const Ledger::Run& run : ledger.runs()) {
+          if (run.began > from) began = began == 0 ? run.began : std::min(began, run.began);
+        }
+        return began != 0;
+      },
+      30s);
+  return began == 0 ? std::chrono::milliseconds(30s) : std::chrono::milliseconds((began - from) / 1'000'000);
+}
+
+struct Fleet {
+  SentinelSetup redis;
+  TemporaryDirectory directory;
+  Ledger ledger{directory / "ledger"};
+  BroodProcess brood;
+  Pusher pusher;
+
+  explicit Fleet(int wait = 1)
+      : brood({.workers = 2,
+               .config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = " + std::to_string(wait) +
+                         "\nwait_timeout = \"500ms\"\n"}),
+        pusher(redis.url(), ledger.path(), 10ms, wait > 0) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 50; }, 20s), brood.log_tail());
+  }
+
+  // Waits for a master other than `first`, and until a job has begun after that one was there.
+  std::chrono::milliseconds time_until_work(RedisServer& first) {
+    redis.master(&first);
+    const std::chrono::milliseconds took = time_until_begun(ledger);
+    BOOST_REQUIRE_MESSAGE((took < 30s), brood.log_tail());
+    return took;
+  }
+
+  // No confirmed push is lost, and no more than so many have run twice.
+  void judge(std::size_t most_doubled) {
+    pusher.stop();
+    const auto missing = [&] {
+      const std::map<std::string, int> done = ledger.done();
+      std::size_t count = 0;
+      for (const std::string& id : pusher.confirmed()) count += done.contains(id) ? 0 : 1;
+      return count;
+    };
+    BOOST_TEST(pusher.confirmed().size() > 50U);
+    BOOST_TEST(eventually([&] { return missing() == 0; }, 60s), "lost " << missing() << "\n" << brood.log_tail());
+    std::size_t doubled = 0;
+    for (const auto& [id, times] : ledger.done()) doubled += times > 1 ? 1 : 0;
+    BOOST_TEST(doubled <= most_doubled, brood.log_tail());
+    BOOST_TEST(ledger.judge(0).overlapped.empty());
+    BOOST_TEST_MESSAGE("confirmed " << pusher.confirmed().size() << ", doubled " << doubled);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_has_handed_over) {
+  Fleet fleet;
+  RedisServer& first = fleet.redis.server(0);
+  first.command({"FAILOVER"});
+  const std::chrono::milliseconds took = fleet.time_until_work(first);
+  BOOST_TEST_MESSAGE("after FAILOVER: " << took.count() << " ms");
+  BOOST_TEST((took < 5s), fleet.brood.log_tail());
+  // The supervisor too, which alone beats.
+  BOOST_TEST(eventually([&] { return contains(fleet.brood.log(), "event=redis_is_back"); }, 20s),
+             fleet.brood.log_tail());
+  fleet.judge(0);
+}
+
+BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_was_killed_and_the_old_one_is_not_used_when_it_is_back) {
+  Fleet fleet;
+  RedisServer& first = fleet.redis.server(0);
+  first.kill9();
+  const std::chrono::milliseconds took = fleet.time_until_work(first);
+  BOOST_TEST_MESSAGE("after kill -9: " << took.count() << " ms");
+  BOOST_TEST((took < 5s), fleet.brood.log_tail());
+
+  first.restart();
+  const std::size_t before = fleet.pusher.count();
+  BOOST_TEST(eventually([&] { return fleet.pusher.count() > before + 100; }, 20s));
+  BOOST_TEST(eventually([&] { return !fleet.redis.is_master(first); }, 30s));
+  fleet.judge(2);
+}
+
+BOOST_AUTO_TEST_CASE(work_goes_on_while_the_old_master_stands_still_with_all_its_connections) {
+  Fleet fleet;
+  RedisServer& first = fleet.redis.server(0);
+  first.pause();
+  const std::chrono::milliseconds took = fleet.time_until_work(first);
+  BOOST_TEST_MESSAGE("after SIGSTOP: " << took.count() << " ms");
+  BOOST_TEST((took < 5s), fleet.brood.log_tail());
+  BOOST_TEST(eventually([&] { return contains(fleet.brood.log(), "event=redis_is_back"); }, 20s),
+             fleet.brood.log_tail());
+
+  first.resume();
+  BOOST_TEST(eventually([&] { return !fleet.redis.is_master(first); }, 30s));
+  fleet.judge(2);
+}
+
+BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_the_old_master_are_told) {
+  SentinelSetup redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood({.workers = 2, .config = "[redis]\nurl = \"" + redis.url() + "\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  enqueue(redis.server(0), {ledger_job(ledger.path(), 0, 0)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }), brood.log_tail());
+
+  redis.server(0).pause();
+  RedisServer& second = redis.master(&redis.server(0));
+  enqueue(second, {ledger_job(ledger.path(), 1, 0), ledger_job(ledger.path(), 2, 0)});
+
+  BOOST_TEST(eventually([&] { return ledger.has_done(3); }, 5s), brood.log_tail());
+  BOOST_TEST(second.size_of("brood:processes") == 1U);
+  redis.server(0).resume();
+}
+
+// Both sides have the same jobs in their queue then.
+BOOST_AUTO_TEST_CASE(workers_that_are_cut_off_with_the_old_master_begin_no_job_that_others_may_have_by_now,
+                     *boost::unit_test::precondition(networks_can_be_made)) {
+  constexpr int jobs = 400;
+  const CutOffNetwork network;
+  SentinelSetup redis({.host = network.here(), .first_host = network.there(), .first_prefix = network.prefix()});
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  const std::string config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = 1\nwait_timeout = \"300ms\"\n";
+  enqueue_ledger_jobs(redis.server(0), ledger.path(), jobs, 50);
+  BOOST_TEST(redis.server(0).integer({"WAIT", "2", "10000"}) == 2);
+  BroodProcess beside({.workers = 2, .config = config});
+  BroodProcess with_it({.workers = 2, .config = config, .prefix = network.prefix()});
+  BOOST_REQUIRE_MESSAGE(beside.wait_ready(), beside.log_tail());
+  BOOST_REQUIRE_MESSAGE(with_it.wait_ready(), with_it.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 30; }, 20s), beside.log_tail());
+
+  network.cut();
+  RedisServer& second = redis.master(&redis.server(0));
+  BOOST_TEST((time_until_begun(ledger) < 5s), beside.log_tail());
+  BOOST_TEST(eventually([&] { return ledger.done().size() > 200; }, 30s), beside.log_tail());
+  network.mend();
+
+  BOOST_TEST(eventually([&] { return !redis.is_master(redis.server(0)); }, 60s));
+  BOOST_TEST(eventually([&] { return ledger.has_done(jobs); }, 60s), beside.log_tail());
+  const Ledger::Verdict verdict = ledger.judge(jobs);
+  BOOST_TEST(verdict.lost.empty());
+  BOOST_TEST(verdict.doubled.size() <= 4U, with_it.log_tail());  // those that ran when the line was cut
+  BOOST_TEST_MESSAGE("doubled " << verdict.doubled.size());
+  // It is with the others again.
+  BOOST_TEST(eventually([&] { return second.size_of("brood:processes") == 2U; }, 30s), with_it.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(without_its_sentinels_a_fleet_goes_on_with_the_master_it_knows) {
+  Fleet fleet;
+  for (std::size_t i = 0; i < 3; ++i) fleet.redis.sentinel(i).kill9();
+  const std::vector<pid_t> workers = fleet.brood.workers();
+  kill(workers.front(), SIGKILL);  // its successor has to find the server anew
+  BOOST_TEST(eventually([&] {
+    const std::vector<pid_t> now = fleet.brood.workers();
+    return now.size() == 2 && std::find(now.begin(), now.end(), workers.front()) == now.end();
+  }));
+  const std::size_t before = fleet.ledger.done().size();
+  BOOST_TEST(eventually([&] { return fleet.ledger.done().size() > before + 200; }, 20s), fleet.brood.log_tail());
+
+  for (std::size_t i = 0; i < 3; ++i) fleet.redis.sentinel(i).start();
+  fleet.redis.server(0).kill9();
+  BOOST_TEST((fleet.time_until_work(fleet.redis.server(0)) < 5s), fleet.brood.log_tail());
+  fleet.judge(3);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_sentinels_refuse_is_refused_at_the_start) {
+  SentinelSetup redis({.password = "hunter2", .sentinel_password = "secret"});
+  const TemporaryDirectory directory;
+  const std::string wrong = directory.write("wrong", "wrong\n"), right = directory.write("right", "secret\n");
+  const std::string unknown = redis.url().substr(0, redis.url().rfind('/')) + "/nobody";
+  struct Refusal {
+    std::string config, sentence;
+  };
+  const auto config = [](const std::string& url, const std::string& file) {
+    return "[redis]\nurl = \"" + url + "\"\ngive_up_after = \"1s\"\n" +
+           (file.empty() ? "" : "[redis.sentinel]\npassword_file = \"" + file + "\"\n");
+  };
+  for (const auto& [toml, sentence] :
+       {Refusal{config(redis.url(), ""), "NOAUTH"}, Refusal{config(redis.url(), wrong), "WRONGPASS"},
+        Refusal{config(unknown, right), "no master by the name nobody"}}) {
+    const std::string file = directory.write("brood.toml", toml);
+    const CommandResult check = run_brood({"run", "--check", "-C", file});
+    BOOST_TEST(check.status == EX_TEMPFAIL, sentence + check.errors);
+    BOOST_TEST(contains(check.errors, sentence), check.errors);
+    BroodProcess brood({.workers = 1, .config = toml});
+    BOOST_TEST(brood.wait_exit(30s).value_or(-1) == EX_TEMPFAIL, sentence + brood.log_tail());
+    BOOST_TEST(contains(brood.log(), "event=redis_given_up"), brood.log_tail());
+    BOOST_TEST(contains(brood.log(), sentence), brood.log_tail());
+    BOOST_TEST(!contains(brood.log(), "hunter2"), brood.log_tail());
+  }
+
+  const std::string file = directory.write("brood.toml", config(redis.url(), right));
+  const CommandResult check = run_brood({"run", "--check", "-C", file});
+  BOOST_TEST(check.status == 0, check.errors);
+  BOOST_TEST(contains(check.output, "version"), check.output);
+  BOOST_TEST(!contains(check.output, "secret"), check.output);
+
+  // One that does not answer is waited for.
+  for (std::size_t i = 0; i < 3; ++i) redis.sentinel(i).kill9();
+  const CommandResult away = run_brood({"run", "--check", "-C", file});
+  BOOST_TEST(away.status == 0, away.errors);
+  BOOST_TEST(contains(away.output, "no sentinel answers"), away.output);
+}
+
+BOOST_AUTO_TEST_CASE(commands_find_the_master_by_its_sentinels) {
+  SentinelSetup redis;
+  const CommandResult pushed = run_brood({"enqueue", "Anything", "--redis", redis.url()});
+  BOOST_TEST(pushed.status == 0, pushed.errors);
+  BOOST_TEST(redis.server(0).size_of("queue:default") == 1U);
+  redis.server(0).command({"FAILOVER"});
+  redis.master(&redis.server(0));
+  BOOST_TEST(eventually([&] { return !redis.is_master(redis.server(0)); }));
+
+  const CommandResult queues = run_brood({"queues", "--redis", redis.url()});
+
+  BOOST_TEST(queues.status == 0, queues.errors);
+  BOOST_TEST(contains(queues.output, "default"), queues.output);
+}

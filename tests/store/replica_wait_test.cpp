@@ -1,0 +1,224 @@
+#include "shared/store/replica_wait.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <brood/client.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shared/config/redis_location.hpp"
+#include "shared/store/keys.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/redis_server.hpp"
+#include "worker/fetch_and_settle.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+const std::string identity = "host:1:0123456789ab";
+
+bool is_in_step(RedisServer& replica) {
+  return replica.command({"INFO", "replication"}).view().text().find("master_link_status:up") != std::string_view::npos;
+}
+
+struct Replicated {
+  RedisServer master{{.extra = {"--repl-diskless-sync-delay", "0"}, .tcp = true}}, replica{{.tcp = true}};
+
+  Replicated() {
+    const RedisAddress address = master.address();
+    replica.command({"REPLICAOF", address.host, std::to_string(address.port)});
+    // The master counts it among those that confirm.
+    BOOST_REQUIRE(eventually(
+        [&] {
+          return master.command({"INFO", "replication"}).view().text().find("state=online") != std::string_view::npos;
+        },
+        30s));
+  }
+  long waits() {
+    const std::string stats(master.command({"INFO", "commandstats"}).view().text());
+    const std::size_t at = stats.find("cmdstat_wait:calls=");
+    return at == std::string::npos ? 0 : std::stol(stats.substr(at + 19));
+  }
+};
+
+// Hands commands on; before each script, the test may do something.
+class Tapped : public Channel {
+ public:
+  explicit Tapped(Channel& redis) : redis_(redis) {}
+  Reply call(const Command& command) override {
+    sent.push_back(command.args.front());
+    return redis_.call(command);
+  }
+  std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override {
+    for (const Command& command : commands) sent.push_back(command.args.front());
+    return redis_.call_patiently(commands, patience);
+  }
+  std::uint64_t connections() const override { return redis_.connections(); }
+  void disconnect() override {
+    ++disconnects;
+    redis_.disconnect();
+  }
+  Strings sent;
+  int disconnects = 0;
+
+ private:
+  Channel& redis_;
+};
+
+struct Worker {
+  Connection redis;
+  Tapped channel{redis};
+  Scoreboard scoreboard = Scoreboard::in_memory(1);
+  WorkerSlot slot{scoreboard.slot(0)};
+  std::function<bool()> is_at_master = [] { return true; };
+  std::function<void()> while_pausing = [] {};
+  std::uint64_t incarnations = 20;
+  std::unique_ptr<FetchAndSettle> in_flight;
+
+  Worker(const RedisAddress& address, ReplicaWait wait) : redis(address) {
+    vacate(scoreboard.slot(0), 17, 1);
+    FetchAndSettle::Setup setup;
+    setup.identity = identity;
+    setup.identity_record = "{}";
+    setup.new_incarnation = [this] { return ++incarnations; };
+    setup.pause = [this](std::chrono::milliseconds) { while_pausing(); };
+    setup.wait = wait;
+    setup.is_at_master = [this] { return is_at_master(); };
+    in_flight = std::make_unique<FetchAndSettle>(channel, slot, std::move(setup));
+  }
+  std::size_t fetch(const std::vector<Outcome>& outcomes = {}) {
+    return in_flight->settle_and_fetch(outcomes, {"a"}, 1, "a").entries.size();
+  }
+  std::uint64_t unconfirmed() const { return snapshot(scoreboard.slot(0)).unconfirmed; }
+};
+
+constexpr ReplicaWait one_replica{1, 200ms};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(nobody_is_asked_where_no_replica_is_waited_for) {
+  Replicated redis;
+  Worker worker(redis.master.address(), {});
+  redis.master.command({"LPUSH", keys::queue("a"), "1"});
+
+  BOOST_TEST(worker.fetch() == 1U);
+  worker.fetch({Outcome{}});
+
+  BOOST_TEST(redis.waits() == 0);
+  BOOST_TEST(worker.unconfirmed() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_fetched_is_on_a_replica_before_it_is_returned_and_so_is_what_is_settled) {
+  Replicated redis;
+  Worker worker(redis.master.address(), one_replica);
+  redis.master.command({"LPUSH", keys::queue("a"), "1"});
+
+  BOOST_TEST(worker.fetch() == 1U);
+  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a")) == 1U);
+  BOOST_TEST(redis.waits() == 1);
+
+  BOOST_TEST(worker.fetch({Outcome{}}) == 0U);
+  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a")) == 0U);
+  BOOST_TEST(redis.waits() == 2);
+
+  // A fetch that brings nothing has nothing to confirm.
+  BOOST_TEST(worker.fetch() == 0U);
+  BOOST_TEST(redis.waits() == 2);
+  BOOST_TEST(worker.unconfirmed() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_is_on_a_replica_before_it_is_returned) {
+  Replicated redis;
+  Worker worker(redis.master.address(), one_replica);
+  BOOST_TEST(worker.fetch() == 0U);
+  redis.master.command({"LPUSH", keys::queue("a"), "1"});
+
+  BOOST_TEST((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::job));
+
+  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a")) == 1U);
+  BOOST_TEST(redis.waits() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(where_replicas_are_away_a_worker_counts_and_goes_on) {
+  Replicated redis;
+  Worker worker(redis.master.address(), one_replica);
+  redis.master.command({"LPUSH", keys::queue("a"), "1"});
+  redis.replica.pause();
+
+  BOOST_TEST(worker.fetch() == 1U);
+  BOOST_TEST(worker.unconfirmed() == 1U);
+  worker.fetch({Outcome{}});
+  BOOST_TEST(worker.unconfirmed() == 2U);
+  BOOST_TEST(worker.channel.disconnects == 0);
+  redis.replica.resume();
+}
+
+BOOST_AUTO_TEST_CASE(no_job_begins_on_a_server_that_replicas_have_left_and_that_is_no_longer_said_to_be_the_master) {
+  Replicated redis;
+  Worker worker(redis.master.address(), one_replica);
+  redis.master.command({"LPUSH", keys::queue("a"), "1"});
+  redis.replica.pause();
+  int asked = 0;
+  worker.is_at_master = [&] {
+    ++asked;
+    return false;
+  };
+  worker.while_pausing = [&] {
+    BOOST_TEST(worker.channel.disconnects > 0);
+    BOOST_TEST(worker.in_flight->batch().entries.empty());
+    redis.replica.resume();
+    eventually([&] { return is_in_step(redis.replica); }, 30s);
+  };
+
+  BOOST_TEST(worker.fetch() == 1U);
+  BOOST_TEST(asked >= 1);
+  // Sent again, it was recognised.
+  BOOST_TEST(redis.master.hget(keys::in_flight_hash(identity), "0.17").value_or("") == "1 a");
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_there_goes_back_to_its_queue) {
+  Replicated redis;
+  Worker worker(redis.master.address(), one_replica);
+  BOOST_TEST(worker.fetch() == 0U);
+  redis.master.command({"LPUSH", keys::queue("a"), "1"});
+  redis.replica.pause();
+  worker.is_at_master = [] { return false; };
+
+  BOOST_TEST((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::nothing));
+
+  BOOST_TEST(redis.master.size_of(keys::queue("a")) == 1U);
+  BOOST_TEST(worker.in_flight->batch().entries.empty());
+  redis.replica.resume();
+}
+
+BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_and_a_buffer_keeps_it) {
+  Replicated redis;
+  RedisSettings settings{.url = redis.master.url(), .user = {}, .password_file = {}};
+  settings.wait = 1;
+  settings.wait_timeout = 200ms;
+  tell_jobs_of_redis(settings);
+  Client client, keeps;
+  keeps.buffer();
+  tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
+  client.push({.job_class = "Job"});
+  BOOST_TEST(redis.replica.size_of("queue:default") == 1U);
+
+  redis.replica.pause();
+  BOOST_CHECK_EXCEPTION(client.push({.job_class = "Job"}), NotConfirmed, [](const NotConfirmed& why) {
+    return std::string(why.what()).find("pushed, but only 0 of 1 replicas confirmed it within 200 ms") !=
+           std::string::npos;
+  });
+  BOOST_TEST(redis.master.size_of("queue:default") == 2U);
+  keeps.push({.job_class = "Job"});
+  BOOST_TEST(keeps.buffered() == 1U);
+  BOOST_TEST(redis.master.size_of("queue:default") == 3U);
+
+  redis.replica.resume();
+  BOOST_TEST(eventually([&] { return is_in_step(redis.replica); }, 30s));
+  BOOST_TEST(eventually([&] { return keeps.drain() == 0; }));
+  BOOST_TEST(redis.master.size_of("queue:default") == 3U);
+}

@@ -174,20 +174,20 @@ void Connection::State::greet(SteadyTime deadline) {
 }
 
 RedisAddress Connection::State::find(SteadyTime deadline) {
-  RedisAddress server =
+  RedisAddress found =
       moved_to ? *std::exchange(moved_to, std::nullopt) : std::move(find_server(address, deadline).server);
-  connected_host = server.host;
-  place = place_of(server);
-  return server;
+  connected_host = found.host;
+  place = place_of(found);
+  return found;
 }
 
 void Connection::State::connect(std::chrono::milliseconds longest) {
   const SteadyTime deadline = steady_now() + longest;
   if (moves != nullptr) moves_seen = moves->load();
-  const RedisAddress& server = address.must_be_found() ? find(deadline) : address;
+  const RedisAddress& there = address.must_be_found() ? find(deadline) : address;
   std::unique_ptr<TlsSession> tls;
-  if (server.tls) tls = std::make_unique<TlsSession>(server);
-  stream = std::make_unique<Stream>(connect_any(server, deadline), std::move(tls));
+  if (there.tls) tls = std::make_unique<TlsSession>(there);
+  stream = std::make_unique<Stream>(connect_any(there, deadline), std::move(tls));
   counted = 0;
   ++connections;
   try {
@@ -448,7 +448,10 @@ std::vector<Reply> Connection::pipeline(const std::vector<Command>& commands) {
   return commands.empty() ? std::vector<Reply>() : state_->exchange(commands);
 }
 
-void Connection::disconnect() { state_->stream.reset(); }
+void Connection::disconnect() {
+  state_->stream.reset();
+  state_->moved_to.reset();
+}
 
 void Connection::move_to(RedisAddress address) {
   disconnect();

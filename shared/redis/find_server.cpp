@@ -197,7 +197,7 @@ class Inquiry {
     for (;;) {
       const SteadyTime now = steady_now();
       const std::vector<SentinelAnswer> said = answers();
-      if (is_settled(said)) return;
+      if (is_settled(said, still_asked())) return;
       if (!said.empty() && !first_answer_) first_answer_ = now;
       if (!asked_others_ && now >= others_are_due()) {
         asked_others_ = true;
@@ -259,6 +259,12 @@ class Inquiry {
       unknown_ += (unknown_.empty() ? "" : "; ") + std::string(unknown.what());
     } catch (const std::runtime_error&) {  // no address that one could connect to
     }
+  }
+
+  // Who has answered, or may yet.
+  std::size_t still_asked() const {
+    return static_cast<std::size_t>(std::count_if(
+        questions_.begin(), questions_.end(), [](const Question& one) { return one.is_under_way() || one.answer(); }));
   }
 
   bool is_under_way() const {

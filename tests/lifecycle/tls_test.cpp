@@ -174,3 +174,21 @@ BOOST_AUTO_TEST_CASE(commands_and_the_programs_of_jobs_find_what_tls_needs) {
   BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail()
                                                                                << content(directory / "said"));
 }
+
+// The template holds no connection: each worker that is forked from it begins one of its own.
+BOOST_AUTO_TEST_CASE(workers_of_a_template_and_a_program_that_takes_over_speak_tls) {
+  const TestAuthority authority;
+  RedisServer redis(tls_server(authority.issue()));
+  BroodProcess brood(redis, {.workers = 2, .config = tls_section(authority.ca()) + "[worker]\npreload = true\n"});
+  const auto does_a_job = [&](long number) {
+    redis.flush();
+    enqueue(redis, {payload_text("Fail", "[]", number)});
+    return eventually([&] { return redis.size_of("retry") == 1; }, 30s);
+  };
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return connections_by_tls(redis) == 2; }, 30s), brood.log_tail());
+  for (const pid_t worker : brood.workers()) kill(worker, SIGKILL);
+  BOOST_TEST(does_a_job(1), brood.log_tail());
+  brood.signal(SIGUSR2);
+  BOOST_TEST(eventually([&] { return contains(brood.log(), "event=supervisor_took_over"); }, 60s), brood.log_tail());
+  BOOST_TEST(does_a_job(2), brood.log_tail());
+}

@@ -122,6 +122,7 @@ void Supervisor::add_shards(Setup& setup) {
     shards_.push_back(std::make_unique<Shard>(
         parts,
         Shard::Setup{.number = number,
+                     .shards = static_cast<int>(setup.shards.size()),
                      .redis = std::move(address),
                      .embedded_redis = std::move(setup.embedded_redis),
                      .give_up_after = give_up_after,

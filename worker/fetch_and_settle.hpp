@@ -19,8 +19,8 @@ namespace brood {
 // The worker was told to end while it waited for Redis; nothing is settled that was not.
 class ToldToStop {};
 
-// The worker is wanted in another shard while it waits for the Redis of this one, and nothing that it has performed is
-// unsettled: it calls leave_behind().
+// The worker is wanted in another shard while it waits for the Redis of this one.  With nothing to settle it calls
+// leave_behind(); else it exits as after ToldToStop.
 class ShardIsAway {};
 
 // What one worker holds in Redis, and the only code that settles and fetches it: the numbers, the incarnation, the

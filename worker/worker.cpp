@@ -108,6 +108,7 @@ class Worker {
         try {
           go_on();
         } catch (const ShardIsAway&) {
+          if (unsettled_) throw;
           in_flight_.leave_behind();
         }
       }
@@ -115,6 +116,11 @@ class Worker {
       if (recycling_) say_why_recycled();
     } catch (const ToldToStop&) {
       log::warn("worker_leaves_jobs_to_recovery", {{"reason", "told to stop while Redis was away"}});
+    } catch (const ShardIsAway&) {
+      // The scoreboard says what has become of each, for the recovery when that shard is back.  Another worker takes
+      // this one's place elsewhere.
+      log::warn("worker_leaves_jobs_to_recovery",
+                {{"shard", shards_.at(served_).shard}, {"reason", "it is away, and others have jobs"}});
     }
     lifecycle_.shutdown();
     lifecycle_.exit();
@@ -151,6 +157,17 @@ class Worker {
     log::flush();
   }
 
+  // While Redis is away.  Nothing is lost by it: either there is nothing to settle, or all of it is noted.
+  bool may_leave() {
+    if (!is_wanted_elsewhere() || saves_iterations_) return false;
+    for (int entry = 0; unsettled_ && entry < max_batch_entries; ++entry) {
+      const EntryState state = slot_.entry(entry);
+      if (state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed)
+        return false;
+    }
+    return true;
+  }
+
   // Where there are jobs and nobody to take them.  The supervisor says where when it assigns the incarnation.
   void move() {
     if (!outcomes_.empty()) in_flight_.settle_and_fetch(take_outcomes_to_settle(), {}, 0);
@@ -183,7 +200,9 @@ class Worker {
 
   std::vector<Outcome> take_outcomes_to_settle() {
     std::vector<Outcome> outcomes = take_outcomes();
+    saves_iterations_ = true;
     performer_.save_iterations([this](std::chrono::milliseconds length) { pause(length); });
+    saves_iterations_ = false;
     return outcomes;
   }
 
@@ -269,9 +288,9 @@ class Worker {
   // supervisor's patience ends; what it could not settle is then in the scoreboard.
   void pause(std::chrono::milliseconds length) {
     log::flush();
-    if (!orders_.told_to_stop() && shards_.size() > 1 && !unsettled_) {
-      if (!is_wanted_elsewhere()) orders_.wait(length);
-      if (is_wanted_elsewhere()) throw ShardIsAway{};
+    if (!orders_.told_to_stop() && shards_.size() > 1) {
+      if (!may_leave()) orders_.pause(length);
+      if (may_leave()) throw ShardIsAway{};
       return;
     }
     if (!orders_.told_to_stop()) return orders_.pause(length);
@@ -344,7 +363,7 @@ class Worker {
   std::optional<SteadyTime> refused_at_;  // when Redis last did not let us wait
   std::vector<Outcome> outcomes_;
   std::optional<RecycleReason> recycling_;
-  bool unsettled_ = false;
+  bool unsettled_ = false, saves_iterations_ = false;
   bool said_waiting_for_beat_ = false;
   std::uint32_t lapses_ = orders_.lapses();  // when what is in hand was asked for
 };

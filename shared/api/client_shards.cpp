@@ -42,8 +42,7 @@ ClientShards::~ClientShards() {
   for (SteadyTime now = steady_now(); buffered() > 0 && now < deadline; now = steady_now()) {
     try {
       if (drain(std::chrono::ceil<std::chrono::milliseconds>(deadline - now))) break;
-    } catch (const RedisError&) {  // a caller who wants to know calls drain()
-      break;
+    } catch (const RedisError&) {  // some are refused; others may wait for a shard that comes back
     }
     std::this_thread::sleep_for(between_last_sends);
   }

@@ -251,7 +251,8 @@ RedisAddress RedisAddress::parse(const std::string& url) {
   if (scheme == "unix") return parse_socket(rest);
   if (scheme == "sentinel" || scheme == "redis+sentinel" || scheme == "redis-sentinel") return parse_sentinels(rest);
   if (scheme == "cluster") return parse_cluster(rest);
-  throw AddressError("the Redis URL has an unknown scheme; redis://, rediss://, unix://, sentinel:// and cluster:// are known");
+  throw AddressError(
+      "the Redis URL has an unknown scheme; redis://, rediss://, unix://, sentinel:// and cluster:// are known");
 }
 
 std::string RedisAddress::without_password() const {

@@ -50,7 +50,7 @@ struct RedisAddress {
   std::vector<std::string> numeric_hosts;  // what `host` resolved to; empty: `host` itself (blocking getaddrinfo)
   std::vector<RedisSeed> seeds;            // who knows the server; `host` is empty then: see find_server.hpp
   bool in_cluster = false;                 // the server is the node that owns the slot of `key_prefix`
-  std::string master;                      // what they call the server
+  std::string master;                      // what sentinels call the server
   std::string sentinel_user;               // who we are to them
   Secret sentinel_password;
   ReplicaWait wait;

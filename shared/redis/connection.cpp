@@ -70,7 +70,8 @@ struct Connection::State {
   SizeRefusals refusals;
   const std::atomic<std::uint32_t>* moves = nullptr;
   std::uint32_t moves_seen = 0;          // when this connection began
-  RedisSeed server;                      // at the other end, where others have led there
+  RedisSeed place;                       // of the other end, where it had to be found
+  std::string connected_host;            // of a cluster, the node's
   std::optional<RedisAddress> moved_to;  // the node that owns our slot, as another has said
   std::unique_ptr<Connection> aside;     // to a node that does not own it yet
   RedisSeed aside_at;
@@ -175,7 +176,8 @@ void Connection::State::greet(SteadyTime deadline) {
 RedisAddress Connection::State::find(SteadyTime deadline) {
   RedisAddress found =
       moved_to ? *std::exchange(moved_to, std::nullopt) : std::move(find_server(address, deadline).server);
-  server = {found.host, found.port};
+  connected_host = found.host;
+  place = place_of(found);
   return found;
 }
 
@@ -339,13 +341,13 @@ void Connection::State::note_move(const std::vector<Reply>& replies) {
 
 void Connection::State::go_to(const RedisSeed& node) {
   stream.reset();
-  moved_to = node_address(address, node, server.host);
+  moved_to = node_address(address, node, connected_host);
 }
 
 // Once, and without believing that it owns the slot.
 Reply Connection::State::ask_aside(const RedisSeed& node, const Command& command) {
   if (!aside || aside_at != node) {
-    aside = std::make_unique<Connection>(node_address(address, node, server.host), timeouts, client_name);
+    aside = std::make_unique<Connection>(node_address(address, node, connected_host), timeouts, client_name);
     aside_at = node;
   }
   return std::move(aside->pipeline({{"ASKING"}, command}).back());
@@ -455,6 +457,8 @@ void Connection::move_to(RedisAddress address) {
   disconnect();
   state_->keyspace = Keyspace(address.key_prefix);
   state_->address = std::move(address);
+  state_->place = state_->aside_at = {};
+  state_->connected_host.clear();
   state_->moved_to.reset();
   state_->aside.reset();
   state_->refusals = {};
@@ -474,7 +478,7 @@ bool Connection::is_at_master() {
   if (!state_->address.has_sentinels()) return true;
   try {
     const FoundServer found = find_server(state_->address, steady_now() + state_->timeouts.connect);
-    return !found.sentinels.empty() && RedisSeed{found.server.host, found.server.port} == state_->server;
+    return !found.sentinels.empty() && place_of(found.server) == state_->place;
   } catch (const ConnectionLost&) {
     return false;
   }

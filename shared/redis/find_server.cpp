@@ -43,7 +43,7 @@ std::string text_of(const RedisSeed& seed) {
 
 // What earlier searches of this process, or of the one that forked it, have learnt.
 struct Known {
-  std::vector<RedisSeed> sentinels;
+  std::vector<FoundSentinel> sentinels;
   std::optional<RedisSeed> master;
 };
 struct Memory {
@@ -64,12 +64,12 @@ Known recall(const RedisAddress& address) {
   return found == memory().known.end() ? Known{} : found->second;
 }
 
-void remember(const RedisAddress& address, const std::vector<RedisSeed>& sentinels, const RedisSeed& master) {
+void remember(const RedisAddress& address, const FoundServer& found) {
   const std::unique_lock lock(memory().mutex, std::try_to_lock);
   if (!lock) return;
   Known& known = memory().known[address.without_password()];
-  known.master = master;
-  if (!sentinels.empty()) known.sentinels = sentinels;
+  known.master = RedisSeed{found.server.host, found.server.port};
+  if (!found.sentinels.empty()) known.sentinels = found.sentinels;
 }
 
 bool same_place(const Endpoint& a, const Endpoint& b) {
@@ -89,7 +89,10 @@ RedisAddress as_server(const RedisAddress& address, const RedisSeed& at) {
 class Question {
  public:
   Question(const RedisAddress& sentinel, const std::string& master, const Endpoint& endpoint)
-      : master_(master), endpoint_(endpoint), at_{numeric_host(endpoint), sentinel.port} {
+      : master_(master),
+        endpoint_(endpoint),
+        at_{numeric_host(endpoint), sentinel.port},
+        seed_{sentinel.host, sentinel.port} {
     guarded([&] {
       UniqueFd socket = begin_connect(endpoint);
       if (!socket) throw ConnectionLost("too many clients wait for the socket");
@@ -125,6 +128,7 @@ class Question {
 
   const Endpoint& endpoint() const { return endpoint_; }
   const RedisSeed& at() const { return at_; }
+  FoundSentinel found() const { return {seed_, at_.host}; }
   const std::optional<SentinelAnswer>& answer() const { return answer_; }
   // Why there is no answer, and whether the sentinel said so itself.
   const std::string& failure() const { return failure_; }
@@ -166,7 +170,7 @@ class Question {
 
   std::string master_;
   Endpoint endpoint_;
-  RedisSeed at_;
+  RedisSeed at_, seed_;  // by number, and as it is called
   std::unique_ptr<Stream> stream_;
   bool connected_ = false, refused_ = false;
   std::vector<Command> greeting_;
@@ -179,12 +183,12 @@ class Question {
 // All sentinels that are asked.
 class Inquiry {
  public:
-  Inquiry(const RedisAddress& address, std::vector<RedisSeed> known)
+  Inquiry(const RedisAddress& address, std::vector<FoundSentinel> known)
       : address_(address), known_(std::move(known)), begun_(steady_now()) {
     // Those that need no name server first.
     for (const bool by_name : {false, true}) {
       for (const RedisSeed& seed : address.seeds) {
-        if (sentinel_address(address, seed).needs_resolving() == by_name) ask(seed);
+        if (sentinel_address(address, {seed, ""}).needs_resolving() == by_name) ask({seed, ""});
       }
     }
   }
@@ -193,13 +197,13 @@ class Inquiry {
     for (;;) {
       const SteadyTime now = steady_now();
       const std::vector<SentinelAnswer> said = answers();
-      if (is_settled(said)) return;
+      if (is_settled(said, still_asked())) return;
       if (!said.empty() && !first_answer_) first_answer_ = now;
       if (!asked_others_ && now >= others_are_due()) {
         asked_others_ = true;
         for (const SentinelAnswer& answer : said)
-          known_.insert(known_.end(), answer.others.begin(), answer.others.end());
-        for (const RedisSeed& other : known_) ask(other);
+          for (const RedisSeed& other : answer.others) known_.push_back({other, ""});
+        for (const FoundSentinel& other : known_) ask(other);
         continue;
       }
       SteadyTime until = deadline;
@@ -217,10 +221,10 @@ class Inquiry {
     return said;
   }
 
-  std::vector<RedisSeed> who_answered() const {
-    std::vector<RedisSeed> found;
+  std::vector<FoundSentinel> who_answered() const {
+    std::vector<FoundSentinel> found;
     for (const Question& question : questions_) {
-      if (question.answer()) found.push_back(question.at());
+      if (question.answer()) found.push_back(question.found());
     }
     return found;
   }
@@ -241,8 +245,8 @@ class Inquiry {
   }
 
  private:
-  void ask(const RedisSeed& seed) {
-    const RedisAddress sentinel = sentinel_address(address_, seed);
+  void ask(const FoundSentinel& whom) {
+    const RedisAddress sentinel = sentinel_address(address_, whom);
     try {
       for (const Endpoint& endpoint : endpoints_of(sentinel, Lookup::blocking)) {
         const bool is_asked = std::any_of(questions_.begin(), questions_.end(), [&](const Question& question) {
@@ -255,6 +259,12 @@ class Inquiry {
       unknown_ += (unknown_.empty() ? "" : "; ") + std::string(unknown.what());
     } catch (const std::runtime_error&) {  // no address that one could connect to
     }
+  }
+
+  // Who has answered, or may yet.
+  std::size_t still_asked() const {
+    return static_cast<std::size_t>(std::count_if(
+        questions_.begin(), questions_.end(), [](const Question& one) { return one.is_under_way() || one.answer(); }));
   }
 
   bool is_under_way() const {
@@ -285,7 +295,7 @@ class Inquiry {
   }
 
   const RedisAddress& address_;
-  std::vector<RedisSeed> known_;
+  std::vector<FoundSentinel> known_;
   const SteadyTime begun_;
   std::vector<Question> questions_;
   std::optional<SteadyTime> first_answer_;
@@ -327,14 +337,15 @@ void prove_master(const RedisAddress& server, SteadyTime deadline) {
     throw ConnectionLost(server.without_password() + " is a replica, or does not say");
 }
 
-// The number by which `at` proves to be the master.
-RedisSeed prove_any(const RedisAddress& address, const RedisSeed& at, SteadyTime deadline) {
+// Its address, with the number by which `at` proves to be the master.
+RedisAddress prove_any(const RedisAddress& address, const RedisSeed& at, SteadyTime deadline) {
   const std::vector<Endpoint> endpoints = endpoints_of(as_server(address, at), Lookup::blocking);
   for (std::size_t i = 0;; ++i) {
-    const RedisSeed one{numeric_host(endpoints[i]), at.port};
+    RedisAddress one = as_server(address, at);
+    one.numeric_hosts = {numeric_host(endpoints[i])};
     try {
       const auto share = (deadline - steady_now()) / static_cast<int>(endpoints.size() - i);
-      prove_master(as_server(address, one), steady_now() + share);
+      prove_master(one, steady_now() + share);
       return one;
     } catch (const ConnectionLost&) {
       if (i + 1 == endpoints.size()) throw;
@@ -344,10 +355,15 @@ RedisSeed prove_any(const RedisAddress& address, const RedisSeed& at, SteadyTime
 
 }  // namespace
 
-RedisAddress sentinel_address(const RedisAddress& address, const RedisSeed& seed) {
+RedisSeed place_of(const RedisAddress& server) {
+  return {server.numeric_hosts.empty() ? server.host : server.numeric_hosts.front(), server.port};
+}
+
+RedisAddress sentinel_address(const RedisAddress& address, const FoundSentinel& found) {
   RedisAddress sentinel = address;
-  sentinel.host = seed.host;
-  sentinel.port = seed.port;
+  sentinel.host = found.seed.host;
+  sentinel.port = found.seed.port;
+  if (!found.number.empty()) sentinel.numeric_hosts = {found.number};
   sentinel.user = address.sentinel_user;
   sentinel.password = address.sentinel_password;
   sentinel.db = 0;
@@ -359,8 +375,9 @@ RedisAddress sentinel_address(const RedisAddress& address, const RedisSeed& seed
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
   if (!address.must_be_found()) return {address, {}};
   if (address.in_cluster) {
-    RedisAddress owner = find_slot_owner(address, deadline);
-    return {std::move(owner), known_nodes(address)};
+    FoundServer found{find_slot_owner(address, deadline), {}};
+    for (const RedisSeed& node : known_nodes(address)) found.sentinels.push_back({.seed = node, .number = {}});
+    return found;
   }
   const Known known = recall(address);
   Inquiry inquiry(address, known.sentinels);
@@ -379,9 +396,8 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
     SteadyTime until = now + (deadline - now) / static_cast<int>(named.size() - i);
     if (named[i].is_down) until = std::min<SteadyTime>(until, now + time_for_one_said_to_be_down);
     try {
-      const RedisSeed at = prove_any(address, named[i].at, until);
-      FoundServer found{as_server(address, at), inquiry.who_answered()};
-      remember(address, found.sentinels, at);
+      FoundServer found{prove_any(address, named[i].at, until), inquiry.who_answered()};
+      remember(address, found);
       return found;
     } catch (const IsReplica& replica) {
       why = replica.what();
@@ -403,8 +419,10 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
 }
 
 void remember_server(const RedisAddress& address, const FoundServer& found) {
-  if (address.in_cluster) return remember_nodes(address, found.sentinels);
-  remember(address, found.sentinels, {found.server.host, found.server.port});
+  if (!address.in_cluster) return remember(address, found);
+  std::vector<RedisSeed> nodes;
+  for (const FoundSentinel& node : found.sentinels) nodes.push_back(node.seed);
+  remember_nodes(address, nodes);
 }
 
 }  // namespace brood

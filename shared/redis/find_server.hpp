@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "shared/base/clock.hpp"
@@ -7,11 +8,21 @@
 
 namespace brood {
 
+// A sentinel that answered, or a node of a cluster.
+struct FoundSentinel {
+  RedisSeed seed;      // as it is called: a certificate may be for that name
+  std::string number;  // that it answered at; empty: unknown
+  bool operator==(const FoundSentinel&) const = default;
+};
+
 // Where the server is now, and who said so.
 struct FoundServer {
-  RedisAddress server;               // host and port, or socket; never sentinels
-  std::vector<RedisSeed> sentinels;  // that answered, by number, or nodes; none where nobody had to be asked
+  RedisAddress server;                   // host and port, or socket; never sentinels.  Of a name the number is known
+  std::vector<FoundSentinel> sentinels;  // or nodes of a cluster; none where nobody had to be asked
 };
+
+// Where that is, by number.
+RedisSeed place_of(const RedisAddress& server);
 
 // Finds the server behind `address`: an ordinary one is itself.  Of sentinels all are asked at once, those of the
 // address and, as they are needed, those that these know of.  Whom most of them name is connected to, and is the master
@@ -25,7 +36,7 @@ struct FoundServer {
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline);
 
 // One of the sentinels of `address`, and who we are to it.
-RedisAddress sentinel_address(const RedisAddress& address, const RedisSeed& seed);
+RedisAddress sentinel_address(const RedisAddress& address, const FoundSentinel& sentinel);
 
 // Lets this process, and its children to come, know what another has found.
 void remember_server(const RedisAddress& address, const FoundServer& found);

@@ -122,14 +122,14 @@ std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers
   return named;
 }
 
-bool is_settled(const std::vector<SentinelAnswer>& answers) {
+bool is_settled(const std::vector<SentinelAnswer>& answers, std::size_t asked) {
   const std::vector<NamedMaster> named = rank_masters(answers);
   if (named.empty()) return false;
-  std::size_t there_are = 0;
+  std::size_t there_are = asked;
   for (const SentinelAnswer& answer : answers) {
     if (answer.master == named.front().at) there_are = std::max(there_are, answer.others.size() + 1);
   }
-  return 2 * static_cast<std::size_t>(named.front().votes) > std::max(there_are, std::size_t{1});
+  return 2 * static_cast<std::size_t>(named.front().votes) > there_are;
 }
 
 }  // namespace brood

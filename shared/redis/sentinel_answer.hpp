@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,8 +41,8 @@ struct NamedMaster {
 };
 std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers);
 
-// Whether more than half of the sentinels that there are agree on one that they reach: no further answer matters.
-// Pure.
-bool is_settled(const std::vector<SentinelAnswer>& answers);
+// Whether more than half of the sentinels that there are, as far as these know, and of the `asked` agree on one that
+// they reach: no further answer matters.  Pure.
+bool is_settled(const std::vector<SentinelAnswer>& answers, std::size_t asked);
 
 }  // namespace brood

@@ -80,6 +80,7 @@ void Doorbell::redis_has_moved() {
   peeks_.clear();
   watch_.forget();
   plan_ = {};
+  plan_is_carried_out_ = false;
 }
 
 int Doorbell::connections() const { return static_cast<int>(peeks_.size()); }

@@ -51,7 +51,7 @@ void KnownQueuesWatch::stop() {
 }
 
 std::chrono::nanoseconds KnownQueuesWatch::between_looks() const {
-  return is_told_ ? between_looks_when_told : between_untold_looks;
+  return is_told_ ? pace_ * between_looks_when_told : between_untold_looks;
 }
 
 void KnownQueuesWatch::look_anew() {

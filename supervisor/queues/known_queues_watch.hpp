@@ -31,6 +31,9 @@ class KnownQueuesWatch {
   // Begins, or looks now: something has changed.  From then on it goes by itself.
   void look();
 
+  // Where it is told of changes, it looks so many times as rarely as it would.
+  void slow_down(int times) { pace_ = times; }
+
   // Whether look() is called for every change from now on.
   void rely_on_being_told(bool told);
   void stop();
@@ -52,6 +55,7 @@ class KnownQueuesWatch {
   Timer next_;
   bool watching_ = false, asking_ = false, look_again_ = false;
   bool is_told_ = false;
+  int pace_ = 1;
   bool follows_names_ = false;
   KnownQueues known_;
   std::int64_t count_ = -1;

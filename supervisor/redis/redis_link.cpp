@@ -107,7 +107,7 @@ void RedisLink::found(const FoundServer& found) {
   }
   remember_server(address_, found);  // for workers to come
   if (address_.has_sentinels()) sentinels_.listen(address_, found.sentinels);
-  const RedisSeed at{found.server.host, found.server.port};
+  const RedisSeed at = place_of(found.server);
   if (connected() && master_ == at) {
     if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_others_again_after;
     return;
@@ -172,7 +172,7 @@ void RedisLink::usable_now() {
   if (!searches_until_) next_search_.reset();
   refused_since_.reset();
   not_found_.clear();
-  next_role_look_ = steady_now() + look_at_role_again_after;
+  next_role_look_ = steady_now() + pace_ * look_at_role_again_after;
   is_usable_ = was_usable_ = true;
   events_.redis_is_usable();
 }
@@ -261,7 +261,7 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   if (next_search_ && *next_search_ <= now) connect();
   look_at_refusal(now);
   if (connected() && now >= next_role_look_) {
-    next_role_look_ = now + look_at_role_again_after;
+    next_role_look_ = now + pace_ * look_at_role_again_after;
     look_at_role();
     // Nobody would tell us that it moved.
     if (address_.has_sentinels() && !sentinels_.hears()) look_for_server();

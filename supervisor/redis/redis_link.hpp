@@ -55,6 +55,9 @@ class RedisLink {
   std::string describe() const;  // for logs: "embedded", or the address without its password
   std::string title() const;     // for people: "Redis", or with its name where there are several
 
+  // Looks so many times as rarely as it would whether this Redis is a master still.
+  void slow_down(int times) { pace_ = times; }
+
   // Each turn, what is due: a server to look for anew, or to start again.
   void catch_up(SteadyTime now);
 
@@ -99,6 +102,7 @@ class RedisLink {
   SteadyTime next_report_{};
   SteadyTime next_look_{}, next_role_look_{};
   std::string said_away_for_, said_unfit_for_;
+  int pace_ = 1;
   bool is_usable_ = false, was_usable_ = false, gave_up_ = false;
   bool stopping_ = false;
 };

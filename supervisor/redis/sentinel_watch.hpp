@@ -6,6 +6,7 @@
 
 #include "shared/redis/address.hpp"
 #include "shared/redis/async_connection.hpp"
+#include "shared/redis/find_server.hpp"
 #include "supervisor/process/event_loop.hpp"
 
 namespace brood {
@@ -18,8 +19,8 @@ class SentinelWatch {
   SentinelWatch(EventLoop& loop, std::function<void()> look);
   ~SentinelWatch();
 
-  // Listens to these sentinels of `address`, given by number; those that it hears already stay.
-  void listen(const RedisAddress& address, const std::vector<RedisSeed>& sentinels);
+  // Listens to these sentinels of `address`; those that it hears already stay.
+  void listen(const RedisAddress& address, const std::vector<FoundSentinel>& sentinels);
   void stop();
   bool hears() const;  // at least one
 

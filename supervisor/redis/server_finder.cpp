@@ -66,14 +66,14 @@ std::string search_text(const ServerSearch& search) {
     return std::string(reason) + why + "\n";
   }
   const RedisAddress& server = search.found->server;
-  std::string text = "port " + std::to_string(server.port) + "\n";
-  if (!server.numeric_hosts.empty()) text += "name " + server.host + "\n";
+  std::string text = "name " + server.host + "\nport " + std::to_string(server.port) + "\n";
   for (const std::string& host : server.numeric_hosts.empty() ? std::vector{server.host} : server.numeric_hosts) {
     if (text.size() < longest_answer / 3) text += "host " + host + "\n";
   }
-  for (const RedisSeed& sentinel : search.found->sentinels) {
+  for (const FoundSentinel& sentinel : search.found->sentinels) {
     if (text.size() < longest_answer * 2 / 3)
-      text += "sentinel " + std::to_string(sentinel.port) + " " + sentinel.host + "\n";
+      text += "sentinel " + std::to_string(sentinel.seed.port) + " " +
+              (sentinel.number.empty() ? "-" : sentinel.number) + " " + sentinel.seed.host + "\n";
   }
   return text;
 }
@@ -91,16 +91,18 @@ ServerSearch read_search(const RedisAddress& address, const std::string& text) {
     if (word == "port") found.server.port = number();
     if (word == "name") found.server.host = rest;
     if (word == "host") found.server.numeric_hosts.push_back(rest);
-    if (const std::size_t space = rest.find(' '); word == "sentinel" && space != rest.npos)
-      found.sentinels.push_back({rest.substr(space + 1), number()});
+    if (word == "sentinel") {
+      FoundSentinel sentinel;
+      std::istringstream(rest) >> sentinel.seed.port >> sentinel.number >> sentinel.seed.host;
+      if (sentinel.number == "-") sentinel.number.clear();
+      if (!sentinel.seed.host.empty()) found.sentinels.push_back(std::move(sentinel));
+    }
   }
   if (found.server.numeric_hosts.empty()) {
     if (!address.must_be_found()) return unknown_host(address);
     return {.found = std::nullopt, .why = "the search for the master did not end"};
   }
   if (address.must_be_found()) {
-    // Of a node that has a name the numbers are kept beside it.
-    if (found.server.host.empty()) found.server.host = std::exchange(found.server.numeric_hosts, {}).front();
     found.server.seeds.clear();
     found.server.master.clear();
   }

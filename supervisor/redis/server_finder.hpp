@@ -13,7 +13,7 @@ namespace brood {
 
 // What came of a search.
 struct ServerSearch {
-  std::optional<FoundServer> found;  // its host by number
+  std::optional<FoundServer> found;  // its numbers are known
   std::string why = {};              // there is none
   enum class Reason {
     away,          // nobody answers (now), or nobody is the master

@@ -17,7 +17,6 @@ using Results = std::vector<AsyncConnection::Result>;
 
 namespace {
 
-constexpr auto beat_interval = 10s;
 constexpr auto look_period = 2s;
 constexpr auto finish_deadline = 2s;
 constexpr std::int64_t slow_rtt_us = 50'000;
@@ -92,8 +91,7 @@ Beat Heartbeat::describe(const std::vector<SeenSlot>& slots, std::size_t busy, s
 void Heartbeat::tick() {
   tick_timer_.start_in(look_period);
   if (beating_ || finishing_ || taken_ || !redis_.connected()) return;
-  if (steady_now() - last_beat_ > beat_interval - look_period / 2 || what_runs(workers_.slots()) != shown_)
-    return beat();
+  if (steady_now() - last_beat_ > interval_ - look_period / 2 || what_runs(workers_.slots()) != shown_) return beat();
   if (!is_told_) look_for_signals();
 }
 

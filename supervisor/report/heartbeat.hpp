@@ -70,6 +70,9 @@ class Heartbeat {
   // After a reload; shown with the next beat.
   void set_facts(ProcessFacts facts);
 
+  // Instead of every ten seconds.
+  void beat_every(std::chrono::seconds interval) { interval_ = interval; }
+
   // Whether what the classes do is told; else it is forgotten.
   void tell_metrics(bool wanted) { tells_metrics_ = wanted; }
 
@@ -121,6 +124,7 @@ class Heartbeat {
   bool tells_metrics_ = true;
   bool is_told_ = false;  // of signals
 
+  std::chrono::seconds interval_{10};
   bool beating_ = false;
   SteadyTime last_beat_{};  // that was answered
   std::vector<RunningJob> shown_;

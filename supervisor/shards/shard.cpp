@@ -11,6 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// So that sixteen idle shards cost no more than some twenty commands a second.
+constexpr int few_shards = 4, slowest_pace = 3;
+constexpr auto beat_interval = 10s,
+               longest_beat_interval = 20s;  // whoever misses two of these is not taken for dead yet
+
 constexpr auto sweep_interval = 1h;
 constexpr auto time_to_be_listed = 15s;  // by a heartbeat, for whoever lives
 
@@ -19,6 +24,7 @@ constexpr auto time_to_be_listed = 15s;  // by a heartbeat, for whoever lives
 Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
     : owner_(owner),
       identity_(parts.identity.name),
+      pace_(std::clamp(setup.shards / few_shards, 1, slowest_pace)),
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
       unblocker_(parts.loop, redis_.connection()),
@@ -39,6 +45,9 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
                  std::move(setup.beat_tokens)),
       key_watch_(parts.loop, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }) {
   heartbeat_.tell_metrics(owner_.config().metrics);
+  heartbeat_.beat_every(std::min<std::chrono::seconds>(pace_ * beat_interval, longest_beat_interval));
+  known_queues_watch_.slow_down(pace_);
+  redis_.slow_down(pace_);
 }
 
 // What changes in Redis, and who looks at it.
@@ -130,9 +139,10 @@ std::set<std::string> Shard::living_fields() const {
 Scheduler::Settings Shard::scheduler_settings() const {
   const Config& config = owner_.config();
   return {.identity = identity_,
-          .poll = {.average_scheduled = config.poll_interval},
+          .poll = {.average_scheduled = pace_ * config.poll_interval},
           .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
-          .leaves_to_ruby = config.leaves_due_jobs_to_ruby};
+          .leaves_to_ruby = config.leaves_due_jobs_to_ruby,
+          .between_glances_when_told = pace_ * Scheduler::Settings{}.between_glances_when_told};
 }
 
 }  // namespace brood

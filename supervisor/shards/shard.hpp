@@ -53,6 +53,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   };
   struct Setup {
     int number = 0;  // among all shards
+    int shards = 1;  // that there are: with many, each is looked at less often
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
@@ -120,6 +121,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
 
   Owner& owner_;
   const std::string identity_;
+  const int pace_;  // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;
   RedisLink redis_;
   WorkerUnblocker unblocker_;

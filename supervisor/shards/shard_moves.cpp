@@ -37,6 +37,7 @@ std::vector<MovableWorker> ShardMoves::movable() {
                        .wanted = taken.wanted_shard,
                        .goes_if_first = taken.goes_if_first,
                        .is_idle = idle_sign(*slot.record).idle,
+                       .runs_a_job = slot.record->current.load() >= 0,
                        .since = taken.in_shard_since,
                        .called = taken.called_at});
   }
@@ -47,7 +48,7 @@ std::vector<MovableWorker> ShardMoves::movable() {
 std::set<int> ShardMoves::capsules_to_call(int number) {
   if (!are_several()) return {};
   std::set<int> capsules = brood::capsules_to_call(number, movable());
-  if (shard(number).recovery().is_idle()) return capsules;
+  if (shard(number).recovery().fields_of(identity_).empty()) return capsules;
   const std::vector<CapsuleSettings> settings = generations_.capsules();
   std::erase_if(capsules, [&](int capsule) { return settings.at(static_cast<std::size_t>(capsule)).concurrency == 1; });
   return capsules;
@@ -83,7 +84,7 @@ void ShardMoves::leave_those_away(SteadyTime now) {
   if (!are_several()) return;
   for (const MovableWorker& worker : movable()) {
     const auto away_since = shard(worker.shard).redis().away_since();
-    if (!away_since || now - *away_since < patience_with_one_away || !worker.is_idle) continue;
+    if (!away_since || now - *away_since < patience_with_one_away || worker.runs_a_job) continue;
     if (worker.wanted != worker.shard && is_usable(worker.wanted)) continue;
     if (const int refuge = emptiest_usable(); refuge >= 0) want(worker.slot, refuge, false);
   }

@@ -33,7 +33,7 @@ class ShardMoves : public WorkerShards {
   bool call(int shard, const std::set<int>& capsules);
   bool are_several() const;
 
-  // Now and then: nobody with nothing to settle is to wait in a shard that is away.
+  // Now and then: nobody who runs no job is to wait in a shard that is away.
   void leave_those_away(SteadyTime now);
 
   void place_new(int slot, int capsule, int number) override;

@@ -16,6 +16,7 @@ struct MovableWorker {
   int wanted = 0;              // the shard that it was called to; its own: it was not
   bool goes_if_first = false;  // among several that were called
   bool is_idle = false;
+  bool runs_a_job = false;
   SteadyTime since{};   // when it came to its shard
   SteadyTime called{};  // if it was
 };

@@ -8,7 +8,7 @@ namespace {
 
 bool comes_before(const TurnTaker& other, const TurnTaker& worker, SteadyTime now) {
   if (other.slot == worker.slot || other.capsule != worker.capsule || other.never_fetched) return false;
-  if (other.ended) return now - *other.ended < longest_wait_for_recovery;
+  if (other.ended) return other.shard == worker.shard && now - *other.ended < longest_wait_for_recovery;
   return other.finishing || std::tie(other.since, other.slot) < std::tie(worker.since, worker.slot);
 }
 

@@ -19,12 +19,13 @@ struct TurnTaker {
   bool finishing = false;      // it has been told to finish its job and exit
   bool never_fetched = false;  // it has waited for its turn ever since, and holds nothing
   std::optional<SteadyTime> ended = {};
+  int shard = 0;  // that it serves; order holds within each
 };
 
 // A capsule of one worker runs one job at a time, whatever its workers' comings and goings: a new one, however ready,
-// waits for its turn until those before it are gone, and a while for the recovery of one that died, so that what that
-// gives back runs first.  Says whose turn it is not; with `strangers`, workers of whom no more is known than that they
-// live, it is nobody's.  Pure.
+// waits for its turn until those before it are gone, and a while for the recovery of one that died in the same shard,
+// so that what that gives back runs first.  Says whose turn it is not; with `strangers`, workers of whom no more is
+// known than that they live, it is nobody's.  Pure.
 inline constexpr std::chrono::seconds longest_wait_for_recovery{30};
 std::set<int> who_waits(const std::vector<TurnTaker>& workers, bool strangers, SteadyTime now);
 

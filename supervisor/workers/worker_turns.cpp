@@ -16,7 +16,8 @@ std::vector<TurnTaker> WorkerTurns::turn_takers() const {
                       .since = taken.occupied_since,
                       .finishing = (taken.flags & slot_stop) != 0,
                       .never_fetched = taken.never_fetched,
-                      .ended = taken.pid == 0 ? std::optional(taken.ended_at) : std::nullopt});
+                      .ended = taken.pid == 0 ? std::optional(taken.ended_at) : std::nullopt,
+                      .shard = taken.shard});
   }
   return takers;
 }
@@ -25,7 +26,8 @@ bool WorkerTurns::would_wait(const ProcessTable::Place& place, int slot, bool st
   const CapsuleSettings& capsule = generations_.capsule(place.generation, place.capsule);
   if (capsule.concurrency != 1) return false;
   std::vector<TurnTaker> takers = turn_takers();
-  takers.push_back({.slot = slot, .capsule = capsule.name, .alone = true, .since = now});
+  takers.push_back(
+      {.slot = slot, .capsule = capsule.name, .alone = true, .since = now, .shard = slots_.table[slot].shard});
   return who_waits(takers, strangers, now).contains(slot);
 }
 

@@ -251,6 +251,32 @@ BOOST_AUTO_TEST_CASE(without_its_sentinels_a_fleet_goes_on_with_the_master_it_kn
   fleet.judge(3);
 }
 
+BOOST_AUTO_TEST_CASE(without_replicas_a_fleet_goes_on_as_long_as_the_sentinels_name_its_master_and_says_so) {
+  SentinelSetup redis;
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  BroodProcess brood(
+      {.workers = 2, .config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = 1\nwait_timeout = \"100ms\"\n"});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  redis.server(1).pause();
+  redis.server(2).pause();
+  enqueue_ledger_jobs(redis.server(0), ledger.path(), 20, 10);
+
+  BOOST_TEST(eventually([&] { return ledger.has_done(20); }, 30s), brood.log_tail());
+  BOOST_TEST(contains(brood.log(), "event=replicas_do_not_confirm"), brood.log_tail());
+  const std::string metrics =
+      run_brood({"status", "--format", "prometheus", "--redis", redis.url()}, brood.environment()).output;
+  BOOST_TEST(contains(metrics, "brood_settles_unconfirmed_total{identity="), metrics);
+  const CommandResult pushed =
+      run_brood({"enqueue", "Hello"},
+                {{"BROOD_REDIS_URL", redis.url()}, {"BROOD_REDIS_WAIT", "1"}, {"BROOD_REDIS_WAIT_TIMEOUT_MS", "100"}});
+  BOOST_TEST(pushed.status == EX_UNAVAILABLE, pushed.errors);
+  BOOST_TEST(contains(pushed.errors, "pushed, but only 0 of 1 replicas confirmed it"), pushed.errors);
+  redis.server(1).resume();
+  redis.server(2).resume();
+  BOOST_TEST(ledger.judge(20).doubled.empty());
+}
+
 BOOST_AUTO_TEST_CASE(what_the_sentinels_refuse_is_refused_at_the_start) {
   SentinelSetup redis({.password = "hunter2", .sentinel_password = "secret"});
   const TemporaryDirectory directory;

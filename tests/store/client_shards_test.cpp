@@ -197,6 +197,21 @@ BOOST_AUTO_TEST_CASE(times_are_spelled_for_the_fleet_of_the_shard_where_the_job_
   BOOST_TEST(payload.substr(at, 11).find('.') == 10U, payload);  // seconds, as Sidekiq 6 writes them
 }
 
+BOOST_AUTO_TEST_CASE(a_push_that_no_replica_confirms_goes_to_no_other_shard) {
+  ShardServers shards(2);
+  std::vector<RedisAddress> addresses = shards.addresses();
+  for (RedisAddress& address : addresses) address.wait = {.replicas = 1, .timeout = 50ms};
+  Client client = detail::Opening::client({.shards = addresses, .dead = {}});
+  BOOST_CHECK_THROW(client.enqueue(Bill{}), NotConfirmed);
+  BOOST_TEST(shards.size_of(queue) == 1U);
+
+  Client keeps = detail::Opening::client({.shards = addresses, .dead = {}});
+  keeps.buffer({.at_end = 1ms});
+  keeps.enqueue(Bill{});
+  BOOST_TEST(keeps.buffered() == 1U);
+  BOOST_TEST(shards.size_of(queue) == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(when_all_are_away_the_error_names_each) {
   ShardServers shards(2);
   shards[0].kill9();

@@ -118,11 +118,11 @@ BOOST_AUTO_TEST_CASE(what_is_fetched_is_on_a_replica_before_it_is_returned_and_s
   redis.master.command({"LPUSH", keys::queue("a"), "1"});
 
   BOOST_TEST(worker.fetch() == 1U);
-  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a")) == 1U);
+  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a").name()) == 1U);
   BOOST_TEST(redis.waits() == 1);
 
   BOOST_TEST(worker.fetch({Outcome{}}) == 0U);
-  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a")) == 0U);
+  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a").name()) == 0U);
   BOOST_TEST(redis.waits() == 2);
 
   // A fetch that brings nothing has nothing to confirm.
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_is_on_a_replica_before_it_is_retu
 
   BOOST_TEST((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::job));
 
-  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a")) == 1U);
+  BOOST_TEST(redis.replica.size_of(keys::in_flight_list(identity, "0.17", "a").name()) == 1U);
   BOOST_TEST(redis.waits() == 1);
 }
 
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(no_job_begins_on_a_server_that_replicas_have_left_and_that_
   BOOST_TEST(worker.fetch() == 1U);
   BOOST_TEST(asked >= 1);
   // Sent again, it was recognised.
-  BOOST_TEST(redis.master.hget(keys::in_flight_hash(identity), "0.17").value_or("") == "1 a");
+  BOOST_TEST(redis.master.hget(keys::in_flight_hash(identity).name(), "0.17").value_or("") == "1 a");
 }
 
 BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_there_goes_back_to_its_queue) {
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_there_goes_back_to_its_queue) {
 
   BOOST_TEST((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::nothing));
 
-  BOOST_TEST(redis.master.size_of(keys::queue("a")) == 1U);
+  BOOST_TEST(redis.master.size_of(keys::queue("a").name()) == 1U);
   BOOST_TEST(worker.in_flight->batch().entries.empty());
   redis.replica.resume();
 }

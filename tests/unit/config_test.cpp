@@ -571,7 +571,7 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[redis.tls]\nmin_version = '1.1'", "2: redis.tls.min_version: must be \"1.2\" or \"1.3\", not \"1.1\""},
       {"[redis.tls]\nca = ''", "2: redis.tls.ca: must not be empty"},
       {"[redis.tls]\nkey = '/k'", "2: redis.tls.key: is the key of a certificate that is not named: cert is missing"},
-      {"[redis.tls]\ncapath = '/k'", "2: redis.tls.capath: unknown key; did you mean \"ca\"?"},
+      {"[redis.tls]\ncerts = '/k'", "2: redis.tls.certs: unknown key; did you mean \"cert\"?"},
       {"[commands.A]", "1: commands.A: needs run = [\"program\", \"argument\", ...]"},
       {"[commands.A]\nrun = ['{0}']", "2: commands.A.run: an argument must not name the program"},
       {"[commands.'a.b']\nrun = ['x']",

@@ -81,10 +81,10 @@ BOOST_AUTO_TEST_CASE(what_is_not_said_is_not_limited_but_for_what_is_the_kernels
 }
 
 BOOST_AUTO_TEST_CASE(further_files_may_be_read_where_reading_is_limited) {
-  LandlockRules rules = landlock_rules({}, 9, {});
+  LandlockRules rules = landlock_rules({}, 9, {}, {});
   allow_reading(rules, {"/etc/ca"});
   BOOST_TEST(rule_for(rules, "/etc/ca") == nullptr);
-  rules = landlock_rules(with_paths({"/out"}, {"/in"}), 9, {});
+  rules = landlock_rules(with_paths({"/out"}, {"/in"}), 9, {}, {});
   allow_reading(rules, {"/etc/ca"});
   BOOST_REQUIRE(rule_for(rules, "/etc/ca") != nullptr);
   BOOST_TEST(rule_for(rules, "/etc/ca")->access == (read_file | read_dir));

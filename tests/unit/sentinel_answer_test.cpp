@@ -131,12 +131,17 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_is_asked_twice_has_one_vote) {
 }
 
 BOOST_AUTO_TEST_CASE(it_is_settled_once_most_of_all_sentinels_agree) {
-  BOOST_TEST(!is_settled({}));
-  BOOST_TEST(!is_settled({says(a)}));  // it knows two others
-  BOOST_TEST(is_settled({says(a), says(a)}));
-  BOOST_TEST(!is_settled({says(a), says(b)}));
-  BOOST_TEST(!is_settled({says(a, 1, true), says(a, 1, true), says(a, 1, true)}));
+  BOOST_TEST(!is_settled({}, 3));
+  BOOST_TEST(!is_settled({says(a)}, 1));  // it knows two others
+  BOOST_TEST(is_settled({says(a), says(a)}, 3));
+  BOOST_TEST(!is_settled({says(a), says(b)}, 3));
+  BOOST_TEST(!is_settled({says(a, 1, true), says(a, 1, true), says(a, 1, true)}, 3));
+}
+
+BOOST_AUTO_TEST_CASE(who_knows_nobody_else_settles_it_only_where_nobody_else_is_asked) {
   SentinelAnswer alone = says(a);
   alone.others.clear();
-  BOOST_TEST(is_settled({alone}));
+  BOOST_TEST(is_settled({alone}, 1));
+  BOOST_TEST(!is_settled({alone}, 2));
+  BOOST_TEST(!is_settled({alone}, 4));
 }

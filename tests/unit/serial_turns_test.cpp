@@ -53,6 +53,12 @@ BOOST_AUTO_TEST_CASE(it_waits_for_the_recovery_of_one_that_died_but_not_for_ever
   BOOST_TEST((waiting({dead(worker(0, 60s), longest_wait_for_recovery), worker(1, 0s)}).empty()));
 }
 
+BOOST_AUTO_TEST_CASE(one_that_died_in_another_shard_is_not_waited_for) {
+  TurnTaker elsewhere = dead(worker(0, 5s), 1s);
+  elsewhere.shard = 1;
+  BOOST_TEST((waiting({elsewhere, worker(1, 0s)}).empty()));
+}
+
 BOOST_AUTO_TEST_CASE(nobody_waits_for_one_that_has_never_fetched) {
   TurnTaker fresh = finishing(worker(1, 1s));
   fresh.never_fetched = true;

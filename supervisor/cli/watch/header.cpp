@@ -26,8 +26,9 @@ Line redis_state(const Scene& scene, bool is_wide) {
   Line line = {away.empty() ? Span{"answers", Look::good} : Span{"away: " + clean(away, scene.glyphs), Look::bad}};
   if (!is_wide) return line;
   const std::size_t processes = model.redis()->processes.size();
-  line.push_back({fmt::format(" in {:.1f}ms  {} {}", static_cast<double>(model.round_trip()->count()) / 1000, processes,
-                              processes == 1 ? "process" : "processes")});
+  if (away.empty())
+    line.push_back({fmt::format(" in {:.1f}ms", static_cast<double>(model.round_trip()->count()) / 1000)});
+  line.push_back({fmt::format("  {} {}", processes, processes == 1 ? "process" : "processes")});
   return line;
 }
 

@@ -312,7 +312,7 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
   std::chrono::milliseconds pause = shortest_redirection_pause;
   for (int i = 0; const auto redirected = find_redirected(commands, replies); ++i) {
     const Redirection& to = redirected->redirection;
-    const bool asks = to.kind == Redirection::Kind::ask && !redirected->in_transaction;
+    const bool asks = to.kind == Redirection::Kind::ask && !redirected->together;
     if (to.kind == Redirection::Kind::moved) go_to(to.node);
     if ((!asks && to.kind != Redirection::Kind::moved) || i >= redirections_without_pause) {
       if (steady_now() + pause >= until) return;

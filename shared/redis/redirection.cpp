@@ -63,6 +63,10 @@ std::optional<Redirected> find_redirected(std::span<const Command> commands, std
       for (std::size_t place = i; place < end; ++place) redirected->places.push_back(place);
       break;
     }
+    if (redirected && commands[i].args.front() == "WAIT") {
+      redirected->places.push_back(i);
+      redirected->together = true;
+    }
     i = end - 1;
   }
   return redirected;

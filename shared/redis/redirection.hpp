@@ -26,11 +26,12 @@ struct Redirection {
 std::optional<Redirection> read_redirection(std::string_view error);
 
 // Of commands that were sent together, those that are to be sent again, in order, and why: the first of them that was
-// redirected says so.  Of a transaction all are, from MULTI to EXEC, if one was: none of it was applied.
+// redirected says so.  Of a transaction all are, from MULTI to EXEC, if one was: none of it was applied.  So is a WAIT
+// behind one of them: it asked whether replicas have what was not written.
 struct Redirected {
   std::vector<std::size_t> places;
   Redirection redirection;
-  bool in_transaction = false;  // the first of them is MULTI
+  bool together = false;  // the first of them is no command for itself
 };
 std::optional<Redirected> find_redirected(std::span<const Command> commands, std::span<const Reply> replies);
 

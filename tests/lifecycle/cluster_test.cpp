@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "shared/redis/cluster_slots.hpp"
@@ -255,6 +256,47 @@ BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_a_master_that_stands_still_are_to
       30s));
   BOOST_TEST(eventually([&] { return ledger.has_done(2); }, 10s), brood.log_tail());
   first.resume();
+}
+
+// As the guide says: with the shard in front of each pattern, and the key that nobody writes.
+BOOST_AUTO_TEST_CASE(the_users_of_one_redis_work_in_a_cluster_with_the_shard_in_front_of_their_keys) {
+  RedisCluster cluster({.replicas_of_each = 0});
+  std::ifstream users(BROOD_SOURCE_DIR "/etc/redis-users.acl");
+  for (std::string line; std::getline(users, line);) {
+    Command set{"ACL", "SETUSER"};
+    std::istringstream words(line.substr(5));
+    for (std::string word; words >> word;)
+      set.add(word.starts_with('~') ? "~{brood:*}" + word.substr(1) : word == ">PASSWORD" ? ">secret" : word);
+    set.add("~{brood:*}brood:guard");
+    for (std::size_t i = 0; i < cluster.size(); ++i) BOOST_REQUIRE(!cluster.node(i).command(set).view().is_error());
+  }
+  const auto config_as = [&](const std::string& user) {
+    std::string url = cluster.url();
+    return "[redis]\nshards = 2\nurl = \"" + url.insert(10, user + ":secret@") + "\"\n";
+  };
+  const TemporaryDirectory directory;
+  const Ledger ledger(directory / "ledger");
+  const std::string as_client = directory / "client.toml", as_reader = directory / "reader.toml";
+  std::ofstream(as_client) << config_as("brood-client");
+  std::ofstream(as_reader) << config_as("brood-reader");
+  BroodProcess brood({.workers = 2, .config = config_as("brood")});
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  for (const char* id : {"\"1\"", "\"2\"", "\"3\""}) {
+    const CommandResult pushed = run_brood({"enqueue", "Ledger", ledger.path(), id, "1", "-C", as_client});
+    BOOST_TEST(pushed.status == 0, pushed.errors);
+  }
+  BOOST_TEST(eventually([&] { return ledger.has_done(3); }, 20s), brood.log_tail());
+  const CommandResult status = run_brood({"status", "--json", "-C", as_reader}, brood.environment());
+  BOOST_TEST(status.status == 0, status.errors);
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    const Reply refused = cluster.node(i).command({"ACL", "LOG"});
+    for (std::size_t entry = 0; entry < refused.view().size(); ++entry) {
+      const std::string object(refused.view()[entry][7].text());
+      BOOST_TEST(object == "config|get", object);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_node_is_refused_that_is_not_what_the_url_says) {

@@ -31,12 +31,20 @@ struct Replicated {
   Replicated() {
     const RedisAddress address = master.address();
     replica.command({"REPLICAOF", address.host, std::to_string(address.port)});
-    // The master counts it among those that confirm.
     BOOST_REQUIRE(eventually(
         [&] {
           return master.command({"INFO", "replication"}).view().text().find("state=online") != std::string_view::npos;
         },
         30s));
+    // Only with its next word, up to a second later, does a replica get what is written from now on.
+    BOOST_REQUIRE(eventually(
+        [&] {
+          master.command({"SET", "x", "1"});
+          return master.integer({"WAIT", "1", "100"}) == 1;
+        },
+        30s));
+    master.command({"DEL", "x"});
+    master.command({"CONFIG", "RESETSTAT"});
   }
   long waits() {
     const std::string stats(master.command({"INFO", "commandstats"}).view().text());

@@ -214,8 +214,10 @@ Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less, Confirm 
       }
       in_doubt_ |= kind == ErrorKind::none;
       why = kind == ErrorKind::none ? not_confirmed : answer.reply.view().error();
-      // The other end is no master (any more): a new connection may find the one that is.
-      if (kind == ErrorKind::none || kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+      // The other end is no master (any more): a new connection may find the one that is.  MOVED has said where that
+      // is, and the next call goes there.
+      const bool was_told_where = why.starts_with("MOVED ");
+      if ((kind == ErrorKind::none || kind == ErrorKind::not_applied_reconnect) && !was_told_where) redis_.disconnect();
     } catch (const TooLargeForRedis& refused) {
       if (may_be_less) throw;
       why = refused.what();

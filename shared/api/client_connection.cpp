@@ -59,6 +59,8 @@ std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refus
   return connection_.pipeline(refused);
 } catch (const NotConnected& away) {
   throw ConnectionLost(away.what());
+} catch (const LoginRefused& refusal) {
+  throw ConnectionLost(refusal.what());
 }
 
 std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& commands) try {

@@ -49,6 +49,20 @@ std::size_t largest_value(std::span<const Command> commands) {
   return size;
 }
 
+// Sends again.  Where something else was sent, and applied, before, a failure does not say that nothing was.
+template <typename Send>
+auto send_again(bool nothing_was_applied, Send send) {
+  try {
+    return send();
+  } catch (const NotConnected& away) {
+    if (nothing_was_applied) throw;
+    throw ConnectionLost(away.what());
+  } catch (const LoginRefused& refused) {
+    if (nothing_was_applied) throw;
+    throw ConnectionLost(refused.what());
+  }
+}
+
 Reply not_too_large(Reply reply) {
   if (refused_for_its_size(reply.view().error())) throw TooLargeForRedis(std::string(reply.view().error()));
   return reply;
@@ -313,7 +327,9 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
   for (int i = 0; const auto redirected = find_redirected(commands, replies); ++i) {
     const Redirection& to = redirected->redirection;
     const bool asks = to.kind == Redirection::Kind::ask && !redirected->together;
+    const bool nothing_was_applied = redirected->places.size() == commands.size();
     if (to.kind == Redirection::Kind::moved) go_to(to.node);
+    if (steady_now() >= until) return;
     if ((!asks && to.kind != Redirection::Kind::moved) || i >= redirections_without_pause) {
       if (steady_now() + pause >= until) return;
       wait(-1, 0, steady_now() + pause, nullptr);
@@ -321,12 +337,12 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
     }
     if (asks) {
       const std::size_t place = redirected->places.front();
-      replies[place] = ask_aside(to.node, commands[place]);
+      replies[place] = send_again(nothing_was_applied, [&] { return ask_aside(to.node, commands[place]); });
       continue;
     }
     std::vector<Command> again;
     for (const std::size_t place : redirected->places) again.push_back(commands[place]);
-    std::vector<Reply> answers = exchange_once(again);
+    std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return exchange_once(again); });
     for (std::size_t j = 0; j < answers.size(); ++j) replies[redirected->places[j]] = std::move(answers[j]);
   }
 }

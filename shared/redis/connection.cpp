@@ -30,6 +30,9 @@ constexpr std::chrono::seconds longest_redirection{2};
 constexpr std::chrono::milliseconds shortest_redirection_pause{5}, longest_redirection_pause{100};
 constexpr int redirections_without_pause = 3;
 
+// What a node tells of its cluster.
+constexpr std::size_t longest_cluster_reply = 4 << 20;
+
 int milliseconds_until(SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
   return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 3'600'000));
@@ -372,6 +375,7 @@ Reply Connection::State::ask_aside(const RedisSeed& node, const Command& command
 std::vector<Reply> Connection::State::exchange_once(std::span<const Command> commands) {
   return closing_on_failure(commands, timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command, keyspace.prefix());
+    if (commands.front().args.front() == "CLUSTER") stream->set_longest_reply(longest_cluster_reply);
     Pace pace = begin_pace(steady_now(), timeouts.command);
     stream->write_some();
     std::vector<Reply> replies;

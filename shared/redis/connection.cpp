@@ -495,9 +495,12 @@ void Connection::set_timeouts(Timeouts timeouts) {
 void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }
 
 bool Connection::is_at_master() {
+  const SteadyTime deadline = steady_now() + state_->timeouts.connect;
+  if (state_->address.in_cluster && state_->address.must_be_found())
+    return others_name_owner(state_->address, state_->place, deadline);
   if (!state_->address.has_sentinels()) return true;
   try {
-    const FoundServer found = find_server(state_->address, steady_now() + state_->timeouts.connect);
+    const FoundServer found = find_server(state_->address, deadline);
     return !found.sentinels.empty() && place_of(found.server) == state_->place;
   } catch (const ConnectionLost&) {
     return false;

@@ -30,7 +30,7 @@ constexpr auto reply_slack = 5s;
 constexpr auto longest_look = 10s;
 
 constexpr auto longest_answer = 10s;  // to what replicas confirm, without their time
-constexpr std::string_view not_confirmed = "no replica confirms it, and no sentinel says that this is the master";
+constexpr std::string_view not_confirmed = "no replica confirms it, and nobody else says that this is the master";
 
 constexpr std::size_t few_queues = 2 * max_queues_asked;
 
@@ -214,8 +214,10 @@ Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less, Confirm 
       }
       in_doubt_ |= kind == ErrorKind::none;
       why = kind == ErrorKind::none ? not_confirmed : answer.reply.view().error();
-      // The other end is no master (any more): a new connection may find the one that is.
-      if (kind == ErrorKind::none || kind == ErrorKind::not_applied_reconnect) redis_.disconnect();
+      // The other end is no master (any more): a new connection may find the one that is.  MOVED has said where that
+      // is, and the next call goes there.
+      const bool was_told_where = why.starts_with("MOVED ");
+      if ((kind == ErrorKind::none || kind == ErrorKind::not_applied_reconnect) && !was_told_where) redis_.disconnect();
     } catch (const TooLargeForRedis& refused) {
       if (may_be_less) throw;
       why = refused.what();
@@ -234,7 +236,8 @@ FetchAndSettle::Answer FetchAndSettle::send_and_confirm(const ScriptCall& call, 
   if (confirm == Confirm::fetched) {
     Reply reply = send(redis_, call);
     const bool fetched = reply.view().error().empty() && !read_settled(reply.view()).payloads.empty();
-    return {std::move(reply), !fetched || wait_for_replicas()};
+    const std::uint64_t written_on = redis_.connections();
+    return {std::move(reply), !fetched || wait_for_replicas(written_on)};
   }
   const Command wait = wait_for(setup_.wait);
   const Patience patience{.longest = longest_answer + setup_.wait.timeout};
@@ -245,13 +248,14 @@ FetchAndSettle::Answer FetchAndSettle::send_and_confirm(const ScriptCall& call, 
   return {std::move(replies[0]), !was_applied || holds_without(confirmed_by(replies[1].view()))};
 }
 
-// Of all that was sent on this connection.
-bool FetchAndSettle::wait_for_replicas() {
+// Of all that was sent on this connection.  On another one the replicas of another server may be asked, who know
+// nothing of it.
+bool FetchAndSettle::wait_for_replicas(std::uint64_t written_on) {
   // Redis waits for what was written up to the client's last command, and the one that let it wait for a job may have
   // ended before that job was moved.
   const std::vector<Reply> replies =
       redis_.call_patiently({{"PING"}, wait_for(setup_.wait)}, {.longest = longest_answer + setup_.wait.timeout});
-  return holds_without(confirmed_by(replies[1].view()));
+  return redis_.connections() == written_on && holds_without(confirmed_by(replies[1].view()));
 }
 
 bool FetchAndSettle::holds_without(std::int64_t replicas) {
@@ -402,8 +406,9 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
         return Waited::nothing;
       }
       const std::vector<Reply> replies = redis_.call_patiently(commands, patience);
+      const std::uint64_t written_on = redis_.connections();
       slot_.set_waiting_client(0);
-      if (setup_.wait.replicas > 0 && brought_a_job(replies) && !wait_for_replicas()) {
+      if (setup_.wait.replicas > 0 && brought_a_job(replies) && !wait_for_replicas(written_on)) {
         redis_.disconnect();
         throw ConnectionLost(std::string(not_confirmed));
       }

@@ -142,7 +142,7 @@ class FetchAndSettle {
   };
   Answer send_and_confirm(const ScriptCall& call, Confirm confirm);
   bool holds_without(std::int64_t replicas);
-  bool wait_for_replicas();
+  bool wait_for_replicas(std::uint64_t written_on);
   Reply deliver_in_size(const std::vector<Outcome>& outcomes,
                         const std::function<ScriptCall(const std::vector<Outcome>&)>& settling);
   void bear_being_fenced();

@@ -59,6 +59,8 @@ std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refus
   return connection_.pipeline(refused);
 } catch (const NotConnected& away) {
   throw ConnectionLost(away.what());
+} catch (const LoginRefused& refusal) {
+  throw ConnectionLost(refusal.what());
 }
 
 std::vector<Reply> ClientConnection::pipeline(const std::vector<Command>& commands) try {
@@ -103,11 +105,13 @@ std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
   replies.pop_back();
   const auto is_error = [](const Reply& reply) { return reply.view().is_error(); };
   if (std::any_of(replies.begin(), replies.end(), is_error)) return replies;
-  // Some may have gone to another server than this was asked of.
-  if (confirmed < wait_.replicas && connection_.connections() != before) {
+  // They may have gone to another server than this was asked of.
+  if (const std::uint64_t written_on = connection_.connections(); written_on != before) {
+    confirmed = 0;
     try {
-      confirmed = confirmed_by(pipeline({wait_for(wait_)}).front().view());
-    } catch (const RedisAway&) {  // what was pushed stays so: it must not look as if nothing had been sent
+      const std::int64_t by_its_replicas = confirmed_by(pipeline({wait_for(wait_)}).front().view());
+      if (connection_.connections() == written_on) confirmed = by_its_replicas;
+    } catch (const RedisError&) {  // what was pushed stays so: it must not look as if nothing had been sent
     }
   }
   if (confirmed < wait_.replicas)
@@ -118,7 +122,10 @@ std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
 }
 
 bool ClientConnection::is_confirmed() {
-  return wait_.replicas == 0 || confirmed_by(pipeline({wait_for(wait_)}).front().view()) >= wait_.replicas;
+  if (wait_.replicas == 0) return true;
+  const std::uint64_t written_on = connection_.connections();
+  const std::int64_t confirmed = confirmed_by(pipeline({wait_for(wait_)}).front().view());
+  return connection_.connections() == written_on && confirmed >= wait_.replicas;
 }
 
 Reply ClientConnection::call(const Command& command) {

@@ -253,6 +253,9 @@ std::vector<std::string> files_told_to_jobs(const Environment& environment) {
   for (const char* const variable : {told_password_file, told_sentinel_password_file, told_ca, told_cert, told_key}) {
     if (std::string file = heard(variable, environment); !file.empty()) files.push_back(std::move(file));
   }
+  for (ShardSettings& shard : shards_told_by(heard(told_shards, environment))) {
+    if (!shard.password_file.empty()) files.push_back(std::move(shard.password_file));
+  }
   return files;
 }
 

@@ -204,14 +204,16 @@ RedisAddress parse_cluster(std::string_view rest) {
   RedisAddress address;
   const std::optional<int> query_db = take_query(rest);
   if (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
-  if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    parse_user_info(rest.substr(0, at), address);
-    rest.remove_prefix(at + 1);
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view authority = rest.substr(0, slash);
+  const std::string_view path = rest.substr(slash);
+  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    parse_user_info(authority.substr(0, at), address);
+    authority.remove_prefix(at + 1);
   }
-  const std::size_t slash = rest.find('/');
-  if (query_db.value_or(0) != 0 || (slash != rest.npos && rest.substr(slash) != "/0"))
+  if (query_db.value_or(0) != 0 || (!path.empty() && path != "/0"))
     throw AddressError("a Redis Cluster has database 0 alone; write cluster://a:6379,b:6379 without a database");
-  address.seeds = parse_seeds(rest.substr(0, slash), address.port);
+  address.seeds = parse_seeds(authority, address.port);
   address.in_cluster = true;
   return in_shard(std::move(address), 0);
 }

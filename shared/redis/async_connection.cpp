@@ -27,6 +27,7 @@ constexpr milliseconds look_interval{1'000};          // at what an exchange tha
 constexpr milliseconds shortest_rest{50};
 constexpr milliseconds longest_rest{5'000};
 constexpr milliseconds shortest_service{1'000};
+constexpr std::size_t longest_message = std::size_t{1} << 20;  // to whom has subscribed
 constexpr std::size_t max_unsent_bytes = std::size_t{64} << 20;
 
 // libuv uses a handle until its close callback has run, on a later turn than its owner may live to see.
@@ -336,6 +337,7 @@ void AsyncConnection::State::send(const Command& command, milliseconds timeout, 
 }
 
 void AsyncConnection::State::subscribe(std::string_view channel, milliseconds timeout, Callback subscribed, Hear hear) {
+  if (stream) stream->set_longest_reply(longest_message);
   send({"SUBSCRIBE", channel}, timeout,
        [this, subscribed = std::move(subscribed), hear = std::move(hear)](Result result) {
          if (result.ok()) heard = hear;

@@ -24,31 +24,49 @@ std::uint16_t crc16(std::string_view text) {
   return static_cast<std::uint16_t>(crc);
 }
 
+constexpr std::size_t most_nodes = 1'000;  // as Redis Cluster has at most
+constexpr std::size_t longest_host = 255;  // as DNS has at most
+
 // host, port, id, ...
 RedisSeed read_node(ReplyView node) {
   const std::int64_t port = node[1].integer();
   if (port < 1 || port > 65'535) throw UnexpectedReply("a node of the cluster has no port");
   // One that does not know, or does not tell, its own place.
   const bool is_known = node[0].is_string() && node[0].text() != "?";
+  if (is_known && !fits_a_host(node[0].text())) throw UnexpectedReply("a node of the cluster has no host's name");
   return {is_known ? std::string(node[0].text()) : "", static_cast<std::uint16_t>(port)};
 }
 
-// How young the claim of a node to its slots is, by the seventh word of its line in CLUSTER NODES; 0: not told.
-std::uint64_t epoch_of(std::string_view id, std::string_view nodes) {
+// Of a node, by the third and the seventh word of its line in CLUSTER NODES: whether it is the one that answers, and
+// how young its claim to its slots is; 0: not told.
+struct NodeLine {
+  bool is_teller = false;
+  std::uint64_t epoch = 0;
+};
+NodeLine line_of(std::string_view id, std::string_view nodes) {
   while (!nodes.empty()) {
     const std::size_t end = std::min(nodes.find('\n'), nodes.size());
     std::string_view line = nodes.substr(0, end);
     nodes.remove_prefix(std::min(end + 1, nodes.size()));
     if (!line.starts_with(id)) continue;
-    for (int word = 0; word < 6; ++word) line.remove_prefix(std::min(line.find(' '), line.size() - 1) + 1);
-    std::uint64_t epoch = 0;
-    std::from_chars(line.data(), line.data() + line.size(), epoch);
-    return epoch;
+    NodeLine node;
+    for (int word = 0; word < 6; ++word) {
+      const std::size_t space = std::min(line.find(' '), line.size());
+      if (word == 2) node.is_teller = line.substr(0, space).find("myself") != line.npos;
+      line.remove_prefix(std::min(space + 1, line.size()));
+    }
+    std::from_chars(line.data(), line.data() + line.size(), node.epoch);
+    return node;
   }
-  return 0;
+  return {};
 }
 
 }  // namespace
+
+bool fits_a_host(std::string_view host) {
+  return host.size() <= longest_host &&
+         std::none_of(host.begin(), host.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+}
 
 int slot_of(std::string_view key) {
   if (const std::size_t open = key.find('{'); open != key.npos) {
@@ -68,12 +86,17 @@ std::optional<SlotOwner> read_slot_owner(int slot, std::span<const Reply> replie
     const ReplyView range = slots[i];
     for (std::size_t member = 2; member < range.size(); ++member) {
       RedisSeed node = read_node(range[member]);
-      if (std::find(others.begin(), others.end(), node) == others.end()) others.push_back(std::move(node));
+      if (others.size() < most_nodes && std::find(others.begin(), others.end(), node) == others.end())
+        others.push_back(std::move(node));
     }
-    if (slot < range[0].integer() || slot > range[1].integer() || range.size() < 3) continue;
-    owner = SlotOwner{.node = read_node(range[2]), .others = {}};
+    if (owner || slot < range[0].integer() || slot > range[1].integer() || range.size() < 3) continue;
+    owner = SlotOwner{.node = read_node(range[2])};
     // Without it, where a user may not ask for the nodes, the one who answers first is believed.
-    if (nodes.is_string() && range[2].size() > 2) owner->epoch = epoch_of(range[2][2].text(), nodes.text());
+    if (nodes.is_string() && range[2].size() > 2) {
+      const NodeLine line = line_of(range[2][2].text(), nodes.text());
+      owner->epoch = line.epoch;
+      owner->is_teller = line.is_teller;
+    }
   }
   if (owner) owner->others = std::move(others);
   return owner;

@@ -20,11 +20,15 @@ inline constexpr int cluster_slots = 16'384;
 // The slot that a key lies in: of what stands in its first pair of braces, if anything does, else of all of it.
 int slot_of(std::string_view key);
 
+// Whether a node's host may be called so: it is looked up, and logged.
+bool fits_a_host(std::string_view host);
+
 // Who owns a slot, as one node sees it.
 struct SlotOwner {
   RedisSeed node;
-  std::uint64_t epoch = 0;        // of the owner's claim: of two nodes that see it differently the higher one is right
-  std::vector<RedisSeed> others;  // all nodes that are known, the owner too
+  std::uint64_t epoch = 0;  // of the owner's claim: of two nodes that see it differently the higher one is right
+  bool is_teller = false;   // the one who says so, if he tells who he is
+  std::vector<RedisSeed> others{};  // all nodes that are known, the owner too, but no more than 1,000
 };
 
 // Asks a node for that.  nullopt: nobody owns the slot.  Throws UnexpectedReply.

@@ -30,6 +30,9 @@ constexpr std::chrono::seconds longest_redirection{2};
 constexpr std::chrono::milliseconds shortest_redirection_pause{5}, longest_redirection_pause{100};
 constexpr int redirections_without_pause = 3;
 
+// What a node tells of its cluster.
+constexpr std::size_t longest_cluster_reply = 4 << 20;
+
 int milliseconds_until(SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now());
   return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 3'600'000));
@@ -47,6 +50,20 @@ std::size_t largest_value(std::span<const Command> commands) {
     for (const std::string& arg : command.args) size = std::max(size, arg.size());
   }
   return size;
+}
+
+// Sends again.  Where something else was sent, and applied, before, a failure does not say that nothing was.
+template <typename Send>
+auto send_again(bool nothing_was_applied, Send send) {
+  try {
+    return send();
+  } catch (const NotConnected& away) {
+    if (nothing_was_applied) throw;
+    throw ConnectionLost(away.what());
+  } catch (const LoginRefused& refused) {
+    if (nothing_was_applied) throw;
+    throw ConnectionLost(refused.what());
+  }
 }
 
 Reply not_too_large(Reply reply) {
@@ -313,7 +330,9 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
   for (int i = 0; const auto redirected = find_redirected(commands, replies); ++i) {
     const Redirection& to = redirected->redirection;
     const bool asks = to.kind == Redirection::Kind::ask && !redirected->together;
+    const bool nothing_was_applied = redirected->places.size() == commands.size();
     if (to.kind == Redirection::Kind::moved) go_to(to.node);
+    if (steady_now() >= until) return;
     if ((!asks && to.kind != Redirection::Kind::moved) || i >= redirections_without_pause) {
       if (steady_now() + pause >= until) return;
       wait(-1, 0, steady_now() + pause, nullptr);
@@ -321,12 +340,12 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
     }
     if (asks) {
       const std::size_t place = redirected->places.front();
-      replies[place] = ask_aside(to.node, commands[place]);
+      replies[place] = send_again(nothing_was_applied, [&] { return ask_aside(to.node, commands[place]); });
       continue;
     }
     std::vector<Command> again;
     for (const std::size_t place : redirected->places) again.push_back(commands[place]);
-    std::vector<Reply> answers = exchange_once(again);
+    std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return exchange_once(again); });
     for (std::size_t j = 0; j < answers.size(); ++j) replies[redirected->places[j]] = std::move(answers[j]);
   }
 }
@@ -356,6 +375,7 @@ Reply Connection::State::ask_aside(const RedisSeed& node, const Command& command
 std::vector<Reply> Connection::State::exchange_once(std::span<const Command> commands) {
   return closing_on_failure(commands, timeouts.connect, [&] {
     for (const Command& command : commands) stream->append(command, keyspace.prefix());
+    if (commands.front().args.front() == "CLUSTER") stream->set_longest_reply(longest_cluster_reply);
     Pace pace = begin_pace(steady_now(), timeouts.command);
     stream->write_some();
     std::vector<Reply> replies;
@@ -475,9 +495,12 @@ void Connection::set_timeouts(Timeouts timeouts) {
 void Connection::count_bytes_in(std::atomic<std::uint64_t>* count) { state_->byte_count = count; }
 
 bool Connection::is_at_master() {
+  const SteadyTime deadline = steady_now() + state_->timeouts.connect;
+  if (state_->address.in_cluster && state_->address.must_be_found())
+    return others_name_owner(state_->address, state_->place, deadline);
   if (!state_->address.has_sentinels()) return true;
   try {
-    const FoundServer found = find_server(state_->address, steady_now() + state_->timeouts.connect);
+    const FoundServer found = find_server(state_->address, deadline);
     return !found.sentinels.empty() && place_of(found.server) == state_->place;
   } catch (const ConnectionLost&) {
     return false;

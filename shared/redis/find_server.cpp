@@ -35,6 +35,9 @@ constexpr auto until_others_are_asked = 100ms;  // of the address, when some hav
 constexpr auto until_known_ones_are_asked = 300ms;
 constexpr auto time_for_the_rest = 500ms;  // when one has answered
 constexpr auto time_for_one_said_to_be_down = 300ms;
+constexpr auto time_after_a_name_server = 300ms;  // at least, since that one may have taken all there was
+constexpr std::size_t most_bytes_of_a_sentinel = 1 << 20;
+constexpr int most_reads_of_a_turn = 16;  // the others are to get their turn
 
 std::string text_of(const RedisSeed& seed) {
   return seed.host.find(':') == std::string::npos ? fmt::format("{}:{}", seed.host, seed.port)
@@ -88,16 +91,18 @@ RedisAddress as_server(const RedisAddress& address, const RedisSeed& at) {
 // One sentinel that is asked, on a connection of its own.
 class Question {
  public:
-  Question(const RedisAddress& sentinel, const std::string& master, const Endpoint& endpoint)
+  Question(const RedisAddress& sentinel, const std::string& master, const Endpoint& endpoint, bool is_seed)
       : master_(master),
         endpoint_(endpoint),
         at_{numeric_host(endpoint), sentinel.port},
-        seed_{sentinel.host, sentinel.port} {
+        seed_{sentinel.host, sentinel.port},
+        is_seed_(is_seed) {
     guarded([&] {
       UniqueFd socket = begin_connect(endpoint);
       if (!socket) throw ConnectionLost("too many clients wait for the socket");
       stream_ =
           std::make_unique<Stream>(std::move(socket), sentinel.tls ? std::make_unique<TlsSession>(sentinel) : nullptr);
+      stream_->set_longest_reply(most_bytes_of_a_sentinel);
       greeting_ = greeting(sentinel, "");
       for (const Command& command : greeting_) append_greeting(*stream_, command, sentinel);
       const std::vector<Command> questions = ask_sentinel(master);
@@ -119,7 +124,7 @@ class Question {
         connected_ = true;
       }
       stream_->write_some();
-      while (stream_->read_some()) {
+      for (int reads = 0; reads < most_reads_of_a_turn && stream_->read_some(); ++reads) {
         while (Reply reply = stream_->next_reply()) take(std::move(reply));
         if (replies_.size() == expected_) return conclude();
       }
@@ -127,6 +132,7 @@ class Question {
   }
 
   const Endpoint& endpoint() const { return endpoint_; }
+  bool is_seed() const { return is_seed_; }
   const RedisSeed& at() const { return at_; }
   FoundSentinel found() const { return {seed_, at_.host}; }
   const std::optional<SentinelAnswer>& answer() const { return answer_; }
@@ -165,12 +171,14 @@ class Question {
     SentinelReply read = read_sentinel(master_, replies_);
     if (!read.answer) throw LoginRefused(read.refusal);
     answer_ = std::move(read.answer);
+    answer_->is_seed = is_seed_;
     stream_.reset();
   }
 
   std::string master_;
   Endpoint endpoint_;
   RedisSeed at_, seed_;  // by number, and as it is called
+  bool is_seed_;         // the URL names it
   std::unique_ptr<Stream> stream_;
   bool connected_ = false, refused_ = false;
   std::vector<Command> greeting_;
@@ -183,31 +191,35 @@ class Question {
 // All sentinels that are asked.
 class Inquiry {
  public:
-  Inquiry(const RedisAddress& address, std::vector<FoundSentinel> known)
+  // Name servers are asked until `deadline` at most: none is begun with after that.
+  Inquiry(const RedisAddress& address, std::vector<FoundSentinel> known, SteadyTime deadline)
       : address_(address), known_(std::move(known)), begun_(steady_now()) {
     // Those that need no name server first.
     for (const bool by_name : {false, true}) {
       for (const RedisSeed& seed : address.seeds) {
-        if (sentinel_address(address, {seed, ""}).needs_resolving() == by_name) ask({seed, ""});
+        if (sentinel_address(address, {seed, ""}).needs_resolving() == by_name) ask({seed, ""}, deadline, true);
       }
     }
   }
 
+  // Until most of them agree, or `deadline`, or a little later where name servers have taken all the time.
   void wait(SteadyTime deadline) {
+    const SteadyTime half = begun_ + (deadline - begun_) / 2;
     for (;;) {
       const SteadyTime now = steady_now();
       const std::vector<SentinelAnswer> said = answers();
-      if (is_settled(said, still_asked())) return;
+      if (is_settled(said, still_asked(), seeds_still_asked())) return;
       if (!said.empty() && !first_answer_) first_answer_ = now;
       if (!asked_others_ && now >= others_are_due()) {
         asked_others_ = true;
         for (const SentinelAnswer& answer : said)
           for (const RedisSeed& other : answer.others) known_.push_back({other, ""});
-        for (const FoundSentinel& other : known_) ask(other);
+        for (const FoundSentinel& other : known_) ask(other, half, false);
         continue;
       }
       SteadyTime until = deadline;
       if (first_answer_) until = std::min<SteadyTime>(until, *first_answer_ + time_for_the_rest);
+      until = std::max(until, at_least_until_);
       if (now >= until || !is_under_way()) return;
       poll_once(asked_others_ ? until : std::min(until, others_are_due()));
     }
@@ -219,6 +231,18 @@ class Inquiry {
       if (question.answer()) said.push_back(*question.answer());
     }
     return said;
+  }
+
+  // How many the URL names.  One of several numbers is as many as have answered.
+  std::size_t seeds() const {
+    std::ptrdiff_t count = 0;
+    for (const RedisSeed& seed : address_.seeds) {
+      const auto answered = std::count_if(questions_.begin(), questions_.end(), [&](const Question& one) {
+        return one.is_seed() && one.answer() && one.found().seed == seed;
+      });
+      count += std::max<std::ptrdiff_t>(1, answered);
+    }
+    return static_cast<std::size_t>(count);
   }
 
   std::vector<FoundSentinel> who_answered() const {
@@ -245,26 +269,41 @@ class Inquiry {
   }
 
  private:
-  void ask(const FoundSentinel& whom) {
+  void ask(const FoundSentinel& whom, SteadyTime resolves_until, bool is_seed) {
     const RedisAddress sentinel = sentinel_address(address_, whom);
+    if (questions_.size() >= most_asked) return;
+    const bool by_name = sentinel.needs_resolving();
+    if (by_name && steady_now() >= resolves_until) return not_found("no time to look up " + sentinel.host);
     try {
-      for (const Endpoint& endpoint : endpoints_of(sentinel, Lookup::blocking)) {
+      const std::vector<Endpoint> endpoints = endpoints_of(sentinel, Lookup::blocking);
+      if (by_name) at_least_until_ = steady_now() + time_after_a_name_server;
+      for (const Endpoint& endpoint : endpoints) {
         const bool is_asked = std::any_of(questions_.begin(), questions_.end(), [&](const Question& question) {
           return same_place(question.endpoint(), endpoint);
         });
         if (is_asked || questions_.size() >= most_asked) continue;
-        questions_.emplace_back(sentinel, address_.master, endpoint);
+        questions_.emplace_back(sentinel, address_.master, endpoint, is_seed);
       }
     } catch (const HostUnknown& unknown) {
-      unknown_ += (unknown_.empty() ? "" : "; ") + std::string(unknown.what());
+      not_found(unknown.what());
     } catch (const std::runtime_error&) {  // no address that one could connect to
     }
   }
 
+  void not_found(const std::string& why) { unknown_ += (unknown_.empty() ? "" : "; ") + why; }
+
   // Who has answered, or may yet.
   std::size_t still_asked() const {
-    return static_cast<std::size_t>(std::count_if(
-        questions_.begin(), questions_.end(), [](const Question& one) { return one.is_under_way() || one.answer(); }));
+    return still_asked([](const Question&) { return true; });
+  }
+  std::size_t seeds_still_asked() const {
+    return still_asked([](const Question& one) { return one.is_seed(); });
+  }
+  template <typename Counts>
+  std::size_t still_asked(Counts counts) const {
+    return static_cast<std::size_t>(std::count_if(questions_.begin(), questions_.end(), [&](const Question& one) {
+      return counts(one) && (one.is_under_way() || one.answer());
+    }));
   }
 
   bool is_under_way() const {
@@ -299,6 +338,7 @@ class Inquiry {
   const SteadyTime begun_;
   std::vector<Question> questions_;
   std::optional<SteadyTime> first_answer_;
+  SteadyTime at_least_until_{};
   bool asked_others_ = false;
   std::string unknown_;  // whose names are
 };
@@ -339,9 +379,11 @@ void prove_master(const RedisAddress& server, SteadyTime deadline) {
 
 // Its address, with the number by which `at` proves to be the master.
 RedisAddress prove_any(const RedisAddress& address, const RedisSeed& at, SteadyTime deadline) {
-  const std::vector<Endpoint> endpoints = endpoints_of(as_server(address, at), Lookup::blocking);
+  const RedisAddress server = as_server(address, at);
+  const std::vector<Endpoint> endpoints = endpoints_of(server, Lookup::blocking);
+  if (server.needs_resolving()) deadline = std::max<SteadyTime>(deadline, steady_now() + time_after_a_name_server);
   for (std::size_t i = 0;; ++i) {
-    RedisAddress one = as_server(address, at);
+    RedisAddress one = server;
     one.numeric_hosts = {numeric_host(endpoints[i])};
     try {
       const auto share = (deadline - steady_now()) / static_cast<int>(endpoints.size() - i);
@@ -380,11 +422,11 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
     return found;
   }
   const Known known = recall(address);
-  Inquiry inquiry(address, known.sentinels);
-  const SteadyTime begun = steady_now();
-  inquiry.wait(begun + (deadline - begun) / 2);
+  const SteadyTime begun = steady_now(), half = begun + (deadline - begun) / 2;
+  Inquiry inquiry(address, known.sentinels, half);
+  inquiry.wait(half);
 
-  std::vector<NamedMaster> named = rank_masters(inquiry.answers());
+  std::vector<NamedMaster> named = rank_masters(inquiry.answers(), inquiry.seeds());
   const bool nobody_answers = named.empty();
   if (nobody_answers && known.master) named.push_back({.at = *known.master, .is_down = false});
   if (named.empty()) inquiry.throw_why_none();
@@ -394,6 +436,8 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
   for (std::size_t i = 0; i < named.size(); ++i) {
     const SteadyTime now = steady_now();
     SteadyTime until = now + (deadline - now) / static_cast<int>(named.size() - i);
+    if (i > 0 && now >= deadline) break;
+    if (i == 0) until = std::max<SteadyTime>(until, now + time_after_a_name_server);
     if (named[i].is_down) until = std::min<SteadyTime>(until, now + time_for_one_said_to_be_down);
     try {
       FoundServer found{prove_any(address, named[i].at, until), inquiry.who_answered()};

@@ -34,8 +34,10 @@ struct Told {
   bool works = false;
 };
 
-Told ask_node(const RedisAddress& node, int slot, milliseconds longest) {
-  Connection connection(node, {.connect = longest, .command = longest, .is_final = true}, "");
+Told ask_node(const RedisAddress& shard, const RedisSeed& node, milliseconds left) {
+  const auto longest = std::min(left, std::clamp(left / 4, shortest_question, longest_question));
+  const int slot = slot_of(shard.key_prefix);
+  Connection connection(node_address(shard, node, ""), {.connect = longest, .command = longest, .is_final = true}, "");
   const std::vector<Reply> replies = connection.pipeline(ask_slot_owners());
   const std::string_view refusal = replies.front().view().error();
   if (classify_error(refusal) == ErrorKind::unauthorized) throw LoginRefused(std::string(refusal));
@@ -49,6 +51,14 @@ Told ask_node(const RedisAddress& node, int slot, milliseconds longest) {
   } catch (const UnexpectedReply& rubbish) {
     throw ConnectionLost(rubbish.what());
   }
+}
+
+std::vector<RedisSeed> nodes_to_ask(const RedisAddress& shard) {
+  std::vector<RedisSeed> nodes = known_nodes(shard);
+  for (const RedisSeed& seed : shard.seeds) {
+    if (std::find(nodes.begin(), nodes.end(), seed) == nodes.end()) nodes.push_back(seed);
+  }
+  return nodes;
 }
 
 // What kept the nodes from answering.
@@ -86,18 +96,13 @@ std::vector<RedisSeed> known_nodes(const RedisAddress& shard) {
 }
 
 RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline) {
-  std::vector<RedisSeed> nodes = known_nodes(shard);
-  for (const RedisSeed& seed : shard.seeds) {
-    if (std::find(nodes.begin(), nodes.end(), seed) == nodes.end()) nodes.push_back(seed);
-  }
   std::optional<SlotOwner> best;
   Failures failures;
-  for (const RedisSeed& node : nodes) {
+  for (const RedisSeed& node : nodes_to_ask(shard)) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_now());
     if (left <= 0ms) break;
     try {
-      const auto longest = std::min(left, std::clamp(left / 4, shortest_question, longest_question));
-      Told told = ask_node(node_address(shard, node, ""), slot_of(shard.key_prefix), longest);
+      Told told = ask_node(shard, node, left);
       const bool is_younger = !best || told.owner.epoch > best->epoch;
       if (!told.works && !is_younger) continue;
       best = std::move(told.owner);
@@ -118,6 +123,23 @@ RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline) {
   }
   if (!best) failures.raise();
   return node_address(shard, best->node, "");
+}
+
+bool others_name_owner(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline) {
+  bool there_are_others = false;
+  for (const RedisSeed& node : nodes_to_ask(shard)) {
+    if (node == owner) continue;
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_now());
+    if (left <= 0ms) return false;
+    try {
+      const Told told = ask_node(shard, node, left);
+      if (told.owner.is_teller && told.owner.node == owner) continue;  // by another name
+      if (told.works) return told.owner.node == owner;
+    } catch (const ConnectionLost&) {
+    }
+    there_are_others = true;
+  }
+  return !there_are_others;
 }
 
 }  // namespace brood

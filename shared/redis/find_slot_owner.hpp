@@ -16,6 +16,10 @@ namespace brood {
 // owns the slot, LoginRefused when all that answer refuse us, HostUnknown when no node's name is known.
 RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline);
 
+// Whether another node says that `owner` owns that slot, and that the cluster works: one that is cut off from the
+// others does not know it.  True where there is no other.  Blocks as find_slot_owner() does.
+bool others_name_owner(const RedisAddress& shard, const RedisSeed& owner, SteadyTime deadline);
+
 // A node of the cluster, and who we are to it.  `host` may be empty: it is that of `teller`, who told of it.
 RedisAddress node_address(const RedisAddress& shard, const RedisSeed& node, const std::string& teller);
 

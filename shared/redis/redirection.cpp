@@ -30,6 +30,7 @@ std::optional<RedisSeed> read_node(std::string_view host_and_port) {
   const int port = number_in(host_and_port.substr(colon + 1));
   if (port < 1 || port > 65'535) return std::nullopt;
   const std::string_view host = host_and_port.substr(0, colon);
+  if (!fits_a_host(host)) return std::nullopt;
   return RedisSeed{host == "?" ? "" : std::string(host), static_cast<std::uint16_t>(port)};
 }
 

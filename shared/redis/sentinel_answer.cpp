@@ -52,20 +52,28 @@ std::vector<RedisSeed> sentinels_in(ReplyView list) {
   return found;
 }
 
-// Of several answers of one sentinel, which may be asked at several addresses, the last.
+// Of several answers of one sentinel, which may be asked at several addresses, the first.  Who bears the run id of
+// another and names another master takes nothing from it.
 std::vector<SentinelAnswer> one_of_each(const std::vector<SentinelAnswer>& answers) {
   std::vector<SentinelAnswer> each;
   for (const SentinelAnswer& answer : answers) {
     const auto same = std::find_if(each.begin(), each.end(), [&](const SentinelAnswer& other) {
-      return !answer.run_id.empty() && other.run_id == answer.run_id;
+      return !answer.run_id.empty() && other.run_id == answer.run_id && other.master == answer.master;
     });
     if (same == each.end())
       each.push_back(answer);
     else
-      *same = answer;
+      same->is_seed |= answer.is_seed;
   }
   return each;
 }
+
+std::size_t seeds_in(const std::vector<SentinelAnswer>& answers) {
+  return static_cast<std::size_t>(
+      std::count_if(answers.begin(), answers.end(), [](const SentinelAnswer& answer) { return answer.is_seed; }));
+}
+
+bool is_most(int votes, std::size_t of) { return 2 * static_cast<std::size_t>(votes) > of; }
 
 }  // namespace
 
@@ -102,8 +110,10 @@ SentinelReply read_sentinel(const std::string& master, const std::vector<Reply>&
   return {std::move(answer), ""};
 }
 
-std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers) {
+std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers, std::size_t seeds) {
   const std::vector<SentinelAnswer> each = one_of_each(answers);
+  const std::size_t answering_seeds = seeds_in(each);
+  const bool seeds_decide = seeds > 1 && 2 * seeds_in(answers) > seeds;
   std::vector<NamedMaster> named;
   for (const SentinelAnswer& answer : each) {
     auto one = std::find_if(named.begin(), named.end(), [&](const NamedMaster& m) { return m.at == answer.master; });
@@ -112,9 +122,10 @@ std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers
     if (answer.is_down) continue;
     one->is_down = false;
     ++one->votes;
+    if (answer.is_seed) ++one->votes_of_seeds;
   }
   const auto worth = [&](const NamedMaster& one) {
-    const bool outvotes = 2 * static_cast<std::size_t>(one.votes) > each.size();
+    const bool outvotes = seeds_decide ? is_most(one.votes_of_seeds, answering_seeds) : is_most(one.votes, each.size());
     return std::tuple(!one.is_down, outvotes, one.config_epoch, one.votes);
   };
   std::stable_sort(named.begin(), named.end(),
@@ -122,14 +133,15 @@ std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers
   return named;
 }
 
-bool is_settled(const std::vector<SentinelAnswer>& answers, std::size_t asked) {
-  const std::vector<NamedMaster> named = rank_masters(answers);
+bool is_settled(const std::vector<SentinelAnswer>& answers, std::size_t asked, std::size_t seeds) {
+  const std::vector<NamedMaster> named = rank_masters(answers, seeds);
   if (named.empty()) return false;
   std::size_t there_are = asked;
   for (const SentinelAnswer& answer : answers) {
     if (answer.master == named.front().at) there_are = std::max(there_are, answer.others.size() + 1);
   }
-  return 2 * static_cast<std::size_t>(named.front().votes) > there_are;
+  if (!is_most(named.front().votes, there_are)) return false;
+  return seeds_in(answers) >= seeds || is_most(named.front().votes_of_seeds, seeds);
 }
 
 }  // namespace brood

@@ -19,6 +19,7 @@ struct SentinelAnswer {
   std::int64_t config_epoch = -1;  // grows with each failover that the sentinels agreed on; -1: it does not say
   bool is_down = false;            // it says that it cannot reach the master
   std::vector<RedisSeed> others;   // further sentinels that it knows
+  bool is_seed = false;            // the URL names it; of others we know by the word of a sentinel alone
 };
 
 // What to ask a sentinel, and what it answered: one reply each.  A user of the sentinel who may use the first alone is
@@ -32,17 +33,20 @@ SentinelReply read_sentinel(const std::string& master, const std::vector<Reply>&
 
 // The masters that were named, the likeliest first, each once.  One that most of those who answered name, and reach,
 // outvotes the rest; otherwise the highest epoch wins, then the number of votes.  What is said to be down comes last.
-// Pure.
+// Once most of several `seeds` have answered, their majority alone counts: one sentinel may name as many others as it
+// likes.  Two answers are one sentinel's if they bear one run id and name one master.  Pure.
 struct NamedMaster {
   RedisSeed at;
   int votes = 0;  // of sentinels that reach it
+  int votes_of_seeds = 0;
   std::int64_t config_epoch = -1;
   bool is_down = true;  // says everybody who names it
 };
-std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers);
+std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers, std::size_t seeds = 0);
 
 // Whether more than half of the sentinels that there are, as far as these know, and of the `asked` agree on one that
-// they reach: no further answer matters.  Pure.
-bool is_settled(const std::vector<SentinelAnswer>& answers, std::size_t asked);
+// they reach, and so do more than half of the `seeds`, or no other of those may yet answer: no further answer matters.
+// Pure.
+bool is_settled(const std::vector<SentinelAnswer>& answers, std::size_t asked, std::size_t seeds = 0);
 
 }  // namespace brood

@@ -21,8 +21,7 @@ namespace brood {
 
 namespace {
 
-// Redis itself takes no command above this size (client-query-buffer-limit), and nothing of ours asks for a larger
-// reply.
+// Redis itself takes no command above this size (client-query-buffer-limit).
 constexpr std::size_t max_message_bytes = std::size_t{1} << 30;
 
 // An array is allocated when its length is announced, before its elements have come: 16 M elements are 128 MB.
@@ -82,6 +81,10 @@ Stream::Stream(UniqueFd socket, std::unique_ptr<TlsSession> tls)
     : socket_(std::move(socket)), reader_(redisReaderCreate()), tls_(std::move(tls)) {
   if (!reader_) throw std::bad_alloc();
   reader_->fn = bounded_functions(reader_.get());
+}
+
+Stream::~Stream() {
+  if (holds_secret_) wipe(output_);
 }
 
 void Stream::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
@@ -251,7 +254,8 @@ bool Stream::read(int flags) {
 
 void Stream::feed(const char* bytes, std::size_t count) {
   reply_bytes_ += count;
-  if (reply_bytes_ > max_message_bytes) throw ConnectionLost("a reply is larger than 1 GB");
+  if (reply_bytes_ > longest_reply_)
+    throw ConnectionLost(fmt::format("a reply is larger than {} MB", longest_reply_ >> 20));
   if (redisReaderFeed(reader_.get(), bytes, count) != REDIS_OK)
     throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
 }

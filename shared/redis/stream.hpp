@@ -22,6 +22,7 @@ namespace brood {
 class Stream {
  public:
   explicit Stream(UniqueFd socket, std::unique_ptr<TlsSession> tls = nullptr);
+  ~Stream();
 
   // The TLS handshake is under way: write_some() and read_some() carry it on, and commands wait until it is done.
   bool shakes_hands() const { return tls_ && !tls_->is_established(); }
@@ -57,6 +58,9 @@ class Stream {
   // Whether anything has come yet.
   bool heard() const { return heard_; }
 
+  // Of whom no large replies are expected, and who may not be trusted: 1 GB otherwise.
+  void set_longest_reply(std::size_t bytes) { longest_reply_ = bytes; }
+
   // The next whole reply; an empty one when there is none yet.  Throws ConnectionLost when the server does not speak
   // the protocol, or sends more than a reply may hold.
   Reply next_reply();
@@ -86,6 +90,7 @@ class Stream {
   std::unique_ptr<TlsSession> tls_;
   std::size_t wire_sent_ = 0;    // of what TLS has for the wire
   std::size_t reply_bytes_ = 0;  // read since the last whole reply
+  std::size_t longest_reply_ = std::size_t{1} << 30;
   std::uint64_t moved_ = 0;
   bool heard_ = false;
   bool holds_secret_ = false;  // `output_`

@@ -211,7 +211,8 @@ TlsSession::TlsSession(const RedisAddress& address) {
   SSL_set_connect_state(ssl_.get());
   SSL_set_ex_data(ssl_.get(), refusal_index(), this);
   if (is_address(name_)) {
-    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), name_.c_str());
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), name_.c_str()) != 1)
+      throw LoginRefused("no certificate can be for the address " + name_);
   } else {
     SSL_set_hostflags(ssl_.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (SSL_set1_host(ssl_.get(), name_.c_str()) != 1 || SSL_set_tlsext_host_name(ssl_.get(), name_.c_str()) != 1)

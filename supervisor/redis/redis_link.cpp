@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 
 constexpr auto resolve_again_after = 5s;
 constexpr auto ask_others_again_after = 500ms;
-constexpr auto time_to_move = 10s;  // from a sentinel's word until the server says the same
+constexpr auto worth_a_search_at_once = 1s;  // so long it was of use
+constexpr auto time_to_move = 10s;           // from a sentinel's word until the server says the same
 constexpr auto look_again_after = 1s;
 constexpr auto report_interval = 60s;
 constexpr auto look_at_role_again_after = 10s;
@@ -69,6 +70,7 @@ void RedisLink::connect() {
 
 void RedisLink::look_for_server() {
   next_search_.reset();
+  last_search_ = steady_now();
   try {
     finder_.find(address_, [this](const ServerSearch& search) {
       if (search.found)
@@ -108,7 +110,7 @@ void RedisLink::found(const FoundServer& found) {
   remember_server(address_, found);  // for workers to come
   if (address_.has_sentinels()) sentinels_.listen(address_, found.sentinels);
   const RedisSeed at = place_of(found.server);
-  if (connected() && master_ == at) {
+  if (connects_to_master_ && master_ == at) {
     if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_others_again_after;
     return;
   }
@@ -121,13 +123,15 @@ void RedisLink::found(const FoundServer& found) {
   if (connected()) disconnected("the master is elsewhere: " + found.server.without_password());
   next_search_.reset();
   connection_.open(found.server);
+  connects_to_master_ = true;
   if (has_moved) events_.redis_has_moved();
 }
 
-// Not believed, but a reason to look, and again for a while: the others may not have heard of it yet.
+// Not believed, but a reason to look, and again for a while: the others may not have heard of it yet.  Whoever says so
+// again and again does not make us look more often.
 void RedisLink::somebody_says_it_moved() {
   searches_until_ = steady_now() + time_to_move;
-  next_search_ = steady_now();
+  next_search_ = std::max<SteadyTime>(steady_now(), last_search_ + ask_others_again_after);
   wake_.start_at(next_deadline());
 }
 
@@ -174,6 +178,7 @@ void RedisLink::usable_now() {
   not_found_.clear();
   next_role_look_ = steady_now() + pace_ * look_at_role_again_after;
   is_usable_ = was_usable_ = true;
+  usable_since_ = steady_now();
   events_.redis_is_usable();
 }
 
@@ -204,13 +209,14 @@ void RedisLink::look_at_role() {
 }
 
 void RedisLink::disconnected(const std::string& why) {
-  is_usable_ = false;
+  is_usable_ = connects_to_master_ = false;
   // A name may point elsewhere by now, and so may the sentinels.  Whom these led us to is not tried again unless he
-  // proves to be the master still.
+  // proves to be the master still.  One that is lost as soon as it was found is no reason to hurry.
+  const SteadyTime now = steady_now();
   if (ServerFinder::has_to_find(address_))
-    next_search_ = steady_now() + (!away_since_               ? 0ms
-                                   : address_.must_be_found() ? ask_others_again_after
-                                                              : resolve_again_after);
+    next_search_ = now + (!away_since_ && now - usable_since_ >= worth_a_search_at_once ? 0ms
+                          : address_.must_be_found()                                    ? ask_others_again_after
+                                                                                        : resolve_again_after);
   if (address_.must_be_found()) connection_.close();
   note_away(why);
 }

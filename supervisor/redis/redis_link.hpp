@@ -97,7 +97,9 @@ class RedisLink {
   std::optional<SteadyTime> away_since_, next_search_, refused_since_;
   std::string not_found_;  // why no operator's doing nothing will find it: a name is not known, or sentinels refuse us
   bool host_is_unknown_ = false;
-  std::optional<RedisSeed> master_;           // that sentinels have led us to
+  std::optional<RedisSeed> master_;  // that sentinels have led us to
+  bool connects_to_master_ = false;  // or is connected; until that is lost
+  SteadyTime last_search_{}, usable_since_{};
   std::optional<SteadyTime> searches_until_;  // since a sentinel said that it moved
   SteadyTime next_report_{};
   SteadyTime next_look_{}, next_role_look_{};

@@ -208,6 +208,43 @@ BOOST_AUTO_TEST_CASE(a_connection_follows_its_slot) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_redirection_that_leads_nowhere_does_not_say_that_nothing_was_sent_where_something_was) {
+  Sharded site;
+  RedisServer &here = site.owner(), &elsewhere = site.another_master();
+  std::string key = "k";
+  while (&site.cluster.owner(slot_of(key)) != &elsewhere) key += "k";
+  const Command goes_elsewhere{"SET", key, "1"};  // not in the shard
+  Connection redis(site.address, {500ms, 500ms});
+  redis.call(get("k"));
+  elsewhere.kill9();
+
+  BOOST_CHECK_EXCEPTION(redis.pipeline({set("k", "1"), goes_elsewhere}), ConnectionLost,
+                        [](const ConnectionLost& lost) { return dynamic_cast<const NotConnected*>(&lost) == nullptr; });
+  BOOST_TEST(here.get("{brood:0}k").value_or("") == "1");
+  BOOST_CHECK_THROW(redis.call(goes_elsewhere), NotConnected);
+}
+
+BOOST_AUTO_TEST_CASE(another_node_has_to_say_that_this_one_owns_its_slot_still) {
+  Sharded site;
+  BOOST_TEST(site.text(set("k", "1")) == "OK");
+  BOOST_TEST(site.redis.is_at_master());
+  RedisServer& owner = site.owner();
+  for (std::size_t i = 0; i < site.cluster.size(); ++i) {
+    if (&site.cluster.node(i) != &owner) site.cluster.node(i).pause();
+  }
+  BOOST_TEST(!site.redis.is_at_master());
+  for (std::size_t i = 0; i < site.cluster.size(); ++i) {
+    if (&site.cluster.node(i) != &owner) site.cluster.node(i).resume();
+  }
+  BOOST_TEST(eventually([&] { return site.cluster.works(); }, 30s));
+  BOOST_TEST(site.redis.is_at_master());
+
+  site.cluster.move_slot(site.slot, site.another_master());
+  BOOST_TEST(!site.redis.is_at_master());
+  BOOST_TEST(site.text(get("k")) == "1");
+  BOOST_TEST(site.redis.is_at_master());
+}
+
 BOOST_AUTO_TEST_CASE(a_transaction_follows_its_slot_as_a_whole) {
   Sharded site;
   site.text(set("k", "1"));

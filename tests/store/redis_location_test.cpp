@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <string>
@@ -135,6 +136,12 @@ BOOST_AUTO_TEST_CASE(jobs_are_told_how_tls_is_spoken_and_no_password) {
   BOOST_TEST(std::getenv("BROOD_REDIS_TLS_SERVER_NAME") == std::string("r"));
   BOOST_TEST(std::getenv("BROOD_REDIS_TLS_MIN_VERSION") == nullptr);
   BOOST_TEST((files_told_to_jobs() == std::vector<std::string>{"/run/brood/redis-password.1", "/ca", "/cert", "/key"}));
+
+  settings.shard_list = {{.name = "eu", .url = "redis://eu", .user = {}, .password_file = "/eu"}};
+  tell_jobs_of_redis(settings);
+  const std::vector<std::string> files = files_told_to_jobs();
+  BOOST_TEST((std::find(files.begin(), files.end(), "/eu") != files.end()));
+  settings.shard_list.clear();
 
   settings.share_password_in_url = true;
   tell_jobs_of_redis(settings);

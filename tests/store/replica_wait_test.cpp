@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/config/redis_location.hpp"
@@ -63,15 +64,18 @@ class Tapped : public Channel {
   }
   std::vector<Reply> call_patiently(const std::vector<Command>& commands, const Patience& patience) override {
     for (const Command& command : commands) sent.push_back(command.args.front());
+    if (before_wait && commands.back().args.front() == "WAIT") std::exchange(before_wait, nullptr)();
     return redis_.call_patiently(commands, patience);
   }
-  std::uint64_t connections() const override { return redis_.connections(); }
+  std::uint64_t connections() const override { return redis_.connections() + moves; }
   void disconnect() override {
     ++disconnects;
     redis_.disconnect();
   }
   Strings sent;
   int disconnects = 0;
+  std::uint64_t moves = 0;  // to another connection
+  std::function<void()> before_wait = nullptr;
 
  private:
   Channel& redis_;
@@ -201,6 +205,26 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_waited_for_there_goes_back_to_its_queue) {
   BOOST_TEST(redis.master.size_of(keys::queue("a").name()) == 1U);
   BOOST_TEST(worker.in_flight->batch().entries.empty());
   redis.replica.resume();
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_confirmed_on_another_connection_than_it_was_written_on) {
+  Replicated redis;
+  Worker worker(redis.master.address(), one_replica);
+  redis.master.command({"LPUSH", keys::queue("a"), "1"});
+  const auto reconnect = [&] { ++worker.channel.moves; };
+  bool sent_again = false;
+  worker.while_pausing = [&] { sent_again = true; };
+  worker.channel.before_wait = reconnect;
+
+  BOOST_TEST(worker.fetch() == 1U);
+  BOOST_TEST(sent_again);
+  BOOST_TEST(redis.waits() == 2);
+  worker.fetch({Outcome{}});
+
+  redis.master.command({"LPUSH", keys::queue("a"), "1"});
+  worker.channel.before_wait = reconnect;
+  BOOST_TEST((worker.in_flight->wait_for_job() == FetchAndSettle::Waited::nothing));
+  BOOST_TEST(redis.master.size_of(keys::queue("a").name()) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_and_a_buffer_keeps_it) {

@@ -200,3 +200,10 @@ BOOST_AUTO_TEST_CASE(a_url_of_sentinels_that_is_not_whole_is_refused) {
   BOOST_TEST(contains(refusal_of("sentinel://a/m?x=1"), "parameter"));
   BOOST_TEST(!contains(refusal_of("sentinel://u:hunter2/m@h/n"), "hunter2"));
 }
+
+BOOST_AUTO_TEST_CASE(the_password_of_a_cluster_ends_where_every_other_does) {
+  BOOST_TEST(RedisAddress::parse("cluster://u:p%2Fss@a:7000,b").password == "p/ss");
+  BOOST_TEST(RedisAddress::parse("cluster://a:7000/0").seeds.size() == 1U);
+  BOOST_CHECK_THROW(RedisAddress::parse("cluster://:pa/ss@a:7000"), AddressError);
+  BOOST_CHECK_THROW(RedisAddress::parse("cluster://a:7000/1"), AddressError);
+}

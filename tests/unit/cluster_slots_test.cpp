@@ -141,3 +141,25 @@ BOOST_AUTO_TEST_CASE(what_is_no_answer_is_refused) {
         "*1\r\n" + range(0, 100, node("a", 0, "aa"), 1), std::string("*1\r\n*1\r\n:0\r\n")})
     BOOST_CHECK_THROW(read_slot_owner(1, answers(wire)), UnexpectedReply);
 }
+
+BOOST_AUTO_TEST_CASE(the_owner_of_a_slot_may_be_the_one_who_says_so) {
+  BOOST_TEST(owner_of(0).is_teller);
+  BOOST_TEST(!owner_of(16'383).is_teller);
+}
+
+BOOST_AUTO_TEST_CASE(no_node_has_a_host_that_one_could_not_look_up) {
+  for (const std::string& host : {std::string("a\nb"), std::string("a b"), std::string(256, 'a')}) {
+    const std::string slots = "*1\r\n" + range(0, 16'383, node(host, 7000, "aa"), 1);
+    BOOST_CHECK_THROW(read_slot_owner(0, answers(slots)), UnexpectedReply);
+    BOOST_TEST(!read_redirection("MOVED 1 " + host + ":7000"));
+  }
+  BOOST_TEST(read_redirection("MOVED 1 " + std::string(255, 'a') + ":7000").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(of_very_many_nodes_a_thousand_are_known) {
+  std::string nodes;
+  for (int i = 0; i < 1'500; ++i)
+    nodes += node("10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250), 1, "x");
+  const std::string slots = "*1\r\n" + range(0, 16'383, nodes, 1'500);
+  BOOST_TEST(read_slot_owner(0, answers(slots)).value().others.size() == 1'000U);
+}

@@ -130,6 +130,36 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_is_asked_twice_has_one_vote) {
   BOOST_TEST(rank_masters(answers).front().votes == 2);
 }
 
+BOOST_AUTO_TEST_CASE(who_borrows_the_run_id_of_another_takes_no_vote_from_it) {
+  const SentinelAnswer honest = says(a), also_honest = says(a);
+  SentinelAnswer lies = says(b), lies_again = says(b);
+  lies.run_id = honest.run_id;
+  lies_again.run_id = also_honest.run_id;
+  const std::vector<NamedMaster> named = rank_masters({honest, also_honest, lies, lies_again, says(a)});
+  BOOST_TEST((named.front().at == a));
+  BOOST_TEST(named.front().votes == 3);
+  BOOST_TEST(named.back().votes == 2);
+  // Nor by saying that the master is down.
+  SentinelAnswer down = says(a, 1, true);
+  down.run_id = honest.run_id;
+  BOOST_TEST(rank_masters({honest, down}).front().votes == 1);
+}
+
+BOOST_AUTO_TEST_CASE(those_whom_one_sentinel_has_brought_along_outvote_no_majority_of_the_seeds) {
+  std::vector<SentinelAnswer> answers{says(b, 9), says(a), says(a)};
+  for (SentinelAnswer& seed : answers) seed.is_seed = true;
+  for (int i = 0; i < 9; ++i) answers.push_back(says(b, 9));
+  BOOST_TEST((ranked(answers) == std::vector{b, a}));
+  BOOST_TEST((rank_masters(answers, 3).front().at == a));
+  BOOST_TEST((rank_masters(answers, 6).front().at == b));  // too few of them answer
+
+  // And while seeds may yet answer, nothing is settled by others.
+  answers.erase(answers.begin() + 1, answers.begin() + 3);
+  BOOST_TEST(is_settled(answers, answers.size()));
+  BOOST_TEST(!is_settled(answers, answers.size() + 2, 3));
+  BOOST_TEST(is_settled(answers, answers.size(), 1));
+}
+
 BOOST_AUTO_TEST_CASE(it_is_settled_once_most_of_all_sentinels_agree) {
   BOOST_TEST(!is_settled({}, 3));
   BOOST_TEST(!is_settled({says(a)}, 1));  // it knows two others

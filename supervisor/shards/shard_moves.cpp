@@ -158,10 +158,13 @@ void ShardMoves::enter(int slot, int number) {
   taken.in_shard_since = now;
 }
 
-void ShardMoves::left_behind(int slot) {
+// Not believed of one that was called nowhere, and whose shard answers.
+bool ShardMoves::left_behind(int slot) {
+  if (!are_several()) return false;
   const ProcessTable::Slot& taken = slots_.table[slot];
+  if (taken.wanted_shard == taken.shard && is_usable(taken.shard)) return true;
   const SlotSnapshot seen = last_words(slots_.board.slot(slot));
-  if (seen.current >= 0 || !seen.entries.empty()) return;  // a job has written that byte
+  if (seen.current >= 0 || !seen.entries.empty()) return true;  // a job has written that byte
   WorkerDeath left;
   left.worker = {.identity = identity_,
                  .slot = slot,
@@ -171,6 +174,7 @@ void ShardMoves::left_behind(int slot) {
   if (seen.incarnation == taken.incarnation) left.worker.record = record_of(seen);
   log::debug("incarnation_left_behind", {{"slot", slot}, {"shard", taken.shard}});
   shard(taken.shard).recovery().add(std::move(left));
+  return true;
 }
 
 void ShardMoves::unblock(int slot) { shard(slots_.table[slot].shard).unblocker().unblock(slots_.board.slot(slot)); }

@@ -50,7 +50,11 @@ std::set<int> ShardMoves::capsules_to_call(int number) {
   std::set<int> capsules = brood::capsules_to_call(number, movable());
   if (shard(number).recovery().fields_of(identity_).empty()) return capsules;
   const std::vector<CapsuleSettings> settings = generations_.capsules();
-  std::erase_if(capsules, [&](int capsule) { return settings.at(static_cast<std::size_t>(capsule)).concurrency == 1; });
+  // One of a generation that is on trial is not among them yet.
+  std::erase_if(capsules, [&](int capsule) {
+    const auto index = static_cast<std::size_t>(capsule);
+    return index >= settings.size() || settings[index].concurrency == 1;
+  });
   return capsules;
 }
 

@@ -86,6 +86,9 @@ class Worker {
                     .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
     redis_.follow(worker_setup.redis_moves);
+    // Of the very shard that is served: a job may have scribbled over the record.
+    orders_.serve(static_cast<int>(served_));
+    lapses_ = orders_.lapses();
   }
 
   void load_libraries() {

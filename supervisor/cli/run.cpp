@@ -158,8 +158,8 @@ void add_cluster(Connection& connection, RedisFitness& fitness) {
 }
 
 // Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
-// error, with the status by which `run` would end.
-int check_redis(const Config& config, const RedisAddress& address) {
+// error, with the status by which `run` would end.  Notes where its data are beside the `others`.
+int check_redis(const Config& config, const RedisAddress& address, std::vector<RedisData>& others) {
   const std::string which = address.shard.empty() ? "" : " " + address.shard;
   std::cout << "redis" << which << ": " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
             << log::printable(address.without_password());
@@ -173,6 +173,8 @@ int check_redis(const Config& config, const RedisAddress& address) {
     if (classify_error(rights.error()) == ErrorKind::unauthorized) throw LoginRefused(std::string(rights.error()));
     RedisFitness fitness = info.is_string() ? judge_redis(info.text(), topology) : RedisFitness{};
     if (address.in_cluster && fitness.refusal.empty()) add_cluster(connection, fitness);
+    others.push_back({address.shard, fitness.run_id, address.db, address.key_prefix});
+    if (fitness.refusal.empty()) fitness.refusal = why_not_beside(others.back(), {others.begin(), others.end() - 1});
     if (!fitness.version.empty()) std::cout << ", version " << log::printable(fitness.version);
     if (!info.is_string()) std::cout << "; warning: " << log::printable(info.error());
     if (!fitness.warning.empty()) std::cout << "; warning: " << fitness.warning;
@@ -240,8 +242,9 @@ int check_everything(const Config& config, const std::vector<RedisAddress>& shar
     std::cout << std::endl;
   }
   int redis_status = EX_OK;
+  std::vector<RedisData> data;
   for (const RedisAddress& shard : shards) {
-    if (const int status = check_redis(config, shard); redis_status != EX_CONFIG && status != EX_OK)
+    if (const int status = check_redis(config, shard, data); redis_status != EX_CONFIG && status != EX_OK)
       redis_status = status;
   }
   int library_status = check_libraries(config);

@@ -24,6 +24,7 @@ constexpr auto time_to_be_listed = 15s;  // by a heartbeat, for whoever lives
 Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
     : owner_(owner),
       identity_(parts.identity.name),
+      number_(setup.number),
       pace_(std::clamp(setup.shards / few_shards, 1, slowest_pace)),
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),

@@ -405,6 +405,13 @@ void Supervisor::generation_changed(const Generation& present) {
   for (const auto& shard : shards_) shard->follow_config();
 }
 
+// That of the first that is connected.
+bool Supervisor::goes_by_clock_of(int shard) const {
+  const auto first = std::find_if(shards_.begin(), shards_.end(),
+                                  [](const auto& candidate) { return candidate->redis().connected(); });
+  return first == shards_.end() || first - shards_.begin() == shard;
+}
+
 ProcessFacts Supervisor::process_facts() const {
   std::vector<CapsuleSettings> capsules = config_->capsules;
   std::erase_if(capsules, [](const CapsuleSettings& capsule) { return capsule.concurrency == 0; });

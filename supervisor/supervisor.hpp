@@ -109,6 +109,7 @@ class Supervisor : private Shard::Owner,
   const Config& config() const override { return *config_; }
   Phase phase() const override { return phase_; }
   bool is_quiet() const override { return phase_ != Phase::running; }
+  bool goes_by_clock_of(int shard) const override;
   std::string why_not(int shard, const RedisData& data) const override;
   ProcessFacts process_facts() const override;
   void report_status();

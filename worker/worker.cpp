@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
@@ -189,7 +190,8 @@ class Worker {
     redis_.move_to(shards_.at(shard));
     orders_.serve(static_cast<int>(shard));
     draw_.forget();
-    performer_.forget_quarantine();
+    performer_.forget_shard();
+    forget_redis_time();
     refused_at_.reset();
     lapses_ = orders_.lapses();
     return incarnation;

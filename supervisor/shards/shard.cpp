@@ -143,7 +143,8 @@ Scheduler::Settings Shard::scheduler_settings() const {
           .poll = {.average_scheduled = pace_ * config.poll_interval},
           .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
           .leaves_to_ruby = config.leaves_due_jobs_to_ruby,
-          .between_glances_when_told = pace_ * Scheduler::Settings{}.between_glances_when_told};
+          .between_glances_when_told = pace_ * Scheduler::Settings{}.between_glances_when_told,
+          .tells_time = [this] { return owner_.goes_by_clock_of(number_); }};
 }
 
 }  // namespace brood

@@ -46,6 +46,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual const Config& config() const = 0;  // of the present generation
     virtual ProcessFacts process_facts() const = 0;
     virtual bool is_quiet() const = 0;                                        // also true while stopping
+    virtual bool goes_by_clock_of(int shard) const = 0;                       // one alone, while it answers
     virtual void redis_is_unusable(RedisTrouble trouble) = 0;                 // see RedisLink::Events
     virtual std::string why_not(int shard, const RedisData& data) const = 0;  // as well
     virtual void redis_has_moved() = 0;                                       // as well

@@ -29,15 +29,19 @@ bool ShardMoves::are_several() const { return shards_.size() > 1; }
 
 std::vector<MovableWorker> ShardMoves::movable() {
   std::vector<MovableWorker> workers;
+  const SteadyTime now = steady_now();
   for (const OccupiedSlot& slot : orders_.fetching_slots()) {
     const ProcessTable::Slot& taken = slots_.table[slot.slot];
+    const bool runs_a_job = slot.record->current.load() >= 0;
+    const SteadyTime began{std::chrono::nanoseconds(slot.record->started_steady.load())};  // or what a job wrote there
     workers.push_back({.slot = slot.slot,
                        .capsule = slot.capsule,
                        .shard = taken.shard,
                        .wanted = taken.wanted_shard,
                        .goes_if_first = taken.goes_if_first,
                        .is_idle = idle_sign(*slot.record).idle,
-                       .runs_a_job = slot.record->current.load() >= 0,
+                       .runs_a_job = runs_a_job,
+                       .runs_a_long_job = runs_a_job && began < now - short_job,
                        .since = taken.in_shard_since,
                        .called = taken.called_at});
   }

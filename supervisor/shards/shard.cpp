@@ -17,7 +17,8 @@ constexpr auto beat_interval = 10s,
                longest_beat_interval = 20s;  // whoever misses two of these is not taken for dead yet
 
 constexpr auto sweep_interval = 1h;
-constexpr auto time_to_be_listed = 15s;  // by a heartbeat, for whoever lives
+constexpr auto between_first_sweeps = 3s;  // of one shard and of the next
+constexpr auto time_to_be_listed = 15s;    // by a heartbeat, for whoever lives
 
 }  // namespace
 
@@ -45,6 +46,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), workers_, *this,
                  std::move(setup.beat_tokens)),
       key_watch_(parts.loop, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }) {
+  if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
   heartbeat_.tell_metrics(owner_.config().metrics);
   heartbeat_.beat_every(std::min<std::chrono::seconds>(pace_ * beat_interval, longest_beat_interval));
   known_queues_watch_.slow_down(pace_);

@@ -202,6 +202,10 @@ void RedisLink::use_if_fit(const RedisFitness& fitness) {
 void RedisLink::refuse(const std::string& why, RedisTrouble trouble) {
   if (std::exchange(said_unfit_for_, why) != why)
     log::error("redis_unfit", {{"reason", why}, {"redis", address_.without_password()}});
+  if (!refused_since_) {
+    refused_since_ = steady_now();
+    next_report_ = *refused_since_ + report_interval;  // it was said
+  }
   if (!was_usable_) events_.redis_is_unusable(trouble);
   throw LoginRefused(why);
 }

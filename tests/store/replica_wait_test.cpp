@@ -38,6 +38,16 @@ struct Replicated {
           return master.command({"INFO", "replication"}).view().text().find("state=online") != std::string_view::npos;
         },
         30s));
+    BOOST_REQUIRE(eventually([&] { return is_in_step(replica); }, 30s));
+    // And has loaded what it got: until then it confirms nothing.
+    BOOST_REQUIRE(eventually(
+        [&] {
+          Connection redis(master.address());
+          return redis.pipeline({{"SET", "first", "1"}, wait_for({1, 200ms}), {"DEL", "first"}})[1].view().integer() ==
+                 1;
+        },
+        30s));
+    master.command({"CONFIG", "RESETSTAT"});
   }
   long waits() {
     const std::string stats(master.command({"INFO", "commandstats"}).view().text());

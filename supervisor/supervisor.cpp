@@ -366,11 +366,21 @@ void Supervisor::redis_has_moved() {
   for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
 }
 
-// One of several that refuses us costs its own jobs alone; one that can never be used is a mistake.
-void Supervisor::redis_is_unusable(int exit_status) {
+// What the program before has served is no mistake.
+void Supervisor::redis_is_unusable(RedisTrouble trouble) {
   const bool another_is_usable =
+      (took_over_ && shards_.size() > 1) ||
       std::any_of(shards_.begin(), shards_.end(), [](const auto& shard) { return shard->redis().was_usable(); });
-  if (exit_status == EX_CONFIG || !another_is_usable) fail(exit_status);
+  const bool at_start = !took_over_ && !readiness_.said();
+  if (const auto exit_status = exit_status_for(trouble, another_is_usable, at_start)) fail(*exit_status);
+}
+
+std::string Supervisor::why_not(int shard, const RedisData& data) const {
+  std::vector<RedisData> others;
+  for (std::size_t other = 0; other < shards_.size(); ++other) {
+    if (static_cast<int>(other) != shard) others.push_back(shards_[other]->redis().data());
+  }
+  return why_not_beside(data, others);
 }
 
 void Supervisor::restart_begun() {
@@ -393,6 +403,13 @@ void Supervisor::generation_changed(const Generation& present) {
   follow_(*config_);
   pressure_.set(config_->pressure);
   for (const auto& shard : shards_) shard->follow_config();
+}
+
+// That of the first that is connected.
+bool Supervisor::goes_by_clock_of(int shard) const {
+  const auto first = std::find_if(shards_.begin(), shards_.end(),
+                                  [](const auto& candidate) { return candidate->redis().connected(); });
+  return first == shards_.end() || first - shards_.begin() == shard;
 }
 
 ProcessFacts Supervisor::process_facts() const {

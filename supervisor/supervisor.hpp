@@ -94,7 +94,7 @@ class Supervisor : private Shard::Owner,
   void fail(int exit_code);
 
   // What its parts tell it.
-  void redis_is_unusable(int exit_status) override;
+  void redis_is_unusable(RedisTrouble trouble) override;
   void redis_has_moved() override;
   void signal_came_from_redis(const std::string& signal) override;
   void name_is_taken() override { name_is_taken_ = true; }
@@ -109,6 +109,8 @@ class Supervisor : private Shard::Owner,
   const Config& config() const override { return *config_; }
   Phase phase() const override { return phase_; }
   bool is_quiet() const override { return phase_ != Phase::running; }
+  bool goes_by_clock_of(int shard) const override;
+  std::string why_not(int shard, const RedisData& data) const override;
   ProcessFacts process_facts() const override;
   void report_status();
   std::string state_of_redis() const;

@@ -79,8 +79,11 @@ class Performer {
   // Between batches: which classes are in quarantine.
   void look_at_quarantine(SteadyTime now) { quarantine_.look(now); }
   bool has_quarantined() const { return quarantine_.some_wait(); }
-  // The worker has gone to another shard.
-  void forget_quarantine() { quarantine_.forget(); }
+  // The worker has gone to another shard: what was known of the one before is not true there.
+  void forget_shard() {
+    quarantine_.forget();
+    fleet_ = {};
+  }
 
   // Why this worker is to be replaced by a new one; nullopt: it goes on.
   std::optional<RecycleReason> reason_to_recycle();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
@@ -86,6 +87,9 @@ class Worker {
                     .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
     redis_.follow(worker_setup.redis_moves);
+    // Of the very shard that is served: a job may have scribbled over the record.
+    orders_.serve(static_cast<int>(served_));
+    lapses_ = orders_.lapses();
   }
 
   void load_libraries() {
@@ -186,7 +190,8 @@ class Worker {
     redis_.move_to(shards_.at(shard));
     orders_.serve(static_cast<int>(shard));
     draw_.forget();
-    performer_.forget_quarantine();
+    performer_.forget_shard();
+    forget_redis_time();
     refused_at_.reset();
     lapses_ = orders_.lapses();
     return incarnation;

@@ -26,11 +26,9 @@ ClientShards::Shard::Shard(ClientShards& shards, const RedisAddress& address)
         return made;
       }) {}
 
-ClientShards::ClientShards(const KnownRedis& known) {
+ClientShards::ClientShards(const KnownRedis& known) : own_shard_(known.own_shard) {
   for (const RedisAddress& address : known.shards) names_.push_back(address.shard);
   for (const RedisAddress& address : known.shards) shards_.push_back(std::make_unique<Shard>(*this, address));
-  const auto own = std::find(names_.begin(), names_.end(), known.own_shard);
-  if (!known.own_shard.empty() && own != names_.end()) own_ = own - names_.begin();
   // Clients that begin together, the workers of a web server say, begin at different shards.
   if (names_.size() > 1)
     next_ = static_cast<std::size_t>(RandomBytes().fraction() * static_cast<double>(names_.size()));
@@ -61,11 +59,19 @@ void ClientShards::Shard::rest(SteadyTime since) {
   rests_until = (now + rest_after(now - since)).time_since_epoch().count();
 }
 
+std::optional<std::size_t> ClientShards::own() const {
+  if (!own_shard_) return std::nullopt;
+  const std::string name = own_shard_();
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (name.empty() || found == names_.end()) return std::nullopt;
+  return found - names_.begin();
+}
+
 std::vector<std::size_t> ClientShards::order(std::size_t next) {
   std::vector<SteadyTime> rests;
   rests.reserve(shards_.size());
   for (const auto& shard : shards_) rests.emplace_back(SteadyTime::duration(shard->rests_until.load()));
-  return shards_to_try(own_.value_or(next % shards_.size()), rests, steady_now());
+  return shards_to_try(own().value_or(next % shards_.size()), rests, steady_now());
 }
 
 bool ClientShards::answers(Shard& shard) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,6 +78,7 @@ class ClientShards {
     mutable PerProcess<PushSender> sender;
   };
 
+  std::optional<std::size_t> own() const;  // the shard of the job that pushes now
   std::vector<std::size_t> order(std::size_t next);
   bool answers(Shard& shard);  // false while it rests, too
   void push_to_any(std::vector<ClientPush>& slice, std::size_t batch_size);
@@ -86,7 +88,7 @@ class ClientShards {
   std::optional<BufferOptions> buffer_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::string> names_;
-  std::optional<std::size_t> own_;  // the shard of the job that pushes
+  const std::function<std::string()> own_shard_;
   std::atomic<std::size_t> next_{0};
 };
 

@@ -23,19 +23,21 @@ KnownRedis known_or_error(Find find) {
   }
 }
 
+std::string ask_told_shard() { return told_shard(); }
+
 }  // namespace
 
 KnownRedis known_redis() {
   return known_or_error([] {
     const std::optional<RedisSettings> told = redis_told_to_jobs();
     if (access(system_config_path, R_OK) != 0)
-      return KnownRedis{locate_shards(told.value_or(RedisSettings{})), {}, told_times(), told_shard()};
+      return KnownRedis{locate_shards(told.value_or(RedisSettings{})), {}, told_times(), ask_told_shard};
     const Config config = load_config(system_config_path, {});
     const auto times = told_times();
     return KnownRedis{locate_shards(told.value_or(config.redis)),
                       {config.dead_max_jobs, config.dead_timeout.count()},
                       times ? times : config.compatibility.time_unit(),
-                      told_shard()};
+                      ask_told_shard};
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ struct KnownRedis {
   std::vector<RedisAddress> shards;  // one at least
   DeadLimits dead;
   std::optional<TimeUnit> times = {};  // how pushes spell times; nullopt: as the fleet does
-  std::string own_shard = {};          // of the job that this is; empty: it is none, or nobody has said
+  // Of the job that this is, as its worker goes from one to another; not set, or empty: it is none, or nobody has said.
+  std::function<std::string()> own_shard = {};
 };
 
 // In a job its worker's Redis, else the one that `brood run` would use.  Throws RedisError.

@@ -35,6 +35,8 @@ void note_redis_time(WallTime time, SteadyTime asked, SteadyTime answered) {
   noted_at.store(count(now));
 }
 
+void forget_redis_time() { noted_at.store(0); }
+
 bool redis_time_is_fresh() {
   const std::int64_t noted = noted_at.load();
   const SteadyTime now = steady_now();

@@ -13,6 +13,9 @@ WallTime redis_now();
 // an earlier quick one.  Children that are forked later know it too.
 void note_redis_time(WallTime time, SteadyTime asked, SteadyTime answered);
 
+// Another Redis is talked to from now on: as if none had told a time.
+void forget_redis_time();
+
 // False when Redis told the time too long ago, or this host's clock was set since, or the host slept: ask before making
 // a score.
 bool redis_time_is_fresh();

@@ -64,7 +64,7 @@ std::vector<RedisAddress> RedisAccess::shards() const {
 
 KnownRedis RedisAccess::known() const {
   std::vector<RedisAddress> meant = shards();
-  return {std::move(meant), {}, told_times(), told_shard()};
+  return {std::move(meant), {}, told_times(), [] { return told_shard(); }};
 }
 
 RedisAddress RedisAccess::locate() const {

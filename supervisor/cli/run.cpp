@@ -158,8 +158,8 @@ void add_cluster(Connection& connection, RedisFitness& fitness) {
 }
 
 // Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
-// error, with the status by which `run` would end.
-int check_redis(const Config& config, const RedisAddress& address) {
+// error, with the status by which `run` would end.  Notes where its data are beside the `others`.
+int check_redis(const Config& config, const RedisAddress& address, std::vector<RedisData>& others) {
   const std::string which = address.shard.empty() ? "" : " " + address.shard;
   std::cout << "redis" << which << ": " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
             << log::printable(address.without_password());
@@ -173,6 +173,8 @@ int check_redis(const Config& config, const RedisAddress& address) {
     if (classify_error(rights.error()) == ErrorKind::unauthorized) throw LoginRefused(std::string(rights.error()));
     RedisFitness fitness = info.is_string() ? judge_redis(info.text(), topology) : RedisFitness{};
     if (address.in_cluster && fitness.refusal.empty()) add_cluster(connection, fitness);
+    others.push_back({address.shard, fitness.run_id, address.db, address.key_prefix});
+    if (fitness.refusal.empty()) fitness.refusal = why_not_beside(others.back(), {others.begin(), others.end() - 1});
     if (!fitness.version.empty()) std::cout << ", version " << log::printable(fitness.version);
     if (!info.is_string()) std::cout << "; warning: " << log::printable(info.error());
     if (!fitness.warning.empty()) std::cout << "; warning: " << fitness.warning;
@@ -228,7 +230,11 @@ int check_sandboxes(const Config& config) {
   return EX_OK;
 }
 
-int check_everything(const Config& config, const std::vector<RedisAddress>& shards, bool startup = false) {
+// While brood runs, one shard that refuses us for now is no reason to run on the program before.
+enum class Wanted { every_shard, one_shard };
+
+int check_everything(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted,
+                     bool startup = false) {
   const auto capsules = std::count_if(config.capsules.begin(), config.capsules.end(),
                                       [](const CapsuleSettings& capsule) { return capsule.concurrency > 0; });
   std::cout << "configuration: " << config.concurrency() << " workers in " << capsules << " capsule"
@@ -240,10 +246,14 @@ int check_everything(const Config& config, const std::vector<RedisAddress>& shar
     std::cout << std::endl;
   }
   int redis_status = EX_OK;
+  bool one_is_fine = false;
+  std::vector<RedisData> data;
   for (const RedisAddress& shard : shards) {
-    if (const int status = check_redis(config, shard); redis_status != EX_CONFIG && status != EX_OK)
-      redis_status = status;
+    const int status = check_redis(config, shard, data);
+    one_is_fine |= status == EX_OK;
+    if (redis_status != EX_CONFIG && status != EX_OK) redis_status = status;
   }
+  if (redis_status == EX_TEMPFAIL && one_is_fine && wanted == Wanted::one_shard) redis_status = EX_OK;
   int library_status = check_libraries(config);
   if (startup && library_status == EX_OK) library_status = check_startup(config);
   if (library_status == EX_OK) library_status = check_sandboxes(config);
@@ -333,7 +343,7 @@ void require_descriptors(std::size_t workers) {
 
 // In a child of the program that would hand over: all that can fail in a takeover, without changing anything.
 int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy) {
-  const int status = check_everything(config, shards);
+  const int status = check_everything(config, shards, Wanted::one_shard);
   if (status != EX_OK) return status;
   require_descriptors(handover.workers.size());
   log::open(log_options(config));
@@ -364,7 +374,7 @@ int run_command(const RunOptions& options) {
   // Not in a takeover: the rehearsal has tried this.
   if (!handover || only_looks) require_programs(config);
   if (config.capsules.empty()) throw ConfigError("no workers are configured");
-  if (options.check) return check_everything(config, shards, options.startup);
+  if (options.check) return check_everything(config, shards, Wanted::every_shard, options.startup);
   if (only_looks) return rehearse(config, shards, *handover, *options.adopt);
   const Successor successor(own_words(), handover ? handover->program : "");
 

@@ -1,7 +1,5 @@
 #include "supervisor/redis/redis_link.hpp"
 
-#include <sysexits.h>
-
 #include <system_error>
 #include <utility>
 
@@ -41,7 +39,8 @@ RedisLink::RedisLink(EventLoop& loop, Children& children, RedisAddress address, 
                    .disconnected = [this](const std::string& why) { disconnected(why); },
                    .judge = [this](const AsyncConnection::Result& info) { judge(info); }}),
       sentinels_(loop, [this] { somebody_says_it_moved(); }),
-      wake_(loop) {}
+      wake_(loop),
+      data_{.shard = address_.shard, .run_id = {}, .db = address_.db, .key_prefix = address_.key_prefix} {}
 
 std::string RedisLink::describe() const { return server_ ? "embedded" : address_.without_password(); }
 
@@ -185,18 +184,26 @@ void RedisLink::usable_now() {
 // Of a server that has just greeted us.
 void RedisLink::judge(const AsyncConnection::Result& info) {
   const Topology topology = address_.in_cluster ? Topology::cluster : Topology::single;
-  use_if_fit(info.ok() ? judge_redis(info.reply.view().text(), topology) : RedisFitness{});
+  const RedisFitness fitness = info.ok() ? judge_redis(info.reply.view().text(), topology) : RedisFitness{};
+  data_.run_id.clear();
+  use_if_fit(fitness);
+  RedisData data = data_;
+  data.run_id = fitness.run_id;
+  if (const std::string why = events_.why_not(data); !why.empty()) refuse(why, RedisTrouble::same_as_another);
+  data_ = std::move(data);
 }
 
 void RedisLink::use_if_fit(const RedisFitness& fitness) {
-  if (!fitness.refusal.empty()) {
-    if (std::exchange(said_unfit_for_, fitness.refusal) != fitness.refusal)
-      log::error("redis_unfit", {{"reason", fitness.refusal}, {"redis", address_.without_password()}});
-    if (!was_usable_) events_.redis_is_unusable(EX_CONFIG);
-    throw ConnectionLost(fitness.refusal);
-  }
+  if (!fitness.refusal.empty()) refuse(fitness.refusal, RedisTrouble::unfit);
   if (!fitness.not_now.empty()) throw ConnectionLost(fitness.not_now);
   if (!fitness.warning.empty()) log::warn("redis_setting", {{"reason", fitness.warning}});
+}
+
+void RedisLink::refuse(const std::string& why, RedisTrouble trouble) {
+  if (std::exchange(said_unfit_for_, why) != why)
+    log::error("redis_unfit", {{"reason", why}, {"redis", address_.without_password()}});
+  if (!was_usable_) events_.redis_is_unusable(trouble);
+  throw LoginRefused(why);
 }
 
 // A master that has become a replica refuses writes, and is left for that; but it may be configured to take them.
@@ -210,6 +217,7 @@ void RedisLink::look_at_role() {
 
 void RedisLink::disconnected(const std::string& why) {
   is_usable_ = connects_to_master_ = false;
+  data_.run_id.clear();
   // A name may point elsewhere by now, and so may the sentinels.  Whom these led us to is not tried again unless he
   // proves to be the master still.  One that is lost as soon as it was found is no reason to hurry.
   const SteadyTime now = steady_now();
@@ -255,7 +263,7 @@ void RedisLink::look_at_refusal(SteadyTime now) {
   if (was_usable_ || gave_up_ || give_up_after_ == Patience(0) || now - *refused_since_ < give_up_after_) return;
   log::error("redis_given_up", {{"redis", address_.without_password()}, {"reason", why}});
   gave_up_ = true;
-  events_.redis_is_unusable(EX_TEMPFAIL);
+  events_.redis_is_unusable(RedisTrouble::refuses_us);
 }
 
 void RedisLink::catch_up(SteadyTime now) {

@@ -27,8 +27,10 @@ class RedisLink {
    public:
     virtual ~Events() = default;
     virtual void redis_is_usable() = 0;  // connected, and judged: each time
-    // The first Redis that answered cannot be used (EX_CONFIG), or it went on refusing us (EX_TEMPFAIL).
-    virtual void redis_is_unusable(int exit_status) = 0;
+    // This Redis cannot be used, and none was until now.
+    virtual void redis_is_unusable(RedisTrouble trouble) = 0;
+    // Why these data are not ours: see why_not_beside().
+    virtual std::string why_not(const RedisData& data) const = 0;
     // Another server is the master: connections to the one before are of no use, although nobody may have closed them.
     virtual void redis_has_moved() = 0;
   };
@@ -51,6 +53,7 @@ class RedisLink {
   // What stands against using it, other than that it does not answer: it refuses us, or its name is not known.  Empty:
   // nothing that we know of.
   std::string refusal() const;
+  const RedisData& data() const { return data_; }  // without a run_id unless it is known where they are
   std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
   std::string title() const;     // for people: "Redis", or with its name where there are several
@@ -77,6 +80,7 @@ class RedisLink {
   void judge(const AsyncConnection::Result& info);
   void look_at_cluster();
   void use_if_fit(const RedisFitness& fitness);
+  void refuse(const std::string& why, RedisTrouble trouble);
   void usable_now();
   void look_at_role();
   void disconnected(const std::string& why);
@@ -104,6 +108,7 @@ class RedisLink {
   SteadyTime next_report_{};
   SteadyTime next_look_{}, next_role_look_{};
   std::string said_away_for_, said_unfit_for_;
+  RedisData data_;
   int pace_ = 1;
   bool is_usable_ = false, was_usable_ = false, gave_up_ = false;
   bool stopping_ = false;

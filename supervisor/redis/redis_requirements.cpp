@@ -1,5 +1,7 @@
 #include "supervisor/redis/redis_requirements.hpp"
 
+#include <sysexits.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -42,6 +44,7 @@ std::string why_no_master(std::string_view info) {
 RedisFitness judge_redis(std::string_view info, Topology topology) {
   RedisFitness fitness;
   fitness.version = line_of(info, "redis_version");
+  fitness.run_id = line_of(info, "run_id");
   int major = 0, minor = 0;
   // An INFO without a version (renamed, or a proxy) is believed to be recent, as Sidekiq does.
   if (std::sscanf(fitness.version.c_str(), "%d.%d", &major, &minor) >= 1 && (major < 6 || (major == 6 && minor < 2)))
@@ -62,6 +65,22 @@ RedisFitness judge_redis(std::string_view info, Topology topology) {
   if (topology == Topology::cluster && line_of(info, "role") == "master" && line_of(info, "connected_slaves") == "0")
     add(fitness.warning, "this node of the cluster has no replica: what it holds is away for as long as it is");
   return fitness;
+}
+
+std::string why_not_beside(const RedisData& one, const std::vector<RedisData>& others) {
+  for (const RedisData& other : others) {
+    if (one.run_id.empty() || one.run_id != other.run_id || one.db != other.db || one.key_prefix != other.key_prefix)
+      continue;
+    return "the shards " + other.shard + " and " + one.shard +
+           " are the same Redis under two addresses; each needs a server, or a database, of its own";
+  }
+  return "";
+}
+
+std::optional<int> exit_status_for(RedisTrouble trouble, bool another_is_usable, bool at_start) {
+  const bool is_a_mistake = trouble == RedisTrouble::same_as_another && at_start;
+  if (another_is_usable && !is_a_mistake) return std::nullopt;
+  return trouble == RedisTrouble::refuses_us ? EX_TEMPFAIL : EX_CONFIG;
 }
 
 // CONFIG GET takes several names since Redis 7.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ struct RedisFitness {
   std::string not_now;  // why it cannot be used at this time: it is a replica, or reads its data from disk still
   std::string warning;  // what an operator should change
   std::string version;  // redis_version
+  std::string run_id;   // of the server's process; empty: it does not say
 };
 
 // Why this server's data are not to be changed now, from its INFO or the section `replication` of it; empty: they may
@@ -30,6 +32,29 @@ enum class Topology {
 // Pure.  Wanted: Redis 6.2 or a server that says it is compatible, what the URL says that it is, maxmemory-policy
 // noeviction.
 RedisFitness judge_redis(std::string_view info, Topology topology = Topology::single);
+
+// Where the data of a shard are: of which server, by its run_id, in which of its databases, under which keys.
+struct RedisData {
+  std::string shard;
+  std::string run_id;  // empty: not known
+  int db = 0;
+  std::string key_prefix;
+};
+
+// Why these cannot be a shard's beside the others': they are another's already; empty: they can.  Pure.
+std::string why_not_beside(const RedisData& one, const std::vector<RedisData>& others);
+
+// What may keep us from a Redis that answers.
+enum class RedisTrouble {
+  unfit,            // it lacks what is needed, or is set to lose jobs
+  same_as_another,  // another shard has these data
+  refuses_us,       // for as long as one at the start is waited for
+};
+
+// The status by which the supervisor ends for a Redis that it has never been able to use; nullopt: it goes on without.
+// One of several costs its own jobs alone.  But a configuration that names one Redis twice is a mistake, to be mended
+// before anything runs.  Pure.
+std::optional<int> exit_status_for(RedisTrouble trouble, bool another_is_usable, bool at_start);
 
 // Whether a node of a cluster is set to lose what it has confirmed, or to be away for longer than it must.  Asked of a
 // node by `ask_cluster_settings`, and read from the answers in order; what a user may not ask for is not judged.  Pure.

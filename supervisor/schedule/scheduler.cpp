@@ -148,7 +148,7 @@ void Scheduler::Run::see_whether_due() {
   ask(commands, [this, asked = steady_now()](Results& results) {
     now = redis_time(results[0].reply.view());
     began = steady_now();
-    note_redis_time(now, asked, began);
+    if (settings.tells_time()) note_redis_time(now, asked, began);
     lock = SchedulerLock::none;
     stays = 0;
     set_error.clear();

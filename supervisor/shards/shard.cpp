@@ -17,13 +17,15 @@ constexpr auto beat_interval = 10s,
                longest_beat_interval = 20s;  // whoever misses two of these is not taken for dead yet
 
 constexpr auto sweep_interval = 1h;
-constexpr auto time_to_be_listed = 15s;  // by a heartbeat, for whoever lives
+constexpr auto between_first_sweeps = 3s;  // of one shard and of the next
+constexpr auto time_to_be_listed = 15s;    // by a heartbeat, for whoever lives
 
 }  // namespace
 
 Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
     : owner_(owner),
       identity_(parts.identity.name),
+      number_(setup.number),
       pace_(std::clamp(setup.shards / few_shards, 1, slowest_pace)),
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
@@ -44,6 +46,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), workers_, *this,
                  std::move(setup.beat_tokens)),
       key_watch_(parts.loop, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }) {
+  if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
   heartbeat_.tell_metrics(owner_.config().metrics);
   heartbeat_.beat_every(std::min<std::chrono::seconds>(pace_ * beat_interval, longest_beat_interval));
   known_queues_watch_.slow_down(pace_);
@@ -142,7 +145,8 @@ Scheduler::Settings Shard::scheduler_settings() const {
           .poll = {.average_scheduled = pace_ * config.poll_interval},
           .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
           .leaves_to_ruby = config.leaves_due_jobs_to_ruby,
-          .between_glances_when_told = pace_ * Scheduler::Settings{}.between_glances_when_told};
+          .between_glances_when_told = pace_ * Scheduler::Settings{}.between_glances_when_told,
+          .tells_time = [this] { return owner_.goes_by_clock_of(number_); }};
 }
 
 }  // namespace brood

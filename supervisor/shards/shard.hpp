@@ -45,11 +45,13 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual ~Owner() = default;
     virtual const Config& config() const = 0;  // of the present generation
     virtual ProcessFacts process_facts() const = 0;
-    virtual bool is_quiet() const = 0;                            // also true while stopping
-    virtual void redis_is_unusable(int exit_status) = 0;          // see RedisLink::Events
-    virtual void redis_has_moved() = 0;                           // as well
-    virtual void signal_came_from_redis(const std::string&) = 0;  // see Heartbeat::Events
-    virtual void name_is_taken() = 0;                             // as well
+    virtual bool is_quiet() const = 0;                                        // also true while stopping
+    virtual bool goes_by_clock_of(int shard) const = 0;                       // one alone, while it answers
+    virtual void redis_is_unusable(RedisTrouble trouble) = 0;                 // see RedisLink::Events
+    virtual std::string why_not(int shard, const RedisData& data) const = 0;  // as well
+    virtual void redis_has_moved() = 0;                                       // as well
+    virtual void signal_came_from_redis(const std::string&) = 0;              // see Heartbeat::Events
+    virtual void name_is_taken() = 0;                                         // as well
   };
   struct Setup {
     int number = 0;  // among all shards
@@ -105,7 +107,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
 
  private:
   void redis_is_usable() override;
-  void redis_is_unusable(int exit_status) override { owner_.redis_is_unusable(exit_status); }
+  void redis_is_unusable(RedisTrouble trouble) override { owner_.redis_is_unusable(trouble); }
+  std::string why_not(const RedisData& data) const override { return owner_.why_not(number_, data); }
   void redis_has_moved() override;
   bool is_quiet() const override { return owner_.is_quiet(); }
   void signal_came_from_redis(const std::string& signal) override { owner_.signal_came_from_redis(signal); }
@@ -121,6 +124,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
 
   Owner& owner_;
   const std::string identity_;
+  const int number_;
   const int pace_;  // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;
   RedisLink redis_;

@@ -29,15 +29,19 @@ bool ShardMoves::are_several() const { return shards_.size() > 1; }
 
 std::vector<MovableWorker> ShardMoves::movable() {
   std::vector<MovableWorker> workers;
+  const SteadyTime now = steady_now();
   for (const OccupiedSlot& slot : orders_.fetching_slots()) {
     const ProcessTable::Slot& taken = slots_.table[slot.slot];
+    const bool runs_a_job = slot.record->current.load() >= 0;
+    const SteadyTime began{std::chrono::nanoseconds(slot.record->started_steady.load())};  // or what a job wrote there
     workers.push_back({.slot = slot.slot,
                        .capsule = slot.capsule,
                        .shard = taken.shard,
                        .wanted = taken.wanted_shard,
                        .goes_if_first = taken.goes_if_first,
                        .is_idle = idle_sign(*slot.record).idle,
-                       .runs_a_job = slot.record->current.load() >= 0,
+                       .runs_a_job = runs_a_job,
+                       .runs_a_long_job = runs_a_job && began < now - short_job,
                        .since = taken.in_shard_since,
                        .called = taken.called_at});
   }
@@ -50,7 +54,11 @@ std::set<int> ShardMoves::capsules_to_call(int number) {
   std::set<int> capsules = brood::capsules_to_call(number, movable());
   if (shard(number).recovery().fields_of(identity_).empty()) return capsules;
   const std::vector<CapsuleSettings> settings = generations_.capsules();
-  std::erase_if(capsules, [&](int capsule) { return settings.at(static_cast<std::size_t>(capsule)).concurrency == 1; });
+  // One of a generation that is on trial is not among them yet.
+  std::erase_if(capsules, [&](int capsule) {
+    const auto index = static_cast<std::size_t>(capsule);
+    return index >= settings.size() || settings[index].concurrency == 1;
+  });
   return capsules;
 }
 
@@ -158,10 +166,13 @@ void ShardMoves::enter(int slot, int number) {
   taken.in_shard_since = now;
 }
 
-void ShardMoves::left_behind(int slot) {
+// Not believed of one that was called nowhere, and whose shard answers.
+bool ShardMoves::left_behind(int slot) {
+  if (!are_several()) return false;
   const ProcessTable::Slot& taken = slots_.table[slot];
+  if (taken.wanted_shard == taken.shard && is_usable(taken.shard)) return true;
   const SlotSnapshot seen = last_words(slots_.board.slot(slot));
-  if (seen.current >= 0 || !seen.entries.empty()) return;  // a job has written that byte
+  if (seen.current >= 0 || !seen.entries.empty()) return true;  // a job has written that byte
   WorkerDeath left;
   left.worker = {.identity = identity_,
                  .slot = slot,
@@ -171,6 +182,7 @@ void ShardMoves::left_behind(int slot) {
   if (seen.incarnation == taken.incarnation) left.worker.record = record_of(seen);
   log::debug("incarnation_left_behind", {{"slot", slot}, {"shard", taken.shard}});
   shard(taken.shard).recovery().add(std::move(left));
+  return true;
 }
 
 void ShardMoves::unblock(int slot) { shard(slots_.table[slot].shard).unblocker().unblock(slots_.board.slot(slot)); }

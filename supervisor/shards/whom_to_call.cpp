@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace brood {
 namespace {
@@ -15,17 +16,31 @@ std::map<int, int> by_shard(const std::vector<const MovableWorker*>& workers) {
   return counts;
 }
 
+// Without those that do not have more of their capsule where they are than there are in long jobs where they would go.
+void keep_where_more_are(std::vector<const MovableWorker*>& workers, const std::map<int, int>& in_long_jobs) {
+  std::map<std::pair<int, int>, int> there;
+  for (const MovableWorker* worker : workers) ++there[{worker->shard, worker->capsule}];
+  std::erase_if(workers, [&](const MovableWorker* worker) {
+    const auto here = in_long_jobs.find(worker->capsule);
+    return here != in_long_jobs.end() && there.at({worker->shard, worker->capsule}) <= here->second;
+  });
+}
+
 }  // namespace
 
 CalledWorkers whom_to_call(int shard, const std::set<int>& capsules, const std::vector<MovableWorker>& workers,
                            SteadyTime now) {
   std::vector<const MovableWorker*> idle, busy;
   bool one_is_here = false;
+  std::map<int, int> in_long_jobs;  // how many are here, by capsule
   for (const MovableWorker& worker : workers) {
     if (!capsules.contains(worker.capsule)) continue;
     const bool comes = worker.shard != shard && worker.wanted == shard;
     if (comes && !worker.goes_if_first && now - worker.called < time_to_come) return {};
-    one_is_here |= worker.shard == shard || comes;
+    if (worker.shard == shard || comes) {
+      one_is_here |= !worker.runs_a_long_job;
+      in_long_jobs[worker.capsule] += worker.runs_a_long_job;
+    }
     if (worker.shard == shard || (is_called(worker) && !worker.goes_if_first)) continue;
     if (worker.is_idle)
       idle.push_back(&worker);
@@ -40,6 +55,7 @@ CalledWorkers whom_to_call(int shard, const std::set<int>& capsules, const std::
     return {{(*best)->slot}, false};
   }
   if (one_is_here) return {};
+  keep_where_more_are(busy, in_long_jobs);
   const std::map<int, int> there = by_shard(busy);
   const bool some_have_others =
       std::any_of(there.begin(), there.end(), [](const auto& counted) { return counted.second > 1; });
@@ -53,10 +69,10 @@ CalledWorkers whom_to_call(int shard, const std::set<int>& capsules, const std::
 std::set<int> capsules_to_call(int shard, const std::vector<MovableWorker>& workers) {
   std::set<int> idle_elsewhere, elsewhere, here;
   for (const MovableWorker& worker : workers) {
-    if (worker.shard == shard)
-      here.insert(worker.capsule);
-    else
+    if (worker.shard != shard)
       elsewhere.insert(worker.capsule);
+    else if (!worker.runs_a_long_job)
+      here.insert(worker.capsule);
     if (worker.shard != shard && worker.is_idle && !is_called(worker)) idle_elsewhere.insert(worker.capsule);
   }
   for (const int capsule : elsewhere) {

@@ -73,9 +73,8 @@ void WorkerOrders::heard(int slot) {
         slots_.note_readiness();
         break;
       case ControlByte::left_behind:
-        shards_.left_behind(slot);
-        [[fallthrough]];
       case ControlByte::need_incarnation:
+        if (!may_go_on_anew(slot, static_cast<ControlByte>(bytes[i]))) return end_for_broken_protocol(slot);
         shards_.place_again(slot);
         record.wanted_shard.store(taken.wanted_shard);
         record.shard.store(taken.shard);
@@ -89,13 +88,23 @@ void WorkerOrders::heard(int slot) {
         news_.left_wait = true;
         break;
       default:
-        log::error("worker_broke_protocol", {{"slot", slot}, {"worker_pid", taken.pid}});
-        lines(slot).control_watch.reset();
-        if (taken.ended_by == EndedBy::itself) taken.ended_by = EndedBy::protocol;
-        kill_worker(taken.pid);
-        return;
+        return end_for_broken_protocol(slot);
     }
   }
+}
+
+// A worker asks for an incarnation between jobs alone: while one runs, it has written that byte.
+bool WorkerOrders::may_go_on_anew(int slot, ControlByte byte) {
+  if (slots_.board.slot(slot).current.load() >= 0) return false;
+  return byte != ControlByte::left_behind || shards_.left_behind(slot);
+}
+
+void WorkerOrders::end_for_broken_protocol(int slot) {
+  ProcessTable::Slot& taken = slots_.table[slot];
+  log::error("worker_broke_protocol", {{"slot", slot}, {"worker_pid", taken.pid}});
+  lines(slot).control_watch.reset();
+  if (taken.ended_by == EndedBy::itself) taken.ended_by = EndedBy::protocol;
+  kill_worker(taken.pid);
 }
 
 // ---- What they are told

@@ -87,6 +87,8 @@ class WorkerOrders {
   };
 
   void heard(int slot);
+  bool may_go_on_anew(int slot, ControlByte byte);  // false: it breaks the protocol
+  void end_for_broken_protocol(int slot);
   bool is_able_to_fetch(int slot) const;
   void tell(int slot, std::uint32_t flags);
   Lines& lines(int slot);

@@ -12,8 +12,9 @@ class WorkerShards {
   // The slot's worker holds nothing any more in the shard that it served, and asks for an incarnation: notes in the
   // table for which shard.
   virtual void place_again(int slot) = 0;
-  // The same, but what it may hold there is to be recovered, of which nothing was begun.
-  virtual void left_behind(int slot) = 0;
+  // Before that: it says that it has left something there, of which nothing was begun, and that is to be recovered.
+  // False: no worker says so here.
+  virtual bool left_behind(int slot) = 0;
   // Has the slot's Redis let go of its worker, should it wait there: see WorkerUnblocker.
   virtual void unblock(int slot) = 0;
 };

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -223,6 +224,50 @@ void measure_isolated(long jobs, int rounds) {
               quantile(isolated, 0.5), quantile(forks, 0.5), quantile(shares, 0.5));
 }
 
+// One supervisor and its workers on so many Redis servers, each with its part of the jobs.
+void measure_shards(long jobs, int shards, int workers) {
+  std::vector<std::unique_ptr<RedisServer>> servers;
+  std::string config = "[log]\nlevel = \"warn\"\n";
+  for (int i = 0; i < shards; ++i) {
+    servers.push_back(std::make_unique<RedisServer>());
+    config += "[[redis.shard]]\nurl = \"" + servers.back()->url() + "\"\n";
+  }
+  const BroodProcess brood(
+      BroodOptions{.workers = workers, .libraries = {BROOD_BENCH_JOBS}, .config = config, .program = built});
+  if (!brood.wait_ready(60s)) throw std::runtime_error("brood does not start");
+  for (const auto& redis : servers)
+    add_all(*redis, "LPUSH", "aside", jobs / shards,
+            [&](long i) { return std::vector<std::string>{payload_text("BroodBench::Nothing", "[]", i + 1)}; });
+
+  const auto usage = [&] {
+    RedisUsage sum;
+    for (const auto& redis : servers) {
+      Connection connection(redis->address());
+      const RedisUsage one = redis_usage(connection);
+      sum.cpu_seconds += one.cpu_seconds;
+      sum.commands += one.commands;
+    }
+    return sum;
+  };
+  const RedisUsage redis_before = usage();
+  const double workers_before = cpu_seconds(brood.workers()), supervisor_before = cpu_seconds({brood.pid()});
+  const std::int64_t begin = now_ns();
+  for (const auto& redis : servers) redis->command({"RENAME", "aside", "queue:default"});
+  for (const auto& redis : servers) {
+    while (redis->size_of("queue:default") > 0 || jobs_in_flight(*redis) > 0) std::this_thread::sleep_for(2ms);
+  }
+  const double seconds = static_cast<double>(now_ns() - begin) / 1e9;
+  const RedisUsage redis_after = usage();
+  const double count = static_cast<double>(jobs / shards * shards);
+  std::printf(
+      "{\"shards\":%d,\"jobs_per_second\":%.0f,\"redis_us_a_job\":%.2f,\"workers_us_a_job\":%.2f,"
+      "\"supervisor_us_a_job\":%.3f,\"commands_a_job\":%.3f}\n",
+      shards, count / seconds, (redis_after.cpu_seconds - redis_before.cpu_seconds) * 1e6 / count,
+      (cpu_seconds(brood.workers()) - workers_before) * 1e6 / count,
+      (cpu_seconds({brood.pid()}) - supervisor_before) * 1e6 / count,
+      static_cast<double>(redis_after.commands - redis_before.commands) / count);
+}
+
 // What is neither shared with another process nor a file's.
 std::uint64_t private_kb(pid_t pid) {
   std::ifstream rollup("/proc/" + std::to_string(pid) + "/smaps_rollup");
@@ -393,7 +438,8 @@ void measure_scale(const Scale& scale) {
 // Figures of brood that `brood bench` does not give, one JSON object each.
 int main(int argc, char** argv) {
   return bench_main(argc, argv, [](std::vector<std::string> words) {
-    const std::string measure = take_measure(words, "mixed, failing, isolated, preloaded, scheduled, due or scale");
+    const std::string measure =
+        take_measure(words, "mixed, failing, isolated, preloaded, scheduled, due, shards or scale");
     if (measure == "mixed") {
       CommandLine line("Jobs of 50, 5 and 1 ms among no-ops, against ideal packing", "bench_brood mixed");
       int workers = 4, jobs = 2'000;
@@ -437,6 +483,14 @@ int main(int argc, char** argv) {
       line.number("--rounds", rounds, "Rounds", 1, 1'000);
       refuse_arguments(line.parse(words));
       measure_isolated(jobs, rounds);
+    } else if (measure == "shards") {
+      CommandLine line("Jobs that do nothing on several Redis servers", "bench_brood shards");
+      int jobs = 400'000, shards = 2, workers = 4;
+      line.number("--jobs", jobs, "Jobs, of all servers together", 1, 100'000'000);
+      line.number("--shards", shards, "Redis servers", 1, 64);
+      line.number("--workers", workers, "Workers", 1, 10'000);
+      refuse_arguments(line.parse(words));
+      measure_shards(jobs, shards, workers);
     } else if (measure == "scale") {
       CommandLine line("Many workers, queues and jobs", "bench_brood scale");
       Scale scale;

@@ -26,13 +26,13 @@ if readelf -d "$work/project/build/libjobs.so" | grep -q 'NEEDED.*libbrood'; the
 fi
 # What a program that only enqueues must have installed beside it: no event loop, no logger.
 if readelf -d "$(find "$work/prefix" -name 'libbrood.so.*' -type f)" | grep 'NEEDED' |
-  grep -v -E 'lib(brood|hiredis|simdjson|fmt|tomlplusplus|z|stdc\+\+|gcc_s|m|c|asan|ubsan|tsan)\.so|ld-linux'; then
+  grep -v -E 'lib(brood|hiredis|simdjson|fmt|tomlplusplus|z|ssl|crypto|stdc\+\+|gcc_s|m|c|asan|ubsan|tsan)\.so|ld-linux'; then
   echo "libbrood needs more than it did"
   exit 1
 fi
 # What performs jobs in a test: no event loop, no symboliser, no seccomp.
 if readelf -d "$(find "$work/prefix" -name 'libbrood-testing.so.*' -type f)" | grep 'NEEDED' |
-  grep -v -E 'lib(brood|hiredis|simdjson|fmt|spdlog|tomlplusplus|z|stdc\+\+|gcc_s|m|c|asan|ubsan|tsan)\.so|ld-linux'; then
+  grep -v -E 'lib(brood|hiredis|simdjson|fmt|spdlog|tomlplusplus|z|ssl|crypto|stdc\+\+|gcc_s|m|c|asan|ubsan|tsan)\.so|ld-linux'; then
   echo "libbrood-testing needs more than it did"
   exit 1
 fi

@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_redis_in_cluster_mode_is_refused_with_a_sentence) {
   BroodProcess brood(redis, {.workers = 1});
   BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
   BOOST_TEST(holds(brood.log(), "event=redis_unfit"), brood.log_tail());
-  BOOST_TEST(holds(brood.log(), "cluster mode"), brood.log_tail());
+  BOOST_TEST(holds(brood.log(), "use cluster:// instead"), brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_redis_before_6_2_is_refused_with_a_sentence) {

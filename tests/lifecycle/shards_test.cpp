@@ -223,6 +223,28 @@ BOOST_AUTO_TEST_CASE(a_start_with_a_shard_away_is_ready) {
   BOOST_TEST(eventually([&] { return shards.all_done(); }, 20s), brood.log_tail());
 }
 
+BOOST_AUTO_TEST_CASE(a_redis_that_is_named_twice_is_refused_at_the_start) {
+  const RedisServer redis;
+  const std::string alias = fmt::format("unix:///.{}", redis.socket_path());
+  const std::string config =
+      fmt::format("[[redis.shard]]\nurl = \"{}\"\n[[redis.shard]]\nurl = \"{}\"\n", redis.url(), alias);
+  BroodProcess brood({.workers = 1, .config = config});
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 78, brood.log_tail());
+  BOOST_TEST(brood.log().find("are the same Redis") != std::string::npos, brood.log_tail());
+}
+
+BOOST_AUTO_TEST_CASE(a_shard_that_can_never_be_used_is_refused_while_the_others_go_on) {
+  Shards shards(1);
+  RedisServer unfit(RedisServer::Options{.extra = {"--cluster-enabled", "yes"}});
+  unfit.kill9();
+  const BroodProcess brood(shards.with_workers(2, fmt::format("[[redis.shard]]\nurl = \"{}\"\n", unfit.url())));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  unfit.restart();
+  BOOST_TEST(eventually([&] { return brood.log().find("event=redis_unfit") != std::string::npos; }), brood.log_tail());
+  shards.push(0, 10, 0);
+  BOOST_TEST(eventually([&] { return shards.all_done(); }), brood.log_tail());
+}
+
 BOOST_AUTO_TEST_CASE(a_quiet_that_comes_through_any_shard_holds_for_all) {
   Shards shards(2);
   const BroodProcess brood(shards.with_workers(2));

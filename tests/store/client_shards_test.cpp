@@ -24,7 +24,8 @@ struct Bill {
 };
 
 Client client_of(const ShardServers& shards, const std::string& own_shard = "") {
-  return detail::Opening::client({.shards = shards.addresses(), .dead = {}, .own_shard = own_shard});
+  return detail::Opening::client(
+      {.shards = shards.addresses(), .dead = {}, .own_shard = [own_shard] { return own_shard; }});
 }
 
 std::size_t shard_of(const ShardServers& shards, const std::string& key) {
@@ -160,6 +161,18 @@ BOOST_AUTO_TEST_CASE(a_shard_that_wants_another_password_is_passed_over) {
   Client client = client_of(shards);
   for (int i = 0; i < 4; ++i) client.enqueue(Bill{i});
   BOOST_TEST(shards[1].size_of(queue) == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_library_pushes_to_where_its_worker_is_by_now) {
+  ShardServers shards(3);
+  std::string now = "b";
+  Client client = detail::Opening::client({.shards = shards.addresses(), .dead = {}, .own_shard = [&] { return now; }});
+  client.enqueue(Bill{});
+  now = "c";
+  client.enqueue(Bill{});
+  client.enqueue(Bill{});
+  BOOST_TEST(shards[1].size_of(queue) == 1U);
+  BOOST_TEST(shards[2].size_of(queue) == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_key_waits_for_its_own_shard_and_goes_to_no_other) {

@@ -49,3 +49,11 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_any_more_is_given_up_as_far_as_it_must) {
   note(23h, asked - 5ms, asked);
   BOOST_TEST(known() == 82'800'005);
 }
+
+BOOST_AUTO_TEST_CASE(of_another_redis_nothing_is_known_until_it_tells) {
+  note(24h, asked, asked);
+  forget_redis_time();
+  BOOST_TEST(!redis_time_is_fresh());
+  note(1h, asked - 20ms, asked + 20ms);
+  BOOST_TEST(known() == 3'600'000);
+}

@@ -1,5 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
+#include <sysexits.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,4 +136,28 @@ BOOST_AUTO_TEST_CASE(a_redis_that_may_evict_jobs_is_warned_of_and_used) {
   BOOST_TEST(fitness.refusal == "");
   BOOST_TEST(holds(fitness.warning, "allkeys-lru"));
   BOOST_TEST(holds(fitness.warning, "noeviction"));
+}
+
+BOOST_AUTO_TEST_CASE(two_shards_are_not_the_same_data) {
+  const RedisData one{"a", "0123", 0, ""};
+  BOOST_TEST(why_not_beside(one, {{"b", "4567", 0, ""}, {"c", "0123", 1, ""}, {"d", "0123", 0, "{brood:1}"}}) == "");
+  const std::string why = why_not_beside(one, {{"b", "4567", 0, ""}, {"c", "0123", 0, ""}});
+  BOOST_TEST(why.find("the shards c and a are the same Redis") == 0U, why);
+}
+
+BOOST_AUTO_TEST_CASE(servers_that_do_not_say_who_they_are_are_not_compared) {
+  BOOST_TEST(why_not_beside({"a", "", 0, ""}, {{"b", "", 0, ""}}) == "");
+  BOOST_TEST(judge_redis(info("7.0.15") + "run_id:0123\r\n").run_id == "0123");
+}
+
+BOOST_AUTO_TEST_CASE(an_unusable_redis_ends_the_service_that_has_no_other) {
+  BOOST_TEST(exit_status_for(RedisTrouble::unfit, false, true).value_or(0) == EX_CONFIG);
+  BOOST_TEST(exit_status_for(RedisTrouble::refuses_us, false, true).value_or(0) == EX_TEMPFAIL);
+  BOOST_TEST(!exit_status_for(RedisTrouble::unfit, true, true));
+  BOOST_TEST(!exit_status_for(RedisTrouble::refuses_us, true, true));
+}
+
+BOOST_AUTO_TEST_CASE(one_redis_named_twice_is_a_mistake_at_the_start_alone) {
+  BOOST_TEST(exit_status_for(RedisTrouble::same_as_another, true, true).value_or(0) == EX_CONFIG);
+  BOOST_TEST(!exit_status_for(RedisTrouble::same_as_another, true, false));
 }

@@ -18,6 +18,11 @@ MovableWorker busy(int slot, int shard) {
   worker.is_idle = false;
   return worker;
 }
+MovableWorker in_a_long_job(int slot, int shard) {
+  MovableWorker worker = busy(slot, shard);
+  worker.runs_a_job = worker.runs_a_long_job = true;
+  return worker;
+}
 MovableWorker called_to(int shard, MovableWorker worker) {
   worker.wanted = shard;
   worker.called = now - 10ms;
@@ -57,6 +62,23 @@ BOOST_AUTO_TEST_CASE(busy_ones_stay_when_somebody_is_there_already) {
   BOOST_TEST(called({busy(0, 1), busy(1, 9)}).empty());
 }
 
+BOOST_AUTO_TEST_CASE(busy_ones_come_where_all_are_in_long_jobs_from_where_more_are) {
+  BOOST_TEST(are(called({busy(0, 1), busy(1, 1), in_a_long_job(2, 9)}), {0, 1}));
+  BOOST_TEST(are(called({in_a_long_job(0, 1), in_a_long_job(1, 1), in_a_long_job(2, 9)}), {0, 1}));
+  BOOST_TEST(called({busy(0, 1), busy(1, 1), in_a_long_job(2, 9), busy(3, 9)}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(long_jobs_take_no_shard_its_last_worker) {
+  BOOST_TEST(called({busy(0, 1), in_a_long_job(1, 9)}).empty());
+  BOOST_TEST(called({busy(0, 1), busy(1, 1), in_a_long_job(2, 9), in_a_long_job(3, 9)}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_called_and_is_in_a_long_job_is_not_relied_on) {
+  MovableWorker comes = called_to(9, in_a_long_job(0, 1));
+  comes.goes_if_first = true;
+  BOOST_TEST(are(called({comes, busy(1, 2), busy(2, 2)}), {1, 2}));
+}
+
 BOOST_AUTO_TEST_CASE(busy_ones_leave_rather_those_who_are_many) {
   BOOST_TEST(are(called({busy(0, 1), busy(1, 2), busy(2, 2)}), {1, 2}));
 }
@@ -78,6 +100,7 @@ BOOST_AUTO_TEST_CASE(an_idle_one_goes_though_it_has_just_come) {
 BOOST_AUTO_TEST_CASE(busy_ones_count_where_their_capsule_has_nobody) {
   BOOST_TEST((capsules_to_call(9, {busy(0, 1)}) == std::set<int>{0}));
   BOOST_TEST(capsules_to_call(9, {busy(0, 1), busy(1, 9)}).empty());
+  BOOST_TEST((capsules_to_call(9, {busy(0, 1), in_a_long_job(1, 9)}) == std::set<int>{0}));
   BOOST_TEST((capsules_to_call(9, {idle(0, 1), busy(1, 9)}) == std::set<int>{0}));
   BOOST_TEST(capsules_to_call(9, {idle(0, 9)}).empty());
 }

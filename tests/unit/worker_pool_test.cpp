@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
+
 #include "supervisor/workers/worker_pool.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -14,10 +16,12 @@ namespace {
 
 constexpr int was_told = 7, was_not_told = 8;
 
+using WorkerBody = std::function<int(const WorkerSetup&)>;
+
 struct OneShard : WorkerShards {
   void place_new(int, int, int) override {}
   void place_again(int) override {}
-  void left_behind(int) override {}
+  bool left_behind(int) override { return false; }
   void unblock(int) override {}
 };
 
@@ -28,6 +32,41 @@ int listen_once(const WorkerSetup& worker_setup) {
   pollfd pipe{worker_setup.control, POLLIN, 0};
   return poll(&pipe, 1, 5'000) == 1 ? was_told : was_not_told;
 }
+
+// A worker that says `byte`, with that entry running or none, and waits for what its supervisor answers.
+WorkerBody one_that_says(ControlByte byte, int running) {
+  return [byte, running](const WorkerSetup& worker_setup) {
+    worker_setup.record->current.store(running);
+    const char said = static_cast<char>(byte);
+    if (write(worker_setup.control, &said, 1) != 1) return was_not_told;
+    pollfd pipe{worker_setup.control, POLLIN, 0};
+    return poll(&pipe, 1, 5'000) == 1 ? was_told : was_not_told;
+  };
+}
+
+// A supervisor of one such worker, until that has ended: how it has.
+int end_of(const WorkerBody& body) {
+  const TemporaryDirectory directory;
+  EventLoop loop;
+  auto config = std::make_shared<Config>();
+  config->capsules.push_back({.concurrency = 1});
+  WorkerSlots slots({.runtime_directory = directory.path(), .identity = "host:1:a"}, *config);
+  const Generations generations(std::make_shared<Generation>(Generation{1, config, {.worker = body}}));
+  OneShard shard;
+  WorkerOrders orders(loop, shard, slots, generations);
+  Children children(loop);
+  WorkerPool pool(loop, children, slots, generations, orders, shard, "host:1:a", *config, std::nullopt);
+  pool.fill_vacant_places();
+  int status = 0;
+  Timer wake(loop);
+  while (waitpid(-1, &status, WNOHANG) == 0) {
+    wake.start_in(5ms);
+    loop.run_once();
+  }
+  return status;
+}
+
+bool is_killed(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
 
 }  // namespace
 
@@ -52,4 +91,17 @@ BOOST_AUTO_TEST_CASE(one_whose_ready_byte_was_not_read_yet_is_told_of_a_pause_to
     BOOST_REQUIRE(waitpid(-1, &status, 0) > 0);
     BOOST_TEST(WEXITSTATUS(status) == was_told);
   }
+}
+
+BOOST_AUTO_TEST_CASE(one_that_holds_nothing_gets_an_incarnation) {
+  BOOST_TEST(WEXITSTATUS(end_of(one_that_says(ControlByte::need_incarnation, -1))) == was_told);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_asks_for_an_incarnation_breaks_the_protocol) {
+  BOOST_TEST(is_killed(end_of(one_that_says(ControlByte::need_incarnation, 0))));
+  BOOST_TEST(is_killed(end_of(one_that_says(ControlByte::left_behind, 0))));
+}
+
+BOOST_AUTO_TEST_CASE(with_one_shard_nobody_leaves_anything_behind) {
+  BOOST_TEST(is_killed(end_of(one_that_says(ControlByte::left_behind, -1))));
 }

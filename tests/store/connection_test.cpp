@@ -301,6 +301,15 @@ BOOST_AUTO_TEST_CASE(the_deadline_is_for_the_whole_reply_however_steadily_it_dri
   BOOST_TEST(took.count() < 5'000);
 }
 
+BOOST_AUTO_TEST_CASE(what_a_node_tells_of_its_cluster_is_bounded) {
+  const std::size_t size = 5 << 20;
+  ScriptedServer server("$" + std::to_string(size) + "\r\n" + std::string(size, 'x') + "\r\n");
+  Connection redis(server.address(), patient);
+  BOOST_TEST(redis.call({"GET", "k"}).view().text().size() == size);
+  redis.disconnect();
+  BOOST_TEST(contains(loss_of(redis, {"CLUSTER", "NODES"}), "larger than 4 MB"));
+}
+
 BOOST_AUTO_TEST_CASE(a_large_value_may_take_longer_than_the_deadline_as_long_as_it_moves) {
   RedisServer server;
   const std::string value(3 << 20, 'x');

@@ -59,7 +59,7 @@ std::set<std::string> worker_connections(RedisServer& redis) {
 
 // Nothing is lost and nothing runs beside itself; at the end nothing is left behind but what the run counted.
 void check_end(Site& site, int kills, long least_counted = 1) {
-  BOOST_REQUIRE_MESSAGE(eventually([&] { return site.finished(); }, 40s), site.brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return site.finished(); }, 150s), site.brood.log_tail());
   site.brood.term();
   BOOST_TEST(site.brood.wait_exit().value_or(-1) == 0, site.brood.log_tail());
 

@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_job_has_ended_when_its_worker_or_its_forker_is_killed_and
     const pid_t job = server.begun();
     BOOST_TEST(title_of(job).starts_with("brood: job 0 default Burn since "), title_of(job));
     BOOST_TEST(title_of(server.forker()) == "brood: forker 0 default");
-    BOOST_TEST(sockets_of(server.forker()) == 1);  // to its worker
+    BOOST_TEST(eventually([&] { return sockets_of(server.forker()) == 1; }));  // to its worker
     BOOST_TEST(sockets_of(job) == 1);
     kill(forker ? server.forker() : server.worker(), SIGKILL);
     bool was_recovered = false, ran_on = false;

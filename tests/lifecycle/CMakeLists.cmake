@@ -222,6 +222,12 @@ foreach(kind IN ITEMS older newer middleware)
   list(APPEND abi_witnesses abi_witness_${kind})
 endforeach()
 set_target_properties(${abi_witnesses} PROPERTIES C_STANDARD 11 C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+if(BROOD_SANITIZE)    # by the C compiler, whose runtime may be another one than that of brood
+  foreach(witness IN LISTS abi_witnesses)
+    target_compile_options(${witness} PRIVATE -fno-sanitize=all)
+    target_link_options(${witness} PRIVATE -fno-sanitize=all)
+  endforeach()
+endif()
 brood_test(lifecycle/abi LINK brood_test_support)
 add_dependencies(lifecycle_abi_test brood ${abi_witnesses} ${job_libraries})
 

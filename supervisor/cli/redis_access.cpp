@@ -27,7 +27,8 @@ std::string percent_encoded(const std::string& text) {
 }  // namespace
 
 void RedisAccess::add_options(CommandLine& line) {
-  line.option("--redis", url, "URL", "redis://, rediss://, unix:// or sentinel:// address, or \"embedded\"");
+  line.option("--redis", url, "URL",
+              "redis://, rediss://, unix://, sentinel:// or cluster:// address, or \"embedded\"");
   line.option("-C,--config", config, "FILE",
               "Configuration file that names Redis (default: /etc/brood/brood.toml, if there is one)");
   line.option("--shard", shard, "NAME", "One of several shards, by its name in the configuration (default: all)");

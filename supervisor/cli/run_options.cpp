@@ -48,7 +48,7 @@ RunOptions parse_run_options(const std::vector<std::string>& args) {
   line.option("-e,--environment", overrides.environment, "NAME", "Environment, shown and nothing more");
   line.option("-g,--tag", overrides.tag, "TAG", "Tag shown on Sidekiq's Busy page");
   line.option("--redis", overrides.redis_url, "URL",
-              "redis://, rediss://, unix:// or sentinel:// address, or \"embedded\"");
+              "redis://, rediss://, unix://, sentinel:// or cluster:// address, or \"embedded\"");
   line.option("--log-format", overrides.log_format, "FORMAT", "text or json (default: text)");
   line.flag("-v,--verbose", overrides.verbose, "Log at level debug");
   line.flag("--check", options.check, "Check the configuration and the job libraries, and exit");

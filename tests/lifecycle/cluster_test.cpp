@@ -1,17 +1,15 @@
 #include <sysexits.h>
-#include <time.h>
 
-#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <fstream>
 #include <set>
 #include <sstream>
-#include <thread>
 
 #include "shared/redis/cluster_slots.hpp"
 #include "shared/redis/connection.hpp"
 #include "tests/support/brood_process.hpp"
+#include "tests/support/confirmed_pusher.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
@@ -24,64 +22,9 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-std::int64_t monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-std::string ledger_job(const std::string& path, int id, int milliseconds) {
-  return payload_text("Ledger",
-                      "[\"" + path + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]", id + 1);
-}
-
 std::string config_of(const RedisCluster& cluster, int shards = 1) {
   return "[redis]\nurl = \"" + cluster.url() + "\"\nshards = " + std::to_string(shards) + "\n";
 }
-
-// Pushes jobs of the Ledger one by one, as somebody does who believes only what a replica has confirmed.  Never pushes
-// one twice.
-class Pusher {
- public:
-  Pusher(const std::string& url, std::string ledger, bool waits)
-      : redis_(RedisAddress::parse(url), {2s, 5s}), path_(std::move(ledger)), waits_(waits) {
-    thread_ = std::thread([this] { push_until_told(); });
-  }
-  ~Pusher() { stop(); }
-
-  void stop() {
-    stopping_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-  std::size_t count() const { return pushed_; }
-  const std::set<std::string>& confirmed() const { return confirmed_; }  // once it is stopped
-
- private:
-  void push_until_told() {
-    for (int id = 0; !stopping_; ++id) {
-      try {
-        const std::vector<Reply> replies = redis_.pipeline(
-            {{"SADD", RedisKey("queues"), "default"}, {"LPUSH", RedisKey("queue:default"), ledger_job(path_, id, 5)}});
-        const bool pushed = replies[1].view().is_integer();
-        if (pushed && (!waits_ || redis_.call({"WAIT", "1", "500"}).view().integer() >= 1)) {
-          confirmed_.insert(std::to_string(id));
-          ++pushed_;
-        }
-        if (!pushed) redis_.disconnect();
-      } catch (const ConnectionLost&) {
-      }
-      std::this_thread::sleep_for(10ms);
-    }
-  }
-
-  Connection redis_;
-  std::string path_;
-  bool waits_;
-  std::set<std::string> confirmed_;
-  std::atomic<std::size_t> pushed_ = 0;
-  std::atomic<bool> stopping_ = false;
-  std::thread thread_;
-};
 
 struct Fleet {
   RedisCluster cluster;
@@ -89,12 +32,12 @@ struct Fleet {
   TemporaryDirectory directory;
   Ledger ledger{directory / "ledger"};
   BroodProcess brood;
-  Pusher pusher;
+  ConfirmedPusher pusher;
 
   explicit Fleet(std::size_t replicas)
       : cluster({.replicas_of_each = replicas}),
         brood({.workers = 2, .config = config_of(cluster)}),
-        pusher(cluster.url(), ledger.path(), replicas > 0) {
+        pusher(cluster.url(), ledger.path(), replicas > 0, {.answer = 5s}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     goes_on(50);
   }
@@ -110,7 +53,7 @@ struct Fleet {
   // Waits for an owner other than `first`, and until a job has begun after that one was there.
   std::chrono::milliseconds time_until_work(RedisServer& first) {
     BOOST_REQUIRE(eventually([&] { return &owner() != &first; }, 30s));
-    const std::int64_t there = monotonic_now();
+    const std::int64_t there = ledger_now();
     std::int64_t began = 0;
     const bool works = eventually(
         [&] {

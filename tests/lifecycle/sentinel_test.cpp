@@ -1,15 +1,12 @@
 #include <sysexits.h>
-#include <time.h>
 
 #include <algorithm>
-#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
-#include <set>
-#include <thread>
 
 #include "shared/redis/connection.hpp"
 #include "tests/support/brood_process.hpp"
+#include "tests/support/confirmed_pusher.hpp"
 #include "tests/support/cut_off_network.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -23,65 +20,9 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-std::int64_t monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-std::string ledger_job(const std::string& path, int id, int milliseconds) {
-  return payload_text("Ledger",
-                      "[\"" + path + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]", id + 1);
-}
-
-// Pushes jobs of the Ledger one by one, as somebody does who believes only what a replica has confirmed.  Never pushes
-// one twice.
-class Pusher {
- public:
-  Pusher(const std::string& url, const std::string& ledger, std::chrono::milliseconds between, bool waits = true)
-      : redis_(RedisAddress::parse(url), {2s, 2s}), path_(ledger), between_(between), waits_(waits) {
-    thread_ = std::thread([this] { push_until_told(); });
-  }
-  ~Pusher() { stop(); }
-
-  void stop() {
-    stopping_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-  std::size_t count() const { return pushed_; }
-  const std::set<std::string>& confirmed() const { return confirmed_; }  // once it is stopped
-
- private:
-  void push_until_told() {
-    for (int id = 0; !stopping_; ++id) {
-      try {
-        const std::vector<Reply> replies = redis_.pipeline({{"SADD", "queues", "default"},
-                                                            {"LPUSH", "queue:default", ledger_job(path_, id, 5)},
-                                                            {"WAIT", waits_ ? "1" : "0", "500"}});
-        if (replies[1].view().is_integer() && (!waits_ || replies[2].view().integer() >= 1)) {
-          confirmed_.insert(std::to_string(id));
-          ++pushed_;
-        }
-        if (replies[1].view().is_error()) redis_.disconnect();
-      } catch (const ConnectionLost&) {
-      }
-      std::this_thread::sleep_for(between_);
-    }
-  }
-
-  Connection redis_;
-  std::string path_;
-  std::chrono::milliseconds between_;
-  bool waits_;
-  std::set<std::string> confirmed_;
-  std::atomic<std::size_t> pushed_ = 0;
-  std::atomic<bool> stopping_ = false;
-  std::thread thread_;
-};
-
 // From now until a job begins; half a minute when none does.
 std::chrono::milliseconds time_until_begun(const Ledger& ledger) {
-  const std::int64_t from = monotonic_now();
+  const std::int64_t from = ledger_now();
   std::int64_t began = 0;
   eventually(
       [&] {
@@ -99,13 +40,13 @@ struct Fleet {
   TemporaryDirectory directory;
   Ledger ledger{directory / "ledger"};
   BroodProcess brood;
-  Pusher pusher;
+  ConfirmedPusher pusher;
 
   explicit Fleet(int wait = 1)
       : brood({.workers = 2,
                .config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = " + std::to_string(wait) +
                          "\nwait_timeout = \"500ms\"\n"}),
-        pusher(redis.url(), ledger.path(), 10ms, wait > 0) {
+        pusher(redis.url(), ledger.path(), wait > 0, {}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 50; }, 20s), brood.log_tail());
   }

@@ -1,0 +1,63 @@
+#include "tests/support/confirmed_pusher.hpp"
+
+#include <time.h>
+
+#include <utility>
+#include <vector>
+
+#include "tests/support/enqueue.hpp"
+
+namespace brood {
+
+ConfirmedPusher::ConfirmedPusher(const std::string& url, std::string ledger, bool waits, Pace pace)
+    : redis_(RedisAddress::parse(url), {std::chrono::seconds(2), pace.answer}),
+      path_(std::move(ledger)),
+      waits_(waits),
+      between_(pace.between) {
+  thread_ = std::thread([this] { push_until_told(); });
+}
+
+void ConfirmedPusher::stop() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void ConfirmedPusher::push_until_told() {
+  for (int id = 0; !stopping_; ++id) {
+    try {
+      if (push(id)) {
+        confirmed_.insert(std::to_string(id));
+        ++pushed_;
+      }
+    } catch (const ConnectionLost&) {
+    }
+    std::this_thread::sleep_for(between_);
+  }
+}
+
+bool ConfirmedPusher::push(int id) {
+  const std::vector<Reply> replies = redis_.pipeline(
+      {{"SADD", RedisKey("queues"), "default"}, {"LPUSH", RedisKey("queue:default"), ledger_job(path_, id, 5)}});
+  if (!replies[1].view().is_integer()) {
+    redis_.disconnect();
+    return false;
+  }
+  if (!waits_) return true;
+  // Another connection may be to another server, which has nothing to confirm.
+  const std::uint64_t connection = redis_.connections();
+  const Reply confirmed = redis_.call({"WAIT", "1", "500"});
+  return confirmed.view().integer() >= 1 && redis_.connections() == connection;
+}
+
+std::string ledger_job(const std::string& path, int id, int milliseconds) {
+  return payload_text("Ledger",
+                      "[\"" + path + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]", id + 1);
+}
+
+std::int64_t ledger_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace brood

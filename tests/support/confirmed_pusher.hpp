@@ -1,0 +1,52 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// Pushes jobs of the Ledger one by one, as somebody does who believes only what a replica has confirmed.  Never pushes
+// one twice.
+class ConfirmedPusher {
+ public:
+  struct Pace {
+    std::chrono::milliseconds between{10};  // two pushes
+    std::chrono::milliseconds answer{2'000};
+  };
+  // With `waits` = false every answer is believed.
+  ConfirmedPusher(const std::string& url, std::string ledger, bool waits, Pace pace);
+  ~ConfirmedPusher() { stop(); }
+  ConfirmedPusher(const ConfirmedPusher&) = delete;
+  ConfirmedPusher& operator=(const ConfirmedPusher&) = delete;
+
+  void stop();
+  std::size_t count() const { return pushed_; }                          // of what is confirmed
+  const std::set<std::string>& confirmed() const { return confirmed_; }  // ids, once it is stopped
+
+ private:
+  void push_until_told();
+  bool push(int id);
+
+  Connection redis_;
+  const std::string path_;
+  const bool waits_;
+  const std::chrono::milliseconds between_;
+  std::set<std::string> confirmed_;
+  std::atomic<std::size_t> pushed_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+// A job of the Ledger that takes so long.
+std::string ledger_job(const std::string& path, int id, int milliseconds);
+
+// On the clock by which the Ledger's jobs say when they ran, in nanoseconds.
+std::int64_t ledger_now();
+
+}  // namespace brood

@@ -52,6 +52,7 @@ JobOutput::JobOutput(EventLoop& loop, UniqueFd pipe, std::string token, Source s
       pipe_(std::move(pipe)),
       token_(std::move(token)),
       source_(std::move(source)),
+      reads_(*source_.record),
       lines_(token_),
       allowance_(steady_now()),
       again_(loop, [this] { work(); }) {
@@ -87,12 +88,10 @@ void JobOutput::read_in_turn(SteadyTime now) {
   // Else jobs are over sooner than we look: the next turn finds out.
 }
 
-// Says that it reads before it does, and takes that back when no job had printed: the worker would mark the next job's
-// output, which may have none, and we would read that mark in turn, for ever.
 JobOutput::Read JobOutput::read_some(SteadyTime now) {
-  const bool was_read = source_.record->output_read.exchange(1) != 0;
+  reads_.begin();
   const Read read = read_and_keep(now);
-  if (read != Read::output && !was_read) source_.record->output_read.store(0);
+  reads_.end(read == Read::output);
   return read;
 }
 
@@ -109,6 +108,7 @@ JobOutput::Read JobOutput::read_and_keep(SteadyTime now) {
   while (const auto item = lines_.next()) {
     if (item->kind == OutputLines::Item::Kind::end_of_job) {
       attribute({std::string(item->jid), std::string(item->job_class)});
+      printed = false;
     } else {
       keep(*item, now);
       printed = true;

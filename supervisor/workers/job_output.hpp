@@ -12,6 +12,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/unique_fd.hpp"
+#include "shared/scoreboard/output_reads.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/workers/output_lines.hpp"
@@ -72,7 +73,7 @@ class JobOutput {
 
   void work();
   void read_in_turn(SteadyTime now);
-  enum class Read { nothing, marks, output };
+  enum class Read { nothing, marks, output };  // output: of a job whose end is not marked yet
   Read read_some(SteadyTime now);
   Read read_and_keep(SteadyTime now);
   void attribute(const PrintingJob& job);
@@ -90,6 +91,7 @@ class JobOutput {
   UniqueFd pipe_;
   std::string token_;
   Source source_;
+  OutputReads reads_;
   OutputLines lines_;
   TokenBucket allowance_;
   std::deque<Line> waiting_;       // to be logged

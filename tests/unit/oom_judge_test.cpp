@@ -1,4 +1,4 @@
-#include "supervisor/workers/judge_memory.hpp"
+#include "supervisor/workers/end/judge_memory.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "supervisor/queues/key_watch.hpp"
+#include "supervisor/queues/key_change_listener.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
@@ -23,10 +23,11 @@ struct Watching : LoopWithRedis {
   std::map<std::string, int> changes;
   std::vector<bool> heard;  // what it has said of itself
   std::function<void()> also = [] {};
-  KeyWatch watch{loop,
-                 connection,
-                 {{"schedule", [this] { ++changes["schedule"], also(); }}, {"paused", [this] { ++changes["paused"]; }}},
-                 [this](bool hears) { heard.push_back(hears); }};
+  KeyChangeListener watch{
+      loop,
+      connection,
+      {{"schedule", [this] { ++changes["schedule"], also(); }}, {"paused", [this] { ++changes["paused"]; }}},
+      [this](bool hears) { heard.push_back(hears); }};
 
   void begin() {
     watch.listen();
@@ -150,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(where_one_of_its_commands_is_refused_it_hears_nothing_an
 BOOST_FIXTURE_TEST_CASE(what_was_refused_is_tried_again, Watching) {
   redis.command({"ACL", "SETUSER", redis.user(), "-client|tracking"});
   int changed = 0;
-  KeyWatch eager(
+  KeyChangeListener eager(
       loop, connection, {{"schedule", [&] { ++changed; }}}, [](bool) {}, 20ms);
   eager.listen();
   BOOST_TEST(run_until([&] { return connections_of(redis) >= 8; }));
@@ -213,9 +214,9 @@ struct Told : LoopWithRedis {
                        .dead_limits = {},
                        .between_glances = 100ms,
                        .between_glances_when_told = 1h}};
-  KeyWatch watch{loop, connection, {{"schedule", [this] { scheduler.glance(); }}}, [this](bool hears) {
-                   scheduler.rely_on_being_told(hears);
-                 }};
+  KeyChangeListener watch{loop, connection, {{"schedule", [this] { scheduler.glance(); }}}, [this](bool hears) {
+                            scheduler.rely_on_being_told(hears);
+                          }};
   int number = 0;
 
   void begin() {

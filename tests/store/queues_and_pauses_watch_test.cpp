@@ -1,8 +1,8 @@
-#include "supervisor/queues/known_queues_watch.hpp"
+#include "supervisor/queues/queues_and_pauses_watch.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "supervisor/queues/key_watch.hpp"
+#include "supervisor/queues/key_change_listener.hpp"
 #include "tests/store/invented_workers.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
@@ -14,11 +14,11 @@ namespace {
 struct Watching : LoopWithRedis {
   KnownQueues known;
   InventedWorkers workers;
-  KnownQueuesWatch queues{loop, connection, workers, [this](const KnownQueues& now) { known = now; }};
-  KeyWatch watch{loop,
-                 connection,
-                 {{"paused", [this] { queues.look(); }}, {"queues", [this] { queues.look(); }}},
-                 [this](bool hears) { queues.rely_on_being_told(hears); }};
+  QueuesAndPausesWatch queues{loop, connection, workers, [this](const KnownQueues& now) { known = now; }};
+  KeyChangeListener watch{loop,
+                          connection,
+                          {{"paused", [this] { queues.look(); }}, {"queues", [this] { queues.look(); }}},
+                          [this](bool hears) { queues.rely_on_being_told(hears); }};
 
   void begin() {
     queues.follow_names(true);

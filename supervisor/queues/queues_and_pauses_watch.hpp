@@ -17,13 +17,13 @@ namespace brood {
 // Which queues Redis knows, and which of them are paused: looked at when it is told of a change, and every five
 // seconds. Where nobody tells it, it looks every second, and for new queues ten times a second while a worker of all
 // queues has nothing to do.  With Redis away what was known holds; a set that is none is empty.
-class KnownQueuesWatch {
+class QueuesAndPausesWatch {
  public:
   // `changed` is told after the workers.
-  KnownQueuesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
-                   std::function<void(const KnownQueues&)> changed);
-  KnownQueuesWatch(const KnownQueuesWatch&) = delete;
-  KnownQueuesWatch& operator=(const KnownQueuesWatch&) = delete;
+  QueuesAndPausesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
+                       std::function<void(const KnownQueues&)> changed);
+  QueuesAndPausesWatch(const QueuesAndPausesWatch&) = delete;
+  QueuesAndPausesWatch& operator=(const QueuesAndPausesWatch&) = delete;
 
   // Whether some capsule takes every queue: otherwise their names are not asked for.
   void follow_names(bool follow);

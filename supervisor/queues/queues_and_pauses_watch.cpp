@@ -1,4 +1,4 @@
-#include "supervisor/queues/known_queues_watch.hpp"
+#include "supervisor/queues/queues_and_pauses_watch.hpp"
 
 #include <fmt/ranges.h>
 
@@ -25,43 +25,43 @@ constexpr auto names_last = 5s;  // one may have gone while another came
 
 }  // namespace
 
-KnownQueuesWatch::KnownQueuesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
-                                   std::function<void(const KnownQueues&)> changed)
+QueuesAndPausesWatch::QueuesAndPausesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
+                                           std::function<void(const KnownQueues&)> changed)
     : redis_(redis), workers_(workers), changed_(std::move(changed)), next_(loop, [this] { tick(); }) {}
 
-void KnownQueuesWatch::follow_names(bool follow) {
+void QueuesAndPausesWatch::follow_names(bool follow) {
   if (std::exchange(follows_names_, follow) == follow) return;
   count_ = -1;
   if (watching_) look();
 }
 
-void KnownQueuesWatch::look() {
+void QueuesAndPausesWatch::look() {
   watching_ = true;
   look_anew();
 }
 
-void KnownQueuesWatch::rely_on_being_told(bool told) {
+void QueuesAndPausesWatch::rely_on_being_told(bool told) {
   is_told_ = told;
   if (!told && watching_) look();
 }
 
-void KnownQueuesWatch::stop() {
+void QueuesAndPausesWatch::stop() {
   watching_ = false;
   next_.stop();
 }
 
-std::chrono::nanoseconds KnownQueuesWatch::between_looks() const {
+std::chrono::nanoseconds QueuesAndPausesWatch::between_looks() const {
   return is_told_ ? pace_ * between_looks_when_told : between_untold_looks;
 }
 
-void KnownQueuesWatch::look_anew() {
+void QueuesAndPausesWatch::look_anew() {
   look_again_ = asking_;  // what is asked for now may have been read before
   paused_read_ = {};
   count_ = -1;
   tick();
 }
 
-void KnownQueuesWatch::tick() {
+void QueuesAndPausesWatch::tick() {
   if (!watching_ || asking_) return;
   if (!redis_.connected()) return look_later();
   std::vector<Command> commands;
@@ -76,7 +76,7 @@ void KnownQueuesWatch::tick() {
   });
 }
 
-void KnownQueuesWatch::read(bool asked_for_paused, const std::vector<Result>& results) {
+void QueuesAndPausesWatch::read(bool asked_for_paused, const std::vector<Result>& results) {
   if (asked_for_paused) read_paused(results.front());
   if (!follows_names_ || results.size() == (asked_for_paused ? 1U : 0U)) return look_later();
   const Result& counted = results.back();
@@ -86,7 +86,7 @@ void KnownQueuesWatch::read(bool asked_for_paused, const std::vector<Result>& re
   ask_for_names();
 }
 
-void KnownQueuesWatch::ask_for_names() {
+void QueuesAndPausesWatch::ask_for_names() {
   asking_ = true;
   redis_.send(ask_queue_names(), short_answer_time, [this](const Result& result) {
     asking_ = false;
@@ -96,7 +96,7 @@ void KnownQueuesWatch::ask_for_names() {
   });
 }
 
-void KnownQueuesWatch::read_paused(const Result& result) {
+void QueuesAndPausesWatch::read_paused(const Result& result) {
   if (!result.error.empty()) return;
   paused_read_ = steady_now();
   const ErrorKind refusal = classify_error(result.reply.view().error());
@@ -116,7 +116,7 @@ void KnownQueuesWatch::read_paused(const Result& result) {
                                 {"queues", fmt::format("{}", fmt::join(known_.paused, " ")).substr(0, 1'000)}});
 }
 
-void KnownQueuesWatch::read_names(const Result& result) {
+void QueuesAndPausesWatch::read_names(const Result& result) {
   if (!result.ok()) return;
   std::vector<std::string> unsafe;
   auto names = read_queue_names(result.reply.view(), &unsafe);
@@ -135,14 +135,14 @@ void KnownQueuesWatch::read_names(const Result& result) {
   tell(false);
 }
 
-void KnownQueuesWatch::look_later() {
+void QueuesAndPausesWatch::look_later() {
   if (!watching_) return;
   if (std::exchange(look_again_, false)) return look_anew();
   const bool in_a_hurry = !is_told_ && follows_names_ && redis_.connected() && workers_.somebody_is_idle();
   next_.start_in(in_a_hurry ? between_counts : between_looks());
 }
 
-void KnownQueuesWatch::tell(bool others_are_paused) {
+void QueuesAndPausesWatch::tell(bool others_are_paused) {
   workers_.note_queues_changed(others_are_paused);
   changed_(known_);
 }

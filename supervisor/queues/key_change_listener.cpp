@@ -1,4 +1,4 @@
-#include "supervisor/queues/key_watch.hpp"
+#include "supervisor/queues/key_change_listener.hpp"
 
 #include <utility>
 #include <vector>
@@ -24,8 +24,8 @@ Command exists(const std::set<std::string>& keys) {
 
 }  // namespace
 
-KeyWatch::KeyWatch(EventLoop& loop, AsyncConnection& redis, Keys keys, std::function<void(bool)> hears,
-                   std::chrono::nanoseconds between_attempts)
+KeyChangeListener::KeyChangeListener(EventLoop& loop, AsyncConnection& redis, Keys keys,
+                                     std::function<void(bool)> hears, std::chrono::nanoseconds between_attempts)
     : loop_(loop),
       redis_(redis),
       keys_(std::move(keys)),
@@ -34,9 +34,9 @@ KeyWatch::KeyWatch(EventLoop& loop, AsyncConnection& redis, Keys keys, std::func
       next_read_(loop, [this] { read(); }),
       listen_again_(loop, [this] { listen(); }) {}
 
-KeyWatch::~KeyWatch() = default;
+KeyChangeListener::~KeyChangeListener() = default;
 
-void KeyWatch::listen() {
+void KeyChangeListener::listen() {
   stop();
   if (!redis_.connected()) return;
   listener_ = std::make_unique<AsyncConnection>(loop_.raw(), "brood-key-watch",
@@ -54,7 +54,7 @@ void KeyWatch::listen() {
   reader_->open(redis_.address());
 }
 
-void KeyWatch::stop() {
+void KeyChangeListener::stop() {
   listen_again_.stop();
   listener_.reset();
   reader_.reset();
@@ -64,7 +64,7 @@ void KeyWatch::stop() {
 }
 
 // Of what is lost on the way the connections begin anew by themselves.
-void KeyWatch::subscribe() {
+void KeyChangeListener::subscribe() {
   // Its number must be known before: whoever is subscribed may ask nothing.
   listener_->send({"CLIENT", "ID"}, longest_answer_time, [this](const Result& id) {
     if (!id.error.empty()) return;
@@ -81,7 +81,7 @@ void KeyWatch::subscribe() {
   });
 }
 
-void KeyWatch::track() {
+void KeyChangeListener::track() {
   if (!listener_id_ || !reader_->connected() || hears_ || reading_) return;
   reading_ = true;
   last_read_ = steady_now();
@@ -102,7 +102,7 @@ void KeyWatch::track() {
 }
 
 // An array of keys; nothing for all of them, when Redis was emptied.  Anything else was published by somebody else.
-void KeyWatch::note(ReplyView changed) {
+void KeyChangeListener::note(ReplyView changed) {
   if (changed.is_nil()) changed_ = all_keys();
   if (changed.is_array()) {
     const Keyspace ours(redis_.address().key_prefix);
@@ -114,7 +114,7 @@ void KeyWatch::note(ReplyView changed) {
   read_when_allowed();
 }
 
-void KeyWatch::read_when_allowed() {
+void KeyChangeListener::read_when_allowed() {
   if (!hears_ || reading_ || changed_.empty() || next_read_.running()) return;
   const auto rested = steady_now() - last_read_;
   if (rested >= between_reads) return read();
@@ -122,7 +122,7 @@ void KeyWatch::read_when_allowed() {
 }
 
 // First it is read, then told: what changes while somebody looks is heard again.
-void KeyWatch::read() {
+void KeyChangeListener::read() {
   if (!hears_) return;
   reading_ = true;
   last_read_ = steady_now();
@@ -137,13 +137,13 @@ void KeyWatch::read() {
   });
 }
 
-void KeyWatch::tell(const std::set<std::string>& keys) {
+void KeyChangeListener::tell(const std::set<std::string>& keys) {
   for (const std::string& key : keys) {
     if (hears_) keys_.at(key)();
   }
 }
 
-void KeyWatch::begin_to_hear() {
+void KeyChangeListener::begin_to_hear() {
   hears_ = true;
   if (std::exchange(said_refused_, false))
     log::info("key_changes_heard");
@@ -154,19 +154,19 @@ void KeyWatch::begin_to_hear() {
   read_when_allowed();
 }
 
-void KeyWatch::end_hearing() {
+void KeyChangeListener::end_hearing() {
   next_read_.stop();
   if (std::exchange(hears_, false)) told_(false);
 }
 
-void KeyWatch::give_up_for_a_while(const std::string& why) {
+void KeyChangeListener::give_up_for_a_while(const std::string& why) {
   if (!std::exchange(said_refused_, true))
     log::info("key_changes_polled", {{"reason", why}, {"hint", "what others push or pause is seen a little later"}});
   stop();
   listen_again_.start_in(between_attempts_);
 }
 
-std::set<std::string> KeyWatch::all_keys() const {
+std::set<std::string> KeyChangeListener::all_keys() const {
   std::set<std::string> names;
   for (const auto& [name, changed] : keys_) names.insert(name);
   return names;

@@ -14,6 +14,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/config/config_file.hpp"
+#include "shared/config/encryption_settings.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/config/sandbox_settings.hpp"
 #include "shared/redis/tls_settings.hpp"
@@ -173,6 +174,7 @@ struct Config {
   RestartSettings restart;
   PressureSettings pressure;
   CrashSettings crashes;
+  EncryptionSettings encryption;
   ConfigFile file;                    // that it was read from; empty: there is none
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 

@@ -199,7 +199,8 @@ template <typename Job>
 void tell_expired(const abi::Call* call, abi::Answer* answer) {
   answer->kind = abi::answer_none;
   try {
-    const JobInfo info{view_of(call->job_class), view_of(call->jid), view_of(call->queue), view_of(call->payload)};
+    const JobInfo info{
+        view_of(call->job_class), view_of(call->jid), view_of(call->queue), view_of(call->payload), {}, {}};
     if constexpr (StaticOnExpired<Job>) {
       Job::on_expired(info);
     } else {

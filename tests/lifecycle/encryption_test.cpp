@@ -245,6 +245,9 @@ BOOST_AUTO_TEST_CASE(keys_change_at_a_restart_and_a_key_that_is_none_is_refused)
   const CommandResult checked = run_brood({"run", "--check", "-C", vault.config, "--redis", vault.redis.url()});
   BOOST_TEST(checked.status == 78);
   BOOST_TEST(tells(checked.errors + checked.output, "key2 holds no key"), checked.errors + checked.output);
+  const CommandResult restarted = run_brood({"restart"}, vault.brood->environment());
+  BOOST_TEST(restarted.status == 78);
+  BOOST_TEST(tells(restarted.errors, "nothing has changed"), restarted.errors);
   const CommandResult pushed = vault.command({"enqueue", "Charge", vault.told, "x", card, "--encrypt"});
   BOOST_TEST(pushed.status == 64);
   BOOST_TEST(tells(pushed.errors, "cannot be encrypted"), pushed.errors);

@@ -34,7 +34,8 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
           "classes",       "commands",
           "on_error",      "compatibility",
           "restart",       "pressure",
-          "crashes",       "periodic"}},
+          "crashes",       "expired",
+          "periodic"}},
     {"redis",
      {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after", "shard", "shards", "sentinel",
       "wait", "wait_timeout", "tls"}},
@@ -52,7 +53,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"on_error", {"run", "timeout", "env", "directory"}},
     {"compatibility", {"sidekiq", "timestamps"}},
-    {"classes.*", {"isolation", "threads", "sandbox"}},
+    {"classes.*", {"isolation", "threads", "sandbox", "expired"}},
     {"classes.*.sandbox", {"network", "write", "read", "memory", "cpu", "processes", "strict"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };

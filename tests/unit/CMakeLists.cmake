@@ -49,6 +49,7 @@ target_compile_definitions(unit_system_calls_test PRIVATE BROOD_SYSTEM_CALLS="${
 brood_test(unit/liveness LINK brood_supervisor)
 brood_test(unit/heartbeat_info_json LINK brood_supervisor)
 brood_test(unit/prepared_job LINK brood_job)
+brood_test(unit/expiry LINK brood_base brood_job)
 
 include(${CMAKE_CURRENT_LIST_DIR}/job_libraries/libraries.cmake)
 brood_test(unit/reflection LINK brood_test_vectors ALONE)
@@ -130,7 +131,7 @@ brood_test(unit/strays LINK brood_supervisor brood_test_support)
 brood_test(unit/children LINK brood_supervisor brood_test_support)
 brood_test(unit/child_check LINK brood_supervisor brood_test_support)
 brood_test(unit/judge_worker_end LINK brood_supervisor)
-brood_test(unit/oom_judge LINK brood_supervisor brood_test_support)
+brood_test(unit/judge_memory LINK brood_supervisor brood_test_support)
 brood_test(unit/memory_cgroup LINK brood_supervisor brood_test_support)
 brood_test(unit/job_messages LINK brood_worker ALONE)
 brood_test(unit/recycling LINK brood_worker)
@@ -154,3 +155,4 @@ brood_test_once(unit_commands_of_redis COMMAND ${PROJECT_SOURCE_DIR}/tests/suppo
 brood_test(unit/server_finder LINK brood_supervisor)
 brood_test(unit/cluster_slots LINK brood_redis)
 brood_test(unit/cron_rule LINK brood_base ALONE)  # it goes to one time zone after the other
+brood_test(unit/output_reads LINK brood_shared)

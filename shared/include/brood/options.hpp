@@ -92,6 +92,9 @@ struct JobOptions {
   int required = -1;
   Isolation isolation = Isolation::worker;  // process: what a job breaks in its memory ends with it; costs a fork
   std::optional<LeftThreads> threads = {};  // nullopt: what [worker] threads says
+  // A job that has not begun so long after it was enqueued, or was due, does not run at all: it is dropped, and its
+  // on_expired hook runs.  It holds for retries as well, whose clock goes on; what runs is never cut off.  0: not used.
+  std::chrono::milliseconds expires_in{0};
 };
 
 }  // namespace brood

@@ -309,6 +309,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("pressure", [&](const ConfigSection& section) { read_pressure(section, config.pressure); });
   root.section("crashes", [&](const ConfigSection& section) { read_crashes(section, config.crashes); });
   root.section("encryption", [&](const ConfigSection& section) { read_encryption(section, config.encryption); });
+  root.section("periodic", [&](const ConfigSection& section) { read_periodic_jobs(section, config); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });
   root.named_sections("classes", [&](const std::string& name, const Place& at, const ConfigSection& section) {

@@ -18,7 +18,8 @@ std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
   return keys;
 }
 
-// Every section and its keys.  A section that names its entries itself has the name "*".
+// Every section and its keys.  A section that names its entries itself has the name "*"; one that has keys and such
+// entries has the key "*".
 const std::map<std::string, std::vector<std::string>> known_keys = {
     {"", {"concurrency",   "queues",
           "require",       "shutdown_timeout",
@@ -34,7 +35,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
           "on_error",      "compatibility",
           "restart",       "pressure",
           "crashes",       "expired",
-          "encryption"}},
+          "encryption",    "periodic"}},
     {"redis",
      {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after", "shard", "shards", "sentinel",
       "wait", "wait_timeout", "tls"}},
@@ -46,6 +47,8 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"pressure", {"memory", "proc", "cgroup"}},
     {"crashes", {"quarantine_after", "within"}},
     {"encryption", {"keys", "active", "core_files"}},
+    {"periodic", {"sidekiq_cron", "*"}},
+    {"periodic.*", {"cron", "class", "args", "queue", "tz", "retry", "catch_up", "within", "overlap", "jitter"}},
     {"log", {"level", "format", "file", "log_jobs"}},
     {"worker", keys_of_workers},
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},

@@ -19,6 +19,7 @@
 #include "shared/api/readings.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/encryption/last_argument.hpp"
+#include "shared/job/payload.hpp"
 #include "shared/store/iteration.hpp"
 
 namespace brood {
@@ -72,17 +73,20 @@ struct Client::State {
     return shards.times_of_fleet(jobs, batch_size);
   }
 
-  // The last thing that happens to a job before it is sent.  A test that receives the pushes reads them in clear.
-  void seal(Push& job) {
+  // The last thing that happens to a job before it is sent: what else is made of its arguments is made of those in
+  // clear.  A test that receives the pushes reads them in clear as well.
+  void seal(ClientPush& prepared, const Push& job) {
     if (!is_to_be_sealed(job) || push_receiver()) return;
     const std::lock_guard lock(keys_mutex);
     try {
       if (!keys) keys = KeyRing::read(encryption);
-      job.args = with_last_argument_sealed(job.args, *keys, {job.job_class, job.jid});
+      const Payload in_clear = Payload::parse(prepared.payload);
+      const EnvelopeOwner owner{in_clear.job_class(), in_clear.jid()};
+      prepared.payload = in_clear.with({{"args", with_last_argument_sealed(in_clear.args(), *keys, owner)}}).text();
     } catch (const KeyError& error) {
       throw std::invalid_argument(std::string("the job cannot be encrypted: ") + error.what());
-    } catch (const BadJson&) {
-      return;  // whoever prepares it says what is wrong with it
+    } catch (const BadPayload& error) {
+      throw std::invalid_argument(error.what());
     }
   }
 
@@ -142,10 +146,8 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
     if (job.jid.empty()) job.jid = writer.new_jid();
     bool goes_on = false;
     state_->middleware.run(job, [&] { goes_on = true; });
-    if (goes_on) {
-      state_->seal(job);
-      prepared.push_back(writer.prepare(job));
-    }
+    if (goes_on) prepared.push_back(writer.prepare(job));
+    if (goes_on) state_->seal(prepared.back(), job);
     jids.push_back(goes_on ? prepared.back().jid : "");
   }
   if (const auto receiver = push_receiver()) {

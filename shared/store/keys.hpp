@@ -71,6 +71,10 @@ inline RedisKey brood_usage(std::string_view day) { return RedisKey("brood:usage
 // The number of the last batch of one client that keeps pushes while Redis is away.
 inline RedisKey pushes(std::string_view client) { return RedisKey("brood:pushes:" + std::string(client)); }
 
+// Who holds a unique lock: a jid; while a job runs, the incarnation that runs it.  `digest` is base64url of SHA-256.
+inline RedisKey unique_lock(std::string_view digest) { return RedisKey("brood:unique:" + std::string(digest)); }
+inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
+
 // The jobs that a benchmark will offer as the queue `name`, where no worker looks.
 inline RedisKey laid_aside(std::string_view name) { return RedisKey(std::string(name) + ":aside"); }
 

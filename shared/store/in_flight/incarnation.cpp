@@ -11,6 +11,14 @@ ScriptCall register_incarnation(const std::string& identity, const std::string& 
           {field, identity, identity_record}};
 }
 
+Command ask_incarnation(const std::string& identity, const std::string& field) {
+  return {"HMGET", keys::in_flight_hash(identity), field, holdings_field(field)};
+}
+
+IncarnationHoldings read_holdings(ReplyView note) {
+  return note.is_string() ? IncarnationHoldings(note.text()) : IncarnationHoldings();
+}
+
 Command ask_incarnations(const std::string& identity) { return {"HKEYS", keys::in_flight_hash(identity)}; }
 
 std::string name_of_incarnations(const std::string& identity) { return keys::in_flight_hash(identity).name(); }

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
@@ -11,6 +13,10 @@ namespace brood {
 // Announces an incarnation and the process that owns it.  May be sent again.
 ScriptCall register_incarnation(const std::string& identity, const std::string& identity_record,
                                 const std::string& field);
+
+// The last settle of one incarnation, and the note of what it holds: read_holdings() reads the second of the two.
+Command ask_incarnation(const std::string& identity, const std::string& field);
+IncarnationHoldings read_holdings(ReplyView note);  // nil, or whatever is no text: nothing
 
 // The fields of all incarnations that a process has announced and not left: read_name_list() reads the answer.
 Command ask_incarnations(const std::string& identity);

@@ -1,5 +1,6 @@
 #include "shared/store/queues/queue_jobs.hpp"
 
+#include "shared/store/holdings.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -51,6 +52,9 @@ ScriptCall remove_jobs(std::string_view queue, const std::vector<QueuedJob>& job
     call.args.push_back(std::to_string(job.position));
     call.args.push_back(job.payload);
   }
+  std::vector<LetGo> let_go;
+  for (std::size_t i = 0; i < jobs.size(); ++i) append_held(let_go, jobs[i].payload, i + 1);
+  append(call, let_go);
   return call;
 }
 

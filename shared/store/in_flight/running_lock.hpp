@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "shared/redis/reply.hpp"
+#include "shared/store/holdings.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// An incarnation as its scripts name it, and how far it has come: whoever takes something for it says so.
+struct Fence {
+  std::string identity;
+  std::string field;         // "<slot>.<incarnation>"
+  std::uint64_t number = 0;  // of the last applied settle
+};
+
+// A lock that a job holds while it runs.
+IncarnationHoldings::Held running_lock(const Fence& fence, std::string_view digest, std::string_view jid);
+
+// Whether an incarnation has now what it wanted.
+enum class Taken {
+  yes,
+  no,      // another has it
+  fenced,  // the incarnation is not the sender's any more
+};
+
+// `all` is what the incarnation holds with this lock, which is the last of it.
+ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all);
+Taken read_taken(ReplyView reply);  // throws UnexpectedReply
+
+}  // namespace brood

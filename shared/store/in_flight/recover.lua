@@ -28,7 +28,7 @@ if KEYS[8] and redis.call("EXISTS", KEYS[8]) == 1 then return {"LIVES"} end
 local number, queue = held:match("^(%d+) (.*)$")
 queue = queue or ""    -- scribbled over: the sweep finds its list later
 if queue ~= ARGV[4] then return {"QUEUE", queue} end
-if (holds or nil) ~= noted then    -- nil: none return {"HOLDS", holds or ""} end
+if (holds or nil) ~= noted then return {"HOLDS", holds or ""} end
 if not is(KEYS[2], "hash") then return refuse(KEYS[2]) end
 
 local into = {retry = {KEYS[3], "zset"}, move_to_dead = {KEYS[4], "zset"}, schedule = {KEYS[5], "zset"}}

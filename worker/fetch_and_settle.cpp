@@ -481,8 +481,9 @@ std::optional<FetchAndSettle::Waited> FetchAndSettle::hold_what_came(const std::
 
 void FetchAndSettle::give_back_unbegun() {
   if (batch_.entries.empty() || slot_.entry(0) != EntryState::fetched) return;
-  const Reply returned = deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0));
+  const Reply returned = deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0, held_));
   if (returned.view().integer() == 0) settle_without_field({});
+  held_ = {};
   batch_.entries.clear();
   slot_.clear_entries();
 }

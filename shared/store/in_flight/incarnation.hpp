@@ -25,8 +25,9 @@ Command ask_incarnations(const std::string& identity);
 std::string name_of_incarnations(const std::string& identity);
 
 // Returns what a living worker has fetched and not begun to the head of `queue`, all but the `keep` oldest entries.
-// Answers how many went back; 0 when the worker has settled since `number`.
+// Answers how many went back; 0 when the worker has settled since `number`.  A worker that keeps nothing lets go of
+// what it holds.
 ScriptCall give_back(const std::string& identity, const std::string& field, const std::string& queue,
-                     std::uint64_t number, int keep);
+                     std::uint64_t number, int keep, const IncarnationHoldings& held = {});
 
 }  // namespace brood

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "shared/base/log.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 
 namespace scripts {
-extern const Script take_running_lock;
+extern const Script take_running_lock, let_go_of_stray;
 }
 
 namespace {
@@ -36,6 +38,32 @@ Taken read_taken(ReplyView reply) {
   const std::string_view word = reply.text();
   if (word == "TAKEN") return Taken::yes;
   return word == "HELD" ? Taken::no : Taken::fenced;
+}
+
+std::optional<RunningHolder> parse_running_holder(std::string_view member) {
+  const std::size_t slash = member.find('/');
+  const std::size_t sharp = slash == member.npos ? slash : member.find('#', slash);
+  if (sharp == member.npos) return std::nullopt;
+  return RunningHolder{std::string(member.substr(0, slash)), std::string(member.substr(slash + 1, sharp - slash - 1)),
+                       std::string(member.substr(sharp + 1))};
+}
+
+int let_go_of_stray_locks(Channel& redis, const std::function<bool(const RunningHolder&)>& owner_lives) {
+  int let_go = 0;
+  for_each_key(redis, keys::running_lock("*"), "string", [&](const std::string& name) {
+    const RedisKey lock(name);
+    const Reply reply = redis.call({"GET", lock});
+    if (!reply.view().is_string()) return;
+    const std::string member(reply.view().text());
+    const std::optional<RunningHolder> holder = parse_running_holder(member);
+    if (!holder || owner_lives(*holder)) return;
+    const ScriptCall call{
+        &scripts::let_go_of_stray, {keys::in_flight_hash(holder->identity), lock}, {holder->field, member}};
+    if (send(redis, call).view().integer() == 0) return;
+    ++let_go;
+    log::warn("stray_lock_let_go", {{"key", name}, {"holder", member}});
+  });
+  return let_go;
 }
 
 }  // namespace brood

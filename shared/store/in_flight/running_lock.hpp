@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,5 +32,16 @@ enum class Taken {
 // `all` is what the incarnation holds with this lock, which is the last of it.
 ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all);
 Taken read_taken(ReplyView reply);  // throws UnexpectedReply
+
+// Who holds such a lock; nullopt for what no script of ours wrote.
+struct RunningHolder {
+  std::string identity, field, jid;
+};
+std::optional<RunningHolder> parse_running_holder(std::string_view member);
+
+// Lets go of the locks whose incarnation has no field any more, nor an owner that lives: they are left where somebody
+// has deleted the note.  Looks through all keys of that Redis.  Returns how many.  Throws ConnectionLost or
+// UnexpectedReply.
+int let_go_of_stray_locks(Channel& redis, const std::function<bool(const RunningHolder&)>& owner_lives);
 
 }  // namespace brood

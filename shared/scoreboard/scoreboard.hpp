@@ -63,8 +63,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint32_t> waits_outside;                    // 1: not in Redis, which would not let go of the worker
   std::atomic<std::int64_t> spawned_at;                        // steady nanoseconds
   std::atomic<std::int64_t> rests_until;                       // steady nanoseconds; a vacant slot is not filled before
-  std::atomic<std::uint32_t>
-      output_read;  // 1: some of the worker's output, since the worker last asked and set it to 0
+  std::atomic<std::uint32_t> output_reads;                     // see output_reads.hpp
 
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of

@@ -324,7 +324,7 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.deadline.store(0);
   record.cpu_before_us.store(0);
   record.rests_until.store(0);
-  record.output_read.store(0);
+  record.output_reads.store(0);
   record.waits_outside.store(0);
   clear_stack(record.crash);
   clear_stack(record.dump);

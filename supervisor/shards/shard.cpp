@@ -38,33 +38,34 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       orphan_watch_(
           parts.loop, redis_.connection(), parts.identity, [this] { return living_fields(); }, dead_supervisors_),
       doorbell_(parts.loop, redis_.connection(), workers_),
-      known_queues_watch_(parts.loop, redis_.connection(), workers_,
-                          [this](const KnownQueues& now) { doorbell_.know(now); }),
+      queues_and_pauses_watch_(parts.loop, redis_.connection(), workers_,
+                               [this](const KnownQueues& now) { doorbell_.know(now); }),
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(redis_.connection()),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
       heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), workers_, *this,
                  std::move(setup.beat_tokens)),
-      key_watch_(parts.loop, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }) {
+      key_change_listener_(parts.loop, redis_.connection(), keys_to_watch(),
+                           [this](bool hears) { rely_on_being_told(hears); }) {
   if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
   heartbeat_.tell_metrics(owner_.config().metrics);
   heartbeat_.beat_every(std::min<std::chrono::seconds>(pace_ * beat_interval, longest_beat_interval));
-  known_queues_watch_.slow_down(pace_);
+  queues_and_pauses_watch_.slow_down(pace_);
   redis_.slow_down(pace_);
 }
 
 // What changes in Redis, and who looks at it.
-KeyWatch::Keys Shard::keys_to_watch() {
+KeyChangeListener::Keys Shard::keys_to_watch() {
   const WatchedKeys keys = watched_keys(identity_);
   return {{keys.schedule.name(), [this] { scheduler_.glance(); }},
-          {keys.paused.name(), [this] { known_queues_watch_.look(); }},
-          {keys.queues.name(), [this] { known_queues_watch_.look(); }},
+          {keys.paused.name(), [this] { queues_and_pauses_watch_.look(); }},
+          {keys.queues.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }
 
 void Shard::rely_on_being_told(bool told) {
   scheduler_.rely_on_being_told(told);
-  known_queues_watch_.rely_on_being_told(told);
+  queues_and_pauses_watch_.rely_on_being_told(told);
   heartbeat_.rely_on_being_told(told);
 }
 
@@ -84,7 +85,7 @@ void Shard::recover(SteadyTime now) {
 // ---- What it is told
 
 void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
-  known_queues_watch_.follow_names(std::any_of(
+  queues_and_pauses_watch_.follow_names(std::any_of(
       capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
   doorbell_.set_capsules(capsules);
 }
@@ -100,8 +101,8 @@ void Shard::follow_config() {
 void Shard::wind_down() {
   scheduler_.stop();
   doorbell_.stop();
-  known_queues_watch_.stop();
-  key_watch_.stop();
+  queues_and_pauses_watch_.stop();
+  key_change_listener_.stop();
 }
 
 void Shard::resume() {
@@ -112,8 +113,8 @@ void Shard::resume() {
 void Shard::look_for_work() {
   scheduler_.look();
   doorbell_.listen();
-  known_queues_watch_.look();
-  key_watch_.listen();
+  queues_and_pauses_watch_.look();
+  key_change_listener_.listen();
 }
 
 // ---- What its parts tell and ask it

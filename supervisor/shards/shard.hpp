@@ -15,9 +15,9 @@
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/queues/batch_watch.hpp"
 #include "supervisor/queues/doorbell.hpp"
-#include "supervisor/queues/key_watch.hpp"
-#include "supervisor/queues/known_queues_watch.hpp"
+#include "supervisor/queues/key_change_listener.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
+#include "supervisor/queues/queues_and_pauses_watch.hpp"
 #include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/recovery/dead_files.hpp"
 #include "supervisor/recovery/dead_supervisors.hpp"
@@ -119,7 +119,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void look_for_work();
   void rely_on_being_told(bool told);
   Scheduler::Settings scheduler_settings() const;
-  KeyWatch::Keys keys_to_watch();
+  KeyChangeListener::Keys keys_to_watch();
   std::set<std::string> living_fields() const;
 
   Owner& owner_;
@@ -135,12 +135,12 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   DeadSupervisors dead_supervisors_;
   OrphanWatch orphan_watch_;
   Doorbell doorbell_;
-  KnownQueuesWatch known_queues_watch_;
+  QueuesAndPausesWatch queues_and_pauses_watch_;
   BatchWatch batch_watch_;
   QueueRivals queue_rivals_;
   Scheduler scheduler_;
   Heartbeat heartbeat_;
-  KeyWatch key_watch_;
+  KeyChangeListener key_change_listener_;
   SteadyTime next_sweep_{};
 };
 

@@ -143,6 +143,12 @@ Taken FetchAndSettle::take(IncarnationHoldings::Held wanted, AskToTake asking) {
   return taken;
 }
 
+void FetchAndSettle::let_go_before_begin(std::string_view payload) {
+  std::vector<LetGo> all;
+  append_held(all, payload, 0);
+  if (!all.empty()) deliver(let_go_at_begin(all));
+}
+
 std::vector<std::string> FetchAndSettle::which_hold_jobs(std::vector<std::string> queues) {
   if (queues.size() <= few_queues) return queues;
   const std::vector<std::vector<std::string>> asked = slices_to_size(queues);

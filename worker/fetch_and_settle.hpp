@@ -85,6 +85,8 @@ class FetchAndSettle {
   // nothing may be begun; the next settle hears of it.
   using AskToTake = ScriptCall (*)(const Fence&, const IncarnationHoldings&);
   Taken take(IncarnationHoldings::Held wanted, AskToTake asking);
+  // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
+  void let_go_before_begin(std::string_view payload);
   Fence fence() const { return {setup_.identity, field_, number_}; }
 
   // Those of many queues that hold jobs now, in the same order, for one round trip; a few, or all where Redis does not

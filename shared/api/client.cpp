@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -109,6 +110,7 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   PushWriter writer(now, state_->time_unit(jobs, options.batch_size));
   std::vector<ClientPush> prepared;
   std::vector<std::string> jids;
+  std::vector<std::pair<std::size_t, std::shared_ptr<const std::string>>> holders;  // of the locks of unique jobs
   prepared.reserve(jobs.size());
   jids.reserve(jobs.size());
   for (Push& job : jobs) {
@@ -117,11 +119,16 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
     state_->middleware.run(job, [&] { goes_on = true; });
     if (goes_on) prepared.push_back(writer.prepare(job));
     jids.push_back(goes_on ? prepared.back().jid : "");
+    if (goes_on && prepared.back().lock) holders.emplace_back(jids.size() - 1, prepared.back().lock->holder);
   }
   if (const auto receiver = push_receiver()) {
     receiver->push(std::move(prepared));
   } else {
     state_->reach().push(std::move(prepared), options.batch_size);
+  }
+  // A push that is sent again finds its own lock.
+  for (const auto& [i, holder] : holders) {
+    if (!holder->empty() && *holder != jids[i]) jids[i].clear();
   }
   return jids;
 }

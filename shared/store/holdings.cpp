@@ -11,8 +11,7 @@
 namespace brood {
 namespace {
 
-constexpr std::string_view quoted_lock_member = "\"unique_lock\"";
-constexpr std::string_view lock_member = quoted_lock_member.substr(1, quoted_lock_member.size() - 2);
+constexpr std::string_view lock_member = mark_of_holders.substr(1, mark_of_holders.size() - 2);
 
 }  // namespace
 
@@ -30,7 +29,7 @@ void append(ScriptCall& call, std::size_t counted_at, const std::vector<LetGo>& 
 }
 
 bool may_hold(std::string_view payload) {
-  return memmem(payload.data(), payload.size(), quoted_lock_member.data(), quoted_lock_member.size()) != nullptr;
+  return memmem(payload.data(), payload.size(), mark_of_holders.data(), mark_of_holders.size()) != nullptr;
 }
 
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry) {

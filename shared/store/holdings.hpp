@@ -38,6 +38,8 @@ void append(ScriptCall& call, std::size_t counted_at, const std::vector<LetGo>& 
 
 // Adds what a job holds and lets go when it ends; nothing for a payload that cannot be read.
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry);
+// What the text of each job has that holds something.
+inline constexpr std::string_view mark_of_holders = "\"unique_lock\"";
 // False: that is nothing.  Decided at a glance.
 bool may_hold(std::string_view payload);
 

@@ -9,7 +9,7 @@
 namespace brood {
 
 namespace scripts {
-extern const Script take_running_lock, let_go_of_stray;
+extern const Script take_running_lock, let_go_of_stray, let_go_at_begin;
 }
 
 namespace {
@@ -32,6 +32,12 @@ ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all)
   return {&scripts::take_running_lock,
           {keys::in_flight_hash(fence.identity), lock.key},
           {fence.field, std::to_string(fence.number), lock.member, all.note()}};
+}
+
+ScriptCall let_go_at_begin(const std::vector<LetGo>& all) {
+  ScriptCall call{&scripts::let_go_at_begin, {}, {}};
+  append(call, all);
+  return call;
 }
 
 Taken read_taken(ReplyView reply) {

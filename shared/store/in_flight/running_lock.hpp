@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shared/redis/reply.hpp"
 #include "shared/store/holdings.hpp"
@@ -32,6 +33,9 @@ enum class Taken {
 // `all` is what the incarnation holds with this lock, which is the last of it.
 ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all);
 Taken read_taken(ReplyView reply);  // throws UnexpectedReply
+
+// What ends with the beginning of a job goes, and nothing else changes.
+ScriptCall let_go_at_begin(const std::vector<LetGo>& all);
 
 // Who holds such a lock; nullopt for what no script of ours wrote.
 struct RunningHolder {

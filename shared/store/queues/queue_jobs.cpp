@@ -5,6 +5,10 @@
 
 namespace brood {
 
+namespace scripts {
+extern const Script remove_job;
+}
+
 Command ask_queue_length(std::string_view queue) { return {"LLEN", keys::queue(queue)}; }
 
 Command ask_next_job(std::string_view queue) { return {"LINDEX", keys::queue(queue), "-1"}; }
@@ -25,6 +29,14 @@ std::vector<std::string> read_jobs_at(ReplyView reply) {
 
 Command remove_job(std::string_view queue, std::string_view payload) {
   return {"LREM", keys::queue(queue), "1", payload};
+}
+
+ScriptCall remove_holding_job(std::string_view queue, const std::string& payload) {
+  ScriptCall call{&scripts::remove_job, {keys::queue(queue)}, {payload}};
+  std::vector<LetGo> let_go;
+  append_held(let_go, payload, 1);
+  append(call, let_go);
+  return call;
 }
 
 bool read_job_was_removed(ReplyView reply) { return reply.integer() > 0; }

@@ -11,6 +11,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/log_facts.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/json/json.hpp"
 #include "shared/scoreboard/left_threads.hpp"
@@ -139,7 +140,8 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return move_to_dead(entry, text, queue, bad.what());
   }
   if (failure_waits && !short_classes_.contain(job_.job_class())) return std::nullopt;
-  if (quarantine_.parks(job_)) return park(entry, queue);
+  const bool too_late = came_too_late();
+  if (!too_late && quarantine_.parks(job_)) return park(entry, queue);
   const bool apart = forker_ && is_isolated(job_.job_class());
   if (apart && !forker_->is_there()) {
     age_.lost_forker = true;
@@ -154,6 +156,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return std::nullopt;
   }
   ++age_.jobs;
+  if (too_late && !has_on_expired()) return expire(entry, queue);
 
   if (const auto timeout = timeout_of(registry_, job_, settings_.job_timeout)) slot_.set_deadline(started + *timeout);
   if (log::enabled(level_of_jobs()))
@@ -165,14 +168,14 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (apart) return perform_apart(entry, text, queue, started);
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
-  const bool failed = performed.kind == Performed::Kind::failed;
+  const bool failed = performed.kind == Performed::Kind::failed && !expired_;
   runs_hooks_ = failed && (flags & (class_has_hooks | class_has_handlers)) != 0;
   batch_made_calls_ |= made_calls_ || runs_hooks_;
   if (made_calls_) look_for_left_threads();  // while the entry runs: what they crash now is its own crash
   const SteadyTime ended = steady_now();
   short_classes_.ran(job_.job_class(), ended - started);
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
-  Outcome outcome = settle(entry, job_, queue, performed, started);
+  Outcome outcome = expired_ ? expire(entry, queue) : settle(entry, job_, queue, performed, started);
   quarantine_.ended(job_);
   if (runs_hooks_) look_for_left_threads();  // which are code of the job too
   log::clear_standing_facts();
@@ -207,6 +210,17 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   made_calls_ = true;
   iteration_ended_ = false;
   thrown_at_.clear();
+  if (expired_) {
+    if (!channel_) syscall_watch_.begin_job();
+    if (const auto threw = tell_expired(registry_, job, queue))
+      log::error("on_expired_threw", {{"class", job.display_class()},
+                                      {"jid", job.jid()},
+                                      {"error", threw->error_class},
+                                      {"message", threw->message}});
+    output_.flush();
+    if (!channel_) made_calls_ = syscall_watch_.end_job();
+    return {};
+  }
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
       ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
@@ -246,6 +260,39 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   Outcome outcome = judge(job, queue, performed.failure);
   if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
+  return outcome;
+}
+
+// A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.
+bool Performer::came_too_late() {
+  expired_.reset();
+  const std::optional<WallTime> expiry = expiry_of(job_);
+  if (!expiry || redis_now() <= *expiry) return false;
+  ask_redis_time(redis_);
+  if (redis_now() <= *expiry) return false;
+  expired_ = expiry;
+  return true;
+}
+
+bool Performer::has_on_expired() const {
+  const auto* const known = registry_.find(job_.job_class());
+  return known != nullptr && known->job_class.on_expired != nullptr;
+}
+
+// It is no run of its class.
+Outcome Performer::expire(int entry, const std::string& queue) {
+  const auto own = config_.classes.find(job_.job_class());
+  const bool says = own != config_.classes.end() && own->second.expired;
+  Outcome outcome = settle_expired(job_, queue, *expired_, says ? *own->second.expired : config_.expired);
+  if (outcome.kind == Outcome::Kind::acknowledge) {
+    end_entry(entry, EntryState::succeeded);
+  } else {
+    end_entry(entry, EntryState::failed);
+    if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
+  }
+  forget_note(entry);
+  slot_.record().expired.fetch_add(1);
+  if (worker_setup_.usage && counted_.index) worker_setup_.usage->at(*counted_.index).expired.fetch_add(1);
   return outcome;
 }
 
@@ -302,7 +349,9 @@ std::optional<Outcome> Performer::put_off(int entry, const std::string& text, co
 Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {
   ask_redis_time(redis_);
   const WallTime now = redis_now();
-  const Payload again = job.with({{"enqueued_at", json_time(now, job.time_unit())}});
+  std::vector<Payload::Edit> edits{{"enqueued_at", json_time(now, job.time_unit())}};
+  if (auto expiry = kept_expiry(job)) edits.push_back(*std::move(expiry));
+  const Payload again = job.with(edits);
   if (delay == 0ms && steady_now() - started < shortest_run_before_requeue) delay = shortest_run_before_requeue;
   if (delay > 0ms) return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + delay)};
   return {Outcome::Kind::requeue_back, again.text(), 0};

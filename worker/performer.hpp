@@ -115,6 +115,9 @@ class Performer {
   Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
+  bool came_too_late();
+  bool has_on_expired() const;
+  Outcome expire(int entry, const std::string& queue);
   Outcome judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks = true);
   std::optional<Outcome> park(int entry, const std::string& queue);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
@@ -145,7 +148,8 @@ class Performer {
   FleetRelease fleet_;
   bool iteration_ended_ = false;  // the job under way has no item left
   JobHost host_;
-  Payload job_;  // the one under way; its memory serves them all
+  Payload job_;                      // the one under way; its memory serves them all
+  std::optional<WallTime> expired_;  // it came too late to begin, and of its class the on_expired hook alone runs
   JobRegistry& registry_;
   Quarantine quarantine_;
   std::optional<ProcessState> process_state_;  // once the libraries are loaded

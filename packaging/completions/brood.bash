@@ -32,7 +32,7 @@ _brood() {
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --timeout --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
     status) options="--check --crash --format --interval --json --watch $where $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;
@@ -83,7 +83,7 @@ _brood() {
     perform:--args | perform:--payload | perform:--jid) ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
-    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

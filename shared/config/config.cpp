@@ -138,6 +138,11 @@ Isolation read_isolation(const Place& at, const std::string& word) {
   return word == "process" ? Isolation::process : Isolation::worker;
 }
 
+ExpiredJobs read_expired(const Place& at, const std::string& word) {
+  if (word != "drop" && word != "dead") at.refuse("must be \"drop\" or \"dead\", not \"" + word + "\"");
+  return word == "dead" ? ExpiredJobs::dead : ExpiredJobs::drop;
+}
+
 void read_class(const std::string& name, const Place& at, const ConfigSection& section, ClassSettings& job_class) {
   check_class_name(at, name);
   section.text("threads", [&](const Place& threads_at, const std::string& word) {
@@ -145,6 +150,9 @@ void read_class(const std::string& name, const Place& at, const ConfigSection& s
   });
   section.text("isolation", [&](const Place& isolation_at, const std::string& word) {
     job_class.isolation = read_isolation(isolation_at, word);
+  });
+  section.text("expired", [&](const Place& expired_at, const std::string& word) {
+    job_class.expired = read_expired(expired_at, word);
   });
   section.section("sandbox", [&](const ConfigSection& sandbox) { job_class.sandbox = read_sandbox(sandbox); });
   if (!job_class.sandbox) return;
@@ -273,6 +281,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.count("max_unavailable", config.max_unavailable, 1, most_workers);
   root.boolean("metrics", config.metrics);
   root.duration("max_iteration_runtime", config.max_iteration_runtime, 0ms, year);
+  root.text("expired", [&](const Place& at, const std::string& word) { config.expired = read_expired(at, word); });
   root.texts("labels",
              [&](const Place& at, const std::string& label) { config.labels.push_back(check_name(at, label)); });
   root.count("dead_max_jobs", config.dead_max_jobs, 1, 1'000'000'000);

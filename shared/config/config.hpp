@@ -83,11 +83,18 @@ struct WorkerSettings {
   Preload preload = Preload::automatic;
 };
 
+// What becomes of a job that comes too late to begin.
+enum class ExpiredJobs {
+  drop,  // nothing: it has ended
+  dead,  // it goes to the dead set, unless its option `dead` is false
+};
+
 // What holds for the jobs of one class, in whichever worker they run.
 struct ClassSettings {
   std::optional<LeftThreads> threads = {};  // nullopt: as its code says, else as the worker's
   std::optional<Isolation> isolation = {};  // nullopt: as its code says
   std::optional<SandboxSettings> sandbox = {};
+  std::optional<ExpiredJobs> expired = {};  // nullopt: as Config::expired
 };
 
 // A pool of workers with queues of its own.  The one named "default" takes the top-level settings.
@@ -151,6 +158,7 @@ struct Config {
   int max_unavailable = 1;
   bool metrics = true;                                 // writes Sidekiq's execution metrics
   std::chrono::milliseconds max_iteration_runtime{0};  // of one run of an iterable job; 0: no limit
+  ExpiredJobs expired = ExpiredJobs::drop;
   std::vector<std::string> labels;
   std::int64_t dead_max_jobs = 10'000;
   std::chrono::seconds dead_timeout{180 * 86'400};

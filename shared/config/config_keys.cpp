@@ -33,7 +33,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
           "classes",       "commands",
           "on_error",      "compatibility",
           "restart",       "pressure",
-          "crashes"}},
+          "crashes",       "expired"}},
     {"redis",
      {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after", "shard", "shards", "sentinel",
       "wait", "wait_timeout", "tls"}},
@@ -49,7 +49,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"on_error", {"run", "timeout", "env", "directory"}},
     {"compatibility", {"sidekiq", "timestamps"}},
-    {"classes.*", {"isolation", "threads", "sandbox"}},
+    {"classes.*", {"isolation", "threads", "sandbox", "expired"}},
     {"classes.*.sandbox", {"network", "write", "read", "memory", "cpu", "processes", "strict"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };

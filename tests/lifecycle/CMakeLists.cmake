@@ -107,6 +107,12 @@ set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CUR
 brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
 
+# Jobs that come too late to begin.
+brood_test_job_library(expiring_jobs ${CMAKE_CURRENT_LIST_DIR}/expiring_jobs.cpp)
+set_target_properties(expiring_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/expiry LINK brood_test_support brood_job TIMEOUT 600)
+add_dependencies(lifecycle_expiry_test brood expiring_jobs)
+
 # Long jobs that keep their place.
 brood_test_job_library(iterating_jobs ${CMAKE_CURRENT_LIST_DIR}/iterating_jobs.cpp)
 set_target_properties(iterating_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)

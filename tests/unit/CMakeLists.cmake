@@ -49,6 +49,7 @@ target_compile_definitions(unit_system_calls_test PRIVATE BROOD_SYSTEM_CALLS="${
 brood_test(unit/liveness LINK brood_supervisor)
 brood_test(unit/heartbeat_info_json LINK brood_supervisor)
 brood_test(unit/prepared_job LINK brood_job)
+brood_test(unit/expiry LINK brood_base brood_job)
 
 include(${CMAKE_CURRENT_LIST_DIR}/job_libraries/libraries.cmake)
 brood_test(unit/reflection LINK brood_test_vectors ALONE)

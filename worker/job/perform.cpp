@@ -159,6 +159,17 @@ Performed perform_in_middleware(const JobRegistry& registry, const Payload& job,
   return is_same_failure(whole, inside) ? inside : whole;  // which has more of it than its texts
 }
 
+std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& job, std::string_view queue) {
+  const CallFrame frame(job, queue, nullptr);
+  const auto* registered = registry.find(frame.job_class());
+  if (registered == nullptr || registered->job_class.on_expired == nullptr) return std::nullopt;
+  abi::Answer answer{};
+  answer.size = sizeof answer;
+  registered->job_class.on_expired(frame.call(), &answer);
+  if (answer.kind != abi::answer_threw) return std::nullopt;
+  return failed(read_text(answer.error_class, "UnknownError"), read_text(answer.message, "")).failure;
+}
+
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,
                                                     std::chrono::milliseconds otherwise) {
   std::chrono::milliseconds timeout = otherwise;

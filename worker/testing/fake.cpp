@@ -56,18 +56,25 @@ struct Fake::State : PushReceiver {
   }
 
   // Nothing is locked while it runs: the job may push.
+  enum class Taken { none, performed, expired };
   template <typename Wanted>
-  bool perform_first(Wanted wanted) {
+  Taken take_first(Wanted wanted) {
     std::optional<FakeJob> job;
     {
       const std::lock_guard lock(mutex);
       const auto first = std::find_if(waiting.begin(), waiting.end(), wanted);
-      if (first == waiting.end()) return false;
+      if (first == waiting.end()) return Taken::none;
       job = std::move(*first);
       waiting.erase(first);
     }
-    runner.run(job->payload, job->queue);
-    return true;
+    const bool ran = runner.run(job->payload, job->queue, job->at ? std::optional(WallTime(*job->at)) : std::nullopt);
+    return ran ? Taken::performed : Taken::expired;
+  }
+  template <typename Wanted>
+  std::size_t drain(Wanted wanted) {
+    std::size_t performed = 0;
+    for (Taken taken; (taken = take_first(wanted)) != Taken::none;) performed += taken == Taken::performed ? 1 : 0;
+    return performed;
   }
 
   JobRunner runner;
@@ -103,17 +110,13 @@ void Fake::clear() {
 }
 
 std::size_t Fake::drain() {
-  std::size_t performed = 0;
-  while (perform_one()) ++performed;
-  return performed;
+  return state_->drain([](const FakeJob&) { return true; });
 }
 std::size_t Fake::drain(std::string_view queue) {
-  std::size_t performed = 0;
-  while (state_->perform_first([&](const FakeJob& job) { return job.queue == queue; })) ++performed;
-  return performed;
+  return state_->drain([&](const FakeJob& job) { return job.queue == queue; });
 }
 bool Fake::perform_one() {
-  return state_->perform_first([](const FakeJob&) { return true; });
+  return state_->take_first([](const FakeJob&) { return true; }) != State::Taken::none;
 }
 
 }  // namespace brood::testing

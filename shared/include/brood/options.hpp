@@ -116,6 +116,9 @@ struct JobOptions {
   std::chrono::seconds unique_for{0};  // that too, and the lock lives no longer than this, counted from when it is due
   UniqueUntil unique_until = UniqueUntil::done;
   OnConflict on_conflict = OnConflict::drop;
+  // A job that has not begun so long after it was enqueued, or was due, does not run at all: it is dropped, and its
+  // on_expired hook runs.  It holds for retries as well, whose clock goes on; what runs is never cut off.  0: not used.
+  std::chrono::milliseconds expires_in{0};
 };
 
 }  // namespace brood

@@ -36,10 +36,20 @@ std::string json_array(const Texts& texts) {
 
 // A payload's durations are seconds.
 inline std::string json_seconds(std::chrono::milliseconds duration) {
-  if (duration.count() < 0) throw std::invalid_argument("a timeout is not negative");
+  if (duration.count() < 0) throw std::invalid_argument("a timeout, or the time to begin, is not negative");
   if (duration.count() % 1000 == 0) return std::to_string(duration.count() / 1000);
   std::string json;
   write_floating(json, static_cast<double>(duration.count()) / 1000);
+  return json;
+}
+
+// Epoch seconds, with a fraction to the millisecond.
+inline std::string json_moment(std::chrono::system_clock::time_point time) {
+  const auto since = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch());
+  if (since.count() <= 0 || since >= std::chrono::seconds(9'000'000'000))
+    throw std::invalid_argument("a job expires after 1970 and before the year 2255");
+  std::string json;
+  write_floating(json, static_cast<double>(since.count()) / 1000);
   return json;
 }
 
@@ -69,6 +79,9 @@ inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOpt
   if (retry_for.count() > 0) add("retry_for", std::to_string(retry_for.count()));
   // Of a class its workers know the timeout.
   if (call.timeout) add("timeout", json_seconds(*call.timeout));
+  const std::chrono::milliseconds expires_in = call.expires_in.value_or(of_class.expires_in);
+  if (expires_in.count() != 0) add("expires_in", json_seconds(expires_in));
+  if (call.expires_at) add("expiry", json_moment(*call.expires_at));
   if (!call.display_class.empty()) add("display_class", json_text(call.display_class));
   for (const auto& [name, json] : call.members) set_member(push, name, json);
 }

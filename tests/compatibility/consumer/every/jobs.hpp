@@ -66,7 +66,8 @@ struct Everything {
                                              .retry_queue = "again",
                                              .required = 9,
                                              .isolation = brood::Isolation::process,
-                                             .threads = brood::LeftThreads::replace};
+                                             .threads = brood::LeftThreads::replace,
+                                             .expires_in = std::chrono::hours(24)};
   void perform(brood::Context& job);
 };
 
@@ -79,6 +80,7 @@ struct Ends {
   void perform();
   static brood::RetryDecision retry_in(int count, const std::exception& error);
   brood::RetryDecision exhausted(const brood::JobInfo& job, const std::exception& error) const;
+  void on_expired(const brood::JobInfo& job) const;
 };
 
 // Runs until it is told to stop.

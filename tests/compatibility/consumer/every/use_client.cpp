@@ -32,19 +32,23 @@ void enqueue_with_options(brood::Client& client, brood::Api& api) {
                              .tags = {"by hand"},
                              .retry_for = 1h,
                              .retry_queue = "elsewhere",
+                             .expires_in = 90s,
+                             .expires_at = std::chrono::system_clock::time_point(std::chrono::seconds(2'000'000'000)),
                              .jid = "0123456789abcdef01234567",
                              .display_class = "Lingering",
                              .members = {{"bid", R"("b1")"}}});
   const std::string payload = only_payload(api, "options");
-  for (const char* part : {R"("retry":3)", R"("timeout":120)", R"("backtrace":true)", R"("dead":false)",
-                           R"("tags":["by hand"])", R"("retry_for":3600)", R"("retry_queue":"elsewhere")",
-                           R"("jid":"0123456789abcdef01234567")", R"("display_class":"Lingering")", R"("bid":"b1")"})
+  for (const char* part :
+       {R"("retry":3)", R"("timeout":120)", R"("backtrace":true)", R"("dead":false)", R"("tags":["by hand"])",
+        R"("retry_for":3600)", R"("retry_queue":"elsewhere")", R"("expires_in":90)", R"("expiry":2000000000.0)",
+        R"("jid":"0123456789abcdef01234567")", R"("display_class":"Lingering")", R"("bid":"b1")"})
     EXPECT(has(payload, part));
 
   client.enqueue(Everything{.list = {"a"}, .any = {.text = "1.0"}}, {.queue = "options"});
   const std::string by_class = only_payload(api, "options");
-  for (const char* part : {R"("class":"Consumer::Everything")", R"("retry":5)", R"("backtrace":10)", R"("dead":false)",
-                           R"("tags":["one","two"])", R"("retry_for":3600)", R"("retry_queue":"again")", ",1.0"})
+  for (const char* part :
+       {R"("class":"Consumer::Everything")", R"("retry":5)", R"("backtrace":10)", R"("dead":false)",
+        R"("tags":["one","two"])", R"("retry_for":3600)", R"("retry_queue":"again")", R"("expires_in":86400)", ",1.0"})
     EXPECT(has(by_class, part));
   EXPECT(brood::Json{.text = "1"} != brood::Json{.text = "1.0"});
   EXPECT_THROW(std::invalid_argument, client.enqueue(Everything{.any = {.text = "{"}}));

@@ -32,8 +32,7 @@ UniqueTurn take_unique_turn(FetchAndSettle& in_flight, std::string_view payload)
     case Taken::yes:
       return UniqueTurn::holds;
     case Taken::no:
-      return unique->on_conflict == Uniqueness::OnConflict::drop && job->raw("on_conflict") ? UniqueTurn::dropped
-                                                                                            : UniqueTurn::waits;
+      return unique->waits_for_its_turn ? UniqueTurn::waits : UniqueTurn::dropped;
     case Taken::fenced:
       break;
   }

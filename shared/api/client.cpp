@@ -19,6 +19,7 @@
 #include "shared/api/readings.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/store/iteration.hpp"
+#include "shared/store/queues/push_unique.hpp"
 
 namespace brood {
 namespace {
@@ -145,6 +146,19 @@ std::optional<std::chrono::system_clock::time_point> Client::due(double time) {
   if (time <= epoch_seconds(redis_now())) return std::nullopt;
   return std::chrono::system_clock::time_point(
       std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(time)));
+}
+
+std::string Client::holder_of(const Push& job) {
+  const ClientPush push = PushWriter(redis_now()).prepare(job);
+  if (!push.lock) return "";
+  if (const auto receiver = push_receiver()) return receiver->holder(push.lock->name);
+  std::string holder;
+  state_->reach().any([&](PerProcess<PushSender>& shard) {
+    holder = shard.use(
+        [&](PushSender& sender) { return read_holder(sender.redis().call(ask_holder(push.lock->name)).view()); });
+    return !holder.empty();
+  });
+  return holder;
 }
 
 bool Client::cancel(std::string_view jid) {

@@ -146,7 +146,7 @@ void PushWriter::make_unique(ClientPush& prepared, const Push& job) const {
     const double later = std::max(0.0, *prepared.score - epoch_seconds(now_));
     longest += std::chrono::milliseconds(std::llround(later * 1000));
   }
-  prepared.lock = ClientPush::Lock{unique->lock, longest, unique->on_conflict};
+  prepared.lock = ClientPush::Lock{unique->lock, longest};
   if (prepared.shard_by.empty()) prepared.shard_by = "unique:" + unique->lock;
   prepared.payload.append(",\"unique_lock\":\"").append(unique->lock).append("\"");
 }

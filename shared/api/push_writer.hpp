@@ -23,7 +23,6 @@ struct ClientPush {
   struct Lock {
     std::string name;                     // base64url of SHA-256
     std::chrono::milliseconds longest{};  // that it lives; 0: as long as the job
-    Uniqueness::OnConflict on_conflict = Uniqueness::OnConflict::drop;
     // After the push the jid of the job that holds it; empty: it is this one's.
     std::shared_ptr<std::string> holder = std::make_shared<std::string>();
   };

@@ -35,12 +35,10 @@ Uniqueness::Until read_unique_until(std::string_view json) {
   throw std::invalid_argument("unique_until is start, done or running, not " + std::string(json));
 }
 
-Uniqueness::OnConflict read_on_conflict(std::string_view json) {
-  if (json == R"("drop")") return Uniqueness::OnConflict::drop;
-  if (json == R"("replace")") return Uniqueness::OnConflict::replace;
-  if (json == R"("extend")") return Uniqueness::OnConflict::extend;
-  if (json == R"("after")") return Uniqueness::OnConflict::after;
-  throw std::invalid_argument("on_conflict is drop, replace, extend or after, not " + std::string(json));
+bool drops_on_conflict(std::string_view json) {
+  if (json == R"("drop")") return true;
+  if (json == R"("after")" || json == "null") return false;
+  throw std::invalid_argument("on_conflict is drop or after, not " + std::string(json));
 }
 
 }  // namespace
@@ -58,7 +56,7 @@ std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::strin
     return std::nullopt;
   }
   if (says_until) unique.until = read_unique_until(*until);
-  if (const auto on_conflict = member("on_conflict")) unique.on_conflict = read_on_conflict(*on_conflict);
+  if (const auto on_conflict = member("on_conflict")) unique.waits_for_its_turn = !drops_on_conflict(*on_conflict);
   const auto by = member("unique_by");
   // The parts cannot be mistaken for each other: neither of the first two has an end of line.
   std::string text(job_class);

@@ -18,7 +18,7 @@ struct Uniqueness {
     done,     // with its end: success, death, deletion
     running,  // another may wait, and only one runs
   } until = Until::done;
-  enum class OnConflict { drop, replace, extend, after } on_conflict = OnConflict::drop;
+  bool waits_for_its_turn = true;       // while another runs under its lock; else it is dropped then
   std::string lock;                     // base64url of SHA-256
   std::chrono::milliseconds longest{};  // 0: as long as the job lives
 };

@@ -58,6 +58,8 @@ BOOST_AUTO_TEST_CASE(sha_256_is_the_standards) {
 BOOST_FIXTURE_TEST_CASE(of_equal_unique_jobs_the_first_is_pushed, UniqueFixture) {
   const std::string jid = client.enqueue(MonthlyReport{"acme", 5});
   BOOST_TEST(client.enqueue(MonthlyReport{"acme", 5}) == "");
+  BOOST_TEST(client.holder(MonthlyReport{"acme", 5}) == jid);
+  BOOST_TEST(client.holder(MonthlyReport{"acme", 6}) == "");
   BOOST_TEST(client.enqueue(MonthlyReport{"acme", 6}) != "");
   BOOST_TEST(client.enqueue(MonthlyReport{"acme", 5}, {.queue = "others"}) != "");
   BOOST_REQUIRE(redis.size_of("queue:reports") == 2u);

@@ -78,12 +78,10 @@ enum class UniqueUntil {
   running,  // others may be pushed, and wait: one runs at a time
 };
 
-// What becomes of a push while another job like it holds the lock.
+// What becomes of a job while another like it holds the lock that it wants.
 enum class OnConflict {
-  drop,     // nothing is pushed, and the push returns no jid
-  replace,  // likewise, and the other job, if it still waits, gets the new one's arguments
-  extend,   // as that, and if it is scheduled its time is the new one's
-  after,    // only with UniqueUntil::running, where it is what happens unless `drop` is said: it waits for its turn
+  drop,   // it is dropped: a push returns no jid, and what would run beside the other ends without having run
+  after,  // with UniqueUntil::running, where nothing else is said: it waits for its turn
 };
 
 // The options of a job class: a member of its struct.  C++ wants designated members in the order of this list.
@@ -115,7 +113,7 @@ struct JobOptions {
   bool unique = false;
   std::chrono::seconds unique_for{0};  // that too, and the lock lives no longer than this, counted from when it is due
   UniqueUntil unique_until = UniqueUntil::done;
-  OnConflict on_conflict = OnConflict::drop;
+  std::optional<OnConflict> on_conflict = {};
   // A job that has not begun so long after it was enqueued, or was due, does not run at all: it is dropped, and its
   // on_expired hook runs.  It holds for retries as well, whose clock goes on; what runs is never cut off.  0: not used.
   std::chrono::milliseconds expires_in{0};

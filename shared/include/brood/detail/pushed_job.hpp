@@ -99,8 +99,8 @@ void add_uniqueness(Push& push, const Job& job, const JobOptions& of_class, cons
   const auto add = [&](const char* name, std::string json) { push.members.emplace_back(name, std::move(json)); };
   if (longest.count() > 0) add("unique_for", std::to_string(longest.count()));
   add("unique_until", json_word(of_class.unique_until));
-  if (of_class.on_conflict == OnConflict::replace) add("on_conflict", "\"replace\"");
-  if (of_class.on_conflict == OnConflict::extend) add("on_conflict", "\"extend\"");
+  if (of_class.unique_until == UniqueUntil::running && of_class.on_conflict == OnConflict::drop)
+    add("on_conflict", "\"drop\"");
   if constexpr (requires { Job::unique_by; }) {
     std::string by;
     std::apply(

@@ -146,7 +146,15 @@ Taken FetchAndSettle::take(IncarnationHoldings::Held wanted, AskToTake asking) {
 void FetchAndSettle::let_go_before_begin(std::string_view payload) {
   std::vector<LetGo> all;
   append_held(all, payload, 0);
-  if (!all.empty()) deliver(let_go_at_begin(all));
+  if (!all.empty()) deliver(let_go_at_begin(fence(), all));
+}
+
+void FetchAndSettle::let_go_of_taken() {
+  std::vector<LetGo> all;
+  append_held(all, held_, setup_.identity);
+  if (all.empty()) return;
+  deliver(let_go_at_begin(fence(), all));
+  held_ = {};
 }
 
 std::vector<std::string> FetchAndSettle::which_hold_jobs(std::vector<std::string> queues) {

@@ -85,6 +85,8 @@ class FetchAndSettle {
   // nothing may be begun; the next settle hears of it.
   using AskToTake = ScriptCall (*)(const Fence&, const IncarnationHoldings&);
   Taken take(IncarnationHoldings::Held wanted, AskToTake asking);
+  // Lets go of what was taken for a job that is not begun after all.
+  void let_go_of_taken();
   // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
   void let_go_before_begin(std::string_view payload);
   Fence fence() const { return {setup_.identity, field_, number_}; }

@@ -325,12 +325,17 @@ class Worker {
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
       const std::string& payload = batch.entries[static_cast<std::size_t>(performed)].payload;
       const UniqueTurn turn = take_unique_turn(in_flight_, payload);  // which may take long, with Redis away
-      if (turn == UniqueTurn::fenced || (turn != UniqueTurn::begins && !may_begin())) break;
+      if (turn == UniqueTurn::fenced) break;
+      if (turn != UniqueTurn::begins && !may_begin()) {
+        in_flight_.let_go_of_taken();
+        break;
+      }
       const bool waits = turn == UniqueTurn::waits || turn == UniqueTurn::dropped;
       std::optional<Outcome> outcome =
           waits ? performer_.put_off(performed, payload, batch.queue, turn == UniqueTurn::dropped)
                 : performer_.perform_entry(performed, payload, batch.queue, failure_waits);
       if (!outcome) {
+        in_flight_.let_go_of_taken();
         recycling_ = performer_.reason_to_recycle();
         break;
       }

@@ -140,14 +140,15 @@ void PushWriter::make_unique(ClientPush& prepared, const Push& job) const {
     }
     return last;
   });
-  if (!unique || unique->until == Uniqueness::Until::running) return;
+  if (!unique) return;
+  if (prepared.shard_by.empty()) prepared.shard_by = "unique:" + unique->lock;
+  if (unique->until == Uniqueness::Until::running) return;
   std::chrono::milliseconds longest = unique->longest;
   if (longest.count() > 0 && prepared.score) {
     const double later = std::max(0.0, *prepared.score - epoch_seconds(now_));
     longest += std::chrono::milliseconds(std::llround(later * 1000));
   }
   prepared.lock = ClientPush::Lock{unique->lock, longest};
-  if (prepared.shard_by.empty()) prepared.shard_by = "unique:" + unique->lock;
   prepared.payload.append(",\"unique_lock\":\"").append(unique->lock).append("\"");
 }
 

@@ -34,8 +34,8 @@ ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all)
           {fence.field, std::to_string(fence.number), lock.member, all.note()}};
 }
 
-ScriptCall let_go_at_begin(const std::vector<LetGo>& all) {
-  ScriptCall call{&scripts::let_go_at_begin, {}, {}};
+ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all) {
+  ScriptCall call{&scripts::let_go_at_begin, {}, {fence.field}};
   append(call, all);
   return call;
 }

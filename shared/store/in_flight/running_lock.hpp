@@ -34,8 +34,8 @@ enum class Taken {
 ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all);
 Taken read_taken(ReplyView reply);  // throws UnexpectedReply
 
-// What ends with the beginning of a job goes, and nothing else changes.
-ScriptCall let_go_at_begin(const std::vector<LetGo>& all);
+// What ends with the beginning of a job goes, or what was taken for one that does not begin, and nothing else changes.
+ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all);
 
 // Who holds such a lock; nullopt for what no script of ours wrote.
 struct RunningHolder {

@@ -4,14 +4,12 @@
 -- finds what it would find without them.
 local let_go, noted
 if going > 0 then
-  local function delete_if_held(one)
-    if redis.call("GET", one.key) == one.member then redis.call("DEL", one.key) end
-  end
+  local function delete(one) redis.call("DEL", one.key) end
   -- The type of the key; a call that changes nothing, frees memory as far as Redis knows, and fails for want of the right; and
   -- how it is let go, of one thing {key, member, verdict}.  Whoever holds it by now is left alone.
   local ways = {
-    unique = {"string", {"DEL"}, delete_if_held},
-    running = {"string", {"DEL"}, delete_if_held},
+    unique = {"string", {"DEL"}, delete},
+    running = {"string", {"DEL"}, delete},
     -- The note of what an incarnation holds, in its in-flight hash: `member` is the text that the sender knows, `verdict` what
     -- remains of it.
     note = {"hash", {"HDEL", "~"}, function(one)
@@ -30,7 +28,9 @@ if going > 0 then
     local way = ways[one.what]
     if not way then return redis.error_reply("ERR nothing is let go as " .. one.what) end
     if one.what == "note" then noted = one.member end
-    if redis.call("TYPE", one.key).ok == way[1] then one.go = way[3] end    -- of another type it is nobody's of ours
+    local is_there = redis.call("TYPE", one.key).ok == way[1]    -- of another type it is nobody's of ours
+    if is_there and way[1] == "string" then is_there = redis.call("GET", one.key) == one.member end
+    if is_there then one.go = way[3] end
     redis.call(way[2][1], one.key .. "~", unpack(way[2], 2))
   end
   let_go = function(entry)

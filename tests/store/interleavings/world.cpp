@@ -570,9 +570,11 @@ void World::work(Worker& worker, Actor& actor) {
     for (std::size_t i = 0; i < batch.entries.size(); ++i) {
       const std::string& payload = batch.entries[i].payload;
       const Lock lock = take_running_lock(worker, payload);
-      if (lock == Lock::fenced || !may_begin(worker) ||
-          !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0))
+      if (lock == Lock::fenced) break;
+      if (!may_begin(worker) || !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0)) {
+        in_flight.let_go_of_taken();
         break;
+      }
       check_charges(payload);
       actor.yield();
       if (lock == Lock::held) {  // its turn comes later
@@ -698,7 +700,7 @@ void World::break_holdings(Command& command) const {
   if (broken_.locks_kept_at_settle && is(scripts::settle_and_fetch))
     breaks(scripts::settle_and_fetch, settle_lets_go, "");
   if (broken_.locks_let_go_by_anybody && is(scripts::settle_and_fetch))
-    breaks(scripts::settle_and_fetch, R"(if redis.call("GET", one.key) == one.member then)", "if true then");
+    breaks(scripts::settle_and_fetch, R"(redis.call("GET", one.key) == one.member)", "true");
   if (broken_.locks_kept_at_recovery && is(scripts::recover))
     breaks(scripts::recover, "for _, number in ipairs(applied) do let_go(number) end", "");
   if (broken_.holdings_unheeded && is(scripts::recover)) breaks(scripts::recover, "  let_go(0)\n", "");

@@ -33,6 +33,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
+constexpr auto next_turn = 1s;  // of a job whose lock another holds
 constexpr auto longest_look_at_fleet = 2000ms;
 
 // A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
@@ -350,6 +351,18 @@ std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
   const bool says_queue = job_.string("queue") == queue;
   return Outcome{Outcome::Kind::park, says_queue ? "" : job_.with({{"queue", json_string(queue)}}).text(),
                  epoch_seconds(redis_now())};
+}
+
+std::optional<Outcome> Performer::put_off(int entry, const std::string& text, const std::string& queue, bool dropped) {
+  if (!slot_.set_aside(entry)) return std::nullopt;
+  const Payload job = Payload::parse(text);
+  log::write(level_of_jobs(), dropped ? "job_dropped" : "job_waits_for_its_turn",
+             {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
+  if (dropped) return Outcome{};
+  ask_redis_time(redis_);
+  const bool says_queue = job.string("queue") == queue;
+  return Outcome{Outcome::Kind::schedule, says_queue ? "" : job.with({{"queue", json_string(queue)}}).text(),
+                 epoch_seconds(redis_now() + next_turn)};
 }
 
 Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {

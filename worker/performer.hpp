@@ -72,6 +72,10 @@ class Performer {
   std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue,
                                        bool failure_waits);
 
+  // Entry `entry` is not performed now: another runs under its lock.  It waits in the schedule for a moment, or is
+  // dropped.  nullopt: the supervisor has taken it back.
+  std::optional<Outcome> put_off(int entry, const std::string& text, const std::string& queue, bool dropped);
+
   // Before what it returned is settled: how far the iterable jobs among them came, should Redis not have taken that
   // yet.  `pause` throws to give up.
   void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }

@@ -88,6 +88,7 @@ inline constexpr FixedKey gem_schedules{"cron_jobs:default"};
 inline RedisKey gem_schedule(std::string_view name) { return RedisKey(name); }
 inline RedisKey gem_ticks(std::string_view name) { return RedisKey(std::string(name) + ":enqueued"); }
 inline RedisKey gem_ids(std::string_view name) { return RedisKey(std::string(name) + ":jid_history"); }
+inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
 
 // The jobs that a benchmark will offer as the queue `name`, where no worker looks.
 inline RedisKey laid_aside(std::string_view name) { return RedisKey(std::string(name) + ":aside"); }

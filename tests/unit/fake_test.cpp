@@ -507,3 +507,40 @@ BOOST_AUTO_TEST_CASE(a_job_that_has_expired_is_told_so_instead_of_performed) {
   BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_at = std::chrono::system_clock::time_point{}}),
                     std::invalid_argument);
 }
+
+struct OnlyOnce {
+  int number = 0;
+  bool pushes_again = false;
+  static constexpr JobOptions options{.unique = true};
+  void perform() {
+    seen.push_back("once " + std::to_string(number));
+    if (pushes_again) seen.push_back(Client{}.enqueue(*this).empty() ? "refused" : "pushed");
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_fake_keeps_the_locks_of_unique_jobs) {
+  seen.clear();
+  Fake fake(Jobs::of<OnlyOnce>());
+  Client client;
+  BOOST_TEST(!client.enqueue(OnlyOnce{1}).empty());
+  BOOST_TEST(client.enqueue(OnlyOnce{1}).empty());
+  BOOST_REQUIRE(fake.size() == 1u);
+  BOOST_TEST(client.holder(OnlyOnce{1}) == fake.jobs().front().jid);
+  BOOST_TEST(client.holder(OnlyOnce{2}) == "");
+  fake.drain();
+  BOOST_TEST(!client.enqueue(OnlyOnce{1, true}).empty());
+  const std::string later = client.enqueue_in(1h, OnlyOnce{2});
+  BOOST_TEST(client.cancel(later));
+  BOOST_TEST(!client.enqueue(OnlyOnce{2}).empty());
+  fake.drain();
+  BOOST_TEST(seen == (Strings{"once 1", "once 1", "refused", "once 2"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(inline_keeps_the_locks_of_unique_jobs_while_they_run) {
+  seen.clear();
+  Inline performs(Jobs::of<OnlyOnce>());
+  Client client;
+  BOOST_TEST(!client.enqueue(OnlyOnce{1, true}).empty());
+  BOOST_TEST(!client.enqueue(OnlyOnce{1}).empty());
+  BOOST_TEST(seen == (Strings{"once 1", "refused", "once 1"}), boost::test_tools::per_element());
+}

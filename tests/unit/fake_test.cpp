@@ -40,6 +40,12 @@ struct Countdown {
   }
 };
 
+struct Limited {
+  void perform() {
+    Limiter::concurrent("erp", 1).within_limit([] { seen.push_back("within"); });
+  }
+};
+
 struct NoSuchPicture : std::runtime_error {
   NoSuchPicture() : std::runtime_error("no such picture") {}
   int code = 42;
@@ -476,34 +482,54 @@ BOOST_AUTO_TEST_CASE(an_iterable_job_may_be_cancelled_while_it_runs) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-struct Expiring {
-  std::string name;
-  static constexpr JobOptions options{.expires_in = 1h};
-  void perform() { seen.push_back(name); }
-  void on_expired(const JobInfo& job) { seen.push_back("expired " + name + " " + std::string(job.queue)); }
-};
-
-BOOST_AUTO_TEST_CASE(a_job_that_has_expired_is_told_so_instead_of_performed) {
+BOOST_AUTO_TEST_CASE(a_limit_is_reached_when_a_test_says_so) {
   seen.clear();
-  const auto now = std::chrono::system_clock::now();
-  Fake fake(Jobs::of<Expiring>());
+  Fake fake(Jobs::of<Limited>());
   Client client;
-  client.enqueue(Expiring{"late"}, {.expires_at = now - 1s});
-  client.enqueue(Expiring{"in time"});
-  client.enqueue_at(now + 24h, Expiring{"tomorrow"});
-  client.enqueue(Expiring{"for ever"}, {.expires_in = 0s});
-  BOOST_TEST(fake.jobs().at(1).member("expires_in").value_or("") == "3600");
-  BOOST_TEST(!fake.jobs().at(3).member("expires_in").has_value());
-  BOOST_TEST(fake.drain() == 3u);
-  BOOST_TEST(seen == (Strings{"expired late default", "in time", "tomorrow", "for ever"}),
-             boost::test_tools::per_element());
+  client.enqueue(Limited{});
+  fake.drain();
+  BOOST_TEST(seen == Strings{"within"});
+  fake.reach_limit("erp");
+  client.enqueue(Limited{});
+  BOOST_CHECK_EXCEPTION(fake.drain(), OverLimit, [](const OverLimit& over) { return over.limiter() == "erp"; });
+  fake.free_limit("erp");
+  client.enqueue(Limited{});
+  fake.drain();
+  BOOST_TEST(seen == (Strings{"within", "within"}));
 
-  seen.clear();
-  const Inline inline_jobs(Jobs::of<Expiring>());
-  client.enqueue(Expiring{"at once"});
-  client.enqueue(Expiring{"too late"}, {.expires_at = now - 1s});
-  BOOST_TEST(seen == (Strings{"at once", "expired too late default"}), boost::test_tools::per_element());
-  BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_in = -1s}), std::invalid_argument);
-  BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_at = std::chrono::system_clock::time_point{}}),
-                    std::invalid_argument);
-}
+  Inline performs(Jobs::of<Limited>());
+  performs.reach_limit("erp");
+  BOOST_CHECK_THROW(client.enqueue(Limited{}), OverLimit);
+  BOOST_CHECK_THROW(Limiter::concurrent("erp", 1).within_limit([] {}), std::logic_error);  // no job
+
+  struct Expiring {
+    std::string name;
+    static constexpr JobOptions options{.expires_in = 1h};
+    void perform() { seen.push_back(name); }
+    void on_expired(const JobInfo& job) { seen.push_back("expired " + name + " " + std::string(job.queue)); }
+  };
+
+  BOOST_AUTO_TEST_CASE(a_job_that_has_expired_is_told_so_instead_of_performed) {
+    seen.clear();
+    const auto now = std::chrono::system_clock::now();
+    Fake fake(Jobs::of<Expiring>());
+    Client client;
+    client.enqueue(Expiring{"late"}, {.expires_at = now - 1s});
+    client.enqueue(Expiring{"in time"});
+    client.enqueue_at(now + 24h, Expiring{"tomorrow"});
+    client.enqueue(Expiring{"for ever"}, {.expires_in = 0s});
+    BOOST_TEST(fake.jobs().at(1).member("expires_in").value_or("") == "3600");
+    BOOST_TEST(!fake.jobs().at(3).member("expires_in").has_value());
+    BOOST_TEST(fake.drain() == 3u);
+    BOOST_TEST(seen == (Strings{"expired late default", "in time", "tomorrow", "for ever"}),
+               boost::test_tools::per_element());
+
+    seen.clear();
+    const Inline inline_jobs(Jobs::of<Expiring>());
+    client.enqueue(Expiring{"at once"});
+    client.enqueue(Expiring{"too late"}, {.expires_at = now - 1s});
+    BOOST_TEST(seen == (Strings{"at once", "expired too late default"}), boost::test_tools::per_element());
+    BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_in = -1s}), std::invalid_argument);
+    BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_at = std::chrono::system_clock::time_point{}}),
+                      std::invalid_argument);
+  }

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/store/in_flight/caps.hpp"
 #include "shared/store/in_flight/entry_mark.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
 
-ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
+namespace {
+
+ScriptCall settle_and_fetch_uncapped(const Settlement& settlement, WallTime now) {
   ScriptCall call;
   call.script = &scripts::settle_and_fetch;
   const std::string& held = settlement.held_queue;
@@ -34,6 +37,17 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
   for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
   for (auto outcome = first_other; outcome != settlement.outcomes.end(); ++outcome)
     append_arguments(call.args, *outcome);
+  return call;
+}
+
+}  // namespace
+
+ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
+  ScriptCall call = settle_and_fetch_uncapped(settlement, now);
+  if (settlement.caps == nullptr || settlement.caps->empty()) return call;
+  const std::size_t asked = std::min(settlement.draw.size(), max_queues_asked);
+  add_caps(call, *settlement.caps,
+           {settlement.draw.begin(), settlement.draw.begin() + static_cast<std::ptrdiff_t>(asked)});
   return call;
 }
 

@@ -171,3 +171,19 @@ BOOST_AUTO_TEST_CASE(the_command_line_pushes_jobs_that_expire) {
   BOOST_TEST(Payload::parse(expiring.redis.lrange("queue:other").front()).raw("expires_in").value_or("") == "90");
   BOOST_TEST(!has(expiring.redis.lrange("queue:plain").front(), "expir"));
 }
+
+BOOST_AUTO_TEST_CASE(an_expired_job_lets_go_of_its_lock) {
+  for (const std::string config : {"", "expired = \"dead\"\n"}) {
+    Expiring expiring(config);
+    expiring.redis.command({"SADD", "paused", "default"});
+    BOOST_TEST(expiring.comes([&] { return expiring.logged("queues_paused") > 0; }));
+    const std::string job =
+        R"({"class":"Fresh","args":)" + expiring.args("one") + R"(,"expires_in":0.001,"unique_for":3600})";
+    const std::string jobs = expiring.directory.write("jobs.ndjson", job + "\n");
+    BOOST_TEST(expiring.command({"enqueue", "--bulk", jobs}).status == 0);
+    BOOST_REQUIRE(expiring.redis.keys("brood:unique:*").size() == 1u);
+    expiring.redis.command({"SREM", "paused", "default"});
+    BOOST_TEST(expiring.comes([&] { return expiring.said("expired one default"); }));
+    BOOST_TEST(expiring.comes([&] { return expiring.redis.keys("brood:unique:*").empty(); }));
+  }
+}

@@ -2,11 +2,10 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/shard_of_key.hpp"
 
 namespace brood {
 

@@ -50,6 +50,7 @@ brood_test(unit/liveness LINK brood_supervisor)
 brood_test(unit/heartbeat_info_json LINK brood_supervisor)
 brood_test(unit/prepared_job LINK brood_job)
 brood_test(unit/expiry LINK brood_base brood_job)
+brood_test(unit/envelope LINK brood_encryption brood_test_support)
 
 include(${CMAKE_CURRENT_LIST_DIR}/job_libraries/libraries.cmake)
 brood_test(unit/reflection LINK brood_test_vectors ALONE)
@@ -155,4 +156,5 @@ brood_test(unit/sentinel_answer LINK brood_redis brood_test_support)
 brood_test_once(unit_commands_of_redis COMMAND ${PROJECT_SOURCE_DIR}/tests/support/check_commands ${PROJECT_SOURCE_DIR})
 brood_test(unit/server_finder LINK brood_supervisor)
 brood_test(unit/cluster_slots LINK brood_redis)
+brood_test(unit/cron_rule LINK brood_base ALONE)  # it goes to one time zone after the other
 brood_test(unit/output_reads LINK brood_shared)

@@ -27,7 +27,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine periodic locks limits processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in

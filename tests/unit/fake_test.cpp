@@ -565,9 +565,12 @@ BOOST_AUTO_TEST_CASE(a_limit_is_reached_when_a_test_says_so) {
   client.enqueue(Limited{});
   fake.drain();
   BOOST_TEST(seen == (Strings{"within", "within"}));
+}
 
+BOOST_AUTO_TEST_CASE(inline_reaches_a_limit_too_and_outside_of_a_job_there_is_none) {
   Inline performs(Jobs::of<Limited>());
+  Client client;
   performs.reach_limit("erp");
   BOOST_CHECK_THROW(client.enqueue(Limited{}), OverLimit);
-  BOOST_CHECK_THROW(Limiter::concurrent("erp", 1).within_limit([] {}), std::logic_error);  // no job
+  BOOST_CHECK_THROW(Limiter::concurrent("erp", 1).within_limit([] {}), std::logic_error);
 }

@@ -6,8 +6,8 @@
 -- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] how many of the oldest jobs succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
 -- ARGV[9...] kind, payload and score of each
--- With caps there is more, and that is last: see pieces/take_caps.lua.
--- Where something that is held ends with this, ARGV[6] has behind it how many things, and these are last in KEYS and ARGV.
+-- Where something that is held ends with this, ARGV[6] has behind it how many things, and these are last in KEYS and ARGV; with
+-- caps there is more behind them, see pieces/take_caps.lua.
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
 -- AGAIN (this settle had been applied before, nothing was written now) or FENCED (it is no longer the sender's to settle).
 -- include: pieces/caps.lua

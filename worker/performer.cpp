@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 #include <new>
+#include <random>
 #include <utility>
 
 #include "shared/base/log.hpp"
@@ -21,9 +22,11 @@
 #include "worker/crash/thrown_stack.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
+#include "worker/job/encrypted_job.hpp"
 #include "worker/job/libraries_digest.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
+#include "worker/job/put_off.hpp"
 #include "worker/job/settle_failed_job.hpp"
 
 namespace brood {
@@ -47,6 +50,12 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
     if (has_markup(*name)) flags |= class_is_unsafe_html;
   }
   return flags;
+}
+
+// For how much later than others a job that is put off is due.
+double any_fraction() {
+  static std::mt19937_64 random(std::random_device{}());
+  return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
@@ -89,6 +98,7 @@ Performer::Performer(const Config& config, const WorkerSetup& worker_setup, Work
             .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); },
             .capsule = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).name,
             .iterations = iteration_host(),
+            .limits = limit_host(),
             .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }},
       registry_(registry),
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
@@ -113,6 +123,28 @@ IterationHost Performer::iteration_host() {
                 return iterations_.save(job_.jid(), state);
               },
           .end = [this] { iteration_ended_ = true; }};
+}
+
+LimitHost Performer::limit_host() {
+  return {.take =
+              [this](const std::vector<Limit>& limits, std::chrono::milliseconds wait) {
+                end_if_a_copy(job_.jid(), job_.display_class());
+                if (!limits_) return LimitResult{LimitResult::Kind::refused, 0, "this worker keeps no limits"};
+                return limits_->take(limits, wait);
+              },
+          .give_back =
+              [this](const std::vector<LimitUse>& uses) {
+                end_if_a_copy(job_.jid(), job_.display_class());
+                if (limits_) limits_->give_back(uses);
+              }};
+}
+
+void Performer::keep_limits(LimitKeeper::Setup setup) {
+  setup.pause = [this](std::chrono::milliseconds length) {
+    if (length.count() > 0) orders_.wait(length);
+    return !orders_.told_to_quiet() && !out_of_time();
+  };
+  limits_.emplace(std::move(setup));
 }
 
 void Performer::load_libraries() {
@@ -166,6 +198,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (!apart && counted_.index)
     slot_.record().recent_classes.note(*counted_.index, slot_.record().processed.load(std::memory_order_relaxed));
   if (apart) return perform_apart(entry, text, queue, started);
+  open_job();
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
   const bool failed = performed.kind == Performed::Kind::failed && !expired_;
@@ -203,20 +236,26 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
     performed.failure = std::move(*out_of_memory);
     age_.ran_out_of_memory = true;
   }
-  return performed;
+  return put_off_over_limit(std::move(performed), job, any_fraction());
 }
 
 Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
   made_calls_ = true;
   iteration_ended_ = false;
   thrown_at_.clear();
+  if (locked_ && !expired_) {
+    Performed performed;
+    performed.kind = Performed::Kind::failed;
+    performed.failure = *locked_;
+    return performed;
+  }
   if (expired_) {
     if (!channel_) syscall_watch_.begin_job();
     if (const auto threw = tell_expired(registry_, job, queue))
       log::error("on_expired_threw", {{"class", job.display_class()},
                                       {"jid", job.jid()},
                                       {"error", threw->error_class},
-                                      {"message", threw->message}});
+                                      {"message", shown_message(job, threw->error_class, threw->message)}});
     output_.flush();
     if (!channel_) made_calls_ = syscall_watch_.end_job();
     return {};
@@ -232,6 +271,7 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   std::optional<ThrowWatch> throws;
   if (job.truthy("backtrace")) throws.emplace();
   Performed performed = perform(registry_, job, queue, host_);
+  performed.failure.message = shown_message(job, performed.failure.error_class, std::move(performed.failure.message));
   thrown_at_ = throws ? throws->stack_of(performed.thrown) : std::vector<std::uint64_t>();
   throws.reset();
   output_.flush();
@@ -252,6 +292,9 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
       slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
       log_end(level_of_jobs(), "job_interrupted", job, queue, started);
       return requeue(job, started, performed.delay);
+    case Performed::Kind::over_limit:
+      end_entry(entry, EntryState::interrupted);
+      return put_off(job, queue, performed);
     case Performed::Kind::failed:
       break;
   }
@@ -261,6 +304,12 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
   return outcome;
+}
+
+// In the process that performs it, and nowhere else.
+void Performer::open_job() {
+  locked_.reset();
+  if (is_encrypted(job_)) locked_ = open_arguments(job_, registry_.keys(), config_.encryption);
 }
 
 // A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.
@@ -298,10 +347,15 @@ Outcome Performer::expire(int entry, const std::string& queue) {
 
 // What becomes of a job that failed: its hooks run.
 Outcome Performer::judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks) {
+  if (locked_) {
+    failure_rule();  // for Redis's time
+    return settle_undecipherable(registry_, job, queue, failure);
+  }
   RetryPolicy policy{config_.max_retries, settings_.max_crashes};
   policy.retry_for = failure_rule().retry_for;
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
-  Outcome outcome = settle_failure(registry_, job, queue, failure, policy, ask_hooks);
+  const std::optional<Payload> anew = without_put_offs(job);
+  Outcome outcome = settle_failure(registry_, anew ? *anew : job, queue, failure, policy, ask_hooks);
   if (runs_hooks_) end_if_a_copy(job.jid(), job.display_class());
   return outcome;
 }
@@ -355,6 +409,23 @@ Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::
   if (delay == 0ms && steady_now() - started < shortest_run_before_requeue) delay = shortest_run_before_requeue;
   if (delay > 0ms) return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + delay)};
   return {Outcome::Kind::requeue_back, again.text(), 0};
+}
+
+Outcome Performer::put_off(const Payload& job, const std::string& queue, const Performed& performed) const {
+  ask_redis_time(redis_);
+  const WallTime now = redis_now();
+  std::vector<Payload::Edit> edits = put_off_once_more(job);
+  edits.push_back({"enqueued_at", json_time(now, job.time_unit())});
+  if (auto expiry = kept_expiry(job)) edits.push_back(*std::move(expiry));
+  if (log::enabled(level_of_jobs()))
+    log::write(level_of_jobs(), "job_over_limit",
+               {{"jid", job.jid()},
+                {"class", job.display_class()},
+                {"queue", queue},
+                {"reason", performed.failure.message},
+                {"times", edits.front().raw.value_or("")},
+                {"in", fmt::format("{:.1f}s", std::chrono::duration<double>(performed.delay).count())}});
+  return {Outcome::Kind::schedule, job.with(edits).text(), epoch_seconds(now + performed.delay)};
 }
 
 void Performer::begin_batch(std::size_t jobs) {

@@ -132,15 +132,23 @@ void PushWriter::check_names(const Push& job) {
 }
 
 // Its lock is taken with the push, and let go by whoever ends it: the payload names it for them.
-void PushWriter::make_unique(ClientPush& prepared, const Push& job) const {
-  const auto unique = read_uniqueness(job.job_class, job.queue, job.args, [&](std::string_view name) {
-    std::optional<std::string_view> last;
-    for (const auto& [given, json] : job.members) {
-      if (given == name) last = json;
-    }
-    return last;
-  });
+void PushWriter::make_unique(ClientPush& prepared, const Push& job,
+                             std::optional<std::string_view> args_in_clear) const {
+  bool by_some = false;
+  const auto unique =
+      read_uniqueness(job.job_class, job.queue, args_in_clear.value_or(job.args), [&](std::string_view name) {
+        std::optional<std::string_view> last;
+        for (const auto& [given, json] : job.members) {
+          if (given == name) last = json;
+        }
+        by_some = by_some || (name == "unique_by" && last);
+        return last;
+      });
   if (!unique) return;
+  // Who performs it sees the argument encrypted, each time to other bytes; and what it is unique by would stand there
+  // in clear.
+  if (args_in_clear && (by_some || unique->until == Uniqueness::Until::running))
+    refuse("an encrypted job is unique by all of its arguments, and until it is begun or done");
   if (prepared.shard_by.empty()) prepared.shard_by = "unique:" + unique->lock;
   if (unique->until == Uniqueness::Until::running) return;
   std::chrono::milliseconds longest = unique->longest;
@@ -152,7 +160,7 @@ void PushWriter::make_unique(ClientPush& prepared, const Push& job) const {
   prepared.payload.append(",\"unique_lock\":\"").append(unique->lock).append("\"");
 }
 
-ClientPush PushWriter::prepare(const Push& job) {
+ClientPush PushWriter::prepare(const Push& job, std::optional<std::string_view> args_in_clear) {
   check_names(job);
   check_args(job.args);
 
@@ -181,7 +189,7 @@ ClientPush PushWriter::prepare(const Push& job) {
   detail::write_string(text, prepared.jid);
   if (!created) text.append(",\"created_at\":").append(time_);
   if (!prepared.score) text.append(",\"enqueued_at\":").append(time_);
-  if (says_unique) make_unique(prepared, job);
+  if (says_unique) make_unique(prepared, job, args_in_clear);
   text.append("}");
   return prepared;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <brood/push.hpp>
 
@@ -42,12 +43,13 @@ class PushWriter {
  public:
   explicit PushWriter(WallTime now, TimeUnit times = usual_time_unit);
 
-  ClientPush prepare(const Push& job);
+  // `args_in_clear`: of a job whose last argument has been encrypted since, and by which it is unique.
+  ClientPush prepare(const Push& job, std::optional<std::string_view> args_in_clear = std::nullopt);
   std::string new_jid() { return random_.jid(); }
 
  private:
   void check_names(const Push& job);
-  void make_unique(ClientPush& prepared, const Push& job) const;
+  void make_unique(ClientPush& prepared, const Push& job, std::optional<std::string_view> args_in_clear) const;
 
   WallTime now_;
   std::string time_;  // as JSON

@@ -13,7 +13,10 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
+#include "shared/config/cap_settings.hpp"
 #include "shared/config/config_file.hpp"
+#include "shared/config/encryption_settings.hpp"
+#include "shared/config/periodic_settings.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/config/sandbox_settings.hpp"
 #include "shared/redis/tls_settings.hpp"
@@ -104,6 +107,7 @@ struct CapsuleSettings {
   QueueOrder queues = {};
   bool follows_all_queues = false;            // one is "*": every other queue that Redis knows, looked up while running
   std::optional<WorkerSettings> worker = {};  // its workers'; nullopt: as Config::worker
+  std::vector<CapSettings> caps = {};         // of all queues: [limits.NAME]
 };
 
 // A job class that is a program.
@@ -173,6 +177,9 @@ struct Config {
   RestartSettings restart;
   PressureSettings pressure;
   CrashSettings crashes;
+  EncryptionSettings encryption;
+  std::map<std::string, PeriodicSettings> periodic;
+  bool serves_sidekiq_cron = false;   // what the gem of that name has in Redis, too
   ConfigFile file;                    // that it was read from; empty: there is none
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 

@@ -27,6 +27,8 @@
 #include "supervisor/redis/redis_link.hpp"
 #include "supervisor/report/heartbeat.hpp"
 #include "supervisor/report/process_pruning.hpp"
+#include "supervisor/schedule/gem_schedules.hpp"
+#include "supervisor/schedule/periodic_jobs.hpp"
 #include "supervisor/schedule/scheduler.hpp"
 #include "supervisor/shards/shard_moves.hpp"
 #include "supervisor/shards/shard_workers.hpp"
@@ -54,8 +56,9 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual void name_is_taken() = 0;                                         // as well
   };
   struct Setup {
-    int number = 0;  // among all shards
-    int shards = 1;  // that there are: with many, each is looked at less often
+    int number = 0;                       // among all shards
+    std::vector<std::string> names = {};  // of all shards, where there are several
+    int shards = 1;                       // that there are: with many, each is looked at less often
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
@@ -119,13 +122,15 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void look_for_work();
   void rely_on_being_told(bool told);
   Scheduler::Settings scheduler_settings() const;
+  PeriodicJobs::Settings periodic_settings() const;
   KeyChangeListener::Keys keys_to_watch();
   std::set<std::string> living_fields() const;
 
   Owner& owner_;
   const std::string identity_;
   const int number_;
-  const int pace_;  // how many times as long as with one shard the time between two looks is
+  const std::vector<std::string> names_;  // of all shards, where there are several
+  const int pace_;                        // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;
   RedisLink redis_;
   WorkerUnblocker unblocker_;
@@ -139,6 +144,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   BatchWatch batch_watch_;
   QueueRivals queue_rivals_;
   Scheduler scheduler_;
+  PeriodicJobs periodic_jobs_;
+  GemSchedules gem_schedules_;
   Heartbeat heartbeat_;
   KeyChangeListener key_change_listener_;
   SteadyTime next_sweep_{};

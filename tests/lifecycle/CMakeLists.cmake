@@ -107,6 +107,12 @@ set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CUR
 brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
 
+# Jobs whose last argument is encrypted.
+brood_test_job_library(sealed_jobs ${CMAKE_CURRENT_LIST_DIR}/sealed_jobs.cpp)
+set_target_properties(sealed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/encryption LINK brood_test_support brood_job TIMEOUT 600)
+add_dependencies(lifecycle_encryption_test brood sealed_jobs)
+
 # Jobs that come too late to begin.
 brood_test_job_library(expiring_jobs ${CMAKE_CURRENT_LIST_DIR}/expiring_jobs.cpp)
 set_target_properties(expiring_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
@@ -120,6 +126,12 @@ brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_
 add_dependencies(lifecycle_iteration_test brood iterating_jobs)
 brood_test(lifecycle/cancel LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
+
+# Jobs with limits, and queues with caps.
+brood_test_job_library(limiter_jobs ${CMAKE_CURRENT_LIST_DIR}/limiter_jobs.cpp)
+set_target_properties(limiter_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/limiters LINK brood_test_support brood_store ALONE)
+add_dependencies(lifecycle_limiters_test brood limiter_jobs)
 
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
 brood_test_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)
@@ -266,3 +278,5 @@ brood_test(lifecycle/shard_clients LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_clients_test brood brood_examples context_jobs)
 brood_test(lifecycle/sentinel LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_sentinel_test brood brood_examples)
+brood_test(lifecycle/periodic LINK brood_test_support brood_job ALONE)
+add_dependencies(lifecycle_periodic_test brood brood_examples)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
 
 namespace brood {
 
@@ -38,11 +40,12 @@ struct SilentStatus {
 struct RedisStatus {
   std::int64_t processed = 0, failed = 0, enqueued = 0, scheduled = 0, retries = 0, dead = 0;
   std::vector<ProcessStatus> processes;
-  std::vector<SilentStatus> silent;  // by identity
-  std::vector<QueueStatus> queues;   // by name
-  std::vector<Crash> crashes;        // the latest first
-  QuarantinedClasses quarantine;     // by class
-  std::int64_t quarantined = 0;      // jobs that wait in it
+  std::vector<SilentStatus> silent;               // by identity
+  std::vector<QueueStatus> queues;                // by name
+  std::vector<Crash> crashes;                     // the latest first
+  QuarantinedClasses quarantine;                  // by class
+  std::int64_t quarantined = 0;                   // jobs that wait in it
+  std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
 
   bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;

@@ -21,6 +21,7 @@
 #include "worker/crash/thrown_stack.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
+#include "worker/job/encrypted_job.hpp"
 #include "worker/job/libraries_digest.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
@@ -165,6 +166,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (!apart && counted_.index)
     slot_.record().recent_classes.note(*counted_.index, slot_.record().processed.load(std::memory_order_relaxed));
   if (apart) return perform_apart(entry, text, queue, started);
+  open_job();
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
   const bool failed = performed.kind == Performed::Kind::failed && !expired_;
@@ -209,13 +211,19 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   made_calls_ = true;
   iteration_ended_ = false;
   thrown_at_.clear();
+  if (locked_ && !expired_) {
+    Performed performed;
+    performed.kind = Performed::Kind::failed;
+    performed.failure = *locked_;
+    return performed;
+  }
   if (expired_) {
     if (!channel_) syscall_watch_.begin_job();
     if (const auto threw = tell_expired(registry_, job, queue))
       log::error("on_expired_threw", {{"class", job.display_class()},
                                       {"jid", job.jid()},
                                       {"error", threw->error_class},
-                                      {"message", threw->message}});
+                                      {"message", shown_message(job, threw->error_class, threw->message)}});
     output_.flush();
     if (!channel_) made_calls_ = syscall_watch_.end_job();
     return {};
@@ -231,6 +239,7 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   std::optional<ThrowWatch> throws;
   if (job.truthy("backtrace")) throws.emplace();
   Performed performed = perform(registry_, job, queue, host_);
+  performed.failure.message = shown_message(job, performed.failure.error_class, std::move(performed.failure.message));
   thrown_at_ = throws ? throws->stack_of(performed.thrown) : std::vector<std::uint64_t>();
   throws.reset();
   output_.flush();
@@ -260,6 +269,12 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
   log_failure(job, queue, started, performed.failure);
   return outcome;
+}
+
+// In the process that performs it, and nowhere else.
+void Performer::open_job() {
+  locked_.reset();
+  if (is_encrypted(job_)) locked_ = open_arguments(job_, registry_.keys(), config_.encryption);
 }
 
 // A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.
@@ -297,6 +312,10 @@ Outcome Performer::expire(int entry, const std::string& queue) {
 
 // What becomes of a job that failed: its hooks run.
 Outcome Performer::judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks) {
+  if (locked_) {
+    failure_rule();  // for Redis's time
+    return settle_undecipherable(registry_, job, queue, failure);
+  }
   RetryPolicy policy{config_.max_retries, settings_.max_crashes};
   policy.retry_for = failure_rule().retry_for;
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);

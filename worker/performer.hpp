@@ -111,6 +111,7 @@ class Performer {
   Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
+  void open_job();
   bool came_too_late();
   bool has_on_expired() const;
   Outcome expire(int entry, const std::string& queue);
@@ -145,6 +146,7 @@ class Performer {
   bool iteration_ended_ = false;  // the job under way has no item left
   JobHost host_;
   Payload job_;                      // the one under way; its memory serves them all
+  std::optional<Failure> locked_;    // why its arguments cannot be decrypted
   std::optional<WallTime> expired_;  // it came too late to begin, and of its class the on_expired hook alone runs
   JobRegistry& registry_;
   Quarantine quarantine_;

@@ -156,6 +156,9 @@ void Performer::be_job_process(UniqueFd socket) {
     return channel_->save_iteration(state);
   };
 
+  // Before the sandbox, in which OpenSSL may not find what it reads.  No other process gets these keys from this one.
+  open_job();
+  registry_.forget_keys();
   const std::optional<Failure> without_sandbox = enter_class_sandbox();
   Performed performed;
   if (without_sandbox) {

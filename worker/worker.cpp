@@ -11,6 +11,7 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
 #include "shared/config/registered_periodic.hpp"
+#include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/identity_record.hpp"
@@ -384,6 +385,7 @@ int run_worker(const WorkerSetup& worker_setup, const Config& config, const Iden
                const std::vector<RedisAddress>& shards, Preloaded& preloaded) {
   try {
     tell_jobs_of_redis(config.redis);
+    tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
     tell_times(config.compatibility.time_unit());
     install_crash_handler(*worker_setup.record);
     adopt_orphans();

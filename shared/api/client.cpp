@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "shared/api/push_writer.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/encryption/last_argument.hpp"
 #include "shared/store/iteration.hpp"
 
 namespace brood {
@@ -26,6 +28,14 @@ using namespace std::chrono_literals;
 
 constexpr auto between_attempts = 20ms;
 constexpr std::chrono::milliseconds least_spread = 5s;  // Sidekiq's, which looks for due jobs every five seconds
+
+bool is_to_be_sealed(const Push& job) {
+  bool says = false;
+  for (const auto& [name, json] : job.members) {
+    if (name == "encrypt") says = json != "false" && json != "null";
+  }
+  return says;
+}
 
 // Gives each job its time within the spread.
 void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallTime now) {
@@ -41,7 +51,7 @@ void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallT
 }  // namespace
 
 struct Client::State {
-  explicit State(const KnownRedis& known) : times(known.times), shards(known) {}
+  explicit State(const KnownRedis& known) : times(known.times), shards(known), encryption(known.encryption) {}
 
   // Throws what keeps this client from every Redis.
   ClientShards& reach() {
@@ -62,10 +72,27 @@ struct Client::State {
     return shards.times_of_fleet(jobs, batch_size);
   }
 
+  // The last thing that happens to a job before it is sent.  A test that receives the pushes reads them in clear.
+  void seal(Push& job) {
+    if (!is_to_be_sealed(job) || push_receiver()) return;
+    const std::lock_guard lock(keys_mutex);
+    try {
+      if (!keys) keys = KeyRing::read(encryption);
+      job.args = with_last_argument_sealed(job.args, *keys, {job.job_class, job.jid});
+    } catch (const KeyError& error) {
+      throw std::invalid_argument(std::string("the job cannot be encrypted: ") + error.what());
+    } catch (const BadJson&) {
+      return;  // whoever prepares it says what is wrong with it
+    }
+  }
+
   ClientMiddleware middleware = default_middleware();
   std::optional<TimeUnit> times;  // how pushes spell times; nullopt: as the fleet does
   ClientShards shards;
-  std::string nowhere;  // why the address of Redis is unknown; empty: it is known
+  const EncryptionSettings encryption;
+  std::mutex keys_mutex;
+  std::optional<KeyRing> keys;  // once a job needed them
+  std::string nowhere;          // why the address of Redis is unknown; empty: it is known
 };
 
 Client::Client() {
@@ -115,7 +142,10 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
     if (job.jid.empty()) job.jid = writer.new_jid();
     bool goes_on = false;
     state_->middleware.run(job, [&] { goes_on = true; });
-    if (goes_on) prepared.push_back(writer.prepare(job));
+    if (goes_on) {
+      state_->seal(job);
+      prepared.push_back(writer.prepare(job));
+    }
     jids.push_back(goes_on ? prepared.back().jid : "");
   }
   if (const auto receiver = push_receiver()) {

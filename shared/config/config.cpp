@@ -186,6 +186,23 @@ void read_crashes(const ConfigSection& section, CrashSettings& crashes) {
   section.duration("within", crashes.within, 1s, 24h);
 }
 
+constexpr int latest_version_of_keys = 1'000'000;
+
+void read_encryption(const ConfigSection& section, EncryptionSettings& encryption) {
+  section.named_texts("keys", [&](const Place& at, const std::string& name, const std::string& path) {
+    const bool is_number = !name.empty() && name.size() <= 7 && name.front() != '0' &&
+                           std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const int version = is_number ? std::stoi(name) : 0;
+    if (version < 1 || version > latest_version_of_keys)
+      at.refuse("a key's version is a number from 1 to 1,000,000, not \"" + name + "\"");
+    encryption.keys[version] = {read_path_or_credential(at, path), at.name};
+  });
+  section.count("active", encryption.active, 1, latest_version_of_keys);
+  if (section.has("active") && !encryption.keys.contains(encryption.active))
+    section.where_is("active").refuse("names a version that is not among [encryption.keys]");
+  section.boolean("core_files", encryption.core_files);
+}
+
 void read_pressure(const ConfigSection& section, PressureSettings& pressure) {
   section.count("memory", pressure.memory, 0, 100);
   section.text("proc", [&](const Place& at, const std::string& path) { pressure.proc = read_path(at, path); });
@@ -291,6 +308,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("restart", [&](const ConfigSection& section) { read_restart(section, config.restart); });
   root.section("pressure", [&](const ConfigSection& section) { read_pressure(section, config.pressure); });
   root.section("crashes", [&](const ConfigSection& section) { read_crashes(section, config.crashes); });
+  root.section("encryption", [&](const ConfigSection& section) { read_encryption(section, config.encryption); });
   root.section("periodic", [&](const ConfigSection& section) { read_periodic_jobs(section, config); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });

@@ -14,6 +14,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/config/config_file.hpp"
+#include "shared/config/encryption_settings.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/config/sandbox_settings.hpp"
@@ -174,6 +175,7 @@ struct Config {
   RestartSettings restart;
   PressureSettings pressure;
   CrashSettings crashes;
+  EncryptionSettings encryption;
   std::map<std::string, PeriodicSettings> periodic;
   bool serves_sidekiq_cron = false;   // what the gem of that name has in Redis, too
   ConfigFile file;                    // that it was read from; empty: there is none

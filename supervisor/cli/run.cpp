@@ -26,6 +26,7 @@
 #include "shared/config/executable.hpp"
 #include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_keys.hpp"
 #include "shared/periodic/next_tick.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
@@ -154,6 +155,7 @@ int check_startup(const Config& config) {
     const int status = try_in_child("the startup of capsule " + capsule.name, [&] {
       alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(config.boot_timeout).count()));
       tell_jobs_of_redis(config.redis);
+      tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
       JobRegistry registry;
       registry.load(config);
       Lifecycle(registry, {.capsule = capsule.name}).start();

@@ -50,6 +50,7 @@ brood_test(unit/liveness LINK brood_supervisor)
 brood_test(unit/heartbeat_info_json LINK brood_supervisor)
 brood_test(unit/prepared_job LINK brood_job)
 brood_test(unit/expiry LINK brood_base brood_job)
+brood_test(unit/envelope LINK brood_encryption brood_test_support)
 
 include(${CMAKE_CURRENT_LIST_DIR}/job_libraries/libraries.cmake)
 brood_test(unit/reflection LINK brood_test_vectors ALONE)

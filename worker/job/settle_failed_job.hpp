@@ -29,6 +29,11 @@ Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure
 Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                       bool ask_hooks);
 
+// How a job is settled that cannot be decrypted, which no retry would change: it is dead at once, unless its option
+// `dead` says otherwise; error and death handlers run, and no hook.
+Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                              const Failure& failure);
+
 // How a job is settled that came too late to begin, at `expiry`: it has ended, or, if `becomes` says so and its option
 // `dead` does not forbid it, is dead.  No failure is counted, and no handler runs.
 Outcome settle_expired(const Payload& job, std::string_view queue, WallTime expiry, ExpiredJobs becomes);

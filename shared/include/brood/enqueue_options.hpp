@@ -31,8 +31,9 @@ struct EnqueueOptions {
   std::optional<std::chrono::milliseconds> expires_in = {};
   // The same as a point in time after 1970 and before the year 2255, which wins.
   std::optional<std::chrono::system_clock::time_point> expires_at = {};
-  std::string jid = {};            // empty: 24 random hex digits; not for a bulk of several
-  std::string display_class = {};  // shown instead of the class
+  std::optional<bool> encrypt = {};  // see JobOptions::encrypt
+  std::string jid = {};              // empty: 24 random hex digits; not for a bulk of several
+  std::string display_class = {};    // shown instead of the class
   // Further members of the payload, name and JSON text, such as {"bid", R"("b1")"}: they win over all of the above.
   std::vector<std::pair<std::string, std::string>> members = {};
 

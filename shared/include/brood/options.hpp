@@ -95,6 +95,9 @@ struct JobOptions {
   // A job that has not begun so long after it was enqueued, or was due, does not run at all: it is dropped, and its
   // on_expired hook runs.  It holds for retries as well, whose clock goes on; what runs is never cut off.  0: not used.
   std::chrono::milliseconds expires_in{0};
+  // The last argument is encrypted from the push until a worker performs the job, by the keys of [encryption.keys]: in
+  // Redis, on pages and in files nobody reads it.  Hooks and handlers are given the payload as Redis holds it.
+  bool encrypt = false;
 };
 
 }  // namespace brood

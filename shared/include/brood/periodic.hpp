@@ -49,6 +49,11 @@ std::string periodic_line(std::string_view name, std::string_view cron, const Jo
   constexpr std::string_view catch_up[] = {"none", "last", "all"};
   constexpr std::string_view overlap[] = {"allow", "skip", "queue"};
   const Push push = pushed_job(job, options.job);
+  for (const auto& [member, json] : push.members) {
+    if (member == "encrypt" && json != "false")
+      throw std::invalid_argument(
+          "brood: the arguments of a periodic job are told in clear: its class cannot say encrypt");
+  }
   if (options.jitter.count() < 0 || (options.within && options.within->count() < 1))
     throw std::invalid_argument("brood: a periodic job has a jitter below 0 or a time within of less than a second");
   std::string line = "{\"name\":" + json_text(name) + ",\"cron\":" + json_text(cron) +

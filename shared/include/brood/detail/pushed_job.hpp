@@ -79,6 +79,7 @@ inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOpt
   if (call.timeout) add("timeout", json_seconds(*call.timeout));
   const std::chrono::milliseconds expires_in = call.expires_in.value_or(of_class.expires_in);
   if (expires_in.count() != 0) add("expires_in", json_seconds(expires_in));
+  if (call.encrypt.value_or(of_class.encrypt)) add("encrypt", "true");
   if (call.expires_at) add("expiry", json_moment(*call.expires_at));
   if (!call.display_class.empty()) add("display_class", json_text(call.display_class));
   for (const auto& [name, json] : call.members) set_member(push, name, json);

@@ -75,8 +75,8 @@ struct Everything {
 struct Ends {
   std::string how;
 
-  static constexpr brood::JobOptions options{.isolation = brood::Isolation::worker,
-                                             .threads = brood::LeftThreads::allow};
+  static constexpr brood::JobOptions options{
+      .isolation = brood::Isolation::worker, .threads = brood::LeftThreads::allow, .encrypt = false};
   void perform();
   static brood::RetryDecision retry_in(int count, const std::exception& error);
   brood::RetryDecision exhausted(const brood::JobInfo& job, const std::exception& error) const;

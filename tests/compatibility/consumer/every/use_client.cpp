@@ -34,6 +34,7 @@ void enqueue_with_options(brood::Client& client, brood::Api& api) {
                              .retry_queue = "elsewhere",
                              .expires_in = 90s,
                              .expires_at = std::chrono::system_clock::time_point(std::chrono::seconds(2'000'000'000)),
+                             .encrypt = false,
                              .jid = "0123456789abcdef01234567",
                              .display_class = "Lingering",
                              .members = {{"bid", R"("b1")"}}});

@@ -82,8 +82,6 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
   section.text("overlap", [&](const Place& word_at, const std::string& word) {
     job.overlap = read_word(overlap_words, word_at, word);
   });
-  if (job.overlap != Overlap::allow)
-    section.where_is("overlap").refuse("must be \"allow\": others come with a later brood");
   section.duration("jitter", job.jitter, 0ms, longest_jitter);
   return job;
 }

@@ -14,6 +14,7 @@
 #include "shared/json/json_object.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -195,6 +196,29 @@ BOOST_AUTO_TEST_CASE(each_lives_in_the_shard_that_its_name_chooses) {
     used.insert(chosen);
   }
   BOOST_TEST(used.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(while_its_job_has_not_ended_a_tick_is_skipped_or_waits) {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  const auto slow = [&](const std::string& name) {
+    return "[periodic." + name + "]\ncron = \"* * * * * *\"\nclass = \"Ledger\"\nargs = [\"" + (directory / name) +
+           "\", \"x\", 2300]\noverlap = \"" + name + "\"\n";
+  };
+  BroodOptions options = with_config(slow("skip") + slow("queue"));
+  options.workers = 4;
+  BroodProcess brood(redis, options);
+  const Ledger skips(directory / "skip"), waits(directory / "queue");
+
+  BOOST_TEST(eventually([&] { return skips.runs().size() >= 3 && waits.runs().size() >= 3; }, 20s), brood.log_tail());
+
+  for (const Ledger* const ledger : {&skips, &waits}) {
+    const auto runs = ledger->runs();
+    for (std::size_t i = 1; i < runs.size(); ++i) BOOST_TEST(runs[i].began >= runs[i - 1].ended.value());
+  }
+  BOOST_TEST(std::stoi(redis.hget(state_of("skip"), "skipped").value_or("0")) >= 2);
+  BOOST_TEST(redis.hget(state_of("queue"), "skipped").value_or("none") == "none");
+  BOOST_TEST(ask(redis, {"run", "skip"}).status == 75);
 }
 
 BOOST_AUTO_TEST_CASE(jitter_puts_the_job_into_the_schedule) {

@@ -194,9 +194,10 @@ std::string status_json(const StatusReport& report) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)
         .number("quarantined", redis->quarantined)
-        .each("periodic", redis->periodic, json_of_periodic);
+        .each("periodic", redis->periodic, json_of_periodic)
+        .each("limits", redis->limits, [](const ListedLimit& limit) { return limit.json(); });
   } else {
-    json.null("crashes").null("quarantine").null("quarantined").null("periodic");
+    json.null("crashes").null("quarantine").null("quarantined").null("periodic").null("limits");
   }
   return json.object() + "\n";
 }

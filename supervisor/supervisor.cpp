@@ -12,6 +12,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
+#include "shared/config/registered_periodic.hpp"
 #include "supervisor/process/stopped_children.hpp"
 #include "supervisor/version.hpp"
 #include "supervisor/workers/worker_handover.hpp"
@@ -80,6 +81,7 @@ Supervisor::Supervisor(Setup setup)
       own_processes_(loop_, pool_, children_),
       stack_log_(children_, bodies_, orders_),
       dead_files_(static_cast<int>(setup.shards.size())),
+      registered_periodic_(registered_periodic_path(setup.runtime_directory, identity_.name)),
       readiness_(pool_, shards_, service_, setup.handover && pool_.was_ready()),
       restart_(loop_, children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
@@ -176,6 +178,7 @@ int Supervisor::run() {
   }
   // What is left in flight is recovered by what this file says of it.
   if (shutdown_.recovered_our_own()) slots_.board.remove_file();
+  registered_periodic_.remove_file();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
   verbs_.stopped();
   return exit_code_;
@@ -269,6 +272,9 @@ void Supervisor::do_what_is_due() {
   if (now >= next_status_) {
     pool_.look_after(now);
     pressure_.look(now);
+    if (registered_periodic_.look()) {
+      for (const auto& shard : shards_) shard->follow_periodic();
+    }
     if (phase_ == Phase::running) moves_.leave_those_away(now);
     report_status();
     if (!readiness_.said() && !pool_.failing_starts().empty()) service_.extend_start(start_extension);
@@ -407,6 +413,13 @@ void Supervisor::generation_changed(const Generation& present) {
   follow_(*config_);
   pressure_.set(config_->pressure);
   for (const auto& shard : shards_) shard->follow_config();
+}
+
+// Of one name the configuration's holds.
+PeriodicJobSettings Supervisor::periodic_jobs() const {
+  PeriodicJobSettings jobs = config_->periodic;
+  for (const auto& [name, job] : registered_periodic_.jobs()) jobs.try_emplace(name, job);
+  return jobs;
 }
 
 // That of the first that is connected.

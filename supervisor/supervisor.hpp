@@ -22,6 +22,7 @@
 #include "supervisor/readiness.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
 #include "supervisor/restart/rolling_restart.hpp"
+#include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/shards/shard.hpp"
 #include "supervisor/shutdown.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
@@ -107,6 +108,7 @@ class Supervisor : private Shard::Owner,
 
   // What its parts ask it.
   const Config& config() const override { return *config_; }
+  PeriodicJobSettings periodic_jobs() const override;
   Phase phase() const override { return phase_; }
   bool is_quiet() const override { return phase_ != Phase::running; }
   bool goes_by_clock_of(int shard) const override;
@@ -151,6 +153,7 @@ class Supervisor : private Shard::Owner,
   OwnProcesses own_processes_;
   StackLog stack_log_;
   DeadFiles dead_files_;
+  RegisteredPeriodicJobs registered_periodic_;
   Shards shards_;
   Readiness readiness_;
   RollingRestart restart_;

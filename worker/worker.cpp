@@ -10,6 +10,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/registered_periodic.hpp"
 #include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
@@ -52,6 +53,7 @@ class Worker {
   Worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
          const std::vector<RedisAddress>& shards, Preloaded& preloaded)
       : config_(config),
+        identity_(identity),
         preloaded_(preloaded),
         worker_setup_(worker_setup),
         shards_(shards),
@@ -111,6 +113,8 @@ class Worker {
     lifecycle_.start();
     performer_.note_process_state();
     performer_.prepare_isolation();
+    tell_registered_periodic(registered_periodic_path(identity_.runtime_directory, identity_.name),
+                             worker_setup_.generation, performer_.registry().periodic_jobs());
     slot_.record().ready.store(1);
     orders_.say(ControlByte::ready);
   }
@@ -373,6 +377,7 @@ class Worker {
   }
 
   const Config& config_;
+  const Identity& identity_;
   const Preloaded& preloaded_;
   const WorkerSetup worker_setup_;
   const std::vector<RedisAddress>& shards_;

@@ -159,6 +159,17 @@ void ask_quarantine(Connection& redis, RedisStatus& status) {
   status.quarantined = replies[1].view().is_integer() ? replies[1].view().integer() : 0;
 }
 
+void ask_periodic_jobs(Connection& redis, RedisStatus& status) {
+  const std::vector<std::string> names = read_periodic_names(redis.call(ask_periodic_names()).view());
+  if (names.empty()) return;
+  std::vector<Command> commands;
+  for (const std::string& name : names) commands.push_back(ask_periodic(name));
+  const std::vector<Reply> replies = redis.pipeline(commands);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (auto known = read_periodic(replies[i].view())) status.periodic.emplace(names[i], std::move(*known));
+  }
+}
+
 constexpr std::size_t most_limits_shown = 200;
 
 void ask_limits(Connection& redis, RedisStatus& status) {
@@ -227,6 +238,7 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     merge(sum.silent, one.silent, &SilentStatus::identity, add_silent);
     merge(sum.queues, one.queues, &QueueStatus::name, add_queue);
     merge(sum.crashes, one.crashes, &Crash::fingerprint, sum_crash);
+    sum.periodic.insert(one.periodic.begin(), one.periodic.end());  // each is in one alone
     for (const auto& [name, quarantined] : one.quarantine) {
       const auto [known, is_new] = sum.quarantine.try_emplace(name, quarantined);
       if (!is_new && quarantined.since > known->second.since) known->second = quarantined;
@@ -242,6 +254,7 @@ RedisStatus ask_redis(Connection& redis) {
   ask_in_flight(redis, status);
   status.crashes = ask_crashes(redis);
   ask_quarantine(redis, status);
+  ask_periodic_jobs(redis, status);
   ask_limits(redis, status);
   return status;
 }

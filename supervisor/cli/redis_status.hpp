@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
 #include "supervisor/cli/limit_list.hpp"
 
 namespace brood {
@@ -39,12 +41,13 @@ struct SilentStatus {
 struct RedisStatus {
   std::int64_t processed = 0, failed = 0, enqueued = 0, scheduled = 0, retries = 0, dead = 0;
   std::vector<ProcessStatus> processes;
-  std::vector<SilentStatus> silent;  // by identity
-  std::vector<QueueStatus> queues;   // by name
-  std::vector<Crash> crashes;        // the latest first
-  QuarantinedClasses quarantine;     // by class
-  std::int64_t quarantined = 0;      // jobs that wait in it
-  std::vector<ListedLimit> limits;   // some hundreds at most; empty too where they cannot be read
+  std::vector<SilentStatus> silent;               // by identity
+  std::vector<QueueStatus> queues;                // by name
+  std::vector<Crash> crashes;                     // the latest first
+  QuarantinedClasses quarantine;                  // by class
+  std::int64_t quarantined = 0;                   // jobs that wait in it
+  std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
+  std::vector<ListedLimit> limits;                // some hundreds at most; empty too where they cannot be read
 
   bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;

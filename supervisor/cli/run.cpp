@@ -36,6 +36,7 @@
 #include "supervisor/process/own_words.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
 #include "supervisor/redis/redis_requirements.hpp"
+#include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/upgrade/way_back.hpp"
 #include "supervisor/version.hpp"
@@ -123,6 +124,16 @@ int try_in_child(const std::string& what, const std::function<void()>& body) {
   return EX_CONFIG;
 }
 
+// Their rules and zones are known to be good.
+void show_periodic_jobs(const PeriodicJobSettings& jobs) {
+  for (const auto& [name, job] : jobs) {
+    const auto next = next_tick(job.rule, Zone::find(job.zone).value_or(Zone()),
+                                std::chrono::floor<std::chrono::seconds>(wall_now()));
+    std::cout << "periodic " << name << ": " << log::printable(job.cron) << " in " << job.zone << ", next "
+              << (next ? iso_time(WallTime(*next)) : "never") << std::endl;
+  }
+}
+
 int check_libraries(const Config& config) {
   return try_in_child("loading the libraries", [&] {
     JobRegistry registry;
@@ -130,6 +141,10 @@ int check_libraries(const Config& config) {
     std::cout << "libraries: " << config.require.size() << ", programs: " << config.commands.size() << ", job classes:";
     for (const std::string& name : registry.class_names()) std::cout << ' ' << name;
     std::cout << '\n';
+    const auto refuse = [](const std::string& name, const std::string& why) {
+      throw LibraryError("the periodic job " + name + " of a library: " + why);
+    };
+    show_periodic_jobs(read_registered_periodic(registry.periodic_jobs(), refuse));
   });
 }
 
@@ -210,16 +225,6 @@ int check_redis(const Config& config, const RedisAddress& address, std::vector<R
   return EX_TEMPFAIL;
 }
 
-// Their rules and zones are known to be good.
-void show_periodic_jobs(const Config& config) {
-  for (const auto& [name, job] : config.periodic) {
-    const auto next = next_tick(job.rule, Zone::find(job.zone).value_or(Zone()),
-                                std::chrono::floor<std::chrono::seconds>(wall_now()));
-    std::cout << "periodic " << name << ": " << log::printable(job.cron) << " in " << job.zone << ", next "
-              << (next ? iso_time(WallTime(*next)) : "never") << std::endl;
-  }
-}
-
 // Its cgroups are not looked at: whether there are some is known to a service alone that runs.
 int check_sandboxes(const Config& config) {
   for (const LackingSandbox& one : lacking_sandboxes(config, nullptr)) {
@@ -259,7 +264,7 @@ int check_everything(const Config& config, const std::vector<RedisAddress>& shar
     for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
     std::cout << std::endl;
   }
-  show_periodic_jobs(config);
+  show_periodic_jobs(config.periodic);
   int redis_status = EX_OK;
   bool one_is_fine = false;
   std::vector<RedisData> data;

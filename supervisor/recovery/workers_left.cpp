@@ -52,6 +52,7 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
 void remove_runtime_files(const std::string& scoreboard) {
   unlink(scoreboard.c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".control").c_str());
+  unlink(std::filesystem::path(scoreboard).replace_extension(".periodic").c_str());
 }
 
 }  // namespace brood

@@ -164,7 +164,7 @@ Scheduler::Settings Shard::scheduler_settings() const {
 
 // Each lives in the shard that its name has for all supervisors.
 PeriodicJobs::Settings Shard::periodic_settings() const {
-  PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.config().periodic};
+  PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.periodic_jobs()};
   std::erase_if(settings.jobs, [this](const auto& job) {
     return !names_.empty() && shard_of_key(names_, job.first) != static_cast<std::size_t>(number_);
   });

@@ -29,6 +29,7 @@
 #include "supervisor/report/process_pruning.hpp"
 #include "supervisor/schedule/gem_schedules.hpp"
 #include "supervisor/schedule/periodic_jobs.hpp"
+#include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/schedule/scheduler.hpp"
 #include "supervisor/shards/shard_moves.hpp"
 #include "supervisor/shards/shard_workers.hpp"
@@ -47,6 +48,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual ~Owner() = default;
     virtual const Config& config() const = 0;  // of the present generation
     virtual ProcessFacts process_facts() const = 0;
+    virtual PeriodicJobSettings periodic_jobs() const = 0;                    // by the configuration and by libraries
     virtual bool is_quiet() const = 0;                                        // also true while stopping
     virtual bool goes_by_clock_of(int shard) const = 0;                       // one alone, while it answers
     virtual void redis_is_unusable(RedisTrouble trouble) = 0;                 // see RedisLink::Events
@@ -103,6 +105,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
   // The present generation is another.
   void follow_config();
+  // What is periodic is other than before.
+  void follow_periodic() { periodic_jobs_.set(periodic_settings()); }
 
   // What a quiet stops, and what ends that.
   void wind_down();

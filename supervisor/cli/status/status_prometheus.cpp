@@ -142,6 +142,28 @@ void add_quarantine(Exposition& out, const MetricSources& sources) {
   }
 }
 
+void add_periodic(Exposition& out, const MetricSources& sources) {
+  out.counter("brood_periodic_ticks_total", "Ticks of periodic jobs, by what became of them.");
+  for (const MetricSource& source : sources) {
+    for (const auto& [name, one] : source.redis->periodic) {
+      out.sample(source.labels({{"name", name}, {"outcome", "claimed"}}), one.claimed);
+      out.sample(source.labels({{"name", name}, {"outcome", "missed"}}), one.missed);
+      out.sample(source.labels({{"name", name}, {"outcome", "skipped"}}), one.skipped);
+    }
+  }
+  out.gauge("brood_periodic_last_tick_seconds", "When the last tick of a periodic job was, since the epoch.");
+  for (const MetricSource& source : sources) {
+    for (const auto& [name, one] : source.redis->periodic) {
+      if (one.last) out.sample(source.labels({{"name", name}}), one.last->time_since_epoch().count());
+    }
+  }
+  out.gauge("brood_periodic_paused", "1 for each periodic job that is paused.");
+  for (const MetricSource& source : sources) {
+    for (const auto& [name, one] : source.redis->periodic)
+      out.sample(source.labels({{"name", name}}), one.paused ? 1 : 0);
+  }
+}
+
 void add_limits(Exposition& out, const MetricSources& sources) {
   const auto each = [&](bool with_caps, auto&& value_of) {
     for (const MetricSource& source : sources) {
@@ -257,6 +279,7 @@ std::string status_prometheus(const StatusReport& report) {
     add_processes(out, *report.redis, sources);
     add_crashes(out, sources);
     add_quarantine(out, sources);
+    add_periodic(out, sources);
     add_limits(out, sources);
   }
   add_workers(out, report.machine);

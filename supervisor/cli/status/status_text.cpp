@@ -266,6 +266,20 @@ std::string quarantine_text(const RedisStatus& redis, const Style& style) {
          "\n";
 }
 
+std::string periodic_text(const RedisStatus& redis, const Style& style) {
+  if (redis.periodic.empty()) return "";
+  Table table({{"NAME"},
+               {"LAST TICK"},
+               {"CLAIMED", Table::Align::right},
+               {"MISSED", Table::Align::right},
+               {"SKIPPED", Table::Align::right},
+               {"STATE"}});
+  for (const auto& [name, one] : redis.periodic)
+    table.add({name, one.last ? iso_time(WallTime(*one.last)) : "", std::to_string(one.claimed),
+               std::to_string(one.missed), std::to_string(one.skipped), one.paused ? "paused" : ""});
+  return section(style, "Periodic jobs", table);
+}
+
 constexpr std::size_t most_limits_in_text = 10;
 
 // Those of which something is held come first.
@@ -318,7 +332,7 @@ std::string status_text(const StatusReport& report, const Style& style) {
       report.shards.empty() ? log::printable(report.address) : fmt::format("of {} shards", report.shards.size());
   std::string text = style.bold("Redis ") + where + "\n" + totals(redis, style) + shards_text(report.shards, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
-                     limits_text(redis.limits, style) + quarantine_text(redis, style) +
+                     periodic_text(redis, style) + limits_text(redis.limits, style) + quarantine_text(redis, style) +
                      crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);
   return text;

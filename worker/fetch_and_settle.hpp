@@ -10,7 +10,9 @@
 #include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "shared/store/limits/take_limits.hpp"
 #include "shared/store/outcome.hpp"
 #include "worker/fenced_backoff.hpp"
 
@@ -32,6 +34,7 @@ class FetchAndSettle {
     std::string identity_record;  // the value in brood:processes
     int slot = 0;
     DeadLimits dead_limits;
+    std::vector<CapSettings> caps = {};  // of queues
     // Returns a new incarnation, never used before, from the supervisor.
     std::function<std::uint64_t()> new_incarnation;
     // The same, when what this one holds stays behind in a shard that is away.
@@ -79,11 +82,25 @@ class FetchAndSettle {
   const Batch& settle_and_fetch(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
                                 const std::string& wait_queue = "");
 
+  // Takes something for this incarnation, by the script that `asking` makes of all that it holds then: it goes with the
+  // next settle of an outcome, so the job that it is for is settled at once, or with the recovery.  Where it is fenced
+  // nothing may be begun; the next settle hears of it.
+  using AskToTake = ScriptCall (*)(const Fence&, const IncarnationHoldings&);
+  Taken take(IncarnationHoldings::Held wanted, AskToTake asking);
+  // Lets go of what was taken for a job that is not begun after all.
+  void let_go_of_taken();
+  // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
+  void let_go_before_begin(std::string_view payload);
+  Fence fence() const { return {setup_.identity, field_, number_}; }
+
   // Those of many queues that hold jobs now, in the same order, for one round trip; a few, or all where Redis does not
   // tell, are returned unasked.
   std::vector<std::string> which_hold_jobs(std::vector<std::string> queues);
 
   const Batch& batch() const { return batch_; }
+
+  // As who its jobs hold limits, until the next settle.
+  LimitHolder holder() const { return {.identity = setup_.identity, .field = field_, .number = number_}; }
 
   // What came of waiting.
   enum class Waited {
@@ -124,6 +141,7 @@ class FetchAndSettle {
     fetched,  // if it has brought jobs
   };
 
+  std::vector<LetGo> ends_with(const std::vector<Outcome>& outcomes) const;
   void take_incarnation(std::uint64_t incarnation);
   void register_incarnation();
   Settled settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
@@ -154,6 +172,7 @@ class FetchAndSettle {
   WorkerSlot& slot_;
   Setup setup_;
   Batch batch_;
+  IncarnationHoldings held_;
   std::uint64_t incarnation_ = 0;
   std::string field_;
   std::uint64_t number_ = 0;

@@ -23,11 +23,13 @@
 #include "worker/guard/seccomp_pidfd_signal.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
+#include "worker/limit_shards.hpp"
 #include "worker/performer.hpp"
 #include "worker/preload.hpp"
 #include "worker/queue_choice.hpp"
 #include "worker/recycling.hpp"
 #include "worker/supervisor_orders.hpp"
+#include "worker/unique_turn.hpp"
 
 namespace brood {
 namespace {
@@ -57,6 +59,7 @@ class Worker {
         slot_(*worker_setup.record),
         served_(assigned_shard()),
         redis_(shards.at(served_), {}, "brood-worker-" + std::to_string(worker_setup.slot)),
+        limit_shards_(shards, served_, redis_, "brood-limits-" + std::to_string(worker_setup.slot)),
         performer_(config, worker_setup, slot_, orders_, redis_, preloaded.registry),
         lifecycle_(performer_.registry(),
                    {.slot = worker_setup.slot,
@@ -71,6 +74,7 @@ class Worker {
                     .identity_record = identity_record(identity),
                     .slot = worker_setup.slot,
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
+                    .caps = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).caps,
                     .new_incarnation = [this] { return take_incarnation(ControlByte::need_incarnation); },
                     .incarnation_elsewhere = [this] { return take_incarnation(ControlByte::left_behind); },
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
@@ -88,6 +92,10 @@ class Worker {
                     .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
     redis_.follow(worker_setup.redis_moves);
+    performer_.keep_limits({.holder = [this] { return in_flight_.holder(); },
+                            .place_of = [this](const std::string& limit) { return limit_shards_.place_of(limit); },
+                            .shard = [this](const std::string& name) { return limit_shards_.shard(name); },
+                            .pause = {}});
     // Of the very shard that is served: a job may have scribbled over the record.
     orders_.serve(static_cast<int>(served_));
     lapses_ = orders_.lapses();
@@ -246,7 +254,8 @@ class Worker {
       return;
     }
     const std::vector<std::string> draw = other_queues();
-    const FetchAndSettle::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want(), draw_.may_grow());
+    const bool may_be_more_queues = draw_.may_grow() || draw_.has_capped();
+    const FetchAndSettle::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want(), may_be_more_queues);
     if (waited == FetchAndSettle::Waited::refused) refused_at_ = steady_now();
     say_whether_batching();
     // Otherwise everybody waits on the same queue.
@@ -259,6 +268,7 @@ class Worker {
   std::vector<std::string> other_queues() {
     draw_.begin_again();
     std::vector<std::string> draw = draw_.take(max_queues_asked_after_wait + 1);
+    std::erase_if(draw, [this](const std::string& queue) { return draw_.is_capped(queue); });
     if (draw.size() == 1 && draw.front() == in_flight_.batch().queue) draw.clear();
     return draw;
   }
@@ -323,9 +333,19 @@ class Worker {
     // The heartbeat may have grown old while the fetch was under way.
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
-      std::optional<Outcome> outcome = performer_.perform_entry(
-          performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue, failure_waits);
+      const std::string& payload = batch.entries[static_cast<std::size_t>(performed)].payload;
+      const UniqueTurn turn = take_unique_turn(in_flight_, payload);  // which may take long, with Redis away
+      if (turn == UniqueTurn::fenced) break;
+      if (turn != UniqueTurn::begins && !may_begin()) {
+        in_flight_.let_go_of_taken();
+        break;
+      }
+      const bool waits = turn == UniqueTurn::waits || turn == UniqueTurn::dropped;
+      std::optional<Outcome> outcome =
+          waits ? performer_.put_off(performed, payload, batch.queue, turn == UniqueTurn::dropped)
+                : performer_.perform_entry(performed, payload, batch.queue, failure_waits);
       if (!outcome) {
+        in_flight_.let_go_of_taken();
         recycling_ = performer_.reason_to_recycle();
         break;
       }
@@ -338,8 +358,8 @@ class Worker {
       // A failure that is not noted would be charged with the next one's crash.
       const EntryState state = slot_.entry(performed - 1);
       failure_waits |= state == EntryState::judged;
-      go_on = !recycling_ && (state == EntryState::succeeded || state == EntryState::judged) &&
-              now - begun < longest_unsettled;
+      go_on = !recycling_ && turn == UniqueTurn::begins &&
+              (state == EntryState::succeeded || state == EntryState::judged) && now - begun < longest_unsettled;
     }
     if (performed > 0) performer_.end_batch();
     batch_size_.performed(performed, last - begun, longest);
@@ -360,6 +380,7 @@ class Worker {
   WorkerSlot slot_;
   std::size_t served_;  // of the shards
   Connection redis_;
+  LimitShards limit_shards_;
   Performer performer_;
   Lifecycle lifecycle_;
   QueueChoice draw_;

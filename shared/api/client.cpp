@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "shared/base/redis_clock.hpp"
 #include "shared/encryption/last_argument.hpp"
 #include "shared/store/iteration.hpp"
+#include "shared/store/queues/push_unique.hpp"
 
 namespace brood {
 namespace {
@@ -73,16 +75,18 @@ struct Client::State {
   }
 
   // The last thing that happens to a job before it is sent.  A test that receives the pushes reads them in clear.
-  void seal(Push& job) {
-    if (!is_to_be_sealed(job) || push_receiver()) return;
+  // Returns the arguments in clear if it did.
+  std::optional<std::string> seal(Push& job) {
+    if (!is_to_be_sealed(job) || push_receiver()) return std::nullopt;
     const std::lock_guard lock(keys_mutex);
     try {
       if (!keys) keys = KeyRing::read(encryption);
-      job.args = with_last_argument_sealed(job.args, *keys, {job.job_class, job.jid});
+      std::string sealed = with_last_argument_sealed(job.args, *keys, {job.job_class, job.jid});
+      return std::exchange(job.args, std::move(sealed));
     } catch (const KeyError& error) {
       throw std::invalid_argument(std::string("the job cannot be encrypted: ") + error.what());
     } catch (const BadJson&) {
-      return;  // whoever prepares it says what is wrong with it
+      return std::nullopt;  // whoever prepares it says what is wrong with it
     }
   }
 
@@ -136,6 +140,7 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   PushWriter writer(now, state_->time_unit(jobs, options.batch_size));
   std::vector<ClientPush> prepared;
   std::vector<std::string> jids;
+  std::vector<std::pair<std::size_t, std::shared_ptr<const std::string>>> holders;  // of the locks of unique jobs
   prepared.reserve(jobs.size());
   jids.reserve(jobs.size());
   for (Push& job : jobs) {
@@ -143,15 +148,20 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
     bool goes_on = false;
     state_->middleware.run(job, [&] { goes_on = true; });
     if (goes_on) {
-      state_->seal(job);
-      prepared.push_back(writer.prepare(job));
+      const std::optional<std::string> args_in_clear = state_->seal(job);
+      prepared.push_back(writer.prepare(job, args_in_clear));
     }
     jids.push_back(goes_on ? prepared.back().jid : "");
+    if (goes_on && prepared.back().lock) holders.emplace_back(jids.size() - 1, prepared.back().lock->holder);
   }
   if (const auto receiver = push_receiver()) {
     receiver->push(std::move(prepared));
   } else {
     state_->reach().push(std::move(prepared), options.batch_size);
+  }
+  // A push that is sent again finds its own lock.
+  for (const auto& [i, holder] : holders) {
+    if (!holder->empty() && *holder != jids[i]) jids[i].clear();
   }
   return jids;
 }
@@ -168,6 +178,19 @@ std::optional<std::chrono::system_clock::time_point> Client::due(double time) {
   if (time <= epoch_seconds(redis_now())) return std::nullopt;
   return std::chrono::system_clock::time_point(
       std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(time)));
+}
+
+std::string Client::holder_of(const Push& job) {
+  const ClientPush push = PushWriter(redis_now()).prepare(job);
+  if (!push.lock) return "";
+  if (const auto receiver = push_receiver()) return receiver->holder(push.lock->name);
+  std::string holder;
+  state_->reach().any([&](PerProcess<PushSender>& shard) {
+    holder = shard.use(
+        [&](PushSender& sender) { return read_holder(sender.redis().call(ask_holder(push.lock->name)).view()); });
+    return !holder.empty();
+  });
+  return holder;
 }
 
 bool Client::cancel(std::string_view jid) {

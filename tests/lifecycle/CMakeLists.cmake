@@ -53,6 +53,8 @@ brood_test(lifecycle/control_client LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_control_client_test brood)
 brood_test(lifecycle/control_answers LINK brood_test_support brood_cli brood_supervisor)
 add_dependencies(lifecycle_control_answers_test brood brood_examples)
+brood_test(lifecycle/unique_jobs LINK brood_test_support brood_api TIMEOUT 600 ALONE)
+add_dependencies(lifecycle_unique_jobs_test brood brood_examples)
 brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 600)
 brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
 foreach(test IN ITEMS kill dump)
@@ -124,6 +126,12 @@ brood_test(lifecycle/iteration LINK brood_test_support brood_test_vectors brood_
 add_dependencies(lifecycle_iteration_test brood iterating_jobs)
 brood_test(lifecycle/cancel LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
+
+# Jobs with limits, and queues with caps.
+brood_test_job_library(limiter_jobs ${CMAKE_CURRENT_LIST_DIR}/limiter_jobs.cpp)
+set_target_properties(limiter_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/limiters LINK brood_test_support brood_store ALONE)
+add_dependencies(lifecycle_limiters_test brood limiter_jobs)
 
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
 brood_test_job_library(menagerie_jobs ${CMAKE_CURRENT_LIST_DIR}/menagerie_jobs.cpp)

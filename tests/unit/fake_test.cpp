@@ -40,6 +40,12 @@ struct Countdown {
   }
 };
 
+struct Limited {
+  void perform() {
+    Limiter::concurrent("erp", 1).within_limit([] { seen.push_back("within"); });
+  }
+};
+
 struct NoSuchPicture : std::runtime_error {
   NoSuchPicture() : std::runtime_error("no such picture") {}
   int code = 42;
@@ -506,4 +512,65 @@ BOOST_AUTO_TEST_CASE(a_job_that_has_expired_is_told_so_instead_of_performed) {
   BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_in = -1s}), std::invalid_argument);
   BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_at = std::chrono::system_clock::time_point{}}),
                     std::invalid_argument);
+}
+
+struct OnlyOnce {
+  int number = 0;
+  bool pushes_again = false;
+  static constexpr JobOptions options{.unique = true};
+  void perform() {
+    seen.push_back("once " + std::to_string(number));
+    if (pushes_again) seen.push_back(Client{}.enqueue(*this).empty() ? "refused" : "pushed");
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_fake_keeps_the_locks_of_unique_jobs) {
+  seen.clear();
+  Fake fake(Jobs::of<OnlyOnce>());
+  Client client;
+  BOOST_TEST(!client.enqueue(OnlyOnce{1}).empty());
+  BOOST_TEST(client.enqueue(OnlyOnce{1}).empty());
+  BOOST_REQUIRE(fake.size() == 1u);
+  BOOST_TEST(client.holder(OnlyOnce{1}) == fake.jobs().front().jid);
+  BOOST_TEST(client.holder(OnlyOnce{2}) == "");
+  fake.drain();
+  BOOST_TEST(!client.enqueue(OnlyOnce{1, true}).empty());
+  const std::string later = client.enqueue_in(1h, OnlyOnce{2});
+  BOOST_TEST(client.cancel(later));
+  BOOST_TEST(!client.enqueue(OnlyOnce{2}).empty());
+  fake.drain();
+  BOOST_TEST(seen == (Strings{"once 1", "once 1", "refused", "once 2"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(inline_keeps_the_locks_of_unique_jobs_while_they_run) {
+  seen.clear();
+  Inline performs(Jobs::of<OnlyOnce>());
+  Client client;
+  BOOST_TEST(!client.enqueue(OnlyOnce{1, true}).empty());
+  BOOST_TEST(!client.enqueue(OnlyOnce{1}).empty());
+  BOOST_TEST(seen == (Strings{"once 1", "refused", "once 1"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_is_reached_when_a_test_says_so) {
+  seen.clear();
+  Fake fake(Jobs::of<Limited>());
+  Client client;
+  client.enqueue(Limited{});
+  fake.drain();
+  BOOST_TEST(seen == Strings{"within"});
+  fake.reach_limit("erp");
+  client.enqueue(Limited{});
+  BOOST_CHECK_EXCEPTION(fake.drain(), OverLimit, [](const OverLimit& over) { return over.limiter() == "erp"; });
+  fake.free_limit("erp");
+  client.enqueue(Limited{});
+  fake.drain();
+  BOOST_TEST(seen == (Strings{"within", "within"}));
+}
+
+BOOST_AUTO_TEST_CASE(inline_reaches_a_limit_too_and_outside_of_a_job_there_is_none) {
+  Inline performs(Jobs::of<Limited>());
+  Client client;
+  performs.reach_limit("erp");
+  BOOST_CHECK_THROW(client.enqueue(Limited{}), OverLimit);
+  BOOST_CHECK_THROW(Limiter::concurrent("erp", 1).within_limit([] {}), std::logic_error);
 }

@@ -20,9 +20,11 @@
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
@@ -129,6 +131,21 @@ class RecoveryChild {
 
   const RecoveryResult& total() const { return total_; }
 
+  // Locks that somebody's deletion has left, of jobs and of fields.
+  void sweep_locks(const OwnIncarnations& own) {
+    std::set<std::string> others;
+    let_go_of_stray_locks(redis_, [&](const RunningHolder& holder) {
+      if (holder.identity == own.identity) return own.lives(holder.field);
+      others.insert(holder.identity);
+      return true;
+    });
+    if (!others.empty()) {
+      const std::set<std::string> silent = without_sign_of_life(others);
+      let_go_of_stray_locks(redis_, [&](const RunningHolder& holder) { return !silent.contains(holder.identity); });
+    }
+    let_go_of_abandoned_locks(redis_);
+  }
+
   void sweep(const OwnIncarnations& own) {
     list_unlisted_processes(redis_);
     std::set<std::string> others;
@@ -143,6 +160,7 @@ class RecoveryChild {
                                             [&](const InFlightList& list) { return !silent.contains(list.identity); });
     }
     if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
+    sweep_locks(own);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shared/api/push_receiver.hpp"
+#include "worker/testing/held_locks.hpp"
 #include "worker/testing/job_runner.hpp"
 
 namespace brood::testing {
@@ -33,16 +34,25 @@ struct Fake::State : PushReceiver {
 
   void push(std::vector<ClientPush> pushed) override {
     const std::lock_guard lock(mutex);
-    for (const ClientPush& one : pushed) waiting.push_back(fake_job(one));
+    for (const ClientPush& one : pushed) {
+      if (locks.take(one)) waiting.push_back(fake_job(one));
+    }
   }
 
   bool cancel(std::string_view jid, std::optional<double> time) override {
     const std::lock_guard lock(mutex);
-    return std::erase_if(waiting, [&](const FakeJob& job) {
-             return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
-           }) > 0;
+    const bool cancelled =
+        std::erase_if(waiting, [&](const FakeJob& job) {
+          return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
+        }) > 0;
+    if (cancelled) locks.let_go(jid);
+    return cancelled;
   }
 
+  std::string holder(std::string_view name) override {
+    const std::lock_guard lock(mutex);
+    return locks.holder(name);
+  }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
     return runner.cancel_iteration(jid, now);
   }
@@ -66,7 +76,9 @@ struct Fake::State : PushReceiver {
       if (first == waiting.end()) return Taken::none;
       job = std::move(*first);
       waiting.erase(first);
+      if (ends_at_start(job->payload)) locks.let_go(job->jid);
     }
+    const Ended ended{*this, job->jid};
     const bool ran = runner.run(job->payload, job->queue, job->at ? std::optional(WallTime(*job->at)) : std::nullopt);
     return ran ? Taken::performed : Taken::expired;
   }
@@ -77,8 +89,19 @@ struct Fake::State : PushReceiver {
     return performed;
   }
 
+  // However the job ends.
+  struct Ended {
+    State& state;
+    const std::string& jid;
+    ~Ended() {
+      const std::lock_guard lock(state.mutex);
+      state.locks.let_go(jid);
+    }
+  };
+
   JobRunner runner;
   std::mutex mutex;
+  HeldLocks locks;
   std::vector<FakeJob> waiting;
 };
 
@@ -106,6 +129,7 @@ std::size_t Fake::size() const {
 void Fake::clear() {
   const std::lock_guard lock(state_->mutex);
   state_->waiting.clear();
+  state_->locks = {};
   state_->runner.forget_iterations();
 }
 
@@ -118,5 +142,8 @@ std::size_t Fake::drain(std::string_view queue) {
 bool Fake::perform_one() {
   return state_->take_first([](const FakeJob&) { return true; }) != State::Taken::none;
 }
+
+void Fake::reach_limit(std::string_view limiter) { state_->runner.reach_limit(limiter); }
+void Fake::free_limit(std::string_view limiter) { state_->runner.free_limit(limiter); }
 
 }  // namespace brood::testing

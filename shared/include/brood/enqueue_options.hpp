@@ -42,6 +42,9 @@ struct EnqueueOptions {
   std::optional<std::chrono::milliseconds> spread = {};
   std::size_t batch_size = 0;  // jobs of a bulk with one command; 0: 1,000, of scheduled ones 100
   std::string shard_by = {};   // as in Push
+  // Whether there is to be one of it, whatever its class says.
+  std::optional<bool> unique = {};
+  std::optional<std::chrono::seconds> unique_for = {};  // likewise; 0: not used
 };
 
 }  // namespace brood

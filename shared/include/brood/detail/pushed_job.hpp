@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <brood/detail/job_class.hpp>
@@ -85,6 +87,34 @@ inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOpt
   for (const auto& [name, json] : call.members) set_member(push, name, json);
 }
 
+inline const char* json_word(UniqueUntil until) {
+  return until == UniqueUntil::start ? "\"start\"" : until == UniqueUntil::done ? "\"done\"" : "\"running\"";
+}
+
+// Of which job there is to be one, as the payload says it; the client takes the lock.
+template <typename Job>
+void add_uniqueness(Push& push, const Job& job, const JobOptions& of_class, const EnqueueOptions& call) {
+  const std::chrono::seconds longest = call.unique_for.value_or(of_class.unique_for);
+  if (longest.count() < 0) throw std::invalid_argument("unique_for is not negative");
+  if (!call.unique.value_or(of_class.unique || longest.count() > 0)) return;
+  const auto add = [&](const char* name, std::string json) { push.members.emplace_back(name, std::move(json)); };
+  if (longest.count() > 0) add("unique_for", std::to_string(longest.count()));
+  add("unique_until", json_word(of_class.unique_until));
+  if (of_class.unique_until == UniqueUntil::running && of_class.on_conflict == OnConflict::drop)
+    add("on_conflict", "\"drop\"");
+  if constexpr (requires { Job::unique_by; }) {
+    std::string by;
+    std::apply(
+        [&](auto... fields) {
+          static_assert((std::is_member_object_pointer_v<decltype(fields)> && ...),
+                        "unique_by is a std::tuple of fields: std::tuple{&Report::customer, &Report::day}");
+          ((by += by.empty() ? "[" : ",", write_value(by, job.*fields)), ...);
+        },
+        Job::unique_by);
+    add("unique_by", by + "]");
+  }
+}
+
 // A job as it is pushed.
 template <typename Job>
 Push pushed_job(const Job& job, const EnqueueOptions& call = {}) {
@@ -96,6 +126,7 @@ Push pushed_job(const Job& job, const EnqueueOptions& call = {}) {
             .retry = call.retry.value_or(of_class.retry),
             .jid = call.jid,
             .shard_by = call.shard_by};
+  add_uniqueness(push, job, of_class, call);
   add_options(push, of_class, call);
   return push;
 }

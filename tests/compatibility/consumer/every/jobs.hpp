@@ -83,6 +83,31 @@ struct Ends {
   void on_expired(const brood::JobInfo& job) const;
 };
 
+// Of which there is to be one; each struct says so in another way.
+struct OnceUntilDone {
+  int number = 0;
+  std::string note = {};
+
+  static constexpr brood::JobOptions options{.unique = true, .unique_until = brood::UniqueUntil::done};
+  static constexpr auto unique_by = std::tuple{&OnceUntilDone::number};
+  void perform() {}
+};
+struct OnceUntilStart {
+  static constexpr brood::JobOptions options{.unique_for = std::chrono::minutes(10),
+                                             .unique_until = brood::UniqueUntil::start};
+  void perform() {}
+};
+struct OneAtATime {
+  static constexpr brood::JobOptions options{
+      .unique = true, .unique_until = brood::UniqueUntil::running, .on_conflict = brood::OnConflict::after};
+  void perform() {}
+};
+struct OneAndNoMore {
+  static constexpr brood::JobOptions options{
+      .unique = true, .unique_until = brood::UniqueUntil::running, .on_conflict = brood::OnConflict::drop};
+  void perform() {}
+};
+
 // Runs until it is told to stop.
 struct Lingers {
   void perform(brood::Context& job);
@@ -92,6 +117,12 @@ struct Lingers {
 struct Replaced {
   std::string by_whom;
   void perform();
+};
+
+// Has limits of every kind.
+struct Limited {
+  bool by_hand = false;  // throws OverLimit itself
+  void perform() const;
 };
 
 // Goes through the lines of a file, and stops once in the middle.

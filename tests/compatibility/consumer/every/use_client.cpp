@@ -56,6 +56,24 @@ void enqueue_with_options(brood::Client& client, brood::Api& api) {
   EXPECT_THROW(std::invalid_argument, client.enqueue(Lingers{}, {.queue = "a b"}));
 }
 
+void enqueue_once(brood::Client& client, brood::Api& api) {
+  const std::string jid = client.enqueue(OnceUntilDone{.number = 1}, {.queue = "once"});
+  EXPECT(!jid.empty() && client.enqueue(OnceUntilDone{.number = 1, .note = "another"}, {.queue = "once"}).empty());
+  EXPECT(client.holder(OnceUntilDone{.number = 1}, {.queue = "once"}) == jid);
+  EXPECT(has(only_payload(api, "once"), R"("unique_by":[1])"));
+  EXPECT(client.holder(OnceUntilDone{.number = 1}, {.queue = "once"}).empty());
+  client.enqueue(OnceUntilStart{}, {.queue = "once"});
+  EXPECT(has(only_payload(api, "once"), R"("unique_for":600,"unique_until":"start")"));
+  client.enqueue(OneAtATime{}, {.queue = "once"});
+  EXPECT(has(only_payload(api, "once"), R"("unique_until":"running")"));
+  client.enqueue(OneAndNoMore{}, {.queue = "once"});
+  EXPECT(has(only_payload(api, "once"), R"("on_conflict":"drop")"));
+  client.enqueue(OneAtATime{}, {.queue = "once", .unique = false});
+  EXPECT(!has(only_payload(api, "once"), "unique"));
+  client.enqueue(Lingers{}, {.queue = "once", .unique = true, .unique_for = 60s});
+  EXPECT(has(only_payload(api, "once"), R"("unique_for":60)"));
+}
+
 void schedule(brood::Client& client, brood::Api& api) {
   const std::string in = client.enqueue_in(1h, Lingers{}), at = client.enqueue_at(in_an_hour, Lingers{});
   EXPECT(api.scheduled().size() == 2);
@@ -165,6 +183,7 @@ void use_client(const std::string& redis_url) {
   brood::Client client(redis_url);
   brood::Api api(redis_url);
   enqueue_with_options(client, api);
+  enqueue_once(client, api);
   schedule(client, api);
   push(client, api);
   not_confirmed(redis_url, api);

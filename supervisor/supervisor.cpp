@@ -87,10 +87,12 @@ Supervisor::Supervisor(Setup setup)
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
       verbs_(*this, identity_.name, own_processes_, pool_, orders_, pressure_, restart_, upgrade_, stack_log_),
       shutdown_(loop_, identity_.name, shards_),
+      web_(loop_, children_, std::move(setup.web)),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
       wake_(loop_) {
   add_shards(setup);
+  own_processes_.trust([this] { return web_.pid(); });
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));  // what dead workers leave behind becomes ours to end
   UniqueFd listener = setup.handover ? own_descriptor(setup.handover->control_listener) : UniqueFd();
   if (setup.handover) take_over(*setup.handover);
@@ -152,6 +154,7 @@ int Supervisor::run() {
   if (rolls && phase_ == Phase::running) restart_.restart(std::nullopt);
   roll_is_owed_ = rolls && phase_ == Phase::quiet;
   pool_.fill_vacant_places();
+  web_.follow(config_->web);
   while (!shutdown_.done()) {
     keep_time();
     loop_.run_once();
@@ -338,6 +341,7 @@ void Supervisor::wind_down() {
   if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
   if (phase_ != Phase::quiet) pool_.stop_spawning();
   if (phase_ != Phase::quiet) service_.stopping();
+  if (phase_ != Phase::quiet) web_.stop();
   if (phase_ == Phase::killing)
     pool_.kill_all("it outlasted the shutdown timeout, or a second stop came");
   else
@@ -412,6 +416,7 @@ void Supervisor::generation_changed(const Generation& present) {
   bodies_ = present.bodies;
   follow_(*config_);
   pressure_.set(config_->pressure);
+  web_.follow(config_->web);
   for (const auto& shard : shards_) shard->follow_config();
 }
 

@@ -27,6 +27,7 @@
 #include "supervisor/shutdown.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
+#include "supervisor/web_child.hpp"
 #include "supervisor/workers/generation/generations.hpp"
 #include "supervisor/workers/stack_log.hpp"
 #include "supervisor/workers/worker_orders.hpp"
@@ -61,6 +62,7 @@ class Supervisor : private Shard::Owner,
     std::function<std::shared_ptr<const Config>()> read_config;
     // The supervisor goes by this one from now on: for the log, and what the process is called.
     std::function<void(const Config&)> follow;
+    WebChild::Body web = {};  // none: there is no page
   };
   explicit Supervisor(Setup setup);
   ~Supervisor() override;
@@ -160,6 +162,7 @@ class Supervisor : private Shard::Owner,
   Upgrade upgrade_;
   ControlVerbs verbs_;
   Shutdown shutdown_;
+  WebChild web_;
   std::unique_ptr<ControlSocket> control_socket_;  // none where it could not be made
 
   Phase phase_ = Phase::running;

@@ -147,6 +147,17 @@ struct PressureSettings {
   std::string proc = "/proc", cgroup = "/sys/fs/cgroup";  // where the kernel says so
 };
 
+// The page that shows all of this to a browser ([web]).
+struct WebSettings {
+  std::string listen;              // as ListenAddress reads it; empty: there is none
+  std::string mode = "0660";       // of a Unix socket
+  bool read_only = false;          // nothing can be changed by it
+  std::vector<std::string> hosts;  // names by which it is asked for, beside those of the address itself
+  std::string users;               // a file of who may come; empty: whoever reaches the socket
+  std::string user_header;         // in which a proxy says who it is; empty: none does
+  enum class Metrics { all, host, redis } metrics = Metrics::all;
+};
+
 // Every setting of etc/brood.toml as a plain value.
 struct Config {
   std::vector<CapsuleSettings> capsules;  // "default" first; never empty once loaded
@@ -177,6 +188,7 @@ struct Config {
   RestartSettings restart;
   PressureSettings pressure;
   CrashSettings crashes;
+  WebSettings web;
   EncryptionSettings encryption;
   std::map<std::string, PeriodicSettings> periodic;
   bool serves_sidekiq_cron = false;   // what the gem of that name has in Redis, too

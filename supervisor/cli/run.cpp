@@ -31,6 +31,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
 #include "shared/store/rights.hpp"
+#include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/iso_time.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/own_words.hpp"
@@ -377,6 +378,18 @@ int rehearse(const Config& config, const std::vector<RedisAddress>& shards, cons
   return EX_OK;
 }
 
+// In a child: its program reads the same configuration, and hears when this one ends.
+int become_page(const RunOptions& options, const WebSettings& web) try {
+  std::vector<std::string> words = {"--supervised", "yes", "--listen", web.listen};
+  if (web.read_only) words.push_back("--read-only");
+  if (!options.config_path.empty()) words.insert(words.end(), {"-C", options.config_path});
+  if (options.overrides.redis_url) words.insert(words.end(), {"--redis", *options.overrides.redis_url});
+  become_companion("brood-web", "web", words);
+} catch (const std::exception& error) {
+  log::error("web_not_started", {{"reason", error.what()}});
+  return EX_UNAVAILABLE;
+}
+
 }  // namespace
 
 int run_command(const RunOptions& options) {
@@ -507,7 +520,8 @@ int run_command(const RunOptions& options) {
              follow_log(adopted);
              warn_of(adopted);
              name_process(adopted);
-           }});
+           },
+       .web = [&options](const WebSettings& web) { return become_page(options, web); }});
   return supervisor.run();
 }
 

@@ -1,4 +1,7 @@
+#include <brood/api.hpp>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "supervisor/cli/status/exposition.hpp"
 #include "supervisor/cli/status/status_report.hpp"
@@ -251,6 +254,14 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   each([](const ClassUsage& used) { return static_cast<double>(used.cpu_us) / 1e6; });
   out.counter("brood_class_run_seconds_total", "Time that the runs took.");
   each([](const ClassUsage& used) { return static_cast<double>(used.wall_us) / 1e6; });
+  std::vector<double> bounds;
+  for (const std::uint32_t bound : histogram_bounds_ms()) bounds.push_back(bound / 1e3);
+  out.histogram("brood_class_duration_seconds", "How long the runs took that ended well.");
+  for (const auto& [identity, usage] : machine.usage) {
+    for (const ClassUsage& used : usage)
+      out.buckets({{"identity", identity}, {"class", used.job_class.empty() ? "(others)" : used.job_class}}, bounds,
+                  used.histogram, static_cast<double>(used.ms) / 1e3);
+  }
   out.gauge("brood_class_peak_memory_bytes", "The largest memory of a worker during a run.");
   each([](const ClassUsage& used) { return static_cast<double>(used.peak_rss_kb) * kilobyte; });
   out.gauge("brood_class_crashes_follow_certainty",
@@ -267,12 +278,12 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
 
 }  // namespace
 
-std::string status_prometheus(const StatusReport& report) {
-  Exposition out;
+std::string status_prometheus(const StatusReport& report, MetricsScope scope, Exposition::Format format) {
+  Exposition out(format);
   out.gauge("brood_build_info", "1, and the version of the program that says all this.");
   out.sample({{"version", std::string(version)}}, 1);
   add_redis_up(out, report);
-  if (report.redis) {
+  if (report.redis && scope != MetricsScope::host) {
     const MetricSources sources = sources_of(report);
     add_totals(out, sources);
     add_queues(out, sources);
@@ -282,6 +293,7 @@ std::string status_prometheus(const StatusReport& report) {
     add_periodic(out, sources);
     add_limits(out, sources);
   }
+  if (scope == MetricsScope::redis) return out.text();
   add_workers(out, report.machine);
   add_classes(out, report.machine);
   add_losses(out, report.machine);

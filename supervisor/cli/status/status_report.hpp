@@ -6,6 +6,7 @@
 #include "shared/json/json_object.hpp"
 #include "supervisor/cli/machine_status.hpp"
 #include "supervisor/cli/redis_status.hpp"
+#include "supervisor/cli/status/exposition.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -38,6 +39,10 @@ std::string status_json(const StatusReport& report);
 std::string crash_json(const Crash& crash);
 
 // For Prometheus, in its text exposition format.  Without an answer from Redis, brood_redis_up is 0.
-std::string status_prometheus(const StatusReport& report);
+// What this machine
+// does is each machine's own to tell; what is true of the whole Redis is enough once in a fleet.
+enum class MetricsScope { all, host, redis };
+std::string status_prometheus(const StatusReport& report, MetricsScope scope = MetricsScope::all,
+                              Exposition::Format format = Exposition::Format::prometheus);
 
 }  // namespace brood

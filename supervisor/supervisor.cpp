@@ -361,9 +361,11 @@ void Supervisor::fail(int exit_code) {
 // ---- What its parts tell and ask it
 
 // Workers may wait for a server that will never answer.
-void Supervisor::redis_has_moved() {
-  slots_.board.redis_moves().fetch_add(1);
-  for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
+void Supervisor::redis_has_moved(int shard) {
+  slots_.board.note_redis_moved(shard);
+  for (const OccupiedSlot& occupied : orders_.occupied_slots()) {
+    if (occupied.shard == shard) orders_.wake(occupied.slot);
+  }
 }
 
 // What the program before has served is no mistake.

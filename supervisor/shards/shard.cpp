@@ -128,7 +128,7 @@ void Shard::redis_is_usable() {
 
 void Shard::redis_has_moved() {
   doorbell_.redis_has_moved();
-  owner_.redis_has_moved();
+  owner_.redis_has_moved(number_);
 }
 
 void Shard::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }

@@ -49,7 +49,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual bool goes_by_clock_of(int shard) const = 0;                       // one alone, while it answers
     virtual void redis_is_unusable(RedisTrouble trouble) = 0;                 // see RedisLink::Events
     virtual std::string why_not(int shard, const RedisData& data) const = 0;  // as well
-    virtual void redis_has_moved() = 0;                                       // as well
+    virtual void redis_has_moved(int shard) = 0;                              // as well
     virtual void signal_came_from_redis(const std::string&) = 0;              // see Heartbeat::Events
     virtual void name_is_taken() = 0;                                         // as well
   };

@@ -37,7 +37,7 @@ struct Fleet {
   explicit Fleet(std::size_t replicas)
       : cluster({.replicas_of_each = replicas}),
         brood({.workers = 2, .config = config_of(cluster)}),
-        pusher(cluster.url(), ledger.path(), replicas > 0, {.answer = 5s}) {
+        pusher(cluster.address(), ledger.path(), replicas > 0, {.answer = 5s}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     goes_on(50);
   }

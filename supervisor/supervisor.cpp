@@ -112,8 +112,8 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
 }
 
 void Supervisor::add_shards(Setup& setup) {
-  const Shard::Parts parts{loop_,  children_,   bodies_,   orders_,           pool_,
-                           moves_, dead_files_, identity_, runtime_directory_};
+  const Shard::Parts parts{loop_,    children_, bodies_,     orders_,   pool_,
+                           metrics_, moves_,    dead_files_, identity_, runtime_directory_};
   // After a takeover: it was usable once.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
   Shard::Owner& owner = *this;

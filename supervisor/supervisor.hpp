@@ -151,6 +151,7 @@ class Supervisor : private Shard::Owner,
   OwnProcesses own_processes_;
   StackLog stack_log_;
   DeadFiles dead_files_;
+  Metrics metrics_;  // of all shards
   Shards shards_;
   Readiness readiness_;
   RollingRestart restart_;

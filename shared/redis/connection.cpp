@@ -66,6 +66,12 @@ auto send_again(bool nothing_was_applied, Send send) {
   }
 }
 
+// Of two answers to WAIT; one that is no number confirms nothing.
+bool confirms_less(const Reply& one, const Reply& other) {
+  const auto count = [](const Reply& reply) { return reply.view().is_integer() ? reply.view().integer() : -1; };
+  return count(one) < count(other);
+}
+
 Reply not_too_large(Reply reply) {
   if (refused_for_its_size(reply.view().error())) throw TooLargeForRedis(std::string(reply.view().error()));
   return reply;
@@ -101,7 +107,7 @@ struct Connection::State {
   void redirect(std::span<const Command> commands, std::vector<Reply>& replies);
   void note_move(const std::vector<Reply>& replies);
   void go_to(const RedisSeed& node);
-  Reply ask_aside(const RedisSeed& node, const Command& command);
+  std::vector<Reply> ask_aside(const RedisSeed& node, const std::vector<Command>& commands);
   RedisAddress find(SteadyTime deadline);
   void connect(std::chrono::milliseconds longest);
   void connect_if_needed(std::chrono::milliseconds longest);
@@ -329,7 +335,7 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
   std::chrono::milliseconds pause = shortest_redirection_pause;
   for (int i = 0; const auto redirected = find_redirected(commands, replies); ++i) {
     const Redirection& to = redirected->redirection;
-    const bool asks = to.kind == Redirection::Kind::ask && !redirected->together;
+    const bool asks = to.kind == Redirection::Kind::ask && !redirected->in_transaction;
     const bool nothing_was_applied = redirected->places.size() == commands.size();
     if (to.kind == Redirection::Kind::moved) go_to(to.node);
     if (steady_now() >= until) return;
@@ -338,15 +344,24 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
       wait(-1, 0, steady_now() + pause, nullptr);
       pause = std::min(2 * pause, longest_redirection_pause);
     }
+    std::vector<std::size_t> places = redirected->places;
+    // Of several, others may have been redirected otherwise.
+    if (asks && redirected->with_wait)
+      places = {places.front(), places.back()};
+    else if (asks)
+      places.resize(1);
+    std::vector<Command> again;
+    for (const std::size_t place : places) again.push_back(commands[place]);
     if (asks) {
-      const std::size_t place = redirected->places.front();
-      replies[place] = send_again(nothing_was_applied, [&] { return ask_aside(to.node, commands[place]); });
+      std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return ask_aside(to.node, again); });
+      replies[places.front()] = std::move(answers.front());
+      // What stayed here has been confirmed here; whoever confirms less counts.
+      if (answers.size() > 1 && confirms_less(answers.back(), replies[places.back()]))
+        replies[places.back()] = std::move(answers.back());
       continue;
     }
-    std::vector<Command> again;
-    for (const std::size_t place : redirected->places) again.push_back(commands[place]);
     std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return exchange_once(again); });
-    for (std::size_t j = 0; j < answers.size(); ++j) replies[redirected->places[j]] = std::move(answers[j]);
+    for (std::size_t j = 0; j < answers.size(); ++j) replies[places[j]] = std::move(answers[j]);
   }
 }
 
@@ -364,12 +379,16 @@ void Connection::State::go_to(const RedisSeed& node) {
 }
 
 // Once, and without believing that it owns the slot.
-Reply Connection::State::ask_aside(const RedisSeed& node, const Command& command) {
+std::vector<Reply> Connection::State::ask_aside(const RedisSeed& node, const std::vector<Command>& commands) {
   if (!aside || aside_at != node) {
     aside = std::make_unique<Connection>(node_address(address, node, connected_host), timeouts, client_name);
     aside_at = node;
   }
-  return std::move(aside->pipeline({{"ASKING"}, command}).back());
+  std::vector<Command> asking{{"ASKING"}};
+  asking.insert(asking.end(), commands.begin(), commands.end());  // a WAIT behind the first needs no leave
+  std::vector<Reply> replies = aside->pipeline(asking);
+  replies.erase(replies.begin());
+  return replies;
 }
 
 std::vector<Reply> Connection::State::exchange_once(std::span<const Command> commands) {
@@ -501,7 +520,7 @@ bool Connection::is_at_master() {
   if (!state_->address.has_sentinels()) return true;
   try {
     const FoundServer found = find_server(state_->address, deadline);
-    return !found.sentinels.empty() && place_of(found.server) == state_->place;
+    return !found.tellers.empty() && place_of(found.server) == state_->place;
   } catch (const ConnectionLost&) {
     return false;
   }

@@ -108,7 +108,7 @@ void RedisLink::found(const FoundServer& found) {
     return;
   }
   remember_server(address_, found);  // for workers to come
-  if (address_.has_sentinels()) sentinels_.listen(address_, found.sentinels);
+  if (address_.has_sentinels()) sentinels_.listen(address_, found.tellers);
   const RedisSeed at = place_of(found.server);
   if (connects_to_master_ && master_ == at) {
     if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_others_again_after;

@@ -68,6 +68,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     const ChildBodies& bodies;
     WorkerOrders& orders;
     WorkerPool& pool;
+    Metrics& metrics;
     ShardMoves& moves;
     DeadFiles& dead_files;
     const Identity& identity;
@@ -78,6 +79,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   // Begins to connect.
   void open() { redis_.open(); }
 
+  int number() const { return number_; }
   RedisLink& redis() { return redis_; }
   const RedisLink& redis() const { return redis_; }
   WorkerUnblocker& unblocker() { return unblocker_; }

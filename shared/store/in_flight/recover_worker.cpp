@@ -152,8 +152,8 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
   const std::string field = worker_field(dead.slot, dead.incarnation);
   const Reply value = redis.call({"HGET", keys::in_flight_hash(dead.identity), field});
   if (value.view().is_nil())
-    return dead.record ? recover_without_field(redis, dead, limits, charge)
-                       : RecoveryResult{.somebody_was_first = true};
+    return dead.record && !dead.served_elsewhere ? recover_without_field(redis, dead, limits, charge)
+                                                 : RecoveryResult{.somebody_was_first = true};
 
   const LastSettle last = parse_last_settle(value.view().text()).value_or(LastSettle{});
   RecoveryAttempt attempt{.queue = last.queue, .verdicts = {}, .orphans = {}};

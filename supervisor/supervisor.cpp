@@ -116,12 +116,16 @@ void Supervisor::add_shards(Setup& setup) {
                            metrics_, moves_,    dead_files_, identity_, runtime_directory_};
   // After a takeover: it was usable once.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
+  std::vector<std::string> names;
+  for (const RedisAddress& address : setup.shards) names.push_back(address.shard);
+  if (names.size() == 1) names.clear();
   Shard::Owner& owner = *this;
   for (RedisAddress& address : setup.shards) {
     const int number = static_cast<int>(shards_.size());
     shards_.push_back(std::make_unique<Shard>(
         parts,
         Shard::Setup{.number = number,
+                     .names = names,
                      .shards = static_cast<int>(setup.shards.size()),
                      .redis = std::move(address),
                      .embedded_redis = std::move(setup.embedded_redis),

@@ -26,7 +26,7 @@
 #include "supervisor/shutdown.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
-#include "supervisor/workers/generations.hpp"
+#include "supervisor/workers/generation/generations.hpp"
 #include "supervisor/workers/stack_log.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_pool.hpp"

@@ -96,6 +96,7 @@ void FetchAndSettle::take_incarnation(std::uint64_t incarnation) {
   number_ = 0;
   registered_ = spent_ = false;
   batch_ = {};
+  held_ = {};
   slot_.adopt_incarnation(incarnation);
 }
 
@@ -132,6 +133,28 @@ const FetchAndSettle::Batch& FetchAndSettle::settle_and_fetch(const std::vector<
     unsettled = &none;
   } while (spent_ || (batch_.entries.empty() && want > 0 && asked < draw.size()));
   return batch_;
+}
+
+Taken FetchAndSettle::take(IncarnationHoldings::Held wanted, AskToTake asking) {
+  IncarnationHoldings with_it = held_;
+  with_it.add(std::move(wanted));
+  const Taken taken = read_taken(deliver(asking(fence(), with_it)).view());
+  if (taken == Taken::yes) held_ = std::move(with_it);
+  return taken;
+}
+
+void FetchAndSettle::let_go_before_begin(std::string_view payload) {
+  std::vector<LetGo> all;
+  append_held(all, payload, 0);
+  if (!all.empty()) deliver(let_go_at_begin(fence(), all));
+}
+
+void FetchAndSettle::let_go_of_taken() {
+  std::vector<LetGo> all;
+  append_held(all, held_, setup_.identity);
+  if (all.empty()) return;
+  deliver(let_go_at_begin(fence(), all));
+  held_ = {};
 }
 
 std::vector<std::string> FetchAndSettle::which_hold_jobs(std::vector<std::string> queues) {
@@ -172,9 +195,23 @@ Settled FetchAndSettle::settle(const std::vector<Outcome>& outcomes, const std::
   const WallTime now = redis_now();
   const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {
     settlement.outcomes = sized;
+    settlement.let_go = ends_with(sized);
     return brood::settle_and_fetch(settlement, now);
   });
-  return read_settled(reply.view());
+  Settled settled = read_settled(reply.view());
+  if (!settled.fenced && !outcomes.empty()) held_ = {};
+  return settled;
+}
+
+// What the jobs hold that have ended, and whatever this incarnation holds.
+std::vector<LetGo> FetchAndSettle::ends_with(const std::vector<Outcome>& outcomes) const {
+  std::vector<LetGo> let_go;
+  if (outcomes.empty()) return let_go;
+  for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i) {
+    if (ends_job(outcomes[i].kind)) append_held(let_go, batch_.entries[i].payload, 0);
+  }
+  append_held(let_go, held_, setup_.identity);
+  return let_go;
 }
 
 // What Redis refuses for its size it would refuse for ever, and none of it was applied: less is sent instead, under the
@@ -336,7 +373,7 @@ std::size_t FetchAndSettle::settle_without_field(const std::vector<Outcome>& out
   const bool may_hold_another_list = in_doubt_;
   std::size_t settled = 0;
   if (!batch_.queue.empty()) {
-    LostSettlement settlement{setup_.identity, field_, batch_.queue, {}, setup_.dead_limits};
+    LostSettlement settlement{setup_.identity, field_, batch_.queue, {}, setup_.dead_limits, held_};
     for (std::size_t i = 0; i < outcomes.size() && i < batch_.entries.size(); ++i)
       settlement.performed.push_back({batch_.entries[i].payload, outcomes[i]});
     const WallTime now = redis_now();
@@ -345,6 +382,7 @@ std::size_t FetchAndSettle::settle_without_field(const std::vector<Outcome>& out
       return brood::settle_without_field(settlement, now);
     });
     settled = read_settled_without_field(reply.view()).settled;
+    held_ = {};
   }
   if (may_hold_another_list) give_back_other_lists();
   return settled;
@@ -457,8 +495,9 @@ std::optional<FetchAndSettle::Waited> FetchAndSettle::hold_what_came(const std::
 
 void FetchAndSettle::give_back_unbegun() {
   if (batch_.entries.empty() || slot_.entry(0) != EntryState::fetched) return;
-  const Reply returned = deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0));
+  const Reply returned = deliver(give_back(setup_.identity, field_, batch_.queue, number_, 0, held_));
   if (returned.view().integer() == 0) settle_without_field({});
+  held_ = {};
   batch_.entries.clear();
   slot_.clear_entries();
 }

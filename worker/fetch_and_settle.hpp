@@ -10,6 +10,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/outcome.hpp"
 #include "worker/fenced_backoff.hpp"
@@ -79,6 +80,17 @@ class FetchAndSettle {
   const Batch& settle_and_fetch(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
                                 const std::string& wait_queue = "");
 
+  // Takes something for this incarnation, by the script that `asking` makes of all that it holds then: it goes with the
+  // next settle of an outcome, so the job that it is for is settled at once, or with the recovery.  Where it is fenced
+  // nothing may be begun; the next settle hears of it.
+  using AskToTake = ScriptCall (*)(const Fence&, const IncarnationHoldings&);
+  Taken take(IncarnationHoldings::Held wanted, AskToTake asking);
+  // Lets go of what was taken for a job that is not begun after all.
+  void let_go_of_taken();
+  // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
+  void let_go_before_begin(std::string_view payload);
+  Fence fence() const { return {setup_.identity, field_, number_}; }
+
   // Those of many queues that hold jobs now, in the same order, for one round trip; a few, or all where Redis does not
   // tell, are returned unasked.
   std::vector<std::string> which_hold_jobs(std::vector<std::string> queues);
@@ -124,6 +136,7 @@ class FetchAndSettle {
     fetched,  // if it has brought jobs
   };
 
+  std::vector<LetGo> ends_with(const std::vector<Outcome>& outcomes) const;
   void take_incarnation(std::uint64_t incarnation);
   void register_incarnation();
   Settled settle(const std::vector<Outcome>& outcomes, const std::vector<std::string>& draw, int want,
@@ -154,6 +167,7 @@ class FetchAndSettle {
   WorkerSlot& slot_;
   Setup setup_;
   Batch batch_;
+  IncarnationHoldings held_;
   std::uint64_t incarnation_ = 0;
   std::string field_;
   std::uint64_t number_ = 0;

@@ -11,6 +11,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/log_facts.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/json/json.hpp"
 #include "shared/scoreboard/left_threads.hpp"
@@ -20,6 +21,7 @@
 #include "worker/crash/thrown_stack.hpp"
 #include "worker/guard/offspring.hpp"
 #include "worker/guard/own_memory.hpp"
+#include "worker/job/encrypted_job.hpp"
 #include "worker/job/libraries_digest.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
@@ -31,6 +33,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
+constexpr auto next_turn = 1s;  // of a job whose lock another holds
 constexpr auto longest_look_at_fleet = 2000ms;
 
 // A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
@@ -138,7 +141,8 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return move_to_dead(entry, text, queue, bad.what());
   }
   if (failure_waits && !short_classes_.contain(job_.job_class())) return std::nullopt;
-  if (quarantine_.parks(job_)) return park(entry, queue);
+  const bool too_late = came_too_late();
+  if (!too_late && quarantine_.parks(job_)) return park(entry, queue);
   const bool apart = forker_ && is_isolated(job_.job_class());
   if (apart && !forker_->is_there()) {
     age_.lost_forker = true;
@@ -153,6 +157,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
     return std::nullopt;
   }
   ++age_.jobs;
+  if (too_late && !has_on_expired()) return expire(entry, queue);
 
   if (const auto timeout = timeout_of(registry_, job_, settings_.job_timeout)) slot_.set_deadline(started + *timeout);
   if (log::enabled(level_of_jobs()))
@@ -162,16 +167,17 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   if (!apart && counted_.index)
     slot_.record().recent_classes.note(*counted_.index, slot_.record().processed.load(std::memory_order_relaxed));
   if (apart) return perform_apart(entry, text, queue, started);
+  open_job();
   const Performed performed = perform_within_limits(job_, queue, started);
   if (made_calls_) end_if_a_copy(job_.jid(), job_.display_class());
-  const bool failed = performed.kind == Performed::Kind::failed;
+  const bool failed = performed.kind == Performed::Kind::failed && !expired_;
   runs_hooks_ = failed && (flags & (class_has_hooks | class_has_handlers)) != 0;
   batch_made_calls_ |= made_calls_ || runs_hooks_;
   if (made_calls_) look_for_left_threads();  // while the entry runs: what they crash now is its own crash
   const SteadyTime ended = steady_now();
   short_classes_.ran(job_.job_class(), ended - started);
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
-  Outcome outcome = settle(entry, job_, queue, performed, started);
+  Outcome outcome = expired_ ? expire(entry, queue) : settle(entry, job_, queue, performed, started);
   quarantine_.ended(job_);
   if (runs_hooks_) look_for_left_threads();  // which are code of the job too
   log::clear_standing_facts();
@@ -206,6 +212,23 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   made_calls_ = true;
   iteration_ended_ = false;
   thrown_at_.clear();
+  if (locked_ && !expired_) {
+    Performed performed;
+    performed.kind = Performed::Kind::failed;
+    performed.failure = *locked_;
+    return performed;
+  }
+  if (expired_) {
+    if (!channel_) syscall_watch_.begin_job();
+    if (const auto threw = tell_expired(registry_, job, queue))
+      log::error("on_expired_threw", {{"class", job.display_class()},
+                                      {"jid", job.jid()},
+                                      {"error", threw->error_class},
+                                      {"message", shown_message(job, threw->error_class, threw->message)}});
+    output_.flush();
+    if (!channel_) made_calls_ = syscall_watch_.end_job();
+    return {};
+  }
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
       ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
@@ -217,6 +240,7 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   std::optional<ThrowWatch> throws;
   if (job.truthy("backtrace")) throws.emplace();
   Performed performed = perform(registry_, job, queue, host_);
+  performed.failure.message = shown_message(job, performed.failure.error_class, std::move(performed.failure.message));
   thrown_at_ = throws ? throws->stack_of(performed.thrown) : std::vector<std::uint64_t>();
   throws.reset();
   output_.flush();
@@ -248,8 +272,51 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   return outcome;
 }
 
+// In the process that performs it, and nowhere else.
+void Performer::open_job() {
+  locked_.reset();
+  if (is_encrypted(job_)) locked_ = open_arguments(job_, registry_.keys(), config_.encryption);
+}
+
+// A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.
+bool Performer::came_too_late() {
+  expired_.reset();
+  const std::optional<WallTime> expiry = expiry_of(job_);
+  if (!expiry || redis_now() <= *expiry) return false;
+  ask_redis_time(redis_);
+  if (redis_now() <= *expiry) return false;
+  expired_ = expiry;
+  return true;
+}
+
+bool Performer::has_on_expired() const {
+  const auto* const known = registry_.find(job_.job_class());
+  return known != nullptr && known->job_class.on_expired != nullptr;
+}
+
+// It is no run of its class.
+Outcome Performer::expire(int entry, const std::string& queue) {
+  const auto own = config_.classes.find(job_.job_class());
+  const bool says = own != config_.classes.end() && own->second.expired;
+  Outcome outcome = settle_expired(job_, queue, *expired_, says ? *own->second.expired : config_.expired);
+  if (outcome.kind == Outcome::Kind::acknowledge) {
+    end_entry(entry, EntryState::succeeded);
+  } else {
+    end_entry(entry, EntryState::failed);
+    if (!slot_.finish_entry(entry, note_of(outcome))) wait_for_the_end();
+  }
+  forget_note(entry);
+  slot_.record().expired.fetch_add(1);
+  if (worker_setup_.usage && counted_.index) worker_setup_.usage->at(*counted_.index).expired.fetch_add(1);
+  return outcome;
+}
+
 // What becomes of a job that failed: its hooks run.
 Outcome Performer::judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks) {
+  if (locked_) {
+    failure_rule();  // for Redis's time
+    return settle_undecipherable(registry_, job, queue, failure);
+  }
   RetryPolicy policy{config_.max_retries, settings_.max_crashes};
   policy.retry_for = failure_rule().retry_for;
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
@@ -286,10 +353,24 @@ std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
                  epoch_seconds(redis_now())};
 }
 
+std::optional<Outcome> Performer::put_off(int entry, const std::string& text, const std::string& queue, bool dropped) {
+  if (!slot_.set_aside(entry)) return std::nullopt;
+  const Payload job = Payload::parse(text);
+  log::write(level_of_jobs(), dropped ? "job_dropped" : "job_waits_for_its_turn",
+             {{"jid", job.jid()}, {"class", job.display_class()}, {"queue", queue}});
+  if (dropped) return Outcome{};
+  ask_redis_time(redis_);
+  const bool says_queue = job.string("queue") == queue;
+  return Outcome{Outcome::Kind::schedule, says_queue ? "" : job.with({{"queue", json_string(queue)}}).text(),
+                 epoch_seconds(redis_now() + next_turn)};
+}
+
 Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {
   ask_redis_time(redis_);
   const WallTime now = redis_now();
-  const Payload again = job.with({{"enqueued_at", json_time(now, job.time_unit())}});
+  std::vector<Payload::Edit> edits{{"enqueued_at", json_time(now, job.time_unit())}};
+  if (auto expiry = kept_expiry(job)) edits.push_back(*std::move(expiry));
+  const Payload again = job.with(edits);
   if (delay == 0ms && steady_now() - started < shortest_run_before_requeue) delay = shortest_run_before_requeue;
   if (delay > 0ms) return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + delay)};
   return {Outcome::Kind::requeue_back, again.text(), 0};

@@ -72,6 +72,10 @@ class Performer {
   std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue,
                                        bool failure_waits);
 
+  // Entry `entry` is not performed now: another runs under its lock.  It waits in the schedule for a moment, or is
+  // dropped.  nullopt: the supervisor has taken it back.
+  std::optional<Outcome> put_off(int entry, const std::string& text, const std::string& queue, bool dropped);
+
   // Before what it returned is settled: how far the iterable jobs among them came, should Redis not have taken that
   // yet.  `pause` throws to give up.
   void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
@@ -111,6 +115,10 @@ class Performer {
   Performed perform_watched(const Payload& job, const std::string& queue);
   Outcome settle(int entry, const Payload& job, const std::string& queue, const Performed& performed,
                  SteadyTime started);
+  void open_job();
+  bool came_too_late();
+  bool has_on_expired() const;
+  Outcome expire(int entry, const std::string& queue);
   Outcome judge(const Payload& job, const std::string& queue, Failure failure, bool ask_hooks = true);
   std::optional<Outcome> park(int entry, const std::string& queue);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
@@ -141,7 +149,9 @@ class Performer {
   FleetRelease fleet_;
   bool iteration_ended_ = false;  // the job under way has no item left
   JobHost host_;
-  Payload job_;  // the one under way; its memory serves them all
+  Payload job_;                      // the one under way; its memory serves them all
+  std::optional<Failure> locked_;    // why its arguments cannot be decrypted
+  std::optional<WallTime> expired_;  // it came too late to begin, and of its class the on_expired hook alone runs
   JobRegistry& registry_;
   Quarantine quarantine_;
   std::optional<ProcessState> process_state_;  // once the libraries are loaded

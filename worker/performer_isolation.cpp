@@ -156,6 +156,9 @@ void Performer::be_job_process(UniqueFd socket) {
     return channel_->save_iteration(state);
   };
 
+  // Before the sandbox, in which OpenSSL may not find what it reads.  No other process gets these keys from this one.
+  open_job();
+  registry_.forget_keys();
   const std::optional<Failure> without_sandbox = enter_class_sandbox();
   Performed performed;
   if (without_sandbox) {
@@ -165,7 +168,9 @@ void Performer::be_job_process(UniqueFd socket) {
     performed.kind = Performed::Kind::failed;
     performed.failure = *order.failure;
   } else {
+    if (order.expired) expired_ = WallTime{};
     performed = perform_within_limits(job_, order.queue, order.started);
+    if (order.expired) performed.kind = Performed::Kind::succeeded;  // whatever became of the hook
   }
   end_if_a_copy(job_.jid(), job_.display_class());
   JobEnd end{.kind = performed.kind, .iteration_ended = iteration_ended_, .delay = performed.delay};
@@ -184,15 +189,20 @@ void Performer::be_job_process(UniqueFd socket) {
 }
 
 Outcome Performer::perform_apart(int entry, const std::string& text, const std::string& queue, SteadyTime started) {
-  const JobEnd end =
-      run_apart({.entry = entry, .payload = text, .queue = queue, .shard = told_shard(), .started = started});
+  const JobEnd end = run_apart({.entry = entry,
+                                .payload = text,
+                                .queue = queue,
+                                .shard = told_shard(),
+                                .started = started,
+                                .expired = expired_.has_value()});
   slot_.record().job_pid.store(0);
   const SteadyTime ended = steady_now();
   short_classes_.ran(job_.job_class(), ended - started);
   const bool failed = end.kind == Performed::Kind::failed;
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
   for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);
-  Outcome outcome = settle_apart(entry, queue, started, end);
+  const bool only_expired = expired_ && !failed && end.kind == Performed::Kind::succeeded;
+  Outcome outcome = only_expired ? expire(entry, queue) : settle_apart(entry, queue, started, end);
   quarantine_.ended(job_);
   log::clear_standing_facts();
   title_.end();

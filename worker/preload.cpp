@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_keys.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "worker/guard/seccomp_filter.hpp"
 #include "worker/guard/seccomp_pidfd_signal.hpp"
@@ -19,6 +20,7 @@ bool preload(const Config& config, Preloaded& preloaded) {
   const auto all = [&](const auto& holds) { return std::all_of(takers.begin(), takers.end(), holds); };
   if (takers.empty()) return false;
   tell_jobs_of_redis(config.redis);
+  tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
   tell_times(config.compatibility.time_unit());
   // For good, so only where every worker would do it.
   if (all([](const WorkerSettings* worker) { return worker->seccomp; })) {

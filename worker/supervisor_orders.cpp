@@ -134,6 +134,7 @@ void SupervisorOrders::say(ControlByte byte) {
 std::uint64_t SupervisorOrders::ask_for_incarnation(ControlByte byte) {
   const std::uint64_t old = worker_setup_.record->incarnation.load();
   const SteadyTime asked = steady_now();
+  worker_setup_.record->current.store(-1);  // no job runs, whatever another worker's job wrote over the record
   say(byte);
   for (;;) {
     const std::uint64_t assigned = worker_setup_.record->incarnation.load();

@@ -10,6 +10,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/identity_record.hpp"
@@ -27,6 +28,7 @@
 #include "worker/queue_choice.hpp"
 #include "worker/recycling.hpp"
 #include "worker/supervisor_orders.hpp"
+#include "worker/unique_turn.hpp"
 
 namespace brood {
 namespace {
@@ -325,9 +327,19 @@ class Worker {
     // The heartbeat may have grown old while the fetch was under way.
     const auto may_begin = [this] { return !orders_.told_to_quiet() && !beat_is_missed(); };
     for (bool go_on = true; go_on && performed < static_cast<int>(batch.entries.size()) && may_begin();) {
-      std::optional<Outcome> outcome = performer_.perform_entry(
-          performed, batch.entries[static_cast<std::size_t>(performed)].payload, batch.queue, failure_waits);
+      const std::string& payload = batch.entries[static_cast<std::size_t>(performed)].payload;
+      const UniqueTurn turn = take_unique_turn(in_flight_, payload);  // which may take long, with Redis away
+      if (turn == UniqueTurn::fenced) break;
+      if (turn != UniqueTurn::begins && !may_begin()) {
+        in_flight_.let_go_of_taken();
+        break;
+      }
+      const bool waits = turn == UniqueTurn::waits || turn == UniqueTurn::dropped;
+      std::optional<Outcome> outcome =
+          waits ? performer_.put_off(performed, payload, batch.queue, turn == UniqueTurn::dropped)
+                : performer_.perform_entry(performed, payload, batch.queue, failure_waits);
       if (!outcome) {
+        in_flight_.let_go_of_taken();
         recycling_ = performer_.reason_to_recycle();
         break;
       }
@@ -340,8 +352,8 @@ class Worker {
       // A failure that is not noted would be charged with the next one's crash.
       const EntryState state = slot_.entry(performed - 1);
       failure_waits |= state == EntryState::judged;
-      go_on = !recycling_ && (state == EntryState::succeeded || state == EntryState::judged) &&
-              now - begun < longest_unsettled;
+      go_on = !recycling_ && turn == UniqueTurn::begins &&
+              (state == EntryState::succeeded || state == EntryState::judged) && now - begun < longest_unsettled;
     }
     if (performed > 0) performer_.end_batch();
     batch_size_.performed(performed, last - begun, longest);
@@ -382,6 +394,7 @@ int run_worker(const WorkerSetup& worker_setup, const Config& config, const Iden
                const std::vector<RedisAddress>& shards, Preloaded& preloaded) {
   try {
     tell_jobs_of_redis(config.redis);
+    tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
     tell_times(config.compatibility.time_unit());
     install_crash_handler(*worker_setup.record);
     adopt_orphans();

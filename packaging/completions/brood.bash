@@ -27,18 +27,20 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine periodic locks processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --timeout --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
     status) options="--check --crash --format --interval --json --watch $where $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;
     dead) options="$filters --all --limit --page --dry-run --yes --json $where $every" verbs="list show run delete clear" ;;
     processes) options="--json $where $every" verbs="list quiet resume stop dump" ;;
     quarantine) options="--json $where $every" verbs="list release" ;;
+    periodic) options="--json $where $every" verbs="list next history run pause unpause check" ;;
+    locks) options="--json $where $every" verbs="list show release check" ;;
     mark) options="--json $where $every" ;;
     restart | upgrade | quiet | resume) options="--pid --instance --json $every" ;;
     scale) options="--capsule --process --all --pid --instance --json $where $every" ;;
@@ -83,7 +85,7 @@ _brood() {
     perform:--args | perform:--payload | perform:--jid) ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
-    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
@@ -91,7 +93,7 @@ _brood() {
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
       elif [ "$command" = queues ]; then
         _brood_names queues
-      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes ]]; then
+      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == periodic ]]; then
         _brood_names "$command"
       elif [ "$command" = quarantine ]; then
         _brood_names classes

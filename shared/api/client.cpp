@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -17,7 +19,9 @@
 #include "shared/api/push_writer.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/encryption/last_argument.hpp"
 #include "shared/store/iteration.hpp"
+#include "shared/store/queues/push_unique.hpp"
 
 namespace brood {
 namespace {
@@ -26,6 +30,14 @@ using namespace std::chrono_literals;
 
 constexpr auto between_attempts = 20ms;
 constexpr std::chrono::milliseconds least_spread = 5s;  // Sidekiq's, which looks for due jobs every five seconds
+
+bool is_to_be_sealed(const Push& job) {
+  bool says = false;
+  for (const auto& [name, json] : job.members) {
+    if (name == "encrypt") says = json != "false" && json != "null";
+  }
+  return says;
+}
 
 // Gives each job its time within the spread.
 void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallTime now) {
@@ -41,7 +53,7 @@ void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallT
 }  // namespace
 
 struct Client::State {
-  explicit State(const KnownRedis& known) : times(known.times), shards(known) {}
+  explicit State(const KnownRedis& known) : times(known.times), shards(known), encryption(known.encryption) {}
 
   // Throws what keeps this client from every Redis.
   ClientShards& reach() {
@@ -62,10 +74,29 @@ struct Client::State {
     return shards.times_of_fleet(jobs, batch_size);
   }
 
+  // The last thing that happens to a job before it is sent.  A test that receives the pushes reads them in clear.
+  // Returns the arguments in clear if it did.
+  std::optional<std::string> seal(Push& job) {
+    if (!is_to_be_sealed(job) || push_receiver()) return std::nullopt;
+    const std::lock_guard lock(keys_mutex);
+    try {
+      if (!keys) keys = KeyRing::read(encryption);
+      std::string sealed = with_last_argument_sealed(job.args, *keys, {job.job_class, job.jid});
+      return std::exchange(job.args, std::move(sealed));
+    } catch (const KeyError& error) {
+      throw std::invalid_argument(std::string("the job cannot be encrypted: ") + error.what());
+    } catch (const BadJson&) {
+      return std::nullopt;  // whoever prepares it says what is wrong with it
+    }
+  }
+
   ClientMiddleware middleware = default_middleware();
   std::optional<TimeUnit> times;  // how pushes spell times; nullopt: as the fleet does
   ClientShards shards;
-  std::string nowhere;  // why the address of Redis is unknown; empty: it is known
+  const EncryptionSettings encryption;
+  std::mutex keys_mutex;
+  std::optional<KeyRing> keys;  // once a job needed them
+  std::string nowhere;          // why the address of Redis is unknown; empty: it is known
 };
 
 Client::Client() {
@@ -109,19 +140,28 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   PushWriter writer(now, state_->time_unit(jobs, options.batch_size));
   std::vector<ClientPush> prepared;
   std::vector<std::string> jids;
+  std::vector<std::pair<std::size_t, std::shared_ptr<const std::string>>> holders;  // of the locks of unique jobs
   prepared.reserve(jobs.size());
   jids.reserve(jobs.size());
   for (Push& job : jobs) {
     if (job.jid.empty()) job.jid = writer.new_jid();
     bool goes_on = false;
     state_->middleware.run(job, [&] { goes_on = true; });
-    if (goes_on) prepared.push_back(writer.prepare(job));
+    if (goes_on) {
+      const std::optional<std::string> args_in_clear = state_->seal(job);
+      prepared.push_back(writer.prepare(job, args_in_clear));
+    }
     jids.push_back(goes_on ? prepared.back().jid : "");
+    if (goes_on && prepared.back().lock) holders.emplace_back(jids.size() - 1, prepared.back().lock->holder);
   }
   if (const auto receiver = push_receiver()) {
     receiver->push(std::move(prepared));
   } else {
     state_->reach().push(std::move(prepared), options.batch_size);
+  }
+  // A push that is sent again finds its own lock.
+  for (const auto& [i, holder] : holders) {
+    if (!holder->empty() && *holder != jids[i]) jids[i].clear();
   }
   return jids;
 }
@@ -138,6 +178,19 @@ std::optional<std::chrono::system_clock::time_point> Client::due(double time) {
   if (time <= epoch_seconds(redis_now())) return std::nullopt;
   return std::chrono::system_clock::time_point(
       std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(time)));
+}
+
+std::string Client::holder_of(const Push& job) {
+  const ClientPush push = PushWriter(redis_now()).prepare(job);
+  if (!push.lock) return "";
+  if (const auto receiver = push_receiver()) return receiver->holder(push.lock->name);
+  std::string holder;
+  state_->reach().any([&](PerProcess<PushSender>& shard) {
+    holder = shard.use(
+        [&](PushSender& sender) { return read_holder(sender.redis().call(ask_holder(push.lock->name)).view()); });
+    return !holder.empty();
+  });
+  return holder;
 }
 
 bool Client::cancel(std::string_view jid) {

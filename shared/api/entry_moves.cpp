@@ -42,9 +42,12 @@ BulkResult EntryMoves::run(ClientConnection& redis, const std::vector<SetEntry>&
   const auto count = set_ == scheduled_set ? RetryCount::as_it_is : RetryCount::one_less;
   redis.ask_time();
   const WallTime now = redis_now();
+  const ExpiryClock clock = set_ == scheduled_set ? ExpiryClock{ExpiryClock::Kind::begins, now}
+                            : set_ == dead_set    ? ExpiryClock{ExpiryClock::Kind::begins_again, now}
+                                                  : ExpiryClock{};
   std::vector<DueJob> jobs;
   for (const SetEntry& entry : entries) {
-    RewrittenJob job = prepare_due_job(entry.payload, now, random_, count);
+    RewrittenJob job = prepare_due_job(entry.payload, now, random_, count, clock);
     if (job.queue.empty()) {
       ++result.stuck;
     } else {

@@ -6,6 +6,7 @@
 #include "shared/job/page_text.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
+#include "shared/job/shown_args.hpp"
 
 namespace brood {
 namespace {
@@ -59,6 +60,8 @@ std::optional<std::string> JobRecord::member(std::string_view name) const {
     return std::nullopt;
   }
 }
+
+std::string JobRecord::display_args() const { return is_job ? shown_args(payload) : args; }
 
 std::vector<std::string> JobRecord::backtrace() const {
   const auto raw = member("error_backtrace");

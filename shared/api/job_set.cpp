@@ -11,6 +11,7 @@
 #include "shared/api/entry_moves.hpp"
 #include "shared/api/pages.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/marked_jobs.hpp"
 #include "shared/store/scan.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "shared/store/sets/set_entries.hpp"
@@ -93,6 +94,22 @@ void walk(const detail::ApiShards& shards, const EntryCursor& begin, JobSet::Ord
     }
     if (first == nullptr || !visit(first->page[first->at++])) return;
     if (first->empty() && !shards.goes_on(first->state, [&](detail::ApiState&) { first->read(); })) first->page.clear();
+  }
+}
+
+// One by one, so that each lets go of what it holds; the dead hold nothing.
+void remove_holding_jobs_of_set(ClientConnection& redis, const std::string& set) {
+  if (set == dead_set) return;
+  for (std::size_t first = 0;;) {
+    const MarkedJobs page = read_marked_jobs(redis.run(holding_jobs_of_set(set, first)).view());
+    if (page.looked_at == 0) return;
+    for (std::size_t i = 0; i < page.jobs.size(); i += max_entries_changed) {
+      std::vector<EntryAsRead> some;
+      for (std::size_t j = i; j < std::min(page.jobs.size(), i + max_entries_changed); ++j)
+        some.push_back({page.jobs[j].payload, page.jobs[j].score_text});
+      redis.run(remove_entries(set, some));
+    }
+    first += page.looked_at - page.jobs.size();  // these have gone
   }
 }
 
@@ -213,8 +230,12 @@ BulkResult JobSet::kill_all(const Condition& wanted, const Progress& progress) {
 }
 
 void JobSet::clear() {
-  shards_->each(
-      [&](detail::ApiState& shard) { shard.converse([&](ClientConnection& redis) { redis.call(drop_set(name_)); }); });
+  shards_->each([&](detail::ApiState& shard) {
+    shard.converse([&](ClientConnection& redis) {
+      remove_holding_jobs_of_set(redis, name_);
+      redis.call(drop_set(name_));
+    });
+  });
 }
 
 }  // namespace brood

@@ -7,6 +7,7 @@
 #include "shared/base/paths.hpp"
 #include "shared/config/config.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
 
@@ -27,23 +28,31 @@ std::string ask_told_shard() { return told_shard(); }
 
 }  // namespace
 
+EncryptionSettings known_keys(const EncryptionSettings& configured) {
+  EncryptionSettings told = keys_told();
+  return told.keys.empty() ? configured : told;
+}
+
 KnownRedis known_redis() {
   return known_or_error([] {
     const std::optional<RedisSettings> told = redis_told_to_jobs();
     if (access(system_config_path, R_OK) != 0)
-      return KnownRedis{locate_shards(told.value_or(RedisSettings{})), {}, told_times(), ask_told_shard};
+      return KnownRedis{locate_shards(told.value_or(RedisSettings{})), {}, told_times(), keys_told(), ask_told_shard};
     const Config config = load_config(system_config_path, {});
     const auto times = told_times();
     return KnownRedis{locate_shards(told.value_or(config.redis)),
                       {config.dead_max_jobs, config.dead_timeout.count()},
                       times ? times : config.compatibility.time_unit(),
+                      known_keys(config.encryption),
                       ask_told_shard};
   });
 }
 
 KnownRedis known_redis(const std::string& url) {
   return known_or_error([&] {
-    return KnownRedis{locate_shards({.url = url, .user = {}, .password_file = {}}), {}, told_times()};
+    KnownRedis known{locate_shards({.url = url, .user = {}, .password_file = {}}), {}, told_times()};
+    known.encryption = keys_told();
+    return known;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shared/base/time_unit.hpp"
+#include "shared/config/encryption_settings.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/store/outcome.hpp"
 
@@ -16,12 +17,17 @@ struct KnownRedis {
   std::vector<RedisAddress> shards;  // one at least
   DeadLimits dead;
   std::optional<TimeUnit> times = {};  // how pushes spell times; nullopt: as the fleet does
+  EncryptionSettings encryption = {};  // by which arguments are encrypted
   // Of the job that this is, as its worker goes from one to another; not set, or empty: it is none, or nobody has said.
   std::function<std::string()> own_shard = {};
 };
 
 // In a job its worker's Redis, else the one that `brood run` would use.  Throws RedisError.
 KnownRedis known_redis();
+
+// By which keys a client encrypts: those that its environment names (BROOD_ENCRYPTION_KEYS), as a job's does, else
+// those of the configuration.  Throws ConfigError.
+EncryptionSettings known_keys(const EncryptionSettings& configured);
 
 // At `url`, with Sidekiq's own limits of the dead set.  Throws RedisError.
 KnownRedis known_redis(const std::string& url);

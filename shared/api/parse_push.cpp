@@ -59,7 +59,7 @@ Push Push::parse(std::string_view json) {
       push.retry = read_retry(value);
     } else if (name == "at") {
       push.at = read_time(value);
-    } else if (name != "enqueued_at") {  // every push writes its own
+    } else if (name != "enqueued_at" && name != "unique_lock") {  // every push writes its own
       push.members.emplace_back(name, value);
     }
   });

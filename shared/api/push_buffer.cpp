@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "shared/api/unique_jobs.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/store/queues/push_once.hpp"
@@ -26,11 +27,18 @@ PushBuffer::PushBuffer(const BufferOptions& options) : options_(options), client
 
 std::size_t PushBuffer::first_batch() const {
   const ClientPush& first = waiting_.front();
+  if (first.lock) {
+    const std::vector<ClientPush> some(
+        waiting_.begin(),
+        waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), max_unique_jobs_pushed)));
+    return std::min(unique_slice(some), std::max<std::size_t>(1, options_.max_jobs));
+  }
   // A script that pushes to the schedule takes ten times as long.
   const std::size_t most =
       std::min(std::max<std::size_t>(1, options_.max_jobs), first.score ? 100 : max_jobs_pushed_once);
   std::size_t count = 1, bytes = first.payload.size();
-  while (count < std::min(most, waiting_.size()) && waiting_[count].score.has_value() == first.score.has_value() &&
+  while (count < std::min(most, waiting_.size()) && !waiting_[count].lock &&
+         waiting_[count].score.has_value() == first.score.has_value() &&
          (first.score || waiting_[count].queue == first.queue)) {
     bytes += waiting_[count].payload.size();
     if (bytes > most_bytes_at_once) break;
@@ -39,19 +47,32 @@ std::size_t PushBuffer::first_batch() const {
   return count;
 }
 
+ScriptCall PushBuffer::first_batch_call() const {
+  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_);
+  const std::string queue = waiting_.front().score ? "" : waiting_.front().queue;
+  if (waiting_.front().lock) {
+    const std::vector<ClientPush> batch(waiting_.begin(), end);
+    return push_unique_once(client_, number_, queue, unique_jobs(batch));
+  }
+  std::vector<std::string> payloads;
+  for (auto job = waiting_.begin(); job != end; ++job) {
+    if (job->score) payloads.push_back(score_text(*job->score));
+    payloads.push_back(job->payload);
+  }
+  return push_once(client_, number_, queue, std::move(payloads));
+}
+
 PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
   if (in_doubt_ == 0) in_doubt_ = first_batch();
-  std::vector<std::string> payloads;
-  for (std::size_t i = 0; i < in_doubt_; ++i) {
-    if (waiting_[i].score) payloads.push_back(score_text(*waiting_[i].score));
-    payloads.push_back(waiting_[i].payload);
-  }
-  const std::string queue = waiting_.front().score ? "" : waiting_.front().queue;
   const SteadyTime begin = steady_now();
   try {
-    const Reply reply = redis.try_to_run(push_once(client_, number_, queue, std::move(payloads)));
+    const Reply reply = redis.try_to_run(first_batch_call());
     const std::string_view error = reply.view().error();
     perhaps_there_ = perhaps_there_ || error.empty();
+    if (waiting_.front().lock && error.empty()) {
+      const std::vector<std::string> holders = read_holders(reply.view());
+      for (std::size_t i = 0; i < holders.size() && i < in_doubt_; ++i) *waiting_[i].lock->holder = holders[i];
+    }
     switch (classify_error(error)) {
       case ErrorKind::none:
         // Sent again under its number it is not pushed twice.

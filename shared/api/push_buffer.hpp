@@ -49,6 +49,7 @@ class PushBuffer {
   };
   Sent send_first_batch(ClientConnection& redis);
   std::size_t first_batch() const;
+  ScriptCall first_batch_call() const;
   void drop_first_batch();
   void set_first_batch_aside();
   bool push_waiting(ClientConnection& redis);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,8 @@ class BROOD_API PushReceiver {
   virtual void push(std::vector<ClientPush> jobs) = 0;
   // Cancels a scheduled job; with `time`, in epoch seconds, only one scheduled for then.
   virtual bool cancel(std::string_view jid, std::optional<double> time) = 0;
+  // Who holds a unique job's lock; empty: nobody.
+  virtual std::string holder(std::string_view) { return {}; }
   // Returns when the job was first cancelled.
   virtual std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds) = 0;
 };

@@ -1,11 +1,13 @@
 #include "shared/api/push_sender.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "shared/api/unique_jobs.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/queues/push_commands.hpp"
 
@@ -67,6 +69,48 @@ void PushSender::keep_while_away(const BufferOptions& options) {
 
 void PushSender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   if (buffer_) return buffer_->push(redis_, std::move(jobs));
+  const auto with_lock =
+      std::stable_partition(jobs.begin(), jobs.end(), [](const ClientPush& job) { return !job.lock; });
+  std::vector<ClientPush> unique(std::make_move_iterator(with_lock), std::make_move_iterator(jobs.end()));
+  jobs.erase(with_lock, jobs.end());
+  const std::size_t plain = jobs.size();
+  push_plain(std::move(jobs), batch_size);
+  try {
+    push_with_locks(std::move(unique));
+  } catch (const NotConfirmed&) {
+    throw;
+  } catch (const RedisError& error) {
+    if (plain == 0) throw;
+    throw RedisError(std::string(error.what()) + "; " + std::to_string(plain) +
+                     " jobs that are not unique were pushed");
+  }
+}
+
+// A script for each slice that goes to one place, in order, and all of them at once.
+void PushSender::push_with_locks(std::vector<ClientPush> jobs) {
+  std::vector<ScriptCall> calls;
+  std::vector<std::size_t> begins;
+  for (std::size_t begin = 0; begin < jobs.size();) {
+    const std::size_t end = begin + unique_slice(std::span(jobs).subspan(begin));
+    calls.push_back(push_unique(jobs[begin].score ? "" : jobs[begin].queue,
+                                unique_jobs(std::span(jobs).subspan(begin, end - begin))));
+    begins.push_back(begin);
+    begin = end;
+  }
+  if (calls.empty()) return;
+  std::vector<Command> commands;
+  for (const ScriptCall& call : calls) commands.push_back(call.evalsha());
+  std::vector<Reply> replies = redis_.push(commands);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (classify_error(replies[i].view().error()) == ErrorKind::no_script)
+      replies[i] = std::move(redis_.push({calls[i].eval()}).front());
+    if (replies[i].view().is_error())
+      throw RedisError("Redis at " + redis_.name() + ": " + std::string(replies[i].view().error()));
+    note_holders(std::span(jobs).subspan(begins[i]), read_holders(replies[i].view()));
+  }
+}
+
+void PushSender::push_plain(std::vector<ClientPush> jobs, std::size_t batch_size) {
   const std::size_t slice_size = batch_size == 0 ? usual_push_batch : batch_size;
   for (std::size_t sent = 0; sent < jobs.size(); sent += slice_size) {
     const std::span slice(jobs.data() + sent, std::min(slice_size, jobs.size() - sent));

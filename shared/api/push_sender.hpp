@@ -50,6 +50,8 @@ class PushSender {
 
  private:
   struct Restore;
+  void push_plain(std::vector<ClientPush> jobs, std::size_t batch_size);
+  void push_with_locks(std::vector<ClientPush> jobs);
   std::optional<std::string> why_nothing_was_pushed(const std::vector<Reply>& replies) const;
 
   ClientConnection redis_;

@@ -62,7 +62,7 @@ void check_shown(const std::string& member, std::string_view json) {
 }
 
 void check_member(const std::string& name, const std::string& json) {
-  for (const char* own : {"class", "args", "queue", "retry", "at", "jid", "enqueued_at"}) {
+  for (const char* own : {"class", "args", "queue", "retry", "at", "jid", "enqueued_at", "unique_lock"}) {
     if (name == own) refuse("\"" + name + "\" is given twice: it has a place of its own in a push");
   }
   detail::JsonReader reader(json, 1);
@@ -114,7 +114,7 @@ std::optional<double> scheduled_time(double number, double now) {
 
 ClientPush prepare_push(const Push& job, WallTime now, TimeUnit times) { return PushWriter(now, times).prepare(job); }
 
-PushWriter::PushWriter(WallTime now, TimeUnit times) : time_(json_time(now, times)) {}
+PushWriter::PushWriter(WallTime now, TimeUnit times) : now_(now), time_(json_time(now, times)) {}
 
 void PushWriter::check_names(const Push& job) {
   if (job.job_class != checked_class_ || checked_class_.empty()) {
@@ -131,7 +131,36 @@ void PushWriter::check_names(const Push& job) {
   if (!job.jid.empty()) check_name("the jid", job.jid);
 }
 
-ClientPush PushWriter::prepare(const Push& job) {
+// Its lock is taken with the push, and let go by whoever ends it: the payload names it for them.
+void PushWriter::make_unique(ClientPush& prepared, const Push& job,
+                             std::optional<std::string_view> args_in_clear) const {
+  bool by_some = false;
+  const auto unique =
+      read_uniqueness(job.job_class, job.queue, args_in_clear.value_or(job.args), [&](std::string_view name) {
+        std::optional<std::string_view> last;
+        for (const auto& [given, json] : job.members) {
+          if (given == name) last = json;
+        }
+        by_some = by_some || (name == "unique_by" && last);
+        return last;
+      });
+  if (!unique) return;
+  // Who performs it sees the argument encrypted, each time to other bytes; and what it is unique by would stand there
+  // in clear.
+  if (args_in_clear && (by_some || unique->until == Uniqueness::Until::running))
+    refuse("an encrypted job is unique by all of its arguments, and until it is begun or done");
+  if (prepared.shard_by.empty()) prepared.shard_by = "unique:" + unique->lock;
+  if (unique->until == Uniqueness::Until::running) return;
+  std::chrono::milliseconds longest = unique->longest;
+  if (longest.count() > 0 && prepared.score) {
+    const double later = std::max(0.0, *prepared.score - epoch_seconds(now_));
+    longest += std::chrono::milliseconds(std::llround(later * 1000));
+  }
+  prepared.lock = ClientPush::Lock{unique->lock, longest};
+  prepared.payload.append(",\"unique_lock\":\"").append(unique->lock).append("\"");
+}
+
+ClientPush PushWriter::prepare(const Push& job, std::optional<std::string_view> args_in_clear) {
   check_names(job);
   check_args(job.args);
 
@@ -145,12 +174,13 @@ ClientPush PushWriter::prepare(const Push& job) {
   text.reserve(160 + job.args.size() + job.job_class.size() + job.queue.size());
   text.append("{\"retry\":").append(detail::json_text(job.retry)).append(",\"queue\":");
   detail::write_string(text, job.queue);
-  bool created = false;
+  bool created = false, says_unique = false;
   for (std::size_t i = 0; i < job.members.size(); ++i) {
     const auto& [name, json] = job.members[i];
     check_member(name, json);
     if (is_given_later(job, i)) continue;
     created = created || name == "created_at";
+    says_unique = says_unique || name.starts_with("unique_");
     add_member(text, name, json);
   }
   text.append(",\"class\":");
@@ -159,6 +189,7 @@ ClientPush PushWriter::prepare(const Push& job) {
   detail::write_string(text, prepared.jid);
   if (!created) text.append(",\"created_at\":").append(time_);
   if (!prepared.score) text.append(",\"enqueued_at\":").append(time_);
+  if (says_unique) make_unique(prepared, job, args_in_clear);
   text.append("}");
   return prepared;
 }

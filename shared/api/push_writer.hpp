@@ -1,13 +1,17 @@
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <brood/push.hpp>
 
 #include "shared/api/random_bytes.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/time_unit.hpp"
+#include "shared/job/uniqueness.hpp"
 
 namespace brood {
 
@@ -16,6 +20,14 @@ struct ClientPush {
   std::string jid, queue, payload;
   std::optional<double> score;  // into the schedule; else into the queue
   std::string shard_by = {};    // as in Push
+  // Of a job of which there is to be one, and whose lock is taken with the push.
+  struct Lock {
+    std::string name;                     // base64url of SHA-256
+    std::chrono::milliseconds longest{};  // that it lives; 0: as long as the job
+    // After the push the jid of the job that holds it; empty: it is this one's.
+    std::shared_ptr<std::string> holder = std::make_shared<std::string>();
+  };
+  std::optional<Lock> lock = {};
 };
 
 // Rewrites arguments and members as ruby_spelling() spells them: for those that a person typed and that no program has
@@ -31,12 +43,15 @@ class PushWriter {
  public:
   explicit PushWriter(WallTime now, TimeUnit times = usual_time_unit);
 
-  ClientPush prepare(const Push& job);
+  // `args_in_clear`: of a job whose last argument has been encrypted since, and by which it is unique.
+  ClientPush prepare(const Push& job, std::optional<std::string_view> args_in_clear = std::nullopt);
   std::string new_jid() { return random_.jid(); }
 
  private:
   void check_names(const Push& job);
+  void make_unique(ClientPush& prepared, const Push& job, std::optional<std::string_view> args_in_clear) const;
 
+  WallTime now_;
   std::string time_;  // as JSON
   RandomBytes random_;
   std::string checked_class_, checked_queue_;  // the last ones, since most jobs of a bulk have the same

@@ -7,6 +7,8 @@
 #include "shared/api/page_size.hpp"
 #include "shared/api/pages.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/holdings.hpp"
+#include "shared/store/marked_jobs.hpp"
 #include "shared/store/queues/pausing.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
 
@@ -118,6 +120,20 @@ BulkResult remove_jobs_if(detail::ApiState& state, const std::string& queue,
   return result;
 }
 
+// One by one, so that each lets go of what it holds.
+void remove_holding_jobs(detail::ApiState& state, const std::string& queue) {
+  std::vector<QueuedJob> holders;
+  for (std::size_t first = 0;;) {
+    const MarkedJobs page = state.converse([&](ClientConnection& redis) {
+      return read_marked_jobs(redis.run(holding_jobs_of_queue(queue, first)).view());
+    });
+    if (page.looked_at == 0) break;
+    for (const MarkedJob& job : page.jobs) holders.push_back({job.position, job.payload});
+    first += page.looked_at;
+  }
+  remove_all(state, queue, std::move(holders));
+}
+
 }  // namespace
 
 Queue::Queue(std::shared_ptr<detail::ApiShards> shards, std::string name)
@@ -169,7 +185,9 @@ std::optional<JobRecord> Queue::find(std::string_view jid) const {
 bool Queue::remove(const JobRecord& job) {
   return shards_->any(job.shard, [&](detail::ApiState& shard) {
     return shard.converse([&](ClientConnection& redis) {
-      return read_job_was_removed(redis.call(remove_job(name_, job.payload)).view());
+      const Reply removed = may_hold(job.payload) ? redis.run(remove_holding_job(name_, job.payload))
+                                                  : redis.call(remove_job(name_, job.payload));
+      return read_job_was_removed(removed.view());
     });
   });
 }
@@ -184,6 +202,7 @@ BulkResult Queue::remove_if(const std::function<bool(const JobRecord&)>& wanted,
 
 void Queue::clear() {
   shards_->each([&](detail::ApiState& shard) {
+    remove_holding_jobs(shard, name_);
     shard.converse([&](ClientConnection& redis) { redis.transaction(clear_queue(name_)); });
   });
 }

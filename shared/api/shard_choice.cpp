@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "shared/base/sha1.hpp"
-
 namespace brood {
 namespace {
 
@@ -12,18 +10,6 @@ using namespace std::chrono_literals;
 constexpr SteadyTime::duration shortest_rest = 1s, longest_rest = 60s;
 
 }  // namespace
-
-std::size_t shard_of_key(std::span<const std::string> names, std::string_view key) {
-  std::size_t chosen = 0;
-  std::string greatest;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::string digest = sha1_hex(std::string(names[i]).append(":").append(key));
-    if (digest <= greatest) continue;
-    greatest = std::move(digest);
-    chosen = i;
-  }
-  return chosen;
-}
 
 std::vector<std::size_t> shards_to_try(std::size_t first, std::span<const SteadyTime> rest_until, SteadyTime now) {
   std::vector<std::size_t> order;

@@ -2,19 +2,14 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/shard_of_key.hpp"
 
 namespace brood {
 
 // Which of several shards gets a push.  Pure: tests drive it with invented names and times.
-
-// The one that everything with this text goes to, whatever program asks and in whatever order they are configured: the
-// one of the greatest sha1("NAME:KEY").  Of those that stay when one is added or removed, none gets another's keys.
-std::size_t shard_of_key(std::span<const std::string> names, std::string_view key);
 
 // In which order to try them: from `first` on those that do not rest, one after the other, then those that rest, the
 // one whose rest is over first.  A time of the past is no rest.

@@ -138,6 +138,11 @@ Isolation read_isolation(const Place& at, const std::string& word) {
   return word == "process" ? Isolation::process : Isolation::worker;
 }
 
+ExpiredJobs read_expired(const Place& at, const std::string& word) {
+  if (word != "drop" && word != "dead") at.refuse("must be \"drop\" or \"dead\", not \"" + word + "\"");
+  return word == "dead" ? ExpiredJobs::dead : ExpiredJobs::drop;
+}
+
 void read_class(const std::string& name, const Place& at, const ConfigSection& section, ClassSettings& job_class) {
   check_class_name(at, name);
   section.text("threads", [&](const Place& threads_at, const std::string& word) {
@@ -145,6 +150,9 @@ void read_class(const std::string& name, const Place& at, const ConfigSection& s
   });
   section.text("isolation", [&](const Place& isolation_at, const std::string& word) {
     job_class.isolation = read_isolation(isolation_at, word);
+  });
+  section.text("expired", [&](const Place& expired_at, const std::string& word) {
+    job_class.expired = read_expired(expired_at, word);
   });
   section.section("sandbox", [&](const ConfigSection& sandbox) { job_class.sandbox = read_sandbox(sandbox); });
   if (!job_class.sandbox) return;
@@ -176,6 +184,23 @@ void read_restart(const ConfigSection& section, RestartSettings& restart) {
 void read_crashes(const ConfigSection& section, CrashSettings& crashes) {
   section.count("quarantine_after", crashes.quarantine_after, 0, 1'000);
   section.duration("within", crashes.within, 1s, 24h);
+}
+
+constexpr int latest_version_of_keys = 1'000'000;
+
+void read_encryption(const ConfigSection& section, EncryptionSettings& encryption) {
+  section.named_texts("keys", [&](const Place& at, const std::string& name, const std::string& path) {
+    const bool is_number = !name.empty() && name.size() <= 7 && name.front() != '0' &&
+                           std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const int version = is_number ? std::stoi(name) : 0;
+    if (version < 1 || version > latest_version_of_keys)
+      at.refuse("a key's version is a number from 1 to 1,000,000, not \"" + name + "\"");
+    encryption.keys[version] = {read_path_or_credential(at, path), at.name};
+  });
+  section.count("active", encryption.active, 1, latest_version_of_keys);
+  if (section.has("active") && !encryption.keys.contains(encryption.active))
+    section.where_is("active").refuse("names a version that is not among [encryption.keys]");
+  section.boolean("core_files", encryption.core_files);
 }
 
 void read_pressure(const ConfigSection& section, PressureSettings& pressure) {
@@ -273,6 +298,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.count("max_unavailable", config.max_unavailable, 1, most_workers);
   root.boolean("metrics", config.metrics);
   root.duration("max_iteration_runtime", config.max_iteration_runtime, 0ms, year);
+  root.text("expired", [&](const Place& at, const std::string& word) { config.expired = read_expired(at, word); });
   root.texts("labels",
              [&](const Place& at, const std::string& label) { config.labels.push_back(check_name(at, label)); });
   root.count("dead_max_jobs", config.dead_max_jobs, 1, 1'000'000'000);
@@ -282,6 +308,8 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("restart", [&](const ConfigSection& section) { read_restart(section, config.restart); });
   root.section("pressure", [&](const ConfigSection& section) { read_pressure(section, config.pressure); });
   root.section("crashes", [&](const ConfigSection& section) { read_crashes(section, config.crashes); });
+  root.section("encryption", [&](const ConfigSection& section) { read_encryption(section, config.encryption); });
+  root.section("periodic", [&](const ConfigSection& section) { read_periodic_jobs(section, config); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });
   root.section("worker", [&](const ConfigSection& section) { read_worker(section, config.worker); });
   root.named_sections("classes", [&](const std::string& name, const Place& at, const ConfigSection& section) {

@@ -14,6 +14,8 @@
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
 #include "shared/config/config_file.hpp"
+#include "shared/config/encryption_settings.hpp"
+#include "shared/config/periodic_settings.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/config/sandbox_settings.hpp"
 #include "shared/redis/tls_settings.hpp"
@@ -83,11 +85,18 @@ struct WorkerSettings {
   Preload preload = Preload::automatic;
 };
 
+// What becomes of a job that comes too late to begin.
+enum class ExpiredJobs {
+  drop,  // nothing: it has ended
+  dead,  // it goes to the dead set, unless its option `dead` is false
+};
+
 // What holds for the jobs of one class, in whichever worker they run.
 struct ClassSettings {
   std::optional<LeftThreads> threads = {};  // nullopt: as its code says, else as the worker's
   std::optional<Isolation> isolation = {};  // nullopt: as its code says
   std::optional<SandboxSettings> sandbox = {};
+  std::optional<ExpiredJobs> expired = {};  // nullopt: as Config::expired
 };
 
 // A pool of workers with queues of its own.  The one named "default" takes the top-level settings.
@@ -151,6 +160,7 @@ struct Config {
   int max_unavailable = 1;
   bool metrics = true;                                 // writes Sidekiq's execution metrics
   std::chrono::milliseconds max_iteration_runtime{0};  // of one run of an iterable job; 0: no limit
+  ExpiredJobs expired = ExpiredJobs::drop;
   std::vector<std::string> labels;
   std::int64_t dead_max_jobs = 10'000;
   std::chrono::seconds dead_timeout{180 * 86'400};
@@ -165,6 +175,9 @@ struct Config {
   RestartSettings restart;
   PressureSettings pressure;
   CrashSettings crashes;
+  EncryptionSettings encryption;
+  std::map<std::string, PeriodicSettings> periodic;
+  bool serves_sidekiq_cron = false;   // what the gem of that name has in Redis, too
   ConfigFile file;                    // that it was read from; empty: there is none
   std::vector<std::string> warnings;  // what works but should not stay so; for the log, a sentence each
 

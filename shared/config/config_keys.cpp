@@ -18,7 +18,8 @@ std::vector<std::string> with_keys_of_workers(std::vector<std::string> keys) {
   return keys;
 }
 
-// Every section and its keys.  A section that names its entries itself has the name "*".
+// Every section and its keys.  A section that names its entries itself has the name "*"; one that has keys and such
+// entries has the key "*".
 const std::map<std::string, std::vector<std::string>> known_keys = {
     {"", {"concurrency",   "queues",
           "require",       "shutdown_timeout",
@@ -33,7 +34,8 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
           "classes",       "commands",
           "on_error",      "compatibility",
           "restart",       "pressure",
-          "crashes"}},
+          "crashes",       "expired",
+          "encryption",    "periodic"}},
     {"redis",
      {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after", "shard", "shards", "sentinel",
       "wait", "wait_timeout", "tls"}},
@@ -44,12 +46,15 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"restart", {"canary", "canary_watch"}},
     {"pressure", {"memory", "proc", "cgroup"}},
     {"crashes", {"quarantine_after", "within"}},
+    {"encryption", {"keys", "active", "core_files"}},
+    {"periodic", {"sidekiq_cron", "*"}},
+    {"periodic.*", {"cron", "class", "args", "queue", "tz", "retry", "catch_up", "within", "overlap", "jitter"}},
     {"log", {"level", "format", "file", "log_jobs"}},
     {"worker", keys_of_workers},
     {"capsules.*", with_keys_of_workers({"concurrency", "queues"})},
     {"on_error", {"run", "timeout", "env", "directory"}},
     {"compatibility", {"sidekiq", "timestamps"}},
-    {"classes.*", {"isolation", "threads", "sandbox"}},
+    {"classes.*", {"isolation", "threads", "sandbox", "expired"}},
     {"classes.*.sandbox", {"network", "write", "read", "memory", "cpu", "processes", "strict"}},
     {"commands.*", {"run", "timeout", "env", "directory"}},
 };

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <vector>
 
+#include <brood/detail/json_reader.hpp>
+#include <brood/detail/write_arguments.hpp>
+
 #include "shared/config/config_keys.hpp"
 
 namespace brood {
@@ -67,6 +70,47 @@ std::chrono::milliseconds duration_of(const Place& at, const toml::node& node) {
   wrong_kind(at, "a duration such as \"25s\"", node);
 }
 
+std::string json_of(const Place& at, const toml::node& node) {
+  std::string json;
+  if (const toml::array* const array = node.as_array()) {
+    for (const toml::node& element : *array) json += (json.empty() ? "[" : ",") + json_of(at, element);
+    return json.empty() ? "[]" : json + "]";
+  }
+  if (const toml::table* const table = node.as_table()) {
+    for (const auto& [key, element] : *table) {
+      detail::write_string(json.append(json.empty() ? "{" : ","), key.str());
+      json.append(":").append(json_of(at, element));
+    }
+    return json.empty() ? "{}" : json + "}";
+  }
+  if (node.is_string()) {
+    detail::write_string(json, node.as_string()->get());
+  } else if (node.is_integer()) {
+    json = std::to_string(node.as_integer()->get());
+  } else if (node.is_boolean()) {
+    json = node.as_boolean()->get() ? "true" : "false";
+  } else if (node.is_floating_point() && std::isfinite(node.as_floating_point()->get())) {
+    detail::write_floating(json, node.as_floating_point()->get());
+  } else {
+    at.refuse(fmt::format("has {} in it, which JSON has not", kind_of(node)));
+  }
+  return json;
+}
+
+std::string checked_json_array(const Place& at, const std::string& text) {
+  try {
+    detail::JsonReader reader(text, 1);
+    if (reader.peek() != '[') at.refuse("must be an array, or a string that is one in JSON");
+    reader.skip_value();
+    reader.expect_end();
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const std::exception& error) {
+    at.refuse(std::string("is no JSON: ") + error.what());
+  }
+  return text;
+}
+
 QueueOrder::Entry queue_of(const Place& at, const toml::node& node) {
   if (node.is_string()) return read_queue(at, node.as_string()->get());
   const toml::array* const pair = node.as_array();
@@ -87,9 +131,11 @@ Place place_at(const std::string& file, const std::string& section, const std::s
 ConfigSection::ConfigSection(const std::string& file, std::string name, const std::string& kind,
                              const toml::table& table)
     : file_(file), name_(std::move(name)), kind_(kind), table_(table) {
-  const std::vector<std::string>& known = keys_of_section(kind);
+  std::vector<std::string> known = keys_of_section(kind);
+  const bool has_own_sections = std::erase(known, "*") > 0;
   for (const auto& [key, node] : table_) {
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+    if (has_own_sections && node.is_table()) continue;
     const std::string meant = meant_key(std::string(key.str()), known);
     const std::string hint = meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant);
     place_at(file_, name_, std::string(key.str()), key.source()).refuse("unknown key" + hint);
@@ -144,6 +190,21 @@ void ConfigSection::truth_or_text(const std::string& key, const std::function<vo
     if (node.is_boolean()) return take_truth(node.as_boolean()->get());
     if (!node.is_string()) wrong_kind(at, "a word, true or false", node);
     take(at, string_of(at, node));
+  });
+}
+
+void ConfigSection::truth_or_count(const std::string& key, std::string& json, std::int64_t most) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    if (!node.is_boolean() && !node.is_integer()) wrong_kind(at, "true, false or a number", node);
+    json = node.is_boolean() ? (node.as_boolean()->get() ? "true" : "false")
+                             : std::to_string(check_count(at, node.as_integer()->get(), 0, most));
+  });
+}
+
+void ConfigSection::json_array(const std::string& key, std::string& json) const {
+  read(key, [&](const Place& at, const toml::node& node) {
+    json = node.is_string() ? checked_json_array(at, node.as_string()->get())
+                            : json_of(at, *array_of(at, "an array", node).as_array());
   });
 }
 
@@ -209,6 +270,18 @@ void ConfigSection::named_sections(
            ConfigSection(file_, full_name, key + ".*", table_of(entry_place, entry)));
     }
   });
+}
+
+void ConfigSection::own_sections(
+    const std::function<void(const std::string&, const Place&, const ConfigSection&)>& take) const {
+  const std::vector<std::string>& known = keys_of_section(kind_);
+  for (const auto& [key, node] : table_) {
+    const std::string name(key.str());
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const Place at = place(name, node);
+    check_name(at, name);
+    take(name, at, ConfigSection(file_, name_ + "." + name, kind_ + ".*", table_of(at, node)));
+  }
 }
 
 void ConfigSection::read(const std::string& key,

@@ -38,6 +38,10 @@ class ConfigSection {
   void size(const std::string& key, std::uint64_t& out) const;
 
   using TakeText = std::function<void(const setting::Place&, const std::string& text)>;
+  // true, false or a number, as JSON.
+  void truth_or_count(const std::string& key, std::string& json, std::int64_t most) const;
+  // An array, or a string that is one in JSON, as JSON.
+  void json_array(const std::string& key, std::string& json) const;
   // Either of both.
   void truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth, const TakeText& take) const;
   void text(const std::string& key, const TakeText& take) const;
@@ -57,6 +61,9 @@ class ConfigSection {
   // [capsules.images], [capsules.mail]: a section for each name.
   void named_sections(
       const std::string& key,
+      const std::function<void(const std::string& name, const setting::Place&, const ConfigSection&)>& take) const;
+  // Of this section: a section for each name that is no key.
+  void own_sections(
       const std::function<void(const std::string& name, const setting::Place&, const ConfigSection&)>& take) const;
 
  private:

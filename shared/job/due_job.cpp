@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/job/expiry.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
@@ -51,9 +52,22 @@ std::string with_enqueued_at(const Payload& job, const std::string& time) {
   return changed;
 }
 
+std::optional<Payload::Edit> change_of_expiry(const Payload& job, const ExpiryClock& clock) {
+  switch (clock.kind) {
+    case ExpiryClock::Kind::begins:
+      return kept_expiry(job, clock.from);
+    case ExpiryClock::Kind::begins_again:
+      return renewed_expiry(job, clock.from);
+    case ExpiryClock::Kind::goes_on:
+      break;
+  }
+  return kept_expiry(job);
+}
+
 }  // namespace
 
-RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, RetryCount retry_count) {
+RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, RetryCount retry_count,
+                             ExpiryClock clock) {
   try {
     const Payload job = Payload::parse(std::string(member));
     std::string queue = job.raw("queue") ? job.string("queue").value_or("") : "default";
@@ -65,10 +79,12 @@ RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937
     // Ruby's integers have no end, ours do: a count that ours cannot hold stays as it is.
     std::optional<std::int64_t> count = retry_count == RetryCount::one_less ? job.integer("retry_count") : std::nullopt;
     if (count == std::numeric_limits<std::int64_t>::min()) count.reset();
-    if (!count && job.raw("queue") && job.truthy("jid") && job.truthy("created_at"))
+    std::optional<Payload::Edit> expiry = change_of_expiry(job, clock);
+    if (!count && !expiry && job.raw("queue") && job.truthy("jid") && job.truthy("created_at"))
       return {std::move(queue), with_enqueued_at(job, time), ""};
     std::vector<Payload::Edit> edits{{"enqueued_at", time}};
     if (count) edits.push_back({"retry_count", std::to_string(*count - 1)});
+    if (expiry) edits.push_back(*std::move(expiry));
     if (!job.raw("queue")) edits.push_back({"queue", json_string(queue)});
     if (!job.truthy("jid")) edits.push_back({"jid", json_string(new_jid(random))});
     if (!job.truthy("created_at")) edits.push_back({"created_at", time});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -18,10 +19,21 @@ struct RewrittenJob {
 // What becomes of `retry_count`: a run that a user asked for does not count as an attempt, so Sidekiq subtracts one.
 enum class RetryCount { as_it_is, one_less };
 
+// What becomes of the clock of `expires_in` (expiry.hpp).
+struct ExpiryClock {
+  enum class Kind {
+    goes_on,       // out of `retry`: it began when the job was first enqueued
+    begins,        // out of `schedule`: at `from`, when the job was due
+    begins_again,  // out of `dead`, where somebody wants it to run after all
+  } kind = Kind::goes_on;
+  WallTime from{};
+};
+
 // Reads one member and rewrites what a push writes: enqueued_at in the payload's own unit; queue, jid and created_at
-// where they are missing.  Never throws for what the member holds: one that is no job keeps its bytes or, if it is a
-// JSON object, is given error members that the Web UI shows.
+// where they are missing; and, for a job with `expires_in`, `expiry`, since enqueued_at no longer tells it.  Never
+// throws for what the member holds: one that is no job keeps its bytes or, if it is a JSON object, is given error
+// members that the Web UI shows.
 RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random,
-                             RetryCount retry_count = RetryCount::as_it_is);
+                             RetryCount retry_count = RetryCount::as_it_is, ExpiryClock clock = {});
 
 }  // namespace brood

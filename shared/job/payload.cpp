@@ -37,6 +37,7 @@ Payload Payload::parse(std::string_view text) {
 }
 
 void Payload::read(std::string_view text) {
+  opened_ = {};
   try {
     json_.read(text);
   } catch (const BadJson& error) {
@@ -100,6 +101,7 @@ Payload Payload::with(const std::vector<Edit>& edits) const {
   try {
     Payload changed;
     changed.json_ = json_.with(edits);
+    changed.opened_ = opened_;
     changed.check();
     return changed;
   } catch (const BadJson& error) {

@@ -5,9 +5,11 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "shared/base/clock.hpp"
+#include "shared/base/secret.hpp"
 #include "shared/base/time_unit.hpp"
 #include "shared/json/json_object.hpp"
 
@@ -45,8 +47,10 @@ class Payload {
   // True unless the member is absent, null or false, as Ruby judges it.
   bool truthy(std::string_view key) const { return json_.truthy(key); }
 
-  const std::string& job_class() const { return job_class_; }          // "class"
-  std::string_view args() const;                                       // raw JSON array
+  const std::string& job_class() const { return job_class_; }  // "class"
+  std::string_view args() const;                               // raw JSON array
+  // For the job's own code: the same, unless they were encrypted and have been opened.
+  std::string_view args_in_clear() const { return opened_.empty() ? args() : opened_.view(); }
   const std::string& jid() const { return jid_; }                      // empty when absent
   const std::string& display_class() const { return display_class_; }  // display_class, else wrapped, else class
   const std::string& counted_class() const { return counted_class_; }  // wrapped, else class
@@ -59,6 +63,11 @@ class Payload {
   // Seconds since the job was enqueued, or else created; 0 when unknown.
   double latency_seconds(WallTime now) const;
 
+  // What an encrypted argument stands for is known from now on, also to the payloads that with() makes of this one.  No
+  // byte of the text changes: what is retried, given back or dead is what was fetched.
+  void open(Secret args) { opened_ = std::move(args); }
+  bool is_open() const { return !opened_.empty(); }
+
   // Changes members in place and appends new ones, in the order given, in compact form; an absent raw value removes
   // the member.  Everything else keeps its bytes.  Throws BadPayload when the result would be no job.
   Payload with(const std::vector<Edit>& edits) const;
@@ -67,6 +76,7 @@ class Payload {
   void check();
 
   JsonObject json_;
+  Secret opened_;  // the arguments in clear; empty: they are not encrypted, or nobody has opened them
   std::string job_class_, jid_, counted_class_, display_class_;  // unescaped once
 };
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
 
 namespace brood {
@@ -43,6 +44,9 @@ std::string retry_text(const RetryOption& option) {
 class Edits {
  public:
   void set(std::string key, std::string raw) { edits_.push_back({std::move(key), std::move(raw)}); }
+  void set(std::optional<Payload::Edit> edit) {
+    if (edit) edits_.push_back(*std::move(edit));
+  }
   void remove(std::string key) { edits_.push_back({std::move(key), std::nullopt}); }
   Payload applied_to(const Payload& job) const { return job.with(edits_); }
 
@@ -153,6 +157,7 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
   }
   edits.set("queue", queue_to_retry_in(job, fetched_from));
   note_failure(edits, job, failure, now);
+  edits.set(kept_expiry(job));
   const Payload record = edits.applied_to(job);
 
   const std::int64_t count = failure_count(job);
@@ -176,6 +181,7 @@ Verdict retry_uncharged(const Payload& job, const Failure& failure, std::string_
   Edits edits;
   edits.set("queue", queue_to_retry_in(job, fetched_from));
   note_uncharged(edits, job, failure, now);
+  edits.set(kept_expiry(job));
   const std::int64_t count = whole_number(job, "retry_count").value_or(0);
   return {Verdict::Kind::retry, edits.applied_to(job), now + retry_delay(count, HookAnswer{}, jitter)};
 }

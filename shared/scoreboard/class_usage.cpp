@@ -68,6 +68,7 @@ ClassUsage read(const UsageEntry& entry) {
   usage.wall_us = bounded(entry.wall_us);
   usage.peak_rss_kb = bounded(entry.peak_rss_kb);
   usage.left_threads = bounded(entry.left_threads);
+  usage.expired = bounded(entry.expired);
   usage.allows_threads = entry.allows_threads.load() != 0;
   usage.isolated = entry.isolated.load() != 0;
   usage.runs = bounded(entry.runs);
@@ -230,7 +231,7 @@ std::vector<ClassUsage> read_class_usage(const Scoreboard& board) {
   std::sort(usage.begin(), usage.end(),
             [](const ClassUsage& a, const ClassUsage& b) { return a.job_class < b.job_class; });
   const ClassUsage others = read(board.usage().others);
-  if (others.runs > 0) usage.push_back(others);
+  if (others.runs > 0 || others.expired > 0) usage.push_back(others);
   return usage;
 }
 

@@ -54,6 +54,7 @@ struct alignas(64) UsageEntry {
   std::atomic<std::uint64_t> cpu_us, wall_us, peak_rss_kb;
   std::atomic<std::uint64_t> fresh_peak_rss_kb;                   // since the supervisor last took it
   std::atomic<std::uint64_t> left_threads;                        // jobs that ended while threads of theirs went on
+  std::atomic<std::uint64_t> expired;                             // jobs that came too late to begin: no runs of theirs
   std::array<GenerationCounts, generations_counted> generations;  // by the worker's
   std::atomic<std::uint32_t> allows_threads;  // not 0: such jobs are not looked for: what ran one last may keep them
   std::atomic<std::uint32_t> isolated;        // not 0: each ran in a process of its own
@@ -130,6 +131,7 @@ struct ClassUsage : ClassTotals {
   std::uint64_t peak_rss_kb = 0;
   std::uint64_t left_threads =
       0;                        // runs that ended while threads of theirs went on, for which their worker was replaced
+  std::uint64_t expired = 0;    // jobs that came too late to begin, and are no runs
   bool allows_threads = false;  // nobody looks for such
   bool isolated = false;        // each runs in a process of its own
   std::optional<PrecedingClass> preceding = std::nullopt;

@@ -63,8 +63,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint32_t> waits_outside;                    // 1: not in Redis, which would not let go of the worker
   std::atomic<std::int64_t> spawned_at;                        // steady nanoseconds
   std::atomic<std::int64_t> rests_until;                       // steady nanoseconds; a vacant slot is not filled before
-  std::atomic<std::uint32_t>
-      output_read;  // 1: some of the worker's output, since the worker last asked and set it to 0
+  std::atomic<std::uint32_t> output_reads;                     // see output_reads.hpp
 
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
@@ -89,6 +88,7 @@ struct alignas(64) SlotRecord {
   RunNotes run_notes;                            // of the batch's entries, until they are added to the classes' usage
   std::atomic<std::uint64_t> fenced_outcomes;    // outcomes dropped because another had recovered them; never reset
   std::atomic<std::uint64_t> unconfirmed;        // settles that replicas did not confirm in time; never reset
+  std::atomic<std::uint64_t> expired;            // jobs that came too late to begin; never reset
   RecentClasses recent_classes;                  // that have run in this process
   std::atomic<std::uint64_t> libraries;          // digest of what it has loaded: see worker/job/libraries_digest.hpp
 
@@ -127,7 +127,7 @@ struct SlotSnapshot {
   bool forks_jobs = false, job_core_dumped = false;
   pid_t job_pid = 0;  // 0: the worker itself runs its jobs
   std::uint64_t job_start_time = 0;
-  std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0, unconfirmed = 0;
+  std::uint64_t processed = 0, failed = 0, fenced_outcomes = 0, unconfirmed = 0, expired = 0;
   std::uint64_t processed_before = 0, failed_before = 0;
   int number_in_capsule = 0;
   std::string capsule;

@@ -254,6 +254,7 @@ SlotSnapshot snapshot(const SlotRecord& record) {
   seen.failed = record.failed.load();
   seen.fenced_outcomes = record.fenced_outcomes.load();
   seen.unconfirmed = record.unconfirmed.load();
+  seen.expired = record.expired.load();
   seen.processed_before = std::min(record.processed_before.load(), seen.processed);
   seen.failed_before = std::min(record.failed_before.load(), seen.failed);
   seen.number_in_capsule = record.number_in_capsule.load();
@@ -324,7 +325,7 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.deadline.store(0);
   record.cpu_before_us.store(0);
   record.rests_until.store(0);
-  record.output_read.store(0);
+  record.output_reads.store(0);
   record.waits_outside.store(0);
   clear_stack(record.crash);
   clear_stack(record.dump);

@@ -1,5 +1,6 @@
 # Writes one C++ file with each Lua script as a constant, beside the SHA-1 by which EVALSHA names it.  In place of a line
-# "-- include: pieces/name.lua" stands that file, which lies below the script's folder and is no script itself.
+# "-- include: pieces/name.lua" stands that file, which lies below the script's folder, or below the one above it for
+# scripts of several folders, and is no script itself.
 set(text "// Made from the Lua scripts in shared/store by embed_scripts.cmake.\n#include \"shared/store/script.hpp\"\n\nnamespace brood::scripts {\n")
 set(all)
 foreach(source IN LISTS SOURCES)
@@ -8,7 +9,11 @@ foreach(source IN LISTS SOURCES)
   file(READ ${source} lua)
   while("${lua}" MATCHES "-- include: ([a-z_/]+\\.lua)\n")
     set(line "${CMAKE_MATCH_0}")
-    file(READ ${folder}/${CMAKE_MATCH_1} piece)
+    set(piece_file ${folder}/${CMAKE_MATCH_1})
+    if(NOT EXISTS ${piece_file})
+      set(piece_file ${folder}/../${CMAKE_MATCH_1})
+    endif()
+    file(READ ${piece_file} piece)
     string(REPLACE "${line}" "${piece}" lua "${lua}")
   endwhile()
   string(SHA1 sha "${lua}")

@@ -71,6 +71,25 @@ inline RedisKey brood_usage(std::string_view day) { return RedisKey("brood:usage
 // The number of the last batch of one client that keeps pushes while Redis is away.
 inline RedisKey pushes(std::string_view client) { return RedisKey("brood:pushes:" + std::string(client)); }
 
+// Who holds a unique lock: a jid; while a job runs, the incarnation that runs it.  `digest` is base64url of SHA-256.
+inline RedisKey unique_lock(std::string_view digest) { return RedisKey("brood:unique:" + std::string(digest)); }
+
+// Periodic jobs: the names of all by when a supervisor last said that it serves them, and of each a hash of what is
+// known, and what became of its last ticks.
+inline constexpr FixedKey brood_periodic{"brood:periodic"};
+inline RedisKey periodic_state(std::string_view name) { return RedisKey("brood:periodic:job:" + std::string(name)); }
+inline RedisKey periodic_history(std::string_view name) {
+  return RedisKey("brood:periodic:history:" + std::string(name));
+}
+
+// Those of the gem sidekiq-cron, of its releases 1 and 2.  A schedule is named by its whole key.
+inline constexpr FixedKey gem_schedules_of_1{"cron_jobs"};
+inline constexpr FixedKey gem_schedules{"cron_jobs:default"};
+inline RedisKey gem_schedule(std::string_view name) { return RedisKey(name); }
+inline RedisKey gem_ticks(std::string_view name) { return RedisKey(std::string(name) + ":enqueued"); }
+inline RedisKey gem_ids(std::string_view name) { return RedisKey(std::string(name) + ":jid_history"); }
+inline RedisKey running_lock(std::string_view digest) { return RedisKey("brood:running:" + std::string(digest)); }
+
 // The jobs that a benchmark will offer as the queue `name`, where no worker looks.
 inline RedisKey laid_aside(std::string_view name) { return RedisKey(std::string(name) + ":aside"); }
 

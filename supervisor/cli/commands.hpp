@@ -22,6 +22,8 @@ int retries_command(const std::vector<std::string>& args);
 int scheduled_command(const std::vector<std::string>& args);
 int dead_command(const std::vector<std::string>& args);
 int quarantine_command(const std::vector<std::string>& args);
+int periodic_command(const std::vector<std::string>& args);
+int locks_command(const std::vector<std::string>& args);
 int processes_command(const std::vector<std::string>& args);
 int mark_command(const std::vector<std::string>& args);
 int perform_command(const std::vector<std::string>& args);

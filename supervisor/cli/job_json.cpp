@@ -17,11 +17,12 @@ std::optional<double> seconds_at(const std::optional<Time>& time) {
 }
 
 void write_job(JsonWriter& json, const JobRecord& job, bool with_stack) {
+  const std::string args = job.display_args();
   json.text("jid", job.jid)
       .text("class", job.job_class)
       .text("display_class", job.display_class)
       .text("queue", job.queue)
-      .json("args", is_json(job.args) ? job.args : "null")
+      .json("args", is_json(args) ? args : "null")
       .texts("tags", job.tags)
       .decimal("created_at", seconds_at(job.created_at))
       .decimal("enqueued_at", seconds_at(job.enqueued_at))

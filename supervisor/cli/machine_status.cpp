@@ -56,6 +56,7 @@ void add(ClassUsage& sum, const ClassUsage& usage) {
   sum.wall_us += usage.wall_us;
   sum.peak_rss_kb = std::max(sum.peak_rss_kb, usage.peak_rss_kb);
   sum.left_threads += usage.left_threads;
+  sum.expired += usage.expired;
   sum.allows_threads |= usage.allows_threads;
   sum.isolated |= usage.isolated;
   if (usage.preceding && (!sum.preceding || sum.preceding->certainty < usage.preceding->certainty)) {
@@ -73,6 +74,7 @@ JobCounters sum_of_counters(const MachineStatus& machine) {
     sum.failed += counters.failed;
     sum.outcomes_dropped += counters.outcomes_dropped;
     sum.unconfirmed += counters.unconfirmed;
+    sum.expired += counters.expired;
   }
   return sum;
 }
@@ -90,6 +92,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
         counters.failed += worker.failed;
         counters.outcomes_dropped += worker.fenced_outcomes;
         counters.unconfirmed += worker.unconfirmed;
+        counters.expired += worker.expired;
         if (worker.pid > 0 || worker.rests_until > now)
           status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
       }

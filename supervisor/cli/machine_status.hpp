@@ -31,6 +31,7 @@ struct JobCounters {
   std::uint64_t processed = 0, failed = 0;
   std::uint64_t outcomes_dropped = 0;  // since Redis no longer knew who reported them: it was emptied, or failed over
   std::uint64_t unconfirmed = 0;       // settles that replicas did not confirm in time
+  std::uint64_t expired = 0;           // jobs that came too late to begin; they are among the processed
 };
 
 // What the scoreboards of this machine and user say, those of dead supervisors too while they lie there.

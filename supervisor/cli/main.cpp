@@ -35,6 +35,8 @@ const std::vector<NamedCommand>& commands() {
       {"scheduled", "the same for jobs that are not yet due", scheduled_command},
       {"dead", "the same for jobs that are not tried again", dead_command},
       {"quarantine", "show and release classes whose jobs wait since they crash", quarantine_command},
+      {"periodic", "show, run and pause jobs that run again and again by a rule", periodic_command},
+      {"locks", "show, release and check the locks of unique jobs", locks_command},
       {"processes", "show, quiet, resume and stop the processes of all machines", processes_command},
       {"mark", "say that something was deployed", mark_command},
       {"upgrade", "let the installed program take over from the running supervisor", upgrade_command},

@@ -11,6 +11,7 @@
 #include "shared/json/json_object.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/store/name_list.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/report/owners.hpp"
 #include "shared/store/report/process_list.hpp"
@@ -62,6 +63,7 @@ const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis =
     {"scheduled", [](Connection& redis, Names& names) { add_jids(redis, scheduled_set, names); }},
     {"dead", [](Connection& redis, Names& names) { add_jids(redis, dead_set, names); }},
     {"processes", [](Connection& redis, Names& names) { add_names(redis, ask_processes(), names); }},
+    {"periodic", [](Connection& redis, Names& names) { add_names(redis, ask_periodic_names(), names); }},
     {"supervisors", [](Connection& redis, Names& names) { add_names(redis, ask_owners(), names); }},
 };
 

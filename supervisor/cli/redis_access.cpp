@@ -65,7 +65,7 @@ std::vector<RedisAddress> RedisAccess::shards() const {
 
 KnownRedis RedisAccess::known() const {
   std::vector<RedisAddress> meant = shards();
-  return {std::move(meant), {}, told_times(), [] { return told_shard(); }};
+  return {std::move(meant), {}, told_times(), known_keys(configuration().encryption), [] { return told_shard(); }};
 }
 
 RedisAddress RedisAccess::locate() const {

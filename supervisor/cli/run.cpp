@@ -25,9 +25,12 @@
 #include "shared/config/executable.hpp"
 #include "shared/config/password_files.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_keys.hpp"
+#include "shared/periodic/next_tick.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
 #include "shared/store/rights.hpp"
+#include "supervisor/cli/iso_time.hpp"
 #include "supervisor/process/descriptor_limit.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/own_words.hpp"
@@ -137,6 +140,7 @@ int check_startup(const Config& config) {
     const int status = try_in_child("the startup of capsule " + capsule.name, [&] {
       alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(config.boot_timeout).count()));
       tell_jobs_of_redis(config.redis);
+      tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
       JobRegistry registry;
       registry.load(config);
       Lifecycle(registry, {.capsule = capsule.name}).start();
@@ -211,6 +215,16 @@ int check_redis(const Config& config, const RedisAddress& address, std::vector<R
   return EX_TEMPFAIL;
 }
 
+// Their rules and zones are known to be good.
+void show_periodic_jobs(const Config& config) {
+  for (const auto& [name, job] : config.periodic) {
+    const auto next = next_tick(job.rule, Zone::find(job.zone).value_or(Zone()),
+                                std::chrono::floor<std::chrono::seconds>(wall_now()));
+    std::cout << "periodic " << name << ": " << log::printable(job.cron) << " in " << job.zone << ", next "
+              << (next ? iso_time(WallTime(*next)) : "never") << std::endl;
+  }
+}
+
 // Its cgroups are not looked at: whether there are some is known to a service alone that runs.
 int check_sandboxes(const Config& config) {
   for (const LackingSandbox& one : lacking_sandboxes(config, nullptr)) {
@@ -250,6 +264,7 @@ int check_everything(const Config& config, const std::vector<RedisAddress>& shar
     for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
     std::cout << std::endl;
   }
+  show_periodic_jobs(config);
   int redis_status = EX_OK;
   bool one_is_fine = false;
   std::vector<RedisData> data;
@@ -369,6 +384,7 @@ int run_command(const RunOptions& options) {
   std::optional<Handover> handover;
   if (options.adopt) handover = take_handover(*options.adopt);
   Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
+  check_zones(config.periodic);
   read_certificates(config.redis);
   const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis);
   std::string where;
@@ -487,6 +503,7 @@ int run_command(const RunOptions& options) {
            [&options, &rehearsed, &password_files] {
              if (rehearsed) return std::exchange(rehearsed, nullptr);
              Config wanted = load_config(options.config_path, options.overrides);
+             check_zones(wanted.periodic);
              read_certificates(wanted.redis);
              password_files.name_in(wanted.redis);
              return std::make_shared<const Config>(std::move(wanted));

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "supervisor/pressure/fetch_allowance.hpp"
-#include "supervisor/workers/cgroup_places.hpp"
+#include "supervisor/workers/end/cgroup_places.hpp"
 
 namespace brood {
 

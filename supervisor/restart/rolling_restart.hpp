@@ -11,8 +11,8 @@
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/restart/canary.hpp"
-#include "supervisor/workers/generation.hpp"
-#include "supervisor/workers/roll_plan.hpp"
+#include "supervisor/workers/generation/generation.hpp"
+#include "supervisor/workers/places/roll_plan.hpp"
 #include "supervisor/workers/worker_pool.hpp"
 #include "supervisor/workers/worker_succession.hpp"
 

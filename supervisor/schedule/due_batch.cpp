@@ -7,6 +7,7 @@
 #include "shared/job/due_job.hpp"
 #include "shared/redis/size_refusals.hpp"
 #include "shared/store/sets/due_as_it_is.hpp"
+#include "shared/store/sets/job_sets.hpp"
 #include "shared/store/sets/move_due_to_dead.hpp"
 
 namespace brood {
@@ -57,7 +58,9 @@ void DueBatch::prepare(std::string_view set_key, const DeadLimits& dead_limits, 
 
 void DueBatch::prepare_one(std::string_view member, std::string_view score, std::string_view set_key,
                            const DeadLimits& limits, std::mt19937_64& random) {
-  RewrittenJob job = prepare_due_job(member, now_, random);
+  const ExpiryClock clock =
+      set_key == scheduled_set ? ExpiryClock{ExpiryClock::Kind::begins, time_of(score)} : ExpiryClock{};
+  RewrittenJob job = prepare_due_job(member, now_, random, RetryCount::as_it_is, clock);
   const bool is_refused = member.size() >= refused_bytes_;
   if (job.queue.empty()) {
     if (reason_for_dead_.empty()) reason_for_dead_ = job.reason;

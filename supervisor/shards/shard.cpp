@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/base/shard_of_key.hpp"
 #include "shared/store/watched_keys.hpp"
 #include "supervisor/process/jitter.hpp"
 
@@ -26,6 +27,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
     : owner_(owner),
       identity_(parts.identity.name),
       number_(setup.number),
+      names_(std::move(setup.names)),
       pace_(std::clamp(setup.shards / few_shards, 1, slowest_pace)),
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
@@ -38,33 +40,36 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       orphan_watch_(
           parts.loop, redis_.connection(), parts.identity, [this] { return living_fields(); }, dead_supervisors_),
       doorbell_(parts.loop, redis_.connection(), workers_),
-      known_queues_watch_(parts.loop, redis_.connection(), workers_,
-                          [this](const KnownQueues& now) { doorbell_.know(now); }),
+      queues_and_pauses_watch_(parts.loop, redis_.connection(), workers_,
+                               [this](const KnownQueues& now) { doorbell_.know(now); }),
       batch_watch_(parts.loop, redis_.connection(), identity_, workers_),
       queue_rivals_(redis_.connection()),
       scheduler_(parts.loop, redis_.connection(), scheduler_settings()),
+      periodic_jobs_(parts.loop, redis_.connection(), periodic_settings()),
+      gem_schedules_(parts.loop, redis_.connection(), owner.config().serves_sidekiq_cron),
       heartbeat_(parts.loop, redis_.connection(), parts.identity, owner.process_facts(), workers_, *this,
                  std::move(setup.beat_tokens)),
-      key_watch_(parts.loop, redis_.connection(), keys_to_watch(), [this](bool hears) { rely_on_being_told(hears); }) {
+      key_change_listener_(parts.loop, redis_.connection(), keys_to_watch(),
+                           [this](bool hears) { rely_on_being_told(hears); }) {
   if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
   heartbeat_.tell_metrics(owner_.config().metrics);
   heartbeat_.beat_every(std::min<std::chrono::seconds>(pace_ * beat_interval, longest_beat_interval));
-  known_queues_watch_.slow_down(pace_);
+  queues_and_pauses_watch_.slow_down(pace_);
   redis_.slow_down(pace_);
 }
 
 // What changes in Redis, and who looks at it.
-KeyWatch::Keys Shard::keys_to_watch() {
+KeyChangeListener::Keys Shard::keys_to_watch() {
   const WatchedKeys keys = watched_keys(identity_);
   return {{keys.schedule.name(), [this] { scheduler_.glance(); }},
-          {keys.paused.name(), [this] { known_queues_watch_.look(); }},
-          {keys.queues.name(), [this] { known_queues_watch_.look(); }},
+          {keys.paused.name(), [this] { queues_and_pauses_watch_.look(); }},
+          {keys.queues.name(), [this] { queues_and_pauses_watch_.look(); }},
           {keys.signals.name(), [this] { heartbeat_.look_for_signals(); }}};
 }
 
 void Shard::rely_on_being_told(bool told) {
   scheduler_.rely_on_being_told(told);
-  known_queues_watch_.rely_on_being_told(told);
+  queues_and_pauses_watch_.rely_on_being_told(told);
   heartbeat_.rely_on_being_told(told);
 }
 
@@ -84,13 +89,15 @@ void Shard::recover(SteadyTime now) {
 // ---- What it is told
 
 void Shard::set_capsules(const std::vector<CapsuleSettings>& capsules) {
-  known_queues_watch_.follow_names(std::any_of(
+  queues_and_pauses_watch_.follow_names(std::any_of(
       capsules.begin(), capsules.end(), [](const CapsuleSettings& capsule) { return capsule.follows_all_queues; }));
   doorbell_.set_capsules(capsules);
 }
 
 void Shard::follow_config() {
   scheduler_.set(scheduler_settings());
+  periodic_jobs_.set(periodic_settings());
+  gem_schedules_.set(owner_.config().serves_sidekiq_cron);
   heartbeat_.set_facts(owner_.process_facts());
   queue_rivals_.look(owner_.config().capsules);
   heartbeat_.tell_metrics(owner_.config().metrics);
@@ -99,21 +106,27 @@ void Shard::follow_config() {
 
 void Shard::wind_down() {
   scheduler_.stop();
+  periodic_jobs_.stop();
+  gem_schedules_.stop();
   doorbell_.stop();
-  known_queues_watch_.stop();
-  key_watch_.stop();
+  queues_and_pauses_watch_.stop();
+  key_change_listener_.stop();
 }
 
 void Shard::resume() {
   scheduler_.resume(scheduler_settings());
+  periodic_jobs_.resume(periodic_settings());
+  gem_schedules_.resume(owner_.config().serves_sidekiq_cron);
   if (redis_.connected()) look_for_work();
 }
 
 void Shard::look_for_work() {
   scheduler_.look();
+  periodic_jobs_.look();
+  gem_schedules_.look();
   doorbell_.listen();
-  known_queues_watch_.look();
-  key_watch_.listen();
+  queues_and_pauses_watch_.look();
+  key_change_listener_.listen();
 }
 
 // ---- What its parts tell and ask it
@@ -147,6 +160,15 @@ Scheduler::Settings Shard::scheduler_settings() const {
           .leaves_to_ruby = config.leaves_due_jobs_to_ruby,
           .between_glances_when_told = pace_ * Scheduler::Settings{}.between_glances_when_told,
           .tells_time = [this] { return owner_.goes_by_clock_of(number_); }};
+}
+
+// Each lives in the shard that its name has for all supervisors.
+PeriodicJobs::Settings Shard::periodic_settings() const {
+  PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.config().periodic};
+  std::erase_if(settings.jobs, [this](const auto& job) {
+    return !names_.empty() && shard_of_key(names_, job.first) != static_cast<std::size_t>(number_);
+  });
+  return settings;
 }
 
 }  // namespace brood

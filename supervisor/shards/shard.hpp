@@ -15,9 +15,9 @@
 #include "supervisor/process/event_loop.hpp"
 #include "supervisor/queues/batch_watch.hpp"
 #include "supervisor/queues/doorbell.hpp"
-#include "supervisor/queues/key_watch.hpp"
-#include "supervisor/queues/known_queues_watch.hpp"
+#include "supervisor/queues/key_change_listener.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
+#include "supervisor/queues/queues_and_pauses_watch.hpp"
 #include "supervisor/queues/worker_unblocker.hpp"
 #include "supervisor/recovery/dead_files.hpp"
 #include "supervisor/recovery/dead_supervisors.hpp"
@@ -27,6 +27,8 @@
 #include "supervisor/redis/redis_link.hpp"
 #include "supervisor/report/heartbeat.hpp"
 #include "supervisor/report/process_pruning.hpp"
+#include "supervisor/schedule/gem_schedules.hpp"
+#include "supervisor/schedule/periodic_jobs.hpp"
 #include "supervisor/schedule/scheduler.hpp"
 #include "supervisor/shards/shard_moves.hpp"
 #include "supervisor/shards/shard_workers.hpp"
@@ -54,8 +56,9 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual void name_is_taken() = 0;                                         // as well
   };
   struct Setup {
-    int number = 0;  // among all shards
-    int shards = 1;  // that there are: with many, each is looked at less often
+    int number = 0;                       // among all shards
+    std::vector<std::string> names = {};  // of all shards, where there are several
+    int shards = 1;                       // that there are: with many, each is looked at less often
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
@@ -121,13 +124,15 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void look_for_work();
   void rely_on_being_told(bool told);
   Scheduler::Settings scheduler_settings() const;
-  KeyWatch::Keys keys_to_watch();
+  PeriodicJobs::Settings periodic_settings() const;
+  KeyChangeListener::Keys keys_to_watch();
   std::set<std::string> living_fields() const;
 
   Owner& owner_;
   const std::string identity_;
   const int number_;
-  const int pace_;  // how many times as long as with one shard the time between two looks is
+  const std::vector<std::string> names_;  // of all shards, where there are several
+  const int pace_;                        // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;
   RedisLink redis_;
   WorkerUnblocker unblocker_;
@@ -137,12 +142,14 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   DeadSupervisors dead_supervisors_;
   OrphanWatch orphan_watch_;
   Doorbell doorbell_;
-  KnownQueuesWatch known_queues_watch_;
+  QueuesAndPausesWatch queues_and_pauses_watch_;
   BatchWatch batch_watch_;
   QueueRivals queue_rivals_;
   Scheduler scheduler_;
+  PeriodicJobs periodic_jobs_;
+  GemSchedules gem_schedules_;
   Heartbeat heartbeat_;
-  KeyWatch key_watch_;
+  KeyChangeListener key_change_listener_;
   SteadyTime next_sweep_{};
 };
 

@@ -7,7 +7,7 @@
 
 #include "shared/base/clock.hpp"
 #include "supervisor/shards/whom_to_call.hpp"
-#include "supervisor/workers/generations.hpp"
+#include "supervisor/workers/generation/generations.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_shards.hpp"
 #include "supervisor/workers/worker_slots.hpp"

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "supervisor/upgrade/handover_record.hpp"
-#include "supervisor/workers/generations.hpp"
+#include "supervisor/workers/generation/generations.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_slots.hpp"
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "shared/base/log.hpp"
-#include "supervisor/workers/end_overdue_jobs.hpp"
+#include "supervisor/workers/end/end_overdue_jobs.hpp"
 
 namespace brood {
 

@@ -12,8 +12,8 @@
 #include "shared/scoreboard/dump_request.hpp"
 #include "shared/scoreboard/occupied_slot.hpp"
 #include "supervisor/process/event_loop.hpp"
-#include "supervisor/workers/generations.hpp"
-#include "supervisor/workers/job_output.hpp"
+#include "supervisor/workers/generation/generations.hpp"
+#include "supervisor/workers/output/job_output.hpp"
 #include "supervisor/workers/worker_shards.hpp"
 #include "supervisor/workers/worker_slots.hpp"
 

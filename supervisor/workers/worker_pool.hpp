@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "supervisor/report/running_jobs.hpp"
-#include "supervisor/workers/end_overdue_jobs.hpp"
-#include "supervisor/workers/exit_evidence.hpp"
-#include "supervisor/workers/generations.hpp"
+#include "supervisor/workers/end/end_overdue_jobs.hpp"
+#include "supervisor/workers/end/exit_evidence.hpp"
+#include "supervisor/workers/generation/generations.hpp"
 #include "supervisor/workers/predecessors.hpp"
 #include "supervisor/workers/ran_before.hpp"
 #include "supervisor/workers/worker_orders.hpp"

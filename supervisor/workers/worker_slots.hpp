@@ -4,7 +4,7 @@
 
 #include "shared/config/config.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
-#include "supervisor/workers/process_table.hpp"
+#include "supervisor/workers/places/process_table.hpp"
 
 namespace brood {
 

@@ -9,11 +9,11 @@
 #include <string>
 
 #include "supervisor/process/children.hpp"
-#include "supervisor/workers/generations.hpp"
-#include "supervisor/workers/memory_cgroup.hpp"
+#include "supervisor/workers/end/memory_cgroup.hpp"
+#include "supervisor/workers/generation/generations.hpp"
+#include "supervisor/workers/template/worker_templates.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_slots.hpp"
-#include "supervisor/workers/worker_templates.hpp"
 #include "supervisor/workers/worker_turns.hpp"
 
 namespace brood {

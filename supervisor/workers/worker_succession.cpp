@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "supervisor/workers/end_overdue_jobs.hpp"
+#include "supervisor/workers/end/end_overdue_jobs.hpp"
 
 namespace brood {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/workers/generations.hpp"
-#include "supervisor/workers/roll_plan.hpp"
+#include "supervisor/workers/generation/generations.hpp"
+#include "supervisor/workers/places/roll_plan.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_slots.hpp"
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "shared/base/clock.hpp"
-#include "supervisor/workers/generations.hpp"
-#include "supervisor/workers/serial_turns.hpp"
+#include "supervisor/workers/generation/generations.hpp"
+#include "supervisor/workers/places/serial_turns.hpp"
 #include "supervisor/workers/worker_orders.hpp"
 #include "supervisor/workers/worker_slots.hpp"
 

@@ -54,6 +54,7 @@ noted() { grep -qxF -- "$1" "$CONSUMER_LEDGER" || { cat "$CONSUMER_LEDGER"; fail
 for event in 1 2 3 4 5 6; do noted "event $event of default"; noted "event $event of images"; done
 noted "event 0"
 noted "ends after an interruption"
+noted "expired too late of default"
 if grep -E ', of another class|, which is wrong|runs backwards|without payload' "$CONSUMER_LEDGER"; then fail "that is otherwise"; fi
 for word in "an ordinary word" "the same word" "a loud word" "a louder one" "an ordinary event" "a small event"; do
   grep -q "$word" "$work/brood.log" || fail "not in the log: $word"

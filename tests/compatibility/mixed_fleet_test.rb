@@ -71,8 +71,8 @@ class MixedFleetTest < CompatibilityTest
     both_are_shown(ruby)
     a_shared_queue_is_warned_of_by_the_check(ruby)
     half_way { ledger.done.size > JOBS / 4 }
-    server.signal("HUP")
     kill_a_worker
+    server.signal("HUP")
     a_shared_queue_is_warned_of_in_the_log
     ruby.signal("TERM")
     assert_equal 0, ruby.wait_exit(30).exitstatus, ruby.log
@@ -119,10 +119,10 @@ class MixedFleetTest < CompatibilityTest
     end
   end
 
-  # The one job that it is in, if any, is charged and retried.
+  # The one job that it is in, if any, is charged and retried.  Before the restart: a new worker that is killed ends it.
   def kill_a_worker
     Process.kill("KILL", status["workers"].find { |worker| worker["pid"].to_i.positive? }["pid"])
-  rescue Errno::ESRCH # the restart was faster
+  rescue Errno::ESRCH # it has been recycled
   end
 
   def every_job_ran

@@ -53,6 +53,8 @@ brood_test(lifecycle/control_client LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_control_client_test brood)
 brood_test(lifecycle/control_answers LINK brood_test_support brood_cli brood_supervisor)
 add_dependencies(lifecycle_control_answers_test brood brood_examples)
+brood_test(lifecycle/unique_jobs LINK brood_test_support brood_api TIMEOUT 600 ALONE)
+add_dependencies(lifecycle_unique_jobs_test brood brood_examples)
 brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 600)
 brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
 foreach(test IN ITEMS kill dump)
@@ -104,6 +106,18 @@ brood_test_job_library(timed_jobs ${CMAKE_CURRENT_LIST_DIR}/timed_jobs.cpp)
 set_target_properties(timed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
 brood_test(lifecycle/timeout LINK brood_test_support brood_job TIMEOUT 600)
 add_dependencies(lifecycle_timeout_test brood brood_examples timed_jobs)
+
+# Jobs whose last argument is encrypted.
+brood_test_job_library(sealed_jobs ${CMAKE_CURRENT_LIST_DIR}/sealed_jobs.cpp)
+set_target_properties(sealed_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/encryption LINK brood_test_support brood_job TIMEOUT 600)
+add_dependencies(lifecycle_encryption_test brood sealed_jobs)
+
+# Jobs that come too late to begin.
+brood_test_job_library(expiring_jobs ${CMAKE_CURRENT_LIST_DIR}/expiring_jobs.cpp)
+set_target_properties(expiring_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/expiry LINK brood_test_support brood_job TIMEOUT 600)
+add_dependencies(lifecycle_expiry_test brood expiring_jobs)
 
 # Long jobs that keep their place.
 brood_test_job_library(iterating_jobs ${CMAKE_CURRENT_LIST_DIR}/iterating_jobs.cpp)
@@ -261,3 +275,5 @@ brood_test(lifecycle/shard_clients LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_clients_test brood brood_examples context_jobs)
 brood_test(lifecycle/sentinel LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_sentinel_test brood brood_examples)
+brood_test(lifecycle/periodic LINK brood_test_support brood_job ALONE)
+add_dependencies(lifecycle_periodic_test brood brood_examples)

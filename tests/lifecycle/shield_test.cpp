@@ -186,7 +186,7 @@ void survives_a_scoreboard_cut_short(bool after_an_upgrade) {
     BOOST_TEST(eventually([&] { return content(directory / std::to_string(i)) == "9\n9\n"; }, 20s), brood.log_tail());
   }
   BOOST_TEST(!brood.wait_exit(10ms).has_value());
-  BOOST_TEST(brood.workers() == workers, boost::test_tools::per_element());
+  BOOST_TEST((brood.workers() == workers), brood.log_tail());
   BOOST_TEST(redis.size_of("retry") == 0u);
   // Who looks at the file sees a supervisor with its workers again.
   const auto pids_in_status = [&] { return run_brood({"status", "--json"}, brood.environment()).output; };

@@ -6,7 +6,7 @@
 
 #include "shared/json/json_object.hpp"
 #include "shared/store/identity_record.hpp"
-#include "supervisor/queues/key_watch.hpp"
+#include "supervisor/queues/key_change_listener.hpp"
 #include "tests/store/loop_with_redis.hpp"
 
 using namespace brood;
@@ -274,8 +274,8 @@ BOOST_FIXTURE_TEST_CASE(signals_are_followed_in_order_between_two_beats, Beating
 }
 
 BOOST_FIXTURE_TEST_CASE(signals_of_which_it_is_told_are_followed_at_once_and_looked_for_only_then, Beating) {
-  KeyWatch watch(loop, connection, {{name + "-signals", [this] { heartbeat->look_for_signals(); }}},
-                 [this](bool hears) { heartbeat->rely_on_being_told(hears); });
+  KeyChangeListener watch(loop, connection, {{name + "-signals", [this] { heartbeat->look_for_signals(); }}},
+                          [this](bool hears) { heartbeat->rely_on_being_told(hears); });
   BOOST_REQUIRE(beat());
   watch.listen();
   BOOST_REQUIRE(run_until([&] { return watch.hears(); }));

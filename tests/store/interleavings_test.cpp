@@ -76,7 +76,10 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
                   << ", settled without a field " << coverage.settled_without_field << ", sweeps " << coverage.sweeps
                   << ", processes lost " << coverage.processes_lost << ", commands refused "
                   << coverage.commands_refused << ", heartbeats missed " << coverage.beats_missed
-                  << ", kept from beginning " << coverage.kept_from << ", judged and not settled " << coverage.judged);
+                  << ", kept from beginning " << coverage.kept_from << ", judged and not settled " << coverage.judged
+                  << ", unique jobs ended " << coverage.unique_ended << ", twins " << coverage.twins << ", raised "
+                  << coverage.raised << ", locks taken to run " << coverage.taken << ", found taken "
+                  << coverage.found_taken << ", fenced " << coverage.takes_fenced);
   if (seeds < enough_for_each) return;
   for (const long happened : {coverage.kills,
                               coverage.host_deaths,
@@ -102,7 +105,13 @@ BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
                               coverage.commands_refused,
                               coverage.beats_missed,
                               coverage.kept_from,
-                              coverage.judged}) {
+                              coverage.judged,
+                              coverage.unique_ended,
+                              coverage.twins,
+                              coverage.raised,
+                              coverage.taken,
+                              coverage.found_taken,
+                              coverage.takes_fenced}) {
     BOOST_TEST(happened > 0);
   }
 }
@@ -180,6 +189,38 @@ BOOST_AUTO_TEST_CASE(with_an_adoption_of_one_that_beats_again_it_goes_wrong) {
 
 BOOST_AUTO_TEST_CASE(with_jobs_begun_that_were_fetched_before_the_heartbeat_was_old_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.lapses_ignored = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_locks_that_a_settle_keeps_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.locks_kept_at_settle = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_locks_that_a_recovery_keeps_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.locks_kept_at_recovery = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_locks_let_go_by_whoever_does_not_hold_them_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.locks_let_go_by_anybody = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_locks_let_go_by_failures_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.locks_let_go_by_failures = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_locks_taken_for_the_dead_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.takes_unfenced = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_a_recovery_that_does_not_look_again_for_what_was_taken_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.late_takes_unseen = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_a_recovery_that_keeps_what_the_incarnation_held_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.holdings_unheeded = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_locks_kept_by_whoever_has_lost_its_field_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.kept_without_field = true}) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_settle_that_goes_on_after_a_refusal_it_goes_wrong) {

@@ -3,11 +3,13 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "shared/store/holdings.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/queues/push_once.hpp"
+#include "shared/store/queues/push_unique.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
 #include "shared/store/sets/due_as_it_is.hpp"
 #include "shared/store/sets/due_jobs.hpp"
@@ -207,6 +209,23 @@ std::vector<Operation> operations() {
          {},
          {"N1"}});
   }
+  const std::vector<LetGo> lock{{0, "unique", keys::unique_lock("L"), "J1"}};
+  const auto holding = [](std::vector<Command> all) {
+    all.push_back({"SET", keys::unique_lock("L"), "J1"});
+    return all;
+  };
+  Settlement ends_with_lock = settlement({Outcome{}}, {"a", "b"}, 1);
+  ends_with_lock.let_go = lock;
+  add({"settle what holds a lock", holding(held({"J1"})), settle_and_fetch(ends_with_lock, now), {"J1"}});
+  ScriptCall removes_holder{&scripts::remove_entries, named({"schedule"}), {"D1", "5"}};
+  append(removes_holder, {{1, "unique", keys::unique_lock("L"), "J1"}});
+  add({"remove an entry that holds a lock", holding(waiting_for_time), removes_holder, {"D1"}});
+  for (const bool later : {false, true})
+    add({"push a unique job",
+         {{"SET", "other", "x"}},
+         push_unique(later ? "" : "a", {{"L", "N1", {}, later ? "5" : "", "N1"}}),
+         {},
+         {"N1"}});
   add({"remove jobs of a queue",
        held({}),
        {&scripts::remove_jobs, named({"queue:a"}), {"10", "0", "A3", "1", "A2"}},

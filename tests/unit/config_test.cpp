@@ -89,6 +89,8 @@ void check_defaults(const Config& config) {
   BOOST_TEST(config.restart.canary);
   BOOST_CHECK(config.restart.canary_watch == 30s);
   BOOST_TEST((config.crashes.quarantine_after == 0 && config.crashes.within == 10min));
+  BOOST_CHECK(config.expired == ExpiredJobs::drop);
+  BOOST_TEST((config.encryption.keys.empty() && config.encryption.active == 0 && !config.encryption.core_files));
   BOOST_TEST(config.pressure.memory == 10);
   BOOST_TEST(config.pressure.proc == "/proc");
   BOOST_TEST(config.pressure.cgroup == "/sys/fs/cgroup");
@@ -184,6 +186,14 @@ cgroup = "/host/cgroup"
 [crashes]
 quarantine_after = 5
 within = "1h"
+
+[encryption]
+active = 2
+core_files = true
+
+[encryption.keys]
+2 = "/etc/brood/key2"
+13 = "credential:key13"
 
 [scheduler]
 queues = "all"
@@ -291,6 +301,9 @@ timestamps = "milliseconds"
   BOOST_CHECK(!config.classes.at("Plain").isolation);
   BOOST_CHECK(!config.classes.at("Plain").sandbox);
   BOOST_TEST((config.crashes.quarantine_after == 5 && config.crashes.within == 1h));
+  BOOST_TEST((config.encryption.active == 2 && config.encryption.core_files && config.encryption.keys.size() == 2));
+  BOOST_TEST(config.encryption.keys.at(2).path == "/etc/brood/key2");
+  BOOST_TEST(config.encryption.keys.at(13).path == "credential:key13");
   BOOST_CHECK(config.classes.at("Thumb").isolation == Isolation::process);
   BOOST_REQUIRE(config.classes.at("Thumb").sandbox.has_value());
   const SandboxSettings& sandbox = *config.classes.at("Thumb").sandbox;
@@ -587,6 +600,15 @@ BOOST_AUTO_TEST_CASE(every_wrong_setting_is_named_with_its_line_and_what_would_b
       {"[commands.A]\nrun = ['']", "2: commands.A.run: must not be empty"},
       {"[on_error]\nrun = ['']", "2: on_error.run: must not be empty"},
       {"[on_error]\nrun = ['x']\ntimeout = '1h'", "3: on_error.timeout: must be at most 1m"},
+      {"expired = 'keep'", "1: expired: must be \"drop\" or \"dead\", not \"keep\""},
+      {"[classes.A]\nexpired = 'x'", "2: classes.A.expired: must be \"drop\" or \"dead\", not \"x\""},
+      {"[encryption.keys]\n0 = '/k'",
+       "2: encryption.keys.0: a key's version is a number from 1 to 1,000,000, not \"0\""},
+      {"[encryption.keys]\none = '/k'",
+       "2: encryption.keys.one: a key's version is a number from 1 to 1,000,000, not \"one\""},
+      {"[encryption.keys]\n1 = ''", "2: encryption.keys.1: must not be empty"},
+      {"[encryption]\nactive = 2\n[encryption.keys]\n1 = '/k'",
+       "2: encryption.active: names a version that is not among [encryption.keys]"},
       {"[compatibility]\nsidekiq = '5'",
        "2: compatibility.sidekiq: must be a release such as \"6\", \"7.3\" or \"8.1.2\", not \"5\""},
       {"[compatibility]\ntimestamps = 'hours'",

@@ -475,3 +475,72 @@ BOOST_AUTO_TEST_CASE(an_iterable_job_may_be_cancelled_while_it_runs) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+struct Expiring {
+  std::string name;
+  static constexpr JobOptions options{.expires_in = 1h};
+  void perform() { seen.push_back(name); }
+  void on_expired(const JobInfo& job) { seen.push_back("expired " + name + " " + std::string(job.queue)); }
+};
+
+BOOST_AUTO_TEST_CASE(a_job_that_has_expired_is_told_so_instead_of_performed) {
+  seen.clear();
+  const auto now = std::chrono::system_clock::now();
+  Fake fake(Jobs::of<Expiring>());
+  Client client;
+  client.enqueue(Expiring{"late"}, {.expires_at = now - 1s});
+  client.enqueue(Expiring{"in time"});
+  client.enqueue_at(now + 24h, Expiring{"tomorrow"});
+  client.enqueue(Expiring{"for ever"}, {.expires_in = 0s});
+  BOOST_TEST(fake.jobs().at(1).member("expires_in").value_or("") == "3600");
+  BOOST_TEST(!fake.jobs().at(3).member("expires_in").has_value());
+  BOOST_TEST(fake.drain() == 3u);
+  BOOST_TEST(seen == (Strings{"expired late default", "in time", "tomorrow", "for ever"}),
+             boost::test_tools::per_element());
+
+  seen.clear();
+  const Inline inline_jobs(Jobs::of<Expiring>());
+  client.enqueue(Expiring{"at once"});
+  client.enqueue(Expiring{"too late"}, {.expires_at = now - 1s});
+  BOOST_TEST(seen == (Strings{"at once", "expired too late default"}), boost::test_tools::per_element());
+  BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_in = -1s}), std::invalid_argument);
+  BOOST_CHECK_THROW(client.enqueue(Expiring{"x"}, {.expires_at = std::chrono::system_clock::time_point{}}),
+                    std::invalid_argument);
+}
+
+struct OnlyOnce {
+  int number = 0;
+  bool pushes_again = false;
+  static constexpr JobOptions options{.unique = true};
+  void perform() {
+    seen.push_back("once " + std::to_string(number));
+    if (pushes_again) seen.push_back(Client{}.enqueue(*this).empty() ? "refused" : "pushed");
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_fake_keeps_the_locks_of_unique_jobs) {
+  seen.clear();
+  Fake fake(Jobs::of<OnlyOnce>());
+  Client client;
+  BOOST_TEST(!client.enqueue(OnlyOnce{1}).empty());
+  BOOST_TEST(client.enqueue(OnlyOnce{1}).empty());
+  BOOST_REQUIRE(fake.size() == 1u);
+  BOOST_TEST(client.holder(OnlyOnce{1}) == fake.jobs().front().jid);
+  BOOST_TEST(client.holder(OnlyOnce{2}) == "");
+  fake.drain();
+  BOOST_TEST(!client.enqueue(OnlyOnce{1, true}).empty());
+  const std::string later = client.enqueue_in(1h, OnlyOnce{2});
+  BOOST_TEST(client.cancel(later));
+  BOOST_TEST(!client.enqueue(OnlyOnce{2}).empty());
+  fake.drain();
+  BOOST_TEST(seen == (Strings{"once 1", "once 1", "refused", "once 2"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(inline_keeps_the_locks_of_unique_jobs_while_they_run) {
+  seen.clear();
+  Inline performs(Jobs::of<OnlyOnce>());
+  Client client;
+  BOOST_TEST(!client.enqueue(OnlyOnce{1, true}).empty());
+  BOOST_TEST(!client.enqueue(OnlyOnce{1}).empty());
+  BOOST_TEST(seen == (Strings{"once 1", "refused", "once 1"}), boost::test_tools::per_element());
+}

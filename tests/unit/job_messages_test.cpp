@@ -51,6 +51,7 @@ int read_all(MessageReader reader, const std::string& bytes) {
 
 BOOST_AUTO_TEST_CASE(what_is_said_is_what_was_meant) {
   JobOrder order{.entry = 3, .payload = job.text(), .queue = "images", .shard = "eu", .started = SteadyTime(5s)};
+  order.expired = true;
   order.failure.emplace();
   order.failure->message = std::string("with\0zero", 9);
   const JobOrder heard = read_order(encode(order));
@@ -60,6 +61,7 @@ BOOST_AUTO_TEST_CASE(what_is_said_is_what_was_meant) {
   BOOST_TEST(heard.shard == "eu");
   BOOST_TEST((heard.started == order.started));
   BOOST_TEST(heard.failure.value().message == order.failure->message);
+  BOOST_TEST(heard.expired);
 
   const LoadedIteration loaded = read_loaded(
       encode(LoadedIteration{.state = {.executions = 2, .cursor = "[1]", .run_seconds = 1.5, .cancelled = 7}}));
@@ -139,6 +141,7 @@ BOOST_AUTO_TEST_CASE(a_failure_adds_to_its_job_what_failures_add_and_no_more) {
   BOOST_TEST(refuses({{"wrapped", R"("<script>")"}}));
   BOOST_TEST(refuses({{"unique_for", "5"}}));
   BOOST_TEST(refuses({{"retry", "6"}}));
+  BOOST_TEST(refuses({{"expiry", "1"}}));
   BOOST_TEST(refuses({{"retry_queue", std::nullopt}}));
   BOOST_TEST(refuses({{"retry_count", "1"}}));
   BOOST_TEST(refuses({{"retry_count", "-1"}}));

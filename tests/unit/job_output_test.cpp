@@ -1,4 +1,4 @@
-#include "supervisor/workers/job_output.hpp"
+#include "supervisor/workers/output/job_output.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -3,7 +3,7 @@
 #include <csignal>
 
 #include "shared/scoreboard/left_threads.hpp"
-#include "supervisor/workers/judge_worker_end.hpp"
+#include "supervisor/workers/end/judge_worker_end.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "supervisor/workers/kept_libraries.hpp"
+#include "supervisor/workers/generation/kept_libraries.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace brood;

@@ -1,4 +1,4 @@
-#include "supervisor/workers/memory_cgroup.hpp"
+#include "supervisor/workers/end/memory_cgroup.hpp"
 
 #include <unistd.h>
 

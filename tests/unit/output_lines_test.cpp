@@ -1,4 +1,4 @@
-#include "supervisor/workers/output_lines.hpp"
+#include "supervisor/workers/output/output_lines.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <climits>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shared/scoreboard/job_end_mark.hpp"
-#include "supervisor/workers/token_bucket.hpp"
+#include "supervisor/workers/output/token_bucket.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

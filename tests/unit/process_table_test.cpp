@@ -3,7 +3,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "supervisor/workers/process_table.hpp"
+#include "supervisor/workers/places/process_table.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "supervisor/process/jitter.hpp"
-#include "supervisor/workers/restart_policy.hpp"
+#include "supervisor/workers/places/restart_policy.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

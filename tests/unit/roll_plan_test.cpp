@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/workers/roll_plan.hpp"
+#include "supervisor/workers/places/roll_plan.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;

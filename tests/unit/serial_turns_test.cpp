@@ -1,4 +1,4 @@
-#include "supervisor/workers/serial_turns.hpp"
+#include "supervisor/workers/places/serial_turns.hpp"
 
 #include <boost/test/unit_test.hpp>
 

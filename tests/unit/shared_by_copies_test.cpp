@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "shared/base/unique_fd.hpp"
-#include "supervisor/workers/shared_by_copies.hpp"
+#include "supervisor/workers/template/shared_by_copies.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/temporary_directory.hpp"
 

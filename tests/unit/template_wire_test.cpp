@@ -7,7 +7,7 @@
 #include <string>
 
 #include "shared/base/unique_fd.hpp"
-#include "supervisor/workers/template_wire.hpp"
+#include "supervisor/workers/template/template_wire.hpp"
 
 using namespace brood;
 

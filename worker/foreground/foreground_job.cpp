@@ -15,9 +15,11 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_keys.hpp"
 #include "worker/crash/crash_handler.hpp"
 #include "worker/guard/job_meter.hpp"
 #include "worker/guard/memory_limit.hpp"
+#include "worker/job/encrypted_job.hpp"
 #include "worker/job/program_job.hpp"
 
 namespace brood {
@@ -168,6 +170,7 @@ ForegroundJob::ForegroundJob(const Config& config)
       lifecycle_(registry_, {.slot = 0, .capsule = capsule, .longest = config.shutdown_timeout}) {
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // as in a worker: a crash loses no line
   tell_jobs_of_redis(config_.redis);
+  tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
   registry_.load(config_);
   lifecycle_.start();
   end_if_a_copy();
@@ -180,7 +183,16 @@ void ForegroundJob::end_if_a_copy() const {
   _exit(EX_SOFTWARE);
 }
 
-ForegroundJob::Run ForegroundJob::perform(const Payload& job, const std::string& queue, const Limits& limits) {
+ForegroundJob::Run ForegroundJob::perform(const Payload& given, const std::string& queue, const Limits& limits) {
+  Payload job = given;
+  if (is_encrypted(job)) {
+    if (auto failure = open_arguments(job, registry_.keys(), config_.encryption)) {
+      Run run;
+      run.performed.kind = Performed::Kind::failed;
+      run.performed.failure = *std::move(failure);
+      return run;
+    }
+  }
   const CommandSettings* const program = registry_.find_program(job.job_class());
   const Alarm wake(SIGALRM);
   if (program != nullptr) {
@@ -215,6 +227,8 @@ ForegroundJob::Run ForegroundJob::perform(const Payload& job, const std::string&
   }
   end_if_a_copy();
   attempt.end();
+  Failure& failure = run.performed.failure;
+  failure.message = shown_message(job, failure.error_class, std::move(failure.message));
   wakes_program_watch = nullptr;
   wake.stop();
   run.usage = meter.end();

@@ -73,10 +73,9 @@ void StandardOutput::flush() {
 void StandardOutput::end_job(SlotRecord& record) {
   if (device_ == 0) return;
   mend();
-  // What the job printed is still in the pipe, or was read: then the supervisor had set output_read before it read.
   int unread = 0;
   ioctl(STDOUT_FILENO, FIONREAD, &unread);
-  if (record.output_read.exchange(0) == 0 && unread <= 0) return;
+  if (!seen_.was_read(record) && unread <= 0) return;
   const SlotSnapshot job = snapshot(record);
   write_all(STDOUT_FILENO, job_end_mark(token_, job.jid, job.job_class));
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shared/base/unique_fd.hpp"
+#include "shared/scoreboard/output_reads.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -34,6 +35,7 @@ class StandardOutput {
   std::string token_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
+  OutputSeen seen_;
   std::streambuf *cout_ = nullptr, *clog_ = nullptr;
   bool keep_nothing_ = false;  // these two: what is written to them goes on to stdio at once
 };

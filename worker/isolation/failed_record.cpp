@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/job/expiry.hpp"
 #include "shared/job/page_text.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "worker/isolation/job_messages.hpp"
@@ -14,7 +15,7 @@ namespace brood {
 namespace {
 
 constexpr std::array changed_by_failures{"retry",      "queue",       "error_message",   "error_class", "failed_at",
-                                         "retried_at", "retry_count", "error_backtrace", "crash"};
+                                         "retried_at", "retry_count", "error_backtrace", "crash",       "expiry"};
 
 std::string without_changes(const Payload& job) {
   std::vector<Payload::Edit> removed;
@@ -57,6 +58,9 @@ void check_failed_record(const Payload& record, const Payload& job, std::string_
   require(is_as_before("retry_count") || record.raw("retry_count") == std::to_string(failure_count(job)),
           "what is to become of the job counts its failures wrongly");
   require(is_as_before("crash") || !record.raw("crash"), "what is to become of the job has a crash of its own making");
+  const auto kept = kept_expiry(job);
+  require(is_as_before("expiry") || (kept && record.raw("expiry") == kept->raw),
+          "what is to become of the job expires at another time");
   require(is_as_before("error_class") || is_page_text(record.string("error_class").value_or("<")),
           "the error of the job is no name");
   require(is_as_before("error_message") || record.string("error_message"), "the message of the error is no text");

@@ -121,6 +121,7 @@ std::string encode(const JobOrder& order) {
       .text(order.shard);
   body.number(order.failure ? 1 : 0);
   if (order.failure) body.text(order.failure->error_class).text(order.failure->message);
+  body.number(order.expired ? 1 : 0);
   return body.take();
 }
 
@@ -137,6 +138,7 @@ JobOrder read_order(std::string_view text) {
     order.failure->error_class = body.text();
     order.failure->message = body.text();
   }
+  order.expired = body.truth();
   body.end();
   return order;
 }

@@ -49,6 +49,8 @@ struct JobOrder {
   SteadyTime started{};
   // It has failed already, by what its process said: only what becomes of it is asked.  Class and message alone.
   std::optional<Failure> failure = {};
+  // It came too late: of its class the on_expired hook alone runs.
+  bool expired = false;
 };
 
 struct LoadedIteration {

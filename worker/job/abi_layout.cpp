@@ -141,7 +141,8 @@ BROOD_MEMBER(JobClass, exhausted, 56, void (*)(const Call*, const Failure*, Answ
 BROOD_MEMBER(JobClass, isolation, 64, std::uint32_t);
 BROOD_MEMBER(JobClass, unused, 68, std::uint32_t);
 BROOD_MEMBER(JobClass, threads, 72, std::uint64_t);
-BROOD_END(JobClass, 80);
+BROOD_MEMBER(JobClass, on_expired, 80, void (*)(const Call*, Answer*));
+BROOD_END(JobClass, 88);
 
 BROOD_MEMBER(Library, abi, 0, std::uint32_t);
 BROOD_MEMBER(Library, size, 4, std::uint32_t);

@@ -14,7 +14,7 @@ CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* 
   call_.job_class = text_of(job.job_class());
   call_.jid = text_of(job.jid());
   call_.queue = text_of(queue);
-  call_.args = text_of(job.args());
+  call_.args = text_of(job.args_in_clear());
   call_.payload = text_of(job.text());
   // retry_count is 0 after the first failure.
   const auto retry_count = job.integer("retry_count");

@@ -4,17 +4,19 @@
 
 #include "shared/base/log.hpp"
 #include "worker/job/call_frame.hpp"
+#include "worker/job/encrypted_job.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/lifecycle.hpp"
 
 namespace brood {
 namespace {
 
-void log_thrown(const char* event, const CallFrame& frame, const abi::Answer& answer) {
-  log::error(event, {{"job", frame.job_class()},
-                     {"jid", frame.jid()},
-                     {"error", read_text(answer.error_class, "UnknownError")},
-                     {"message", read_text(answer.message, "")}});
+void log_thrown(const char* event, const Payload& job, const abi::Answer& answer) {
+  const std::string error_class = read_text(answer.error_class, "UnknownError");
+  log::error(event, {{"job", job.job_class()},
+                     {"jid", job.jid()},
+                     {"error", error_class},
+                     {"message", shown_message(job, error_class, read_text(answer.message, ""))}});
 }
 
 abi::Answer no_answer() {
@@ -42,7 +44,7 @@ HookAnswer ask_retry_in(const JobRegistry& registry, const Payload& job, std::st
     case abi::answer_kill:
       return {HookAnswer::Kind::kill, {}};
     case abi::answer_threw:
-      log_thrown("retry_in_threw", frame, answer);
+      log_thrown("retry_in_threw", job, answer);
       return {};
     default:
       return {};
@@ -56,7 +58,7 @@ bool ask_exhausted(const JobRegistry& registry, const Payload& job, std::string_
 
   abi::Answer answer = no_answer();
   registered->job_class.exhausted(frame.call(), FailureFrame(failure).failure(), &answer);
-  if (answer.kind == abi::answer_threw) log_thrown("exhausted_threw", frame, answer);
+  if (answer.kind == abi::answer_threw) log_thrown("exhausted_threw", job, answer);
   return answer.kind == abi::answer_discard;
 }
 

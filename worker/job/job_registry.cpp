@@ -211,6 +211,7 @@ void JobRegistry::add(const abi::Library* origin, const std::string& name) {
 }
 
 void JobRegistry::load(const Config& config) {
+  read_keys(config.encryption);
   for (const std::string& path : config.require) load(path);
   for (const auto& [name, command] : config.commands) {
     if (const Registered* library = find(name)) {
@@ -220,6 +221,14 @@ void JobRegistry::load(const Config& config) {
     programs_.emplace(name, &command);
   }
   tell_errors_to(config.on_error);
+}
+
+void JobRegistry::read_keys(const EncryptionSettings& settings) {
+  try {
+    keys_ = KeyRing::read(settings);
+  } catch (const KeyError& error) {
+    throw LibraryError(error.what());
+  }
 }
 
 const JobRegistry::Registered* JobRegistry::find(std::string_view job_class) const {

@@ -11,6 +11,7 @@
 
 #include <brood/abi.hpp>
 #include "shared/config/config.hpp"
+#include "shared/encryption/key_ring.hpp"
 
 namespace brood {
 
@@ -60,10 +61,15 @@ class JobRegistry {
   // The same for a library that is a part of this program; `name` is what messages call it.
   void add(const abi::Library* library, const std::string& name);
 
-  // Every library of `require`, then `commands` and `on_error`, which must live as long as this registry.  Throws
-  // LibraryError.
+  // The keys of [encryption], every library of `require`, then `commands` and `on_error`, which must live as long as
+  // this registry.  Throws LibraryError.
   void load(const Config& config);
+  void read_keys(const EncryptionSettings& settings);  // throws LibraryError
   void tell_errors_to(const std::optional<CommandSettings>& program) { error_program_ = program ? &*program : nullptr; }
+
+  // What the arguments of jobs are encrypted by; empty until load() has read a configuration.
+  const KeyRing& keys() const { return keys_; }
+  void forget_keys() { keys_ = {}; }
 
   const Registered* find(std::string_view job_class) const;                // nullptr: unknown, or a program
   const CommandSettings* find_program(std::string_view job_class) const;   // nullptr: unknown, or in a library
@@ -85,6 +91,7 @@ class JobRegistry {
   std::vector<const abi::Library*> middleware_;
   std::map<std::string, const CommandSettings*, std::less<>> programs_;
   const CommandSettings* error_program_ = nullptr;
+  KeyRing keys_;
 };
 
 }  // namespace brood

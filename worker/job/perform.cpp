@@ -133,7 +133,11 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
   const JobBody body = [&](const abi::Call& call, abi::Result& result) {
     const std::string_view job_class(call.job_class.data, call.job_class.size);
     if (const auto* wanted = registry.find(job_class)) {
-      wanted->job_class.perform(&call, &result);
+      abi::Call in_clear = call;
+      // Middleware with older headers, when it has changed the payload, hands on the arguments that stand there.
+      const bool hands_on_stored = job.is_open() && std::string_view(call.args.data, call.args.size) == job.args();
+      if (hands_on_stored) in_clear.args = text_of(job.args_in_clear());
+      wanted->job_class.perform(&in_clear, &result);
       inside = result.kind == abi::result_succeeded ? Performed{} : read_result(result);
       return;
     }
@@ -157,6 +161,17 @@ Performed perform_in_middleware(const JobRegistry& registry, const Payload& job,
   const Performed whole =
       read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), run, result); });
   return is_same_failure(whole, inside) ? inside : whole;  // which has more of it than its texts
+}
+
+std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& job, std::string_view queue) {
+  const CallFrame frame(job, queue, nullptr);
+  const auto* registered = registry.find(frame.job_class());
+  if (registered == nullptr || registered->job_class.on_expired == nullptr) return std::nullopt;
+  abi::Answer answer{};
+  answer.size = sizeof answer;
+  registered->job_class.on_expired(frame.call(), &answer);
+  if (answer.kind != abi::answer_threw) return std::nullopt;
+  return failed(read_text(answer.error_class, "UnknownError"), read_text(answer.message, "")).failure;
 }
 
 std::optional<std::chrono::milliseconds> timeout_of(const JobRegistry& registry, const Payload& job,

@@ -16,7 +16,9 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/signal_names.hpp"
 #include "shared/config/executable.hpp"
+#include "shared/job/shown_args.hpp"
 #include "worker/guard/output_tail.hpp"
+#include "worker/job/encrypted_job.hpp"
 #include "worker/job/program.hpp"
 #include "worker/job/program_arguments.hpp"
 
@@ -31,9 +33,23 @@ constexpr auto wait_without_pidfd = 10ms;
 // Before the supervisor ends us for a program that even SIGKILL does not end.
 constexpr auto time_to_die = 5'000ms;
 
-ProgramStart start_of(const CommandSettings& command, const Payload& job, std::string_view queue) {
+// A program reads its standard input, which nobody else does.  Its words are for everybody to see who may list
+// processes: there an encrypted argument is "[encrypted data]".
+Secret whole_payload_in_clear(const Payload& job) {
+  const std::string_view stored = job.args();
+  const auto begin = static_cast<std::size_t>(stored.data() - job.text().data());
+  std::string text;
+  text.reserve(job.text().size() + job.args_in_clear().size());
+  text.append(job.text(), 0, begin).append(job.args_in_clear()).append(job.text(), begin + stored.size());
+  Secret whole(text);
+  wipe(text);
+  return whole;
+}
+
+ProgramStart start_of(const CommandSettings& command, const Payload& job, std::string_view queue,
+                      std::string_view input) {
   ProgramStart start;
-  start.words = program_words(command.run, job.args());
+  start.words = program_words(command.run, is_encrypted(job) ? shown_args(job.text()) : std::string(job.args()));
   start.path = executable_path(command.run.at(0));
   start.environment = command.env;
   start.environment["BROOD_JID"] = job.jid();
@@ -44,7 +60,7 @@ ProgramStart start_of(const CommandSettings& command, const Payload& job, std::s
   start.environment["BROOD_ATTEMPT"] =
       std::to_string(retry_count ? std::clamp<std::int64_t>(*retry_count, 0, 1'000'000'000) + 2 : 1);
   start.directory = command.directory;
-  start.input = job.text();
+  start.input = input;
   return start;
 }
 
@@ -186,7 +202,9 @@ std::string class_of(const std::error_code& code) {
 ProgramRun perform_program(const CommandSettings& command, const Payload& job, std::string_view queue,
                            const JobHost& host, milliseconds grace) {
   try {
-    const ProgramStart start = start_of(command, job, queue);
+    Secret in_clear;  // for as long as the program may read it
+    if (job.is_open()) in_clear = whole_payload_in_clear(job);
+    const ProgramStart start = start_of(command, job, queue, job.is_open() ? in_clear.view() : job.text());
     Watch watch(start, host, grace);
     const ProgramEnd end = watch.wait_for_end();
     return {judge(end, watch, start.path), end.peak_kb};

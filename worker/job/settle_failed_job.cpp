@@ -1,5 +1,8 @@
 #include "worker/job/settle_failed_job.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <random>
 
 #include "shared/base/log.hpp"
@@ -91,6 +94,39 @@ Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::stri
                               {"queue", queue},
                               {"now_in", moved_to_dead ? "dead" : "nothing"}});
   if (!moved_to_dead) return {};
+  return {Outcome::Kind::move_to_dead, record.text(), epoch_seconds(now)};
+}
+
+Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                              const Failure& failure) {
+  const WallTime now = redis_now();
+  const Payload record = with_failure(job, failure, now);
+  const bool moves_to_dead = goes_to_dead(record, false);
+  run_error_handlers(registry, job, queue, failure);
+  run_death_handlers(registry, moves_to_dead ? record : discarded(record, now), queue, failure);
+  log::error("job_not_decrypted", {{"jid", job.jid()},
+                                   {"class", job.display_class()},
+                                   {"queue", queue},
+                                   {"message", failure.message},
+                                   {"now_in", moves_to_dead ? "dead" : "nothing"}});
+  if (!moves_to_dead) return {};
+  return {Outcome::Kind::move_to_dead, record.text(), epoch_seconds(now)};
+}
+
+Outcome settle_expired(const Payload& job, std::string_view queue, WallTime expiry, ExpiredJobs becomes) {
+  const WallTime now = redis_now();
+  const bool moves_to_dead = becomes == ExpiredJobs::dead && goes_to_dead(job, false);
+  const double late = std::max(0.0, std::chrono::duration<double>(now - expiry).count());
+  log::info("job_expired", {{"jid", job.jid()},
+                            {"class", job.display_class()},
+                            {"queue", queue},
+                            {"late", fmt::format("{:.3f}", late)},
+                            {"now_in", moves_to_dead ? "dead" : "nothing"}});
+  if (!moves_to_dead) return {};
+  Failure failure;
+  failure.error_class = "JobExpired";
+  failure.message = fmt::format("came {:.1f}s too late to begin", late);
+  const Payload record = with_failure(job, failure, now).with({{"expired_at", json_time(expiry, job.time_unit())}});
   return {Outcome::Kind::move_to_dead, record.text(), epoch_seconds(now)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "shared/config/config.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "shared/store/in_flight/worker_death.hpp"
 #include "shared/store/outcome.hpp"
@@ -27,6 +28,15 @@ Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure
 // `dead` or its exhausted hook says otherwise, and its death handlers run.
 Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                       bool ask_hooks);
+
+// How a job is settled that cannot be decrypted, which no retry would change: it is dead at once, unless its option
+// `dead` says otherwise; error and death handlers run, and no hook.
+Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, std::string_view queue,
+                              const Failure& failure);
+
+// How a job is settled that came too late to begin, at `expiry`: it has ended, or, if `becomes` says so and its option
+// `dead` does not forbid it, is dead.  No failure is counted, and no handler runs.
+Outcome settle_expired(const Payload& job, std::string_view queue, WallTime expiry, ExpiredJobs becomes);
 
 // A text that is not a job goes to `dead` as it is, since nothing can be added to it.  The log says why.
 Outcome move_unreadable_to_dead(const std::string& payload, std::string_view queue, const std::string& reason);

@@ -13,15 +13,18 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/told_keys.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/job/retry_decision.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/scoreboard/told_times.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/redis_time.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
@@ -32,6 +35,7 @@
 #include "worker/crash/signs_of_life.hpp"
 #include "worker/crash/symboliser.hpp"
 #include "worker/guard/seccomp_filter.hpp"
+#include "worker/job/encrypted_job.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/settle_failed_job.hpp"
@@ -127,6 +131,21 @@ class RecoveryChild {
 
   const RecoveryResult& total() const { return total_; }
 
+  // Locks that somebody's deletion has left, of jobs and of fields.
+  void sweep_locks(const OwnIncarnations& own) {
+    std::set<std::string> others;
+    let_go_of_stray_locks(redis_, [&](const RunningHolder& holder) {
+      if (holder.identity == own.identity) return own.lives(holder.field);
+      others.insert(holder.identity);
+      return true;
+    });
+    if (!others.empty()) {
+      const std::set<std::string> silent = without_sign_of_life(others);
+      let_go_of_stray_locks(redis_, [&](const RunningHolder& holder) { return !silent.contains(holder.identity); });
+    }
+    let_go_of_abandoned_locks(redis_);
+  }
+
   void sweep(const OwnIncarnations& own) {
     list_unlisted_processes(redis_);
     std::set<std::string> others;
@@ -141,12 +160,13 @@ class RecoveryChild {
                                             [&](const InFlightList& list) { return !silent.contains(list.identity); });
     }
     if (jobs > 0) log::warn("stray_jobs_given_back", {{"jobs", jobs}});
+    sweep_locks(own);
   }
 
  private:
   Outcome charge_job(const WorkerDeath& worker_death, const std::string& payload, const std::string& queue) {
     try {
-      const Payload job = Payload::parse(payload);
+      Payload job = Payload::parse(payload);
       const CrashReport report = describe(worker_death, job);
       if (!worker_death.fate) log_crash(job, queue, report);
       noted_ = crash_of(worker_death, job, queue, report);
@@ -160,6 +180,7 @@ class RecoveryChild {
           mode_ == RecoveryMode::full && (worker_death.class_flags & (class_has_hooks | class_has_handlers)) != 0;
       if (ask_hooks) {
         load_libraries();
+        open_for_hooks(job);
         run_crash_handlers(registry_, job, queue, report.failure, worker_death.worker.slot, in_lines(report));
       }
       RetryPolicy policy{config_.max_retries, worker_death.max_crashes.value_or(config_.worker.max_crashes)};
@@ -320,9 +341,21 @@ class RecoveryChild {
     }
   }
 
+  // A hook that is no static one is called on the job's own arguments.
+  void open_for_hooks(Payload& job) {
+    if (!is_encrypted(job)) return;
+    try {
+      registry_.read_keys(config_.encryption);
+      open_arguments(job, registry_.keys(), config_.encryption);
+    } catch (const LibraryError& error) {
+      log::warn("keys_not_read", {{"reason", error.what()}});
+    }
+  }
+
   void load_libraries() {
     if (config_.worker.seccomp) shield_parent();
     tell_jobs_of_redis(config_.redis);
+    tell_jobs_of_keys(config_.encryption, config_.redis.share_with_jobs);
     tell_times(config_.compatibility.time_unit());
     for (const std::string& path : config_.require) registry_.load(path);
     registry_.tell_errors_to(config_.on_error);

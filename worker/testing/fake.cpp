@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shared/api/push_receiver.hpp"
+#include "worker/testing/held_locks.hpp"
 #include "worker/testing/job_runner.hpp"
 
 namespace brood::testing {
@@ -33,16 +34,25 @@ struct Fake::State : PushReceiver {
 
   void push(std::vector<ClientPush> pushed) override {
     const std::lock_guard lock(mutex);
-    for (const ClientPush& one : pushed) waiting.push_back(fake_job(one));
+    for (const ClientPush& one : pushed) {
+      if (locks.take(one)) waiting.push_back(fake_job(one));
+    }
   }
 
   bool cancel(std::string_view jid, std::optional<double> time) override {
     const std::lock_guard lock(mutex);
-    return std::erase_if(waiting, [&](const FakeJob& job) {
-             return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
-           }) > 0;
+    const bool cancelled =
+        std::erase_if(waiting, [&](const FakeJob& job) {
+          return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
+        }) > 0;
+    if (cancelled) locks.let_go(jid);
+    return cancelled;
   }
 
+  std::string holder(std::string_view name) override {
+    const std::lock_guard lock(mutex);
+    return locks.holder(name);
+  }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
     return runner.cancel_iteration(jid, now);
   }
@@ -56,22 +66,42 @@ struct Fake::State : PushReceiver {
   }
 
   // Nothing is locked while it runs: the job may push.
+  enum class Taken { none, performed, expired };
   template <typename Wanted>
-  bool perform_first(Wanted wanted) {
+  Taken take_first(Wanted wanted) {
     std::optional<FakeJob> job;
     {
       const std::lock_guard lock(mutex);
       const auto first = std::find_if(waiting.begin(), waiting.end(), wanted);
-      if (first == waiting.end()) return false;
+      if (first == waiting.end()) return Taken::none;
       job = std::move(*first);
       waiting.erase(first);
+      if (ends_at_start(job->payload)) locks.let_go(job->jid);
     }
-    runner.run(job->payload, job->queue);
-    return true;
+    const Ended ended{*this, job->jid};
+    const bool ran = runner.run(job->payload, job->queue, job->at ? std::optional(WallTime(*job->at)) : std::nullopt);
+    return ran ? Taken::performed : Taken::expired;
   }
+  template <typename Wanted>
+  std::size_t drain(Wanted wanted) {
+    std::size_t performed = 0;
+    for (Taken taken; (taken = take_first(wanted)) != Taken::none;) performed += taken == Taken::performed ? 1 : 0;
+    return performed;
+  }
+
+  // However the job ends.
+  struct Ended {
+    State& state;
+    const std::string& jid;
+    ~Ended() {
+      const std::lock_guard lock(state.mutex);
+      state.locks.let_go(jid);
+    }
+  };
 
   JobRunner runner;
   std::mutex mutex;
+  HeldLocks locks;
   std::vector<FakeJob> waiting;
 };
 
@@ -99,21 +129,18 @@ std::size_t Fake::size() const {
 void Fake::clear() {
   const std::lock_guard lock(state_->mutex);
   state_->waiting.clear();
+  state_->locks = {};
   state_->runner.forget_iterations();
 }
 
 std::size_t Fake::drain() {
-  std::size_t performed = 0;
-  while (perform_one()) ++performed;
-  return performed;
+  return state_->drain([](const FakeJob&) { return true; });
 }
 std::size_t Fake::drain(std::string_view queue) {
-  std::size_t performed = 0;
-  while (state_->perform_first([&](const FakeJob& job) { return job.queue == queue; })) ++performed;
-  return performed;
+  return state_->drain([&](const FakeJob& job) { return job.queue == queue; });
 }
 bool Fake::perform_one() {
-  return state_->perform_first([](const FakeJob&) { return true; });
+  return state_->take_first([](const FakeJob&) { return true; }) != State::Taken::none;
 }
 
 }  // namespace brood::testing

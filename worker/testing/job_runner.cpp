@@ -7,6 +7,7 @@
 #include <brood/error.hpp>
 
 #include "shared/base/log_line.hpp"
+#include "shared/job/expiry.hpp"
 #include "worker/testing/known_jobs.hpp"
 
 namespace brood::testing {
@@ -31,15 +32,21 @@ JobRunner::JobRunner(Jobs jobs) : jobs_(std::move(jobs)) {
   for (const brood::detail::CompiledIn& compiled_in : jobs_.known_->compiled_in) compiled_in.library();
 }
 
-void JobRunner::run(const std::string& payload, const std::string& queue) {
-  const Payload job = Payload::parse(payload);
+bool JobRunner::run(const std::string& payload, const std::string& queue, std::optional<WallTime> due) {
+  Payload job = Payload::parse(payload);
+  if (const auto expiry = due ? kept_expiry(job, *due) : std::nullopt) job = job.with({*expiry});
   if (jobs_.known_->registry.find(job.job_class()) == nullptr) {
     throw std::invalid_argument("no job class \"" + job.job_class() +
                                 "\" is among the Jobs that this test performs; known: " + known_classes(jobs_));
   }
+  if (const auto expiry = expiry_of(job); expiry && *expiry < wall_now()) {
+    if (const auto threw = tell_expired(jobs_.known_->registry, job, queue)) throw_failure(job, *threw);
+    return false;
+  }
   const Performed performed = perform_whole(job, queue);
   if (performed.kind == Performed::Kind::interrupted) throw Interrupted{};
   if (performed.kind == Performed::Kind::failed) throw_failure(job, performed.failure);
+  return true;
 }
 
 // A job that stops at its max_iteration_runtime has moved its cursor, so it goes on; one that has not moved it would

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <brood/testing/jobs.hpp>
 
+#include "shared/base/clock.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/iteration.hpp"
 #include "worker/job/job_host.hpp"
@@ -20,8 +22,9 @@ class JobRunner {
  public:
   explicit JobRunner(Jobs jobs);
 
-  // Throws what the job throws, see Fake::drain().
-  void run(const std::string& payload, const std::string& queue);
+  // Throws what the job throws, see Fake::drain().  False: it came too late to begin, and its on_expired hook was
+  // called instead.  `due` is of a scheduled job.
+  bool run(const std::string& payload, const std::string& queue, std::optional<WallTime> due = {});
 
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds);
   void forget_iterations();

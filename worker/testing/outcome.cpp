@@ -61,6 +61,10 @@ Outcome with_failure(Outcome outcome, const std::vector<LogLine>& run) {
     outcome.backtrace = outcome.entry->backtrace();
     crash = outcome.entry->member("crash").value_or("");
   } else {
+    if (const LogLine* expired = last_of(run, {"job_expired"})) {
+      outcome.error_class = "JobExpired";
+      outcome.message = "came " + expired->fact("late") + " s too late to begin";
+    }
     if (const LogLine* failure = last_of(run, {"job_discarded"})) {
       outcome.error_class = failure->fact("error");
       outcome.message = failure->fact("message");
@@ -87,7 +91,7 @@ std::optional<Outcome> judge_outcome(const JobPlaces::Found& found, std::string_
     outcome.kind = found.place == Place::dead ? Outcome::Kind::dead : Outcome::Kind::retried;
     return with_failure(std::move(outcome), run);
   }
-  const LogLine* const end = last_of(run, {"job_done", "job_discarded", "job_ended_by_hand"});
+  const LogLine* const end = last_of(run, {"job_done", "job_discarded", "job_ended_by_hand", "job_expired"});
   if (end == nullptr) return std::nullopt;
   if (end->fact("event") == "job_done") return outcome;
   outcome.kind = Outcome::Kind::discarded;
@@ -97,7 +101,8 @@ std::optional<Outcome> judge_outcome(const JobPlaces::Found& found, std::string_
 std::optional<int> running_in(std::string_view jid, std::string_view log) {
   const std::vector<LogLine> run = last_run(lines_of_job(log, jid));
   if (last_of(run, {"job_started"}) == nullptr) return std::nullopt;
-  if (last_of(run, {"job_done", "job_failed", "job_interrupted", "job_crashed", "worker_crashed", "job_ended_by_hand"}))
+  if (last_of(run, {"job_done", "job_failed", "job_interrupted", "job_crashed", "worker_crashed", "job_ended_by_hand",
+                    "job_expired"}))
     return std::nullopt;
   const std::string text = run.front().fact("pid");
   int pid = 0;

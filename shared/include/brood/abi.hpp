@@ -187,7 +187,8 @@ struct JobClass {
   void (*exhausted)(const Call*, const Failure*, Answer*);                     // null: no such hook
   std::uint32_t isolation;                                                     // IsolationKind
   std::uint32_t unused;
-  std::uint64_t threads;  // ThreadsKind: what becomes of a worker in which a job has left threads
+  std::uint64_t threads;                     // ThreadsKind: what becomes of a worker in which a job has left threads
+  void (*on_expired)(const Call*, Answer*);  // null: no such hook
 };
 
 // What brood_job_library() returns; it lives as long as the library.  Without job classes its middleware and its

@@ -65,6 +65,9 @@ struct BROOD_API JobRecord {
   // The JSON text of a top-level member, as written; nullopt: there is none.
   std::optional<std::string> member(std::string_view name) const;
 
+  // `args` as pages and lists show them: the last one of an encrypted job as "[encrypted data]".
+  std::string display_args() const;
+
   // The lines of error_backtrace, decoded; none where it is missing or cannot be read.
   std::vector<std::string> backtrace() const;
 };

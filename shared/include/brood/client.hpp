@@ -80,7 +80,8 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 // Of the shards' names the one goes whose SHA-1 of "NAME:SHARD_BY" is the greatest: with one shard more, only the jobs
 // that go to that one go elsewhere than before.
 //
-// Every call returns the new job's jid; an empty one where a middleware has stopped the push.  What cannot be a job is
+// Every call returns the new job's jid; an empty one where a middleware has stopped the push, or where it is a unique
+// job and another one like it holds its lock.  What cannot be a job is
 // refused with std::invalid_argument before anything is sent (section 1.4 of Sidekiq's wire specification); whatever
 // Redis does not take throws RedisError.  A Client may be used by several threads, one call at a time: it locks itself.
 // It connects at the first push, anew after a loss, and anew in a child that was forked.  It can be moved, not copied.
@@ -160,6 +161,12 @@ class BROOD_API Client {
   std::string push(const Push& job);
   // Many of them; in the order of `jobs`, as enqueue_bulk().
   std::vector<std::string> push_bulk(std::vector<Push> jobs, const BulkOptions& options = {});
+
+  // The jid of the job that holds the lock of a unique job like this one, pushed with these options; empty: none does.
+  template <typename Job>
+  std::string holder(const Job& job, const EnqueueOptions& options = {}) {
+    return holder_of(detail::pushed_job(job, options));
+  }
 
   // Takes a job out of the schedule, or out of what buffer() keeps and has not tried to push: true, and it does not
   // run; false: it is not there, or not any more.  Looks through the whole schedule, page by page.
@@ -241,6 +248,7 @@ class BROOD_API Client {
   static std::optional<std::chrono::system_clock::time_point> due(double epoch_seconds);
   std::string push_in(double seconds, Push job, const BulkOptions& options);
   bool cancel_at(std::string_view jid, double epoch_seconds);
+  std::string holder_of(const Push& job);
 
   struct __attribute__((visibility("hidden"))) State;
   explicit Client(std::unique_ptr<State> state);

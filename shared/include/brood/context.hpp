@@ -82,14 +82,14 @@ class Context {
   const abi::Call* call_;
 };
 
-// A failed job, for its `exhausted` hook, for error and death handlers, and at Event::crash.  Valid during the call
-// alone.
+// A failed job, for its `exhausted` hook, for error and death handlers, and at Event::crash; one that has expired, for
+// its `on_expired` hook.  Valid during the call alone.
 struct JobInfo {
-  std::string_view job_class, jid;        // as in the payload
-  std::string_view queue;                 // the one it was fetched from
-  std::string_view payload;               // the job's whole JSON text
-  std::string_view error_class, message;  // why its last attempt failed
-  bool crashed = false;                   // the attempt ended with its worker
+  std::string_view job_class, jid;                  // as in the payload
+  std::string_view queue;                           // the one it was fetched from
+  std::string_view payload;                         // the job's whole JSON text
+  std::string_view error_class = {}, message = {};  // why its last attempt failed; empty of one that has expired
+  bool crashed = false;                             // the attempt ended with its worker
 };
 
 }  // namespace brood

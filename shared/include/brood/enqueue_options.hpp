@@ -27,8 +27,13 @@ struct EnqueueOptions {
   std::vector<std::string> tags = {};                     // empty: the class's
   std::optional<std::chrono::seconds> retry_for = {};     // at most 1,000,000,000; 0: not used
   std::optional<std::string> retry_queue = {};            // empty: the queue it failed in
-  std::string jid = {};                                   // empty: 24 random hex digits; not for a bulk of several
-  std::string display_class = {};                         // shown instead of the class
+  // See JobOptions::expires_in; 0: not used, and not negative.
+  std::optional<std::chrono::milliseconds> expires_in = {};
+  // The same as a point in time after 1970 and before the year 2255, which wins.
+  std::optional<std::chrono::system_clock::time_point> expires_at = {};
+  std::optional<bool> encrypt = {};  // see JobOptions::encrypt
+  std::string jid = {};              // empty: 24 random hex digits; not for a bulk of several
+  std::string display_class = {};    // shown instead of the class
   // Further members of the payload, name and JSON text, such as {"bid", R"("b1")"}: they win over all of the above.
   std::vector<std::pair<std::string, std::string>> members = {};
 
@@ -37,6 +42,9 @@ struct EnqueueOptions {
   std::optional<std::chrono::milliseconds> spread = {};
   std::size_t batch_size = 0;  // jobs of a bulk with one command; 0: 1,000, of scheduled ones 100
   std::string shard_by = {};   // as in Push
+  // Whether there is to be one of it, whatever its class says.
+  std::optional<bool> unique = {};
+  std::optional<std::chrono::seconds> unique_for = {};  // likewise; 0: not used
 };
 
 }  // namespace brood

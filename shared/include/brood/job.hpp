@@ -33,6 +33,8 @@
 //     // first may take the job as well: retry_in(int, const std::exception&, const brood::JobInfo& job).
 //     static brood::RetryDecision retry_in(int count, const std::exception& error);
 //     static void exhausted(const brood::JobInfo& job, const std::exception& error);  // or returns brood::discard
+//     // In place of perform(), once: the job comes too late to begin, see JobOptions::expires_in.
+//     static void on_expired(const brood::JobInfo& job);
 //   };
 //
 //   BROOD_JOBS(ResizeImage)

@@ -70,7 +70,10 @@ class Run {
     return {call_->args.data == nullptr ? "" : call_->args.data, call_->args.size};
   }
   detail::Members& members() const {
-    if (!members_) members_.emplace(context_.payload());
+    if (members_) return *members_;
+    members_.emplace(context_.payload());
+    // Of an encrypted job the payload is what Redis holds, and the arguments are in clear.
+    if (members_->find("encrypt") != nullptr) members_->set("args", std::string(fetched_args()));
     return *members_;
   }
   void note_change() {

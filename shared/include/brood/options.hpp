@@ -71,6 +71,19 @@ enum class LeftThreads {
   allow,    // it goes on
 };
 
+// Until when a unique job keeps others like it from being pushed.
+enum class UniqueUntil {
+  start,    // its first attempt begins
+  done,     // it has ended: succeeded, died, or been deleted.  Failures that are retried keep its lock
+  running,  // others may be pushed, and wait: one runs at a time
+};
+
+// What becomes of a job while another like it holds the lock that it wants.
+enum class OnConflict {
+  drop,   // it is dropped: a push returns no jid, and what would run beside the other ends without having run
+  after,  // with UniqueUntil::running, where nothing else is said: it waits for its turn
+};
+
 // The options of a job class: a member of its struct.  C++ wants designated members in the order of this list.
 //
 //   static constexpr brood::JobOptions options{.queue = "images", .retry = 5, .timeout = 30s};
@@ -92,6 +105,21 @@ struct JobOptions {
   int required = -1;
   Isolation isolation = Isolation::worker;  // process: what a job breaks in its memory ends with it; costs a fork
   std::optional<LeftThreads> threads = {};  // nullopt: what [worker] threads says
+  // Of jobs with the same class, queue and arguments there is to be one.  Whoever pushes takes the lock in the same
+  // step, and whatever ends the job lets go of it in the step that ends it, so that a crash leaves neither a lock
+  // without a job nor a job without its lock.  A struct with
+  //   static constexpr auto unique_by = std::tuple{&Report::customer, &Report::day};
+  // counts these fields alone.
+  bool unique = false;
+  std::chrono::seconds unique_for{0};  // that too, and the lock lives no longer than this, counted from when it is due
+  UniqueUntil unique_until = UniqueUntil::done;
+  std::optional<OnConflict> on_conflict = {};
+  // A job that has not begun so long after it was enqueued, or was due, does not run at all: it is dropped, and its
+  // on_expired hook runs.  It holds for retries as well, whose clock goes on; what runs is never cut off.  0: not used.
+  std::chrono::milliseconds expires_in{0};
+  // The last argument is encrypted from the push until a worker performs the job, by the keys of [encryption.keys]: in
+  // Redis, on pages and in files nobody reads it.  Hooks and handlers are given the payload as Redis holds it.
+  bool encrypt = false;
 };
 
 }  // namespace brood

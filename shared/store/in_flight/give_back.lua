@@ -1,7 +1,10 @@
 -- Returns the newest, unbegun jobs of a living worker's list to the head of their queue.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] how many of the oldest jobs stay
+-- Behind these keys and arguments: what the incarnation holds, if nothing stays.
 -- Returns how many went back; 0 too when the number or the queue has moved on: the worker has settled since.
+local going = #KEYS - 3
+-- include: pieces/let_go.lua
 local held = redis.call("TYPE", KEYS[1]).ok == "hash" and redis.call("HGET", KEYS[1], ARGV[1])
 if not held then return 0 end
 local number, queue = held:match("^(%d+) (.*)$")
@@ -14,6 +17,7 @@ local unbegun = redis.call("LLEN", KEYS[2]) - tonumber(ARGV[3])
 if unbegun <= 0 then return 0 end
 -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
 redis.call("LTRIM", KEYS[2], 0, -1)
+if let_go then let_go(0) end
 local returned = 0
 while returned < unbegun do
   -- Newest first onto the head, so that the oldest of them is the next to run.

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/script.hpp"
 
 namespace brood {
@@ -12,6 +14,10 @@ namespace brood {
 ScriptCall register_incarnation(const std::string& identity, const std::string& identity_record,
                                 const std::string& field);
 
+// The last settle of one incarnation, and the note of what it holds: read_holdings() reads the second of the two.
+Command ask_incarnation(const std::string& identity, const std::string& field);
+IncarnationHoldings read_holdings(ReplyView note);  // nil, or whatever is no text: nothing
+
 // The fields of all incarnations that a process has announced and not left: read_name_list() reads the answer.
 Command ask_incarnations(const std::string& identity);
 
@@ -19,8 +25,9 @@ Command ask_incarnations(const std::string& identity);
 std::string name_of_incarnations(const std::string& identity);
 
 // Returns what a living worker has fetched and not begun to the head of `queue`, all but the `keep` oldest entries.
-// Answers how many went back; 0 when the worker has settled since `number`.
+// Answers how many went back; 0 when the worker has settled since `number`.  A worker that keeps nothing lets go of
+// what it holds.
 ScriptCall give_back(const std::string& identity, const std::string& field, const std::string& queue,
-                     std::uint64_t number, int keep);
+                     std::uint64_t number, int keep, const IncarnationHoldings& held = {});
 
 }  // namespace brood

@@ -3,31 +3,39 @@
 -- KEYS[6] list    KEYS[7] its queue    KEYS[8] the heartbeat of the owner, if it was taken for dead because that was missing
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] identity    ARGV[3] the dead worker's number, "" when nobody knows it
 -- ARGV[4] queue that the sender believes the list to be of    ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
--- ARGV[7] count of verdicts    ARGV[8...] mark of the entry as read ("=" and its bytes, or "#" and their SHA-1; "": whatever
+-- ARGV[7] count of verdicts, and behind it, if something that is held ends with this, how many things, which are last in
+-- KEYS and ARGV    ARGV[8...] mark of the entry as read ("=" and its bytes, or "#" and their SHA-1; "": whatever
 -- it is), kind, payload and score of each, for the oldest entries in order; then the same four for each payload that is
 -- to be orphaned when it comes back for the third time
 -- Returns {"DONE", acknowledged, charged, given back, orphaned}; {"GONE"} when somebody was first; {"QUEUE", queue} when the
--- list is of another queue; {"ORPHANS", payloads...} when these come back for the third time and no outcome was sent for
+-- list is of another queue; {"HOLDS", note} when the incarnation holds other things than those sent; {"ORPHANS", payloads...} when these come back for the third time and no outcome was sent for
 -- them; {"LIVES"} when the heartbeat is there again.  Only DONE has written anything.
+local going = tonumber(ARGV[7]) and 0
+if not going then
+  ARGV[7], going = ARGV[7]:match("^(%d+) (%d+)$")
+  going = tonumber(going)
+end
+-- include: pieces/let_go.lua
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua
 local retry_key = KEYS[3]
 -- include: pieces/orphan_returns.lua
 
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end
-local held = redis.call("HGET", KEYS[1], ARGV[1])
+local held, holds = unpack(redis.call("HMGET", KEYS[1], ARGV[1], ARGV[1] .. " holds"))
 if not held then return {"GONE"} end
 if KEYS[8] and redis.call("EXISTS", KEYS[8]) == 1 then return {"LIVES"} end
 local number, queue = held:match("^(%d+) (.*)$")
 queue = queue or ""    -- scribbled over: the sweep finds its list later
 if queue ~= ARGV[4] then return {"QUEUE", queue} end
+if (holds or nil) ~= noted then return {"HOLDS", holds or ""} end
 if not is(KEYS[2], "hash") then return refuse(KEYS[2]) end
 
 local into = {retry = {KEYS[3], "zset"}, move_to_dead = {KEYS[4], "zset"}, schedule = {KEYS[5], "zset"}}
 local verdicts, replacements = {}, {}
 local last_verdict = 7 + 4 * tonumber(ARGV[7])
 for i = 8, #ARGV, 4 do
-  local verdict = {mark = ARGV[i], kind = ARGV[i + 1], payload = ARGV[i + 2], score = ARGV[i + 3]}
+  local verdict = {number = (i - 4) / 4, mark = ARGV[i], kind = ARGV[i + 1], payload = ARGV[i + 2], score = ARGV[i + 3]}
   if into[verdict.kind] and not is(into[verdict.kind][1], "zset") then return refuse(into[verdict.kind][1]) end
   if i <= last_verdict then verdicts[#verdicts + 1] = verdict else replacements[verdict.mark] = verdict end
 end
@@ -67,9 +75,10 @@ end
 
 -- What each of the oldest entries becomes, and how many of them are dealt with so.
 local acknowledged, charged, given_back, orphaned, trim = 0, 0, 0, 0, false
-local adds, backs, heads, counted = {}, {}, {}, {}
+local adds, backs, heads, counted, applied = {}, {}, {}, {}, {}
 local function apply(verdict, entry)
   local payload = verdict.payload ~= "" and verdict.payload or entry    -- "": as it is
+  applied[#applied + 1] = verdict.number
   if into[verdict.kind] then adds[#adds + 1] = {into[verdict.kind][1], verdict.score, payload}
   elseif verdict.kind == "requeue_head" then heads[#heads + 1] = payload
   elseif verdict.kind == "give_back" then heads[#heads + 1], counted[#counted + 1] = payload, payload
@@ -124,6 +133,10 @@ end
 for _, add in ipairs(adds) do redis.call("ZADD", unpack(add)) end
 if left > 0 then redis.call("LTRIM", KEYS[6], 1, 0) end
 redis.call("HDEL", KEYS[1], ARGV[1])
+if let_go then
+  let_go(0)
+  for _, number in ipairs(applied) do let_go(number) end
+end
 if redis.call("EXISTS", KEYS[1]) == 0 then redis.call("HDEL", KEYS[2], ARGV[2]) end
 
 for payload, count in pairs(returns) do

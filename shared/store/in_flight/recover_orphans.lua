@@ -1,7 +1,10 @@
 -- Gives a list that no living incarnation owns back to the head of its queue.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
 -- ARGV[1] "<slot>.<incarnation>"
+-- Behind these keys and arguments: what the incarnation holds.
 -- Returns how many jobs went back; 0 when the incarnation is registered after all, or there is no such list.
+local going = #KEYS - 3
+-- include: pieces/let_go.lua
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind == "hash" and redis.call("HEXISTS", KEYS[1], ARGV[1]) == 1 then return 0 end
 if redis.call("TYPE", KEYS[2]).ok ~= "list" then return 0 end
@@ -9,6 +12,7 @@ kind = redis.call("TYPE", KEYS[3]).ok
 if kind ~= "list" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[3] .. " is a " .. kind) end
 -- Changes nothing: a full Redis lets through what follows, and who may not remove is refused before anything is added.
 redis.call("LTRIM", KEYS[2], 0, -1)
+if let_go then let_go(0) end
 local returned = 0
 while true do
   local jobs = redis.call("LRANGE", KEYS[2], 0, 99)

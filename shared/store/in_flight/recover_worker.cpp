@@ -6,6 +6,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/outcome_size.hpp"
@@ -14,11 +15,36 @@
 namespace brood {
 namespace {
 
-// The entry `position` places from the oldest; nullopt when the list is shorter.
-std::optional<std::string> read_entry(Channel& redis, const RedisKey& list, std::size_t position) {
-  const Reply reply = redis.call({"LINDEX", list, std::to_string(-1 - static_cast<std::int64_t>(position))});
-  if (reply.view().is_nil() || !reply.view().error().empty()) return std::nullopt;  // an error: a tombstone, no list
-  return std::string(reply.view().text());
+// The oldest entries of a dead worker's list, read when the first of them is asked for.
+class OldestEntries {
+ public:
+  OldestEntries(Channel& redis, RedisKey list, std::size_t count)
+      : redis_(redis), list_(std::move(list)), count_(count) {}
+
+  // The entry `position` places from the oldest; nullopt when the list is shorter.
+  std::optional<std::string> at(std::size_t position) {
+    if (!read_) read();
+    if (position >= newest_first_.size()) return std::nullopt;
+    return newest_first_[newest_first_.size() - 1 - position];
+  }
+
+ private:
+  void read() {
+    read_ = true;
+    const Reply reply = redis_.call({"LRANGE", list_, std::to_string(-static_cast<std::int64_t>(count_)), "-1"});
+    if (!reply.view().is_array()) return;  // a tombstone, no list
+    for (std::size_t i = 0; i < reply.view().size(); ++i) newest_first_.emplace_back(reply.view()[i].text());
+  }
+
+  Channel& redis_;
+  RedisKey list_;
+  std::size_t count_;
+  bool read_ = false;
+  std::vector<std::string> newest_first_;
+};
+
+std::string if_it_holds(const std::optional<std::string>& entry) {
+  return entry && may_hold(*entry) ? *entry : std::string();
 }
 
 // What its worker has decided, whoever ended that; with its note scribbled over the job goes back uncharged.
@@ -26,28 +52,31 @@ RecoveryAttempt::VerdictOnEntry as_judged(const DeadWorker& dead, std::size_t i,
   const std::vector<std::optional<Outcome>>& outcomes = dead.record->outcomes;
   const bool known = i < outcomes.size() && outcomes[i];
   Outcome outcome = known ? *outcomes[i] : Outcome{.kind = Outcome::Kind::requeue_head, .payload = "", .score = 0};
+  std::string holder = if_it_holds(entry);
   if (outcome.kind == Outcome::Kind::acknowledge) entry.reset();
-  return {std::move(entry), std::move(outcome)};
+  return {std::move(entry), std::move(outcome), std::move(holder)};
 }
 
 // What the scoreboard says about the oldest entries, up to the first that simply goes back.
 std::vector<RecoveryAttempt::VerdictOnEntry> judge(Channel& redis, const DeadWorker& dead, const std::string& queue,
                                                    const ChargeJob& charge) {
   std::vector<RecoveryAttempt::VerdictOnEntry> verdicts;
-  const RedisKey list = keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), queue);
+  OldestEntries entries(redis, keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), queue),
+                        dead.record->entries.size());
   for (std::size_t i = 0; i < dead.record->entries.size(); ++i) {
     const EntryState state = dead.record->entries[i];
     const bool guilty =
         state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
     if (state == EntryState::succeeded) {
-      verdicts.push_back({std::nullopt, Outcome{}});
+      verdicts.push_back({std::nullopt, Outcome{}, if_it_holds(entries.at(i))});
     } else if (state == EntryState::judged) {
-      verdicts.push_back(as_judged(dead, i, read_entry(redis, list, i)));
+      verdicts.push_back(as_judged(dead, i, entries.at(i)));
     } else if (guilty && !dead.ended_by_brood) {
-      std::optional<std::string> entry = read_entry(redis, list, verdicts.size());
+      std::optional<std::string> entry = entries.at(i);
       if (!entry) break;
       Outcome outcome = charge(*entry, queue);
-      verdicts.push_back({std::move(entry), std::move(outcome)});
+      std::string holder = if_it_holds(entry);
+      verdicts.push_back({std::move(entry), std::move(outcome), std::move(holder)});
     } else {
       break;
     }
@@ -72,15 +101,14 @@ std::vector<LostSettlement::Performed> judge_without_field(Channel& redis, const
   std::size_t begun = 0;
   while (begun < entries.size() && entries[begun] != EntryState::fetched && entries[begun] != EntryState::taken_back)
     ++begun;
-  const RedisKey list =
-      keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), dead.record->queue);
+  OldestEntries oldest(
+      redis, keys::in_flight_list(dead.identity, worker_field(dead.slot, dead.incarnation), dead.record->queue), begun);
   std::vector<LostSettlement::Performed> performed;
   if (begun == 0 || dead.record->jid.empty()) return performed;
-  const std::optional<std::string> last = read_entry(redis, list, begun - 1);
+  const std::optional<std::string> last = oldest.at(begun - 1);
   if (!last || jid_of(*last) != dead.record->jid) return performed;
   for (RecoveryAttempt::VerdictOnEntry& verdict : judge(redis, dead, dead.record->queue, charge)) {
-    std::optional<std::string> entry =
-        verdict.entry ? std::move(verdict.entry) : read_entry(redis, list, performed.size());
+    std::optional<std::string> entry = verdict.entry ? std::move(verdict.entry) : oldest.at(performed.size());
     if (!entry) break;
     performed.push_back({std::move(*entry), std::move(verdict.outcome)});
   }
@@ -106,13 +134,13 @@ Reply send_in_size(Channel& redis, const std::string& field, OutcomeSize& size, 
 }
 
 // Its list holds what a BLMOVE filled it with since, or what it held before; or nothing, if somebody was first.
-RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, const DeadLimits& limits,
-                                     const ChargeJob& charge) {
+RecoveryResult recover_without_field(Channel& redis, const DeadWorker& dead, const IncarnationHoldings& held,
+                                     const DeadLimits& limits, const ChargeJob& charge) {
   RecoveryResult result;
   const std::string field = worker_field(dead.slot, dead.incarnation);
   if (!dead.record->queue.empty()) {
     LostSettlement settlement{dead.identity, field, dead.record->queue, judge_without_field(redis, dead, charge),
-                              limits};
+                              limits,        held};
     const auto charged = std::find_if(settlement.performed.begin(), settlement.performed.end(),
                                       [](const auto& one) { return one.outcome.kind != Outcome::Kind::acknowledge; });
     const auto acknowledged = static_cast<int>(charged - settlement.performed.begin());
@@ -150,13 +178,15 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
   // only be the few that were under way.
   constexpr int attempts = 10;
   const std::string field = worker_field(dead.slot, dead.incarnation);
-  const Reply value = redis.call({"HGET", keys::in_flight_hash(dead.identity), field});
-  if (value.view().is_nil())
-    return dead.record && !dead.served_elsewhere ? recover_without_field(redis, dead, limits, charge)
+  const Reply values = redis.call(ask_incarnation(dead.identity, field));
+  const ReplyView value = values.view()[0];
+  const IncarnationHoldings held = read_holdings(values.view()[1]);
+  if (value.is_nil())
+    return dead.record && !dead.served_elsewhere ? recover_without_field(redis, dead, held, limits, charge)
                                                  : RecoveryResult{.somebody_was_first = true};
 
-  const LastSettle last = parse_last_settle(value.view().text()).value_or(LastSettle{});
-  RecoveryAttempt attempt{.queue = last.queue, .verdicts = {}, .orphans = {}};
+  const LastSettle last = parse_last_settle(value.text()).value_or(LastSettle{});
+  RecoveryAttempt attempt{.queue = last.queue, .verdicts = {}, .orphans = {}, .held = held};
   if (dead.record && dead.record->number == last.number) attempt.verdicts = judge(redis, dead, last.queue, charge);
   OutcomeSize size = OutcomeSize::whole;
   for (int i = 0; i < attempts; ++i) {
@@ -175,11 +205,14 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
         return answer.result;
       case RecoveryAnswer::Kind::other_queue:
         // Only a settle changes the queue, so the number has moved on too and the verdicts speak of another list.
-        attempt = {.queue = answer.queue, .verdicts = {}, .orphans = {}};
+        attempt = {.queue = answer.queue, .verdicts = {}, .orphans = {}, .held = attempt.held};
+        break;
+      case RecoveryAnswer::Kind::holds:
+        attempt.held = IncarnationHoldings(answer.note);
         break;
       case RecoveryAnswer::Kind::orphans:
         for (const std::string& payload : answer.payloads) {
-          attempt.orphans.push_back({payload, resized(orphan(payload, attempt.queue), size)});
+          attempt.orphans.push_back({payload, resized(orphan(payload, attempt.queue), size), if_it_holds(payload)});
         }
         break;
     }

@@ -9,6 +9,7 @@
 
 #include "shared/redis/connection.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/in_flight_list.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
@@ -66,19 +67,22 @@ struct RecoveryAttempt {
   struct VerdictOnEntry {
     std::optional<std::string> entry;
     Outcome outcome;
+    std::string holder = {};  // the payload, where the job holds something
   };
   std::vector<VerdictOnEntry> verdicts;
   std::vector<VerdictOnEntry> orphans;  // outcomes for payloads that come back for the third time
+  IncarnationHoldings held = {};        // by the incarnation, as its note says
 };
 
 struct RecoveryAnswer {
   enum class Kind {
     done,         // also when somebody was first, or the owner lives: see result
     other_queue,  // nothing was written: send again with `queue`
+    holds,        // nothing was written: send again with what `note` says
     orphans,      // nothing was written: send again with an outcome for each of `payloads`
   } kind = Kind::done;
   RecoveryResult result;
-  std::string queue;
+  std::string queue, note;
   std::vector<std::string> payloads;
 };
 

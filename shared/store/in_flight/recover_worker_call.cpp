@@ -24,9 +24,20 @@ ScriptCall recovery_call(const DeadWorker& dead, const RecoveryAttempt& attempt,
                   {field, dead.identity, dead.record ? std::to_string(dead.record->number) : "", attempt.queue}};
   if (dead.only_while_silent) call.keys.push_back(keys::heartbeat(dead.identity));
   for (std::string& limit : limits.script_arguments(now)) call.args.push_back(std::move(limit));
+  const std::size_t counted_at = call.args.size();
   call.args.push_back(std::to_string(attempt.verdicts.size()));
   for (const auto& verdict : attempt.verdicts) append(call.args, verdict);
   for (const auto& orphan : attempt.orphans) append(call.args, orphan);
+  std::vector<LetGo> let_go;
+  append_held(let_go, attempt.held, dead.identity);
+  std::size_t number = 0;
+  for (const auto* verdicts : {&attempt.verdicts, &attempt.orphans}) {
+    for (const auto& verdict : *verdicts) {
+      ++number;
+      if (ends_job(verdict.outcome.kind)) append_held(let_go, verdict.holder, number);
+    }
+  }
+  append(call, counted_at, let_go);
   return call;
 }
 
@@ -45,6 +56,9 @@ RecoveryAnswer read_recovery(ReplyView reply) {
   } else if (word == "QUEUE") {
     answer.kind = RecoveryAnswer::Kind::other_queue;
     answer.queue = reply[1].text();
+  } else if (word == "HOLDS") {
+    answer.kind = RecoveryAnswer::Kind::holds;
+    answer.note = reply[1].text();
   } else if (word == "ORPHANS") {
     answer.kind = RecoveryAnswer::Kind::orphans;
     for (std::size_t i = 1; i < reply.size(); ++i) answer.payloads.emplace_back(reply[i].text());

@@ -7,6 +7,18 @@
 #include "shared/store/keys.hpp"
 
 namespace brood {
+namespace {
+
+// From the first outcome on that is no success.
+void append_others(ScriptCall& call, const Settlement& settlement, std::vector<Outcome>::const_iterator first,
+                   WallTime now) {
+  for (const FixedKey set : {keys::retry, keys::dead, keys::schedule, keys::brood_quarantined})
+    call.keys.push_back(set);
+  for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
+  for (auto outcome = first; outcome != settlement.outcomes.end(); ++outcome) append_arguments(call.args, *outcome);
+}
+
+}  // namespace
 
 ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
   ScriptCall call;
@@ -27,13 +39,8 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
                std::to_string(max_bytes_fetched),
                settlement.wait_queue,
                std::to_string(first_other - settlement.outcomes.begin())};
-  if (first_other == settlement.outcomes.end()) return call;
-
-  for (const FixedKey set : {keys::retry, keys::dead, keys::schedule, keys::brood_quarantined})
-    call.keys.push_back(set);
-  for (std::string& limit : settlement.dead_limits.script_arguments(now)) call.args.push_back(std::move(limit));
-  for (auto outcome = first_other; outcome != settlement.outcomes.end(); ++outcome)
-    append_arguments(call.args, *outcome);
+  if (first_other != settlement.outcomes.end()) append_others(call, settlement, first_other, now);
+  append(call, 5, settlement.let_go);
   return call;
 }
 
@@ -49,6 +56,13 @@ ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now) 
     call.args.push_back(entry_mark(performed.entry));
     append_arguments(call.args, performed.outcome);
   }
+  std::vector<LetGo> let_go;
+  append_held(let_go, settlement.held, settlement.identity);
+  for (std::size_t i = 0; i < settlement.performed.size(); ++i) {
+    const LostSettlement::Performed& performed = settlement.performed[i];
+    if (ends_job(performed.outcome.kind)) append_held(let_go, performed.entry, i + 1);
+  }
+  append(call, let_go);
   return call;
 }
 

@@ -8,6 +8,7 @@
 
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/outcome.hpp"
 #include "shared/store/script.hpp"
 
@@ -16,13 +17,14 @@ namespace brood {
 // One settle_and_fetch: what a worker says about its batch, and where it wants the next one from.
 struct Settlement {
   std::string identity;
-  std::string field;              // "<slot>.<incarnation>"
-  std::uint64_t number = 0;       // of the last applied settle
-  std::string held_queue;         // the queue of the held batch; empty when nothing is held
-  std::vector<Outcome> outcomes;  // of the oldest entries, in order
-  std::vector<std::string> draw;  // the queues to ask, in order; at most 16 are sent
-  int want = 0;                   // 0: settle only
-  std::string wait_queue;         // the queue that the worker will wait on if it finds nothing; empty: none
+  std::string field;               // "<slot>.<incarnation>"
+  std::uint64_t number = 0;        // of the last applied settle
+  std::string held_queue;          // the queue of the held batch; empty when nothing is held
+  std::vector<Outcome> outcomes;   // of the oldest entries, in order
+  std::vector<LetGo> let_go = {};  // what ends with these outcomes
+  std::vector<std::string> draw;   // the queues to ask, in order; at most 16 are sent
+  int want = 0;                    // 0: settle only
+  std::string wait_queue;          // the queue that the worker will wait on if it finds nothing; empty: none
   DeadLimits dead_limits;
 };
 
@@ -44,6 +46,7 @@ struct LostSettlement {
   std::string held_queue;
   std::vector<Performed> performed;  // the oldest entries, in order
   DeadLimits dead_limits;
+  IncarnationHoldings held = {};  // by the incarnation: it ends here
 };
 ScriptCall settle_without_field(const LostSettlement& settlement, WallTime now);
 

@@ -6,8 +6,15 @@
 -- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] how many of the oldest jobs succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
 -- ARGV[9...] kind, payload and score of each
+-- Where something that is held ends with this, ARGV[6] has behind it how many things, and these are last in KEYS and ARGV.
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
 -- AGAIN (this settle had been applied before, nothing was written now) or FENCED (it is no longer the sender's to settle).
+local going = tonumber(ARGV[6]) and 0
+if not going then
+  ARGV[6], going = ARGV[6]:match("^(%d+) (%d+)$")
+  going = tonumber(going)
+end
+-- include: pieces/let_go.lua
 local fenced = {"FENCED", "0", "", {}, {}}
 -- A queue is named at the end of the list that belongs to it.
 local function name_of(i) return KEYS[i + 1]:sub(#KEYS[1] + #ARGV[1] + 3) end
@@ -132,6 +139,7 @@ if trim then
   redis.pcall("ZREMRANGEBYSCORE", dead, "-inf", ARGV[7])
   redis.pcall("ZREMRANGEBYRANK", dead, 0, "-" .. ARGV[8])
 end
+if let_go then let_go(0) end
 
 -- Moves the oldest jobs of a queue, as many as are wanted and not too many bytes, but one at least; the size of the first
 -- tells how many to look at.  Returns them, oldest first, and the length of the list then, if that is known.

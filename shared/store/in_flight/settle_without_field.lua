@@ -5,7 +5,10 @@
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
 -- ARGV[4...] mark of the entry as it was performed ("=" and its bytes, or "#" and their SHA-1), kind, payload and score
 -- of each, for the oldest entries in order
+-- Behind these keys and arguments: what is held and ends with an entry that is settled, or with the incarnation.
 -- Returns how many were settled, and how many went back.  Sent again it finds nothing.
+local going = #KEYS - 7
+-- include: pieces/let_go.lua
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua
 local retry_key = KEYS[4]
@@ -39,6 +42,7 @@ for i = 4, left > 0 and #ARGV or 0, 4 do
 end
 
 redis.call("HDEL", KEYS[1], ARGV[1])    -- first a write that frees memory: a full Redis lets the rest through
+if let_go then let_go(0) end
 if left == 0 then
   -- A BLMOVE of this worker may still be on its way: see recover.lua.
   if is(KEYS[2], "none") then redis.call("SET", KEYS[2], "dead", "EX", 3600) end
@@ -62,6 +66,7 @@ end
 if refused then return refused end
 for _, add in ipairs(adds) do redis.call("ZADD", unpack(add)) end
 redis.call("LTRIM", KEYS[2], 1, 0)
+for i = 1, let_go and settled or 0 do let_go(i) end
 for _, payload in ipairs(counted) do count_return(payload) end
 if trim then
   redis.pcall("ZREMRANGEBYSCORE", KEYS[5], "-inf", ARGV[2])

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "shared/base/log.hpp"
+#include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/scan.hpp"
@@ -13,9 +14,14 @@ namespace brood {
 int give_back_list_without_field(Channel& redis, const std::string& key) {
   const std::optional<InFlightList> list = keys::parse_in_flight_list(key);
   if (!list) return 0;
-  const Reply reply = send(redis, {&scripts::recover_orphans,
-                                   {keys::in_flight_hash(list->identity), RedisKey(key), keys::queue(list->queue)},
-                                   {list->field}});
+  const RedisKey hash = keys::in_flight_hash(list->identity);
+  const Reply values = redis.call(ask_incarnation(list->identity, list->field));
+  if (!values.view().is_array()) return 0;
+  ScriptCall call{&scripts::recover_orphans, {hash, RedisKey(key), keys::queue(list->queue)}, {list->field}};
+  std::vector<LetGo> let_go;
+  append_held(let_go, read_holdings(values.view()[1]), list->identity);
+  append(call, let_go);
+  const Reply reply = send(redis, call);
   const int returned = static_cast<int>(reply.view().integer());
   if (returned > 0) log::info("in_flight_list_given_back", {{"list", key}, {"jobs", returned}});
   return returned;

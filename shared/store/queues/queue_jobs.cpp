@@ -1,8 +1,13 @@
 #include "shared/store/queues/queue_jobs.hpp"
 
+#include "shared/store/holdings.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
+
+namespace scripts {
+extern const Script remove_job;
+}
 
 Command ask_queue_length(std::string_view queue) { return {"LLEN", keys::queue(queue)}; }
 
@@ -24,6 +29,14 @@ std::vector<std::string> read_jobs_at(ReplyView reply) {
 
 Command remove_job(std::string_view queue, std::string_view payload) {
   return {"LREM", keys::queue(queue), "1", payload};
+}
+
+ScriptCall remove_holding_job(std::string_view queue, const std::string& payload) {
+  ScriptCall call{&scripts::remove_job, {keys::queue(queue)}, {payload}};
+  std::vector<LetGo> let_go;
+  append_held(let_go, payload, 1);
+  append(call, let_go);
+  return call;
 }
 
 bool read_job_was_removed(ReplyView reply) { return reply.integer() > 0; }
@@ -51,6 +64,9 @@ ScriptCall remove_jobs(std::string_view queue, const std::vector<QueuedJob>& job
     call.args.push_back(std::to_string(job.position));
     call.args.push_back(job.payload);
   }
+  std::vector<LetGo> let_go;
+  for (std::size_t i = 0; i < jobs.size(); ++i) append_held(let_go, jobs[i].payload, i + 1);
+  append(call, let_go);
   return call;
 }
 

@@ -21,6 +21,7 @@ Command ask_jobs_at(std::string_view queue, std::string_view first, std::string_
 std::vector<std::string> read_jobs_at(ReplyView reply);
 
 Command remove_job(std::string_view queue, std::string_view payload);
+ScriptCall remove_holding_job(std::string_view queue, const std::string& payload);  // which holds something
 bool read_job_was_removed(ReplyView reply);
 
 // All jobs, and the name; to be sent as a transaction.

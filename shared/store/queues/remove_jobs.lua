@@ -2,7 +2,10 @@
 -- KEYS[1] queue
 -- ARGV[1] how many jobs may have joined the queue since they were read, or left it
 -- ARGV[2...] position from the head, as read, and payload of each, the head's side first
+-- Behind these keys and arguments: what these jobs hold.
 -- Returns how many were removed, and how many of the last were not looked at, so that one call does not hold up Redis.
+local going = #KEYS - 1
+-- include: pieces/let_go.lua
 local key, slack = KEYS[1], tonumber(ARGV[1])
 local size = redis.call("LLEN", key)
 local removed = "\0removed\0"
@@ -32,7 +35,7 @@ while i < #ARGV and looked_at < 10 * slack do
     -- LREM removes by value alone and searches from one end.  So all found jobs are overwritten with one value, which
     -- nobody else sees, and one search from the nearer end removes them.
     redis.call("LSET", key, place, removed)
-    marked[#marked + 1] = {place, ARGV[i + 1]}
+    marked[#marked + 1] = {place, ARGV[i + 1], number = i / 2}
     if found == 0 then first = place end
     last = place
     found = found + 1
@@ -45,5 +48,6 @@ if found > 0 then
     for _, mark in ipairs(marked) do redis.call("LSET", key, unpack(mark)) end
     return reply
   end
+  for _, mark in ipairs(let_go and marked or {}) do let_go(mark.number) end
 end
 return {found, (#ARGV - i + 1) / 2}

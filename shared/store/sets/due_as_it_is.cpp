@@ -2,6 +2,7 @@
 
 #include "shared/base/sha1.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -28,6 +29,9 @@ ScriptCall move_due_to_dead_as_it_is(std::string_view set_key, std::string_view 
   ScriptCall call = moving(set_key, member, score_text, {keys::dead});
   call.args.push_back(brood::score_text(epoch_seconds(now)));
   for (std::string& limit : limits.script_arguments(now)) call.args.push_back(std::move(limit));
+  std::vector<LetGo> let_go;
+  append_held(let_go, member, 1);
+  append(call, let_go);
   return call;
 }
 

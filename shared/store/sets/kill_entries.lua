@@ -3,18 +3,22 @@
 -- KEYS[1] set    KEYS[2] "dead"
 -- ARGV[1] now in seconds    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
 -- ARGV[4...] the members, then their scores, as read; or none, to trim alone
+-- Behind these keys and arguments: what the jobs of these entries hold.
 -- Returns how many were moved, and how many are still to be trimmed.
+local going = #KEYS - 2
+-- include: pieces/let_go.lua
 for _, key in ipairs(KEYS) do
   local kind = redis.call("TYPE", key).ok
   if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind) end
 end
 local entries = (#ARGV - 3) / 2
-local members, adds = {}, {}
+local members, places, adds = {}, {}, {}
 if entries > 0 then
   local scores = redis.call("ZMSCORE", KEYS[1], unpack(ARGV, 4, 3 + entries))
   for i = 1, entries do
     if scores[i] == ARGV[3 + entries + i] then
       members[#members + 1] = ARGV[3 + i]
+      places[#places + 1] = i
       adds[#adds + 1] = ARGV[1]
       adds[#adds + 1] = ARGV[3 + i]
     end
@@ -27,6 +31,7 @@ if #members > 0 then
   redis.call("ZREMRANGEBYRANK", KEYS[2], 1, 0)
   redis.call("ZADD", KEYS[2], unpack(adds))
   if KEYS[1] ~= KEYS[2] then redis.call("ZREM", KEYS[1], unpack(members)) end    -- the dead stay, with a new score
+  for _, i in ipairs(let_go and places or {}) do let_go(i) end
 end
 -- Whatever is too old or too many has the lowest scores; one less than the size is kept, as Sidekiq keeps it.
 local too_old = redis.call("ZCOUNT", KEYS[2], "-inf", ARGV[2])

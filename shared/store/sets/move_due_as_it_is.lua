@@ -3,9 +3,12 @@
 -- KEYS[1] "schedule" or "retry"    KEYS[2] queue, and KEYS[3] "queues"; or KEYS[2] "dead"
 -- ARGV[1] its score as read    ARGV[2] bytes of the member    ARGV[3] their SHA-1
 -- For "dead": ARGV[4] its score there, now in seconds    ARGV[5] oldest score to keep    ARGV[6] size of the set
+-- Behind these keys and arguments: what the job holds, if it goes to "dead".
 -- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if the key that
 -- it is for is of another type, or may not be written to, and it stays.
-local to_queue = #KEYS == 3
+local to_queue = #ARGV == 3
+local going = to_queue and 0 or #KEYS - 2
+-- include: pieces/let_go.lua
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind ~= "zset" and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end
 kind = redis.call("TYPE", KEYS[2]).ok
@@ -30,6 +33,7 @@ redis.call("ZREM", KEYS[1], found)
 if to_queue then
   redis.pcall("SADD", KEYS[3], KEYS[2]:sub(#KEYS[3] + 1))    -- "queue:" is as long as "queues"
 else
+  if let_go then let_go(1) end
   redis.pcall("ZREMRANGEBYSCORE", KEYS[2], "-inf", ARGV[5])
   redis.pcall("ZREMRANGEBYRANK", KEYS[2], 0, "-" .. ARGV[6])
 end

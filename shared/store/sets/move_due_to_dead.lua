@@ -2,8 +2,11 @@
 -- KEYS[1] "schedule" or "retry"    KEYS[2] "dead"
 -- ARGV[1] member as read    ARGV[2] its score as read    ARGV[3] member to keep    ARGV[4] its score, now in seconds
 -- ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
+-- Behind these keys and arguments: what the job holds.
 -- Returns, as move_due does: 1 if it was moved; 1 if somebody else moved, deleted or rescheduled it; 1 if "dead" is no
 -- sorted set and it stays.
+local going = #KEYS - 2
+-- include: pieces/let_go.lua
 local kind = redis.call("TYPE", KEYS[2]).ok
 if kind ~= "zset" and kind ~= "none" then return {0, 0, 1} end
 if redis.call("ZSCORE", KEYS[1], ARGV[1]) ~= ARGV[2] then return {0, 1, 0} end
@@ -12,6 +15,7 @@ if redis.call("ZSCORE", KEYS[1], ARGV[1]) ~= ARGV[2] then return {0, 1, 0} end
 redis.call("ZREM", KEYS[1], "\0")
 redis.call("ZADD", KEYS[2], ARGV[4], ARGV[3])
 redis.call("ZREM", KEYS[1], ARGV[1])
+if let_go then let_go(1) end
 redis.pcall("ZREMRANGEBYSCORE", KEYS[2], "-inf", ARGV[5])
 redis.pcall("ZREMRANGEBYRANK", KEYS[2], 0, "-" .. ARGV[6])
 return {1, 0, 0}

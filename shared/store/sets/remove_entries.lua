@@ -1,10 +1,19 @@
 -- Removes entries of a sorted set, each if it is still there as it was read.
 -- KEYS[1] set    ARGV: the members, then their scores, as read
+-- Behind these keys and arguments: what the jobs of these entries hold.
 -- Returns how many were removed.
+local going = #KEYS - 1
+-- include: pieces/let_go.lua
 local entries = #ARGV / 2
 local scores = redis.call("ZMSCORE", KEYS[1], unpack(ARGV, 1, entries))
-local members = {}
+local members, places = {}, {}
 for i = 1, entries do
-  if scores[i] == ARGV[entries + i] then members[#members + 1] = ARGV[i] end
+  if scores[i] == ARGV[entries + i] then
+    members[#members + 1] = ARGV[i]
+    places[#places + 1] = i
+  end
 end
-return #members > 0 and redis.call("ZREM", KEYS[1], unpack(members)) or 0
+if #members == 0 then return 0 end
+local removed = redis.call("ZREM", KEYS[1], unpack(members))
+for _, i in ipairs(let_go and places or {}) do let_go(i) end
+return removed

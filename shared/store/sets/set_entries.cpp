@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "shared/job/payload.hpp"
+#include "shared/store/holdings.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -19,6 +20,12 @@ void append(std::vector<std::string>& args, const EntryAsRead* entry) {
   args.emplace_back(entry ? entry->member : "");
 }
 
+void append_held(ScriptCall& call, const std::vector<EntryAsRead>& entries) {
+  std::vector<LetGo> let_go;
+  for (std::size_t i = 0; i < entries.size(); ++i) append_held(let_go, entries[i].member, i + 1);
+  append(call, let_go);
+}
+
 }  // namespace
 
 ScriptCall set_page(std::string_view set_key, bool highest_first, std::size_t count, const EntryAsRead* seen,
@@ -33,6 +40,7 @@ ScriptCall remove_entries(std::string_view set_key, const std::vector<EntryAsRea
   if (entries.empty()) throw std::invalid_argument("remove_entries takes an entry at least");
   ScriptCall call{&scripts::remove_entries, {RedisKey(set_key)}, {}};
   append(call.args, entries);
+  append_held(call, entries);
   return call;
 }
 
@@ -42,6 +50,7 @@ ScriptCall kill_entries(std::string_view set_key, const std::vector<EntryAsRead>
   call.args.push_back(score_text(epoch_seconds(now)));
   for (std::string& argument : limits.script_arguments(now)) call.args.push_back(std::move(argument));
   append(call.args, entries);
+  append_held(call, entries);
   return call;
 }
 

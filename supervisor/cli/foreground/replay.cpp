@@ -60,7 +60,7 @@ void show(const FoundJob& found) {
   const JobRecord& job = found.job;
   const Style style(log::standard_error_takes_colour());
   fmt::print(stderr, "brood replay: {} {} from {}\n  args  {}\n", log::printable(job.display_class),
-             style.bold(log::printable(job.jid)), log::printable(found.place), log::printable(job.args));
+             style.bold(log::printable(job.jid)), log::printable(found.place), log::printable(job.display_args()));
   if (!job.error_class.empty() || !job.error_message.empty())
     fmt::print(stderr, "  last  {}: {}{}\n", log::printable(job.error_class), log::printable(job.error_message),
                job.failed_at ? ", " + when_text(job.retried_at.value_or(*job.failed_at)) : "");

@@ -43,8 +43,9 @@ An argument that parses as JSON is that value, else a string.  Words that begin 
 struct EnqueueArguments {
   RedisAccess redis;
   JobArguments arguments;
-  std::optional<std::string> queue, in, at, retry, timeout, jid, bulk, spread, shard_by;
+  std::optional<std::string> queue, in, at, retry, timeout, expires_in, jid, bulk, spread, shard_by;
   std::vector<std::string> tags;
+  bool encrypt = false;
   bool json = false;
 };
 
@@ -97,6 +98,9 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   if (!options.tags.empty()) push.members.emplace_back("tags", detail::json_array(options.tags));
   if (options.timeout)
     push.members.emplace_back("timeout", detail::json_seconds(read_duration("--timeout", *options.timeout)));
+  if (options.encrypt) push.members.emplace_back("encrypt", "true");
+  if (options.expires_in)
+    push.members.emplace_back("expires_in", detail::json_seconds(read_duration("--expires-in", *options.expires_in)));
   if (const auto time = due(options))
     push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(*time);
   return push;
@@ -128,7 +132,8 @@ void warn_of_unserved(const EnqueueArguments& options, const std::string& queue)
 
 int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>& words) {
   if (!words.empty() || options.queue || options.in || options.at || options.retry || options.arguments.array ||
-      options.jid || options.arguments.all_strings || options.timeout || !options.tags.empty()) {
+      options.jid || options.arguments.all_strings || options.timeout || options.expires_in || options.encrypt ||
+      !options.tags.empty()) {
     throw UsageError("--bulk takes class, args, queue, at and all else from each line");
   }
   std::optional<std::chrono::milliseconds> spread;
@@ -151,6 +156,9 @@ int enqueue_command(const std::vector<std::string>& args) {
   line.option("--at", options.at, "TIME", "Run it at this time, ISO 8601; without a zone it is local time");
   line.option("--retry", options.retry, "N", "How often to retry it: a number, true (the server's default) or false");
   line.option("--timeout", options.timeout, "DURATION", "How long it may run: 30s, 10m; 0 is without end");
+  line.option("--expires-in", options.expires_in, "DURATION",
+              "Drop it if it has not begun so long after it was enqueued, or was due");
+  line.flag("--encrypt", options.encrypt, "Encrypt its last argument, by the keys of [encryption.keys]");
   line.option("--tag", options.tags, "TAG", "A label, shown with it; may be repeated");
   options.arguments.add_options(line);
   line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");

@@ -63,7 +63,7 @@ std::string lines_of(const JobRecord& job, const Style& style) {
   if (!job.is_job) return "  " + style.yellow("This is no job:") + "\n  " + indented(job.payload, 2) + "\n";
   std::string text = line(style, "class", log::printable(job.display_class));
   if (job.display_class != job.job_class) text += line(style, "run by", log::printable(job.job_class));
-  text += line(style, "args", indented(pretty_json(job.args, 0), 16));
+  text += line(style, "args", indented(pretty_json(job.display_args(), 0), 16));
   text += line(style, "queue", log::printable(job.queue));
   if (!job.tags.empty()) text += line(style, "tags", log::printable(fmt::format("{}", fmt::join(job.tags, ", "))));
   text += time_line(style, "created", job.created_at) + time_line(style, "enqueued", job.enqueued_at) +

@@ -109,7 +109,8 @@ std::string table_of_jobs(const std::vector<JobRecord>& some) {
   Table table(std::move(columns));
   for (const JobRecord& job : some) {
     std::vector<std::string> row = {job.enqueued_at ? when_text(*job.enqueued_at) : "", job.jid,
-                                    job.is_job ? job.display_class : "(no job)", job.is_job ? job.args : job.payload};
+                                    job.is_job ? job.display_class : "(no job)",
+                                    job.is_job ? job.display_args() : job.payload};
     if (has_shards) row.insert(row.begin(), job.shard);
     table.add(std::move(row));
   }

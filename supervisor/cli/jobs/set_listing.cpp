@@ -47,7 +47,7 @@ std::string table_of(const SetKind& kind, const std::vector<SetEntry>& entries) 
                                     entry.jid,
                                     entry.queue,
                                     entry.is_job ? entry.display_class : "(no job)",
-                                    entry.is_job ? entry.args : entry.payload,
+                                    entry.is_job ? entry.display_args() : entry.payload,
                                     error_text(entry)};
     if (has_shards) row.insert(row.begin() + 1, entry.shard);
     table.add(std::move(row));

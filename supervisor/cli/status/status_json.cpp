@@ -85,6 +85,7 @@ std::string json_of_class(const ClassUsage& usage) {
       .number("peak_rss_kb", usage.peak_rss_kb)
       .text("threads", usage.allows_threads ? "allow" : "replace")
       .number("left_threads", usage.left_threads)
+      .number("expired", usage.expired)
       .text("isolation", usage.isolated ? "process" : "worker")
       .json("crashes_follow", json_of_preceding(usage))
       .object();
@@ -175,7 +176,8 @@ std::string status_json(const StatusReport& report) {
       .each("workers", report.machine.workers, json_of_worker)
       .each("classes", report.machine.classes, json_of_class)
       .number("outcomes_dropped", losses.outcomes_dropped)
-      .number("unconfirmed", losses.unconfirmed);
+      .number("unconfirmed", losses.unconfirmed)
+      .number("expired", losses.expired);
   if (redis) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)

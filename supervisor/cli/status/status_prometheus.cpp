@@ -164,6 +164,8 @@ void add_losses(Exposition& out, const MachineStatus& machine) {
   out.counter("brood_settles_unconfirmed_total",
               "Settles and fetches that replicas did not confirm in time (redis.wait).");
   each([](const JobCounters& counters) { return counters.unconfirmed; });
+  out.counter("brood_jobs_expired_total", "Jobs that did not run, since their time to begin had passed.");
+  each([](const JobCounters& counters) { return counters.expired; });
 }
 
 void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
@@ -198,6 +200,8 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   each([](const ClassUsage& used) { return used.crashed; });
   out.counter("brood_class_left_threads_total", "Runs whose worker was replaced, since threads of theirs went on.");
   each([](const ClassUsage& used) { return used.left_threads; });
+  out.counter("brood_class_expired_total", "Jobs of the class that did not run, since their time to begin had passed.");
+  each([](const ClassUsage& used) { return used.expired; });
   out.counter("brood_class_cpu_seconds_total", "Processor time of the runs.");
   each([](const ClassUsage& used) { return static_cast<double>(used.cpu_us) / 1e6; });
   out.counter("brood_class_run_seconds_total", "Time that the runs took.");

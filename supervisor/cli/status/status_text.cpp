@@ -220,6 +220,9 @@ std::string classes_text(const std::vector<ClassUsage>& classes, const Style& st
   const bool has_isolation =
       std::any_of(classes.begin(), classes.end(), [](const ClassUsage& usage) { return usage.isolated; });
   if (has_isolation) columns.push_back({"ISOLATION"});
+  const bool has_expired =
+      std::any_of(classes.begin(), classes.end(), [](const ClassUsage& usage) { return usage.expired > 0; });
+  if (has_expired) columns.push_back({"EXPIRED", Table::Align::right});
   Table table(std::move(columns));
   for (const ClassUsage& usage : classes) {
     std::vector<std::string> row{usage.job_class.empty() ? "(others)" : usage.job_class,
@@ -231,6 +234,7 @@ std::string classes_text(const std::vector<ClassUsage>& classes, const Style& st
                                  memory_text(static_cast<std::int64_t>(usage.peak_rss_kb))};
     if (has_threads) row.push_back(left_threads_text(usage));
     if (has_isolation) row.push_back(usage.isolated ? "process" : "worker");
+    if (has_expired) row.push_back(std::to_string(usage.expired));
     table.add(std::move(row));
   }
   return section(style, "Job classes of this machine", table) + preceding_text(classes);

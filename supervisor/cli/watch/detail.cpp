@@ -85,6 +85,7 @@ Detail detail_of(const ClassUsage& usage, const Model& model) {
   add(detail.lines, "Peak memory", memory_text(usage.peak_rss_kb));
   if (usage.left_threads > 0)
     add(detail.lines, "Left threads", fmt::format("in {} runs, each at the cost of its worker", usage.left_threads));
+  if (usage.expired > 0) add(detail.lines, "Expired", fmt::format("{} that came too late to begin", usage.expired));
   if (usage.isolated) add(detail.lines, "Isolation", "each run has a process of its own");
   if (usage.allows_threads) add(detail.lines, "Threads", "may go on after a run");
   if (usage.preceding) add(detail.lines, "Crashes", preceding_class_text(usage));

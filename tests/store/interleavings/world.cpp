@@ -7,12 +7,19 @@
 #include <stdexcept>
 
 #include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/worker_field.hpp"
 
-namespace brood::interleavings {
+namespace brood {
+
+namespace scripts {
+extern const Script take_running_lock;
+}
+
+namespace interleavings {
 namespace {
 
 const std::vector<std::string> queues{"a", "b", "c"};
@@ -22,9 +29,30 @@ constexpr int wild_steps = 2'000;
 constexpr int calm_steps = 20'000;  // at most; the run ends when every job has
 constexpr int steps_between_checks = 60;
 
-std::string charged_once_more(const std::string& payload) {
-  return fmt::format("{}#{}", job_of(payload), charges_of(payload) + 1);
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  if (at == text.npos || text.find(from, at + 1) != text.npos) {
+    throw std::logic_error("the script no longer has the one line that is to be broken: " + std::string(from));
+  }
+  return std::string(text.substr(0, at)).append(to).append(text.substr(at + from.size()));
 }
+
+std::string charged_once_more(const std::string& payload) {
+  const std::string name = name_of(payload), charged = fmt::format("{}#{}", job_of(payload), charges_of(payload) + 1);
+  return replaced(payload, name, charged);
+}
+
+// The text of a member, of a payload that is JSON; empty: it has none.
+std::string member_of(const std::string& payload, std::string_view key) {
+  const std::string before = fmt::format("\"{}\":\"", key);
+  const std::size_t at = payload.find(before);
+  if (at == payload.npos) return "";
+  return payload.substr(at + before.size(), payload.find('"', at + before.size()) - at - before.size());
+}
+std::string unique_job(const std::string& job, const std::string& lock) {
+  return fmt::format(R"({{"jid":"{0}","unique_lock":"{1}","name":"{0}#0"}})", job, lock);
+}
+
 Outcome retried(const std::string& payload) { return {Outcome::Kind::retry, charged_once_more(payload), 1}; }
 
 // One letter for each state, in the order of the enumeration.
@@ -32,14 +60,6 @@ std::string letters(const std::vector<EntryState>& states) {
   std::string text;
   for (const EntryState state : states) text += "-frsxitkj"[static_cast<int>(state)];
   return text;
-}
-
-std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
-  const std::size_t at = text.find(from);
-  if (at == text.npos || text.find(from, at + 1) != text.npos) {
-    throw std::logic_error("the script no longer has the one line that is to be broken: " + std::string(from));
-  }
-  return std::string(text.substr(0, at)).append(to).append(text.substr(at + from.size()));
 }
 
 }  // namespace
@@ -78,7 +98,15 @@ void World::push_jobs() {
   for (int i = 0; i < jobs; ++i) {
     const std::string job = fmt::format("J{}", pushed_++);
     home_[job] = queues[random_() % queues.size()];
-    redis_.call({"LPUSH", keys::queue(home_[job]), job + "#0"});
+    std::string payload = job + "#0";
+    if (i % 4 == 0) {  // of which there is to be one
+      payload = unique_job(job, "of-" + job);
+      unique_["of-" + job] = job;
+      redis_.call({"SET", keys::unique_lock("of-" + job), job});
+    } else if (i % 4 == 1) {  // of which one is to run at a time
+      payload = fmt::format(R"({{"jid":"{0}","runs":"{1}","name":"{0}#0"}})", job, i % 3 == 0 ? "one" : "other");
+    }
+    redis_.call({"LPUSH", keys::queue(home_[job]), payload});
   }
 }
 
@@ -131,6 +159,10 @@ void World::step(bool calm) {
     move_due_jobs();
   } else if (what < 0.333 && !calm) {
     reschedule_a_retry();
+  } else if (what < 0.334 && !calm) {
+    push_a_twin();
+  } else if (what < 0.335 && !calm) {
+    raise_a_dead();
   } else if (what < 0.336 && !calm) {
     lose_fields();
   } else if (what < 0.3364 && !calm) {
@@ -204,6 +236,7 @@ void World::kill(Worker& worker, bool with_its_host) {
   }
   if (chance(0.4)) worker.channel->lose(true);
   worker.actor->kill();
+  std::erase_if(running_, [&](const auto& one) { return one.second == &worker; });
 
   SlotRecord& record = scoreboard_.slot(worker.slot);
   const bool scribbled = !with_its_host && chance(0.06);
@@ -300,14 +333,21 @@ void World::lose_fields() {
   for (const auto& recovery : recoveries_) judge_unknown(recovery->held);
   const Reply fields = redis_.call({"HKEYS", keys::in_flight_hash(identity)});
   if (fields.view().size() == 0) return;
-  if (chance(0.3)) {
+  const bool all = chance(0.3);
+  if (all && !leaves_locks()) {
     note("the in-flight hash is lost");
     redis_.call({"DEL", keys::in_flight_hash(identity)});
     return;
   }
   const std::string field(fields.view()[random_() % fields.view().size()].text());
+  if (leaves_locks() && !parse_worker_field(field)) return;
   note("the field " + field + " is lost");
   redis_.call({"HDEL", keys::in_flight_hash(identity), field});
+}
+
+// Then nothing else may leave any.
+bool World::leaves_locks() const {
+  return broken_.takes_unfenced || broken_.late_takes_unseen || broken_.holdings_unheeded || broken_.kept_without_field;
 }
 
 // Nothing that a worker or a recovery does may need it.
@@ -341,6 +381,7 @@ void World::flush() {
   note("FLUSHALL");
   for (const auto& [job, home] : home_) may_run_twice_.insert(job);
   home_.clear();
+  unique_.clear();
   redis_.call({"CONFIG", "SET", "maxmemory", "0"});
   allow_everything();
   redis_.call({"FLUSHALL"});
@@ -360,6 +401,9 @@ void World::sweep() {
   const int jobs = give_back_lists_without_field(
       redis_, [&](const InFlightList& list) { return !broken_.living_swept && own.lives(list.field); });
   if (jobs > 0) note(fmt::format("swept {} jobs", jobs));
+  if (leaves_locks()) return;
+  const int locks = let_go_of_stray_locks(redis_, [&](const RunningHolder& holder) { return own.lives(holder.field); });
+  if (locks > 0) note(fmt::format("swept {} locks", locks));
 }
 
 void World::start_recovery(DeadWorker dead, std::vector<std::string> held) {
@@ -438,6 +482,40 @@ void World::reschedule_a_retry() {
   redis_.call({"ZADD", keys::retry, "XX", std::to_string(2 + random_() % 3), first.view()[0].text()});
 }
 
+// The job that was pushed with this lock has died, and it is free again.
+void World::push_a_twin() {
+  if (full_redis_ || refuses_) return;
+  const Reply dead = redis_.call({"ZRANGE", keys::dead, "0", "-1"});
+  if (dead.view().size() == 0) return;
+  const std::string lock = member_of(std::string(dead.view()[random_() % dead.view().size()].text()), "unique_lock");
+  if (lock.empty()) return;
+  check_locks();
+  const std::string twin = fmt::format("J{}", pushed_), home = queues[random_() % queues.size()];
+  const Reply pushed = redis_.call({"EVAL",
+                                    "if not redis.call('SET', KEYS[1], ARGV[1], 'NX') then return 0 end return "
+                                    "redis.call('LPUSH', KEYS[2], ARGV[2])",
+                                    "2", keys::unique_lock(lock), keys::queue(home), twin, unique_job(twin, lock)});
+  if (pushed.view().integer() == 0) return;
+  ++pushed_;
+  ++coverage_.twins;
+  note(twin + " is pushed under the lock " + lock);
+  home_[twin] = home;
+  unique_[lock] = twin;
+}
+
+// Somebody tries a dead job once more, and knows nothing of locks.
+void World::raise_a_dead() {
+  if (full_redis_ || refuses_) return;
+  const Reply dead = redis_.call({"ZRANGE", keys::dead, "0", "-1"});
+  if (dead.view().size() == 0) return;
+  const std::string payload(dead.view()[random_() % dead.view().size()].text());
+  check_locks();  // and notes which jobs have ended
+  ++coverage_.raised;
+  note(payload + " is raised from the dead");
+  redis_.call({"ZREM", keys::dead, payload});
+  redis_.call({"LPUSH", keys::queue(home_[job_of(payload)]), payload});
+}
+
 void World::work(Worker& worker, Actor& actor) {
   WorkerSlot slot(scoreboard_.slot(worker.slot));
   struct Callback {
@@ -491,10 +569,22 @@ void World::work(Worker& worker, Actor& actor) {
     }
     for (std::size_t i = 0; i < batch.entries.size(); ++i) {
       const std::string& payload = batch.entries[i].payload;
-      if (!may_begin(worker) || !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0)) break;
+      const Lock lock = take_running_lock(worker, payload);
+      if (lock == Lock::fenced) break;
+      if (!may_begin(worker) || !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0)) {
+        in_flight.let_go_of_taken();
+        break;
+      }
       check_charges(payload);
       actor.yield();
+      if (lock == Lock::held) {  // its turn comes later
+        slot.end(static_cast<int>(i), EntryState::interrupted);
+        outcomes.push_back({Outcome::Kind::requeue_back, payload, 0});
+        break;
+      }
+      begin_under(worker, lock, payload);
       outcomes.push_back(perform(worker, slot, static_cast<int>(i), payload));
+      if (lock == Lock::taken) break;  // settled at once
       const EntryState state = slot.entry(static_cast<int>(i));
       if (state != EntryState::succeeded && state != EntryState::judged) break;  // settled at once
       if (chance(0.08)) break;                                                   // as those are, after a while
@@ -523,15 +613,40 @@ void World::wait(Worker& worker, FetchAndSettle& in_flight, const std::vector<st
                    in_flight.batch().entries.empty() ? "nothing" : in_flight.batch().entries[0].payload));
 }
 
+World::Lock World::take_running_lock(Worker& worker, const std::string& payload) {
+  const std::string lock = member_of(payload, "runs");
+  if (lock.empty()) return Lock::none_needed;
+  FetchAndSettle& in_flight = *worker.in_flight;
+  const Taken taken = in_flight.take(running_lock(in_flight.fence(), lock, job_of(payload)), brood::take_running_lock);
+  note(fmt::format("{}.{} asks for {} for {}: {}", worker.slot, worker.incarnation, lock, payload,
+                   taken == Taken::yes  ? "taken"
+                   : taken == Taken::no ? "held"
+                                        : "fenced"));
+  ++(taken == Taken::yes ? coverage_.taken : taken == Taken::no ? coverage_.found_taken : coverage_.takes_fenced);
+  return taken == Taken::yes ? Lock::taken : taken == Taken::no ? Lock::held : Lock::fenced;
+}
+
+void World::begin_under(Worker& worker, Lock lock, const std::string& payload) {
+  worker.runs = job_of(payload);
+  if (lock != Lock::taken) return;
+  Worker*& runs = running_[member_of(payload, "runs")];
+  if (runs && runs != &worker && !may_run_twice_.contains(runs->runs) && !may_run_twice_.contains(worker.runs))
+    fault(fmt::format("{} and {} run at the same time", runs->runs, worker.runs));
+  runs = &worker;
+}
+
 // The books are kept without a yield before the write that tells the scoreboard, so that both are always equally old.
 Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload) {
   const std::string job = job_of(payload);
   const double fortune = calm_ ? 0 : std::uniform_real_distribution<>(0, 1)(random_);
+  const bool is_unique = !member_of(payload, "unique_lock").empty();
+  std::erase_if(running_, [&](const auto& one) { return one.second == &worker; });
   note(fmt::format("{}.{} ends {} entry {} {}", worker.slot, worker.incarnation, payload, entry,
                    fortune < 0.75  ? "well"
                    : fortune < 0.9 ? "badly"
                                    : "interrupted"));
   if (fortune < 0.75) {
+    coverage_.unique_ended += is_unique;
     if (++ends_[job] > 1 && !may_run_twice_.contains(job)) fault(job + " was done twice");
     slot.end(entry, EntryState::succeeded);
     return {};
@@ -540,6 +655,7 @@ Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::s
     ++deserved_[job];
     slot.end(entry, EntryState::failed);
     Outcome outcome = retried(payload);
+    if (is_unique && chance(0.5)) outcome = {Outcome::Kind::move_to_dead, outcome.payload, 9e9};
     OutcomeNote note = note_of(outcome);
     if (chance(0.1)) note.payload.resize(OutcomeNotes::text_bytes + 1);  // for which there is no room
     slot.finish_entry(entry, note);
@@ -574,6 +690,42 @@ void World::wrote(Worker& worker) {
   worker.actor->yield();
 }
 
+void World::break_holdings(Command& command) const {
+  const auto is = [&](const Script& script) { return command.args[1] == script.sha || command.args[1] == script.text; };
+  const auto breaks = [&](const Script& script, std::string_view from, std::string_view to) {
+    command.args[0] = "EVAL";
+    command.args[1] = replaced(script.text, from, to);
+  };
+  constexpr std::string_view settle_lets_go = "if let_go then let_go(0) end\n";
+  if (broken_.locks_kept_at_settle && is(scripts::settle_and_fetch))
+    breaks(scripts::settle_and_fetch, settle_lets_go, "");
+  if (broken_.locks_let_go_by_anybody && is(scripts::settle_and_fetch))
+    breaks(scripts::settle_and_fetch, R"(redis.call("GET", one.key) == one.member)", "true");
+  if (broken_.locks_kept_at_recovery && is(scripts::recover))
+    breaks(scripts::recover, "for _, number in ipairs(applied) do let_go(number) end", "");
+  if (broken_.holdings_unheeded && is(scripts::recover)) breaks(scripts::recover, "  let_go(0)\n", "");
+  if (broken_.late_takes_unseen && is(scripts::recover))
+    breaks(scripts::recover, R"(if (holds or nil) ~= noted then return {"HOLDS", holds or ""} end)", "");
+  if (broken_.takes_unfenced && is(scripts::take_running_lock))
+    breaks(scripts::take_running_lock, R"(if not is_senders(ARGV[2]) then return "FENCED" end)", "");
+  if (broken_.kept_without_field && is(scripts::settle_without_field))
+    breaks(scripts::settle_without_field, settle_lets_go, "");
+  if (broken_.locks_let_go_by_failures && is(scripts::settle_and_fetch)) {
+    std::vector<LetGo> let_go;
+    for (std::size_t i = 0; i + 1 < command.args.size(); ++i) {
+      if (command.args[i] == "retry") append_held(let_go, command.args[i + 1], 0);
+    }
+    if (let_go.empty()) return;
+    ScriptCall call{&scripts::settle_and_fetch, {}, {}};
+    const std::size_t keys = std::stoul(command.args[2]);
+    for (std::size_t i = 0; i < keys; ++i) call.keys.emplace_back(command.args[3 + i]);
+    call.args.assign(command.args.begin() + 3 + keys, command.args.end());
+    if (call.args[5].find(' ') != std::string::npos) return;
+    append(call, 5, let_go);
+    command = call.eval();
+  }
+}
+
 void World::rewrite(Command& command, bool last_was_lost) const {
   const Script& script = scripts::settle_and_fetch;
   if (command.args[0] != "EVALSHA" && command.args[0] != "EVAL") return;
@@ -596,6 +748,7 @@ void World::rewrite(Command& command, bool last_was_lost) const {
     command.args[0] = "EVAL";
     command.args[1] = replaced(script.text, R"(if type(reply) == "table" and reply.err then refusal = reply end)", "");
   }
+  break_holdings(command);
   const Script& lost = scripts::settle_without_field;
   if (command.args[1] == lost.sha || command.args[1] == lost.text) {
     ++coverage_.settled_without_field;
@@ -621,4 +774,6 @@ void World::rewrite(Command& command, bool last_was_lost) const {
   }
 }
 
-}  // namespace brood::interleavings
+}  // namespace interleavings
+
+}  // namespace brood

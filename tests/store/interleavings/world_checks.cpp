@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/keys.hpp"
 #include "tests/store/interleavings/world.hpp"
 #include "tests/support/all_entries.hpp"
@@ -13,6 +14,15 @@ std::map<std::string, std::vector<std::pair<std::string, std::string>>> places(C
   for (const auto& [key, payload] : all_entries(redis)) found[job_of(payload)].emplace_back(key, payload);
   return found;
 }
+
+constexpr std::string_view locks_and_holders = R"lua(
+local found = {}
+for _, key in ipairs(redis.call("KEYS", ARGV[1])) do
+  found[#found + 1] = key
+  found[#found + 1] = redis.call("GET", key)
+end
+return found
+)lua";
 
 }  // namespace
 
@@ -36,6 +46,39 @@ void World::check_places() {
     if (done && !in_flight && !may_run_twice_.contains(job)) {
       fault(fmt::format("{} is done and waits in {} to be done again", job, at->second[0].first));
     }
+  }
+  check_locks();
+}
+
+// A lock is held from the push of its job to the end of that, be it success or death, and not a moment longer or less.
+void World::check_locks() {
+  const Reply reply = redis_.call({"EVAL", locks_and_holders, "0", keys::unique_lock("*")});
+  std::map<std::string, std::string> holders;
+  for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2)
+    holders.emplace(reply.view()[i].text(), reply.view()[i + 1].text());
+  std::set<std::string> living;
+  for (const auto& [key, payload] : all_entries(redis_)) {
+    if (key != keys::dead.name()) living.insert(job_of(payload));
+  }
+  for (auto it = unique_.begin(); it != unique_.end();) {
+    const auto& [lock, job] = *it;
+    const auto holder = holders.find(keys::unique_lock(lock).name());
+    const bool held = holder != holders.end() && holder->second == job;
+    if (held != living.contains(job))
+      fault(fmt::format("the lock {} of {} is {}", lock, job, held ? "held after its end" : "let go before its end"));
+    it = living.contains(job) ? std::next(it) : unique_.erase(it);
+  }
+  for (const auto& [key, job] : holders) {
+    if (!living.contains(job)) fault(fmt::format("{} is held by {}, which has ended", key, job));
+  }
+}
+
+void World::check_nothing_is_held() {
+  if (lost_fields_) let_go_of_stray_locks(redis_, [](const RunningHolder&) { return false; });
+  for (const RedisKey& pattern : {keys::unique_lock("*"), keys::running_lock("*")}) {
+    const Reply left = redis_.call({"EVAL", locks_and_holders, "0", pattern});
+    for (std::size_t i = 0; i + 1 < left.view().size(); i += 2)
+      fault(fmt::format("{} is held by {} when all is over", left.view()[i].text(), left.view()[i + 1].text()));
   }
 }
 
@@ -104,6 +147,7 @@ void World::finish() {
     fault("the identity is still registered, though it owns nothing");
   }
   check_places();
+  check_nothing_is_held();
   for (const auto& [job, at] : places(redis_)) {
     for (const auto& [key, payload] : at) check_charges(payload);
   }

@@ -28,6 +28,7 @@ namespace brood::detail {
 BROOD_MEMBER(perform)
 BROOD_MEMBER(retry_in)
 BROOD_MEMBER(exhausted)
+BROOD_MEMBER(on_expired)
 BROOD_MEMBER(on_start)
 BROOD_MEMBER(on_resume)
 BROOD_MEMBER(on_stop)

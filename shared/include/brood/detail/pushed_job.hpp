@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <brood/detail/job_class.hpp>
@@ -34,10 +36,20 @@ std::string json_array(const Texts& texts) {
 
 // A payload's durations are seconds.
 inline std::string json_seconds(std::chrono::milliseconds duration) {
-  if (duration.count() < 0) throw std::invalid_argument("a timeout is not negative");
+  if (duration.count() < 0) throw std::invalid_argument("a timeout, or the time to begin, is not negative");
   if (duration.count() % 1000 == 0) return std::to_string(duration.count() / 1000);
   std::string json;
   write_floating(json, static_cast<double>(duration.count()) / 1000);
+  return json;
+}
+
+// Epoch seconds, with a fraction to the millisecond.
+inline std::string json_moment(std::chrono::system_clock::time_point time) {
+  const auto since = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch());
+  if (since.count() <= 0 || since >= std::chrono::seconds(9'000'000'000))
+    throw std::invalid_argument("a job expires after 1970 and before the year 2255");
+  std::string json;
+  write_floating(json, static_cast<double>(since.count()) / 1000);
   return json;
 }
 
@@ -67,8 +79,40 @@ inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOpt
   if (retry_for.count() > 0) add("retry_for", std::to_string(retry_for.count()));
   // Of a class its workers know the timeout.
   if (call.timeout) add("timeout", json_seconds(*call.timeout));
+  const std::chrono::milliseconds expires_in = call.expires_in.value_or(of_class.expires_in);
+  if (expires_in.count() != 0) add("expires_in", json_seconds(expires_in));
+  if (call.encrypt.value_or(of_class.encrypt)) add("encrypt", "true");
+  if (call.expires_at) add("expiry", json_moment(*call.expires_at));
   if (!call.display_class.empty()) add("display_class", json_text(call.display_class));
   for (const auto& [name, json] : call.members) set_member(push, name, json);
+}
+
+inline const char* json_word(UniqueUntil until) {
+  return until == UniqueUntil::start ? "\"start\"" : until == UniqueUntil::done ? "\"done\"" : "\"running\"";
+}
+
+// Of which job there is to be one, as the payload says it; the client takes the lock.
+template <typename Job>
+void add_uniqueness(Push& push, const Job& job, const JobOptions& of_class, const EnqueueOptions& call) {
+  const std::chrono::seconds longest = call.unique_for.value_or(of_class.unique_for);
+  if (longest.count() < 0) throw std::invalid_argument("unique_for is not negative");
+  if (!call.unique.value_or(of_class.unique || longest.count() > 0)) return;
+  const auto add = [&](const char* name, std::string json) { push.members.emplace_back(name, std::move(json)); };
+  if (longest.count() > 0) add("unique_for", std::to_string(longest.count()));
+  add("unique_until", json_word(of_class.unique_until));
+  if (of_class.unique_until == UniqueUntil::running && of_class.on_conflict == OnConflict::drop)
+    add("on_conflict", "\"drop\"");
+  if constexpr (requires { Job::unique_by; }) {
+    std::string by;
+    std::apply(
+        [&](auto... fields) {
+          static_assert((std::is_member_object_pointer_v<decltype(fields)> && ...),
+                        "unique_by is a std::tuple of fields: std::tuple{&Report::customer, &Report::day}");
+          ((by += by.empty() ? "[" : ",", write_value(by, job.*fields)), ...);
+        },
+        Job::unique_by);
+    add("unique_by", by + "]");
+  }
 }
 
 // A job as it is pushed.
@@ -82,6 +126,7 @@ Push pushed_job(const Job& job, const EnqueueOptions& call = {}) {
             .retry = call.retry.value_or(of_class.retry),
             .jid = call.jid,
             .shard_by = call.shard_by};
+  add_uniqueness(push, job, of_class, call);
   add_options(push, of_class, call);
   return push;
 }

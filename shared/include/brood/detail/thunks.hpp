@@ -91,6 +91,15 @@ concept HasExhausted = StaticExhausted<Job> || requires(Job job, const JobInfo& 
   job.exhausted(info, error);
 };
 
+template <typename Job>
+concept StaticOnExpired = requires(const JobInfo& info) {
+  Job::on_expired(info);
+};
+template <typename Job>
+concept HasOnExpired = StaticOnExpired<Job> || requires(Job job, const JobInfo& info) {
+  job.on_expired(info);
+};
+
 // Asks the hook with the job's payload, if it takes that.
 template <typename Job>
 decltype(auto) call_retry_in(Job& job, int count, const std::exception& error, const JobInfo& info) {
@@ -122,6 +131,11 @@ constexpr bool check_hooks() {
       "job), and is public");
   static_assert(HasExhausted<Job> || !has_member_exhausted<Job>(),
                 "brood: exhausted takes (const brood::JobInfo& job, const std::exception& error), and is public");
+  static_assert(HasOnExpired<Job> || !has_member_on_expired<Job>(),
+                "brood: on_expired takes (const brood::JobInfo& job), and is public");
+  if constexpr (HasOnExpired<Job>)
+    static_assert(std::is_void_v<decltype(std::declval<Job&>().on_expired(std::declval<const JobInfo&>()))>,
+                  "brood: on_expired returns void");
   using Error = const std::exception&;
   if constexpr (HasRetryIn<Job>)
     static_assert(std::is_convertible_v<decltype(call_retry_in(std::declval<Job&>(), 1, std::declval<Error>(),
@@ -181,6 +195,22 @@ void ask_exhausted(const abi::Call* call, const abi::Failure* failure, abi::Answ
   }
 }
 
+template <typename Job>
+void tell_expired(const abi::Call* call, abi::Answer* answer) {
+  answer->kind = abi::answer_none;
+  try {
+    const JobInfo info{view_of(call->job_class), view_of(call->jid), view_of(call->queue), view_of(call->payload)};
+    if constexpr (StaticOnExpired<Job>) {
+      Job::on_expired(info);
+    } else {
+      Job job = read_arguments<Job>(wire_name<Job>(), view_of(call->args));
+      job.on_expired(info);
+    }
+  } catch (...) {
+    answer_with_thrown(*answer);
+  }
+}
+
 constexpr std::uint32_t retry_kind(const YesNoOrCount& retry) {
   if (retry.kind() == YesNoOrCount::Kind::yes) return abi::retry_yes;
   return retry.kind() == YesNoOrCount::Kind::no ? abi::retry_no : abi::retry_count;
@@ -206,6 +236,7 @@ constexpr abi::JobClass describe_job() {
   job_class.threads = threads_kind(options_of<Job>().threads);
   if constexpr (HasRetryIn<Job>) job_class.retry_in = &ask_retry_in<Job>;
   if constexpr (HasExhausted<Job>) job_class.exhausted = &ask_exhausted<Job>;
+  if constexpr (HasOnExpired<Job>) job_class.on_expired = &tell_expired<Job>;
   return job_class;
 }
 

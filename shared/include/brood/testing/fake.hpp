@@ -88,8 +88,9 @@ class BROOD_API Fake {
   //
   // What a job throws comes out, as the same exception where the job is compiled into the test, else as JobFailed;
   // Interrupted too.  That job is gone and the others stay; nothing is retried.  An iterable one that threw goes on
-  // from its cursor when it is pushed again with its jid.  A class that the Jobs do not have is a std::invalid_argument
-  // with a sentence.
+  // from its cursor when it is pushed again with its jid.  One that has expired is gone too, uncounted: its on_expired
+  // hook is called instead, and what that throws comes out.  A class that the Jobs do not have is a
+  // std::invalid_argument with a sentence.
   std::size_t drain();
   std::size_t drain(std::string_view queue);
   bool perform_one();  // the oldest; false: there was none

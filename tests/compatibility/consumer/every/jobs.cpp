@@ -58,6 +58,8 @@ brood::RetryDecision Ends::exhausted(const brood::JobInfo& job, const std::excep
   return brood::usual_delay;
 }
 
+void Ends::on_expired(const brood::JobInfo& job) const { note("expired " + how + " of " + std::string(job.queue)); }
+
 void Lingers::perform(brood::Context& job) {
   note("lingers");
   while (!job.stopping()) std::this_thread::sleep_for(5ms);

@@ -66,7 +66,8 @@ struct Everything {
                                              .retry_queue = "again",
                                              .required = 9,
                                              .isolation = brood::Isolation::process,
-                                             .threads = brood::LeftThreads::replace};
+                                             .threads = brood::LeftThreads::replace,
+                                             .expires_in = std::chrono::hours(24)};
   void perform(brood::Context& job);
 };
 
@@ -74,11 +75,37 @@ struct Everything {
 struct Ends {
   std::string how;
 
-  static constexpr brood::JobOptions options{.isolation = brood::Isolation::worker,
-                                             .threads = brood::LeftThreads::allow};
+  static constexpr brood::JobOptions options{
+      .isolation = brood::Isolation::worker, .threads = brood::LeftThreads::allow, .encrypt = false};
   void perform();
   static brood::RetryDecision retry_in(int count, const std::exception& error);
   brood::RetryDecision exhausted(const brood::JobInfo& job, const std::exception& error) const;
+  void on_expired(const brood::JobInfo& job) const;
+};
+
+// Of which there is to be one; each struct says so in another way.
+struct OnceUntilDone {
+  int number = 0;
+  std::string note = {};
+
+  static constexpr brood::JobOptions options{.unique = true, .unique_until = brood::UniqueUntil::done};
+  static constexpr auto unique_by = std::tuple{&OnceUntilDone::number};
+  void perform() {}
+};
+struct OnceUntilStart {
+  static constexpr brood::JobOptions options{.unique_for = std::chrono::minutes(10),
+                                             .unique_until = brood::UniqueUntil::start};
+  void perform() {}
+};
+struct OneAtATime {
+  static constexpr brood::JobOptions options{
+      .unique = true, .unique_until = brood::UniqueUntil::running, .on_conflict = brood::OnConflict::after};
+  void perform() {}
+};
+struct OneAndNoMore {
+  static constexpr brood::JobOptions options{
+      .unique = true, .unique_until = brood::UniqueUntil::running, .on_conflict = brood::OnConflict::drop};
+  void perform() {}
 };
 
 // Runs until it is told to stop.

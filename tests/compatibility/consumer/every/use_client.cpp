@@ -32,23 +32,46 @@ void enqueue_with_options(brood::Client& client, brood::Api& api) {
                              .tags = {"by hand"},
                              .retry_for = 1h,
                              .retry_queue = "elsewhere",
+                             .expires_in = 90s,
+                             .expires_at = std::chrono::system_clock::time_point(std::chrono::seconds(2'000'000'000)),
+                             .encrypt = false,
                              .jid = "0123456789abcdef01234567",
                              .display_class = "Lingering",
                              .members = {{"bid", R"("b1")"}}});
   const std::string payload = only_payload(api, "options");
-  for (const char* part : {R"("retry":3)", R"("timeout":120)", R"("backtrace":true)", R"("dead":false)",
-                           R"("tags":["by hand"])", R"("retry_for":3600)", R"("retry_queue":"elsewhere")",
-                           R"("jid":"0123456789abcdef01234567")", R"("display_class":"Lingering")", R"("bid":"b1")"})
+  for (const char* part :
+       {R"("retry":3)", R"("timeout":120)", R"("backtrace":true)", R"("dead":false)", R"("tags":["by hand"])",
+        R"("retry_for":3600)", R"("retry_queue":"elsewhere")", R"("expires_in":90)", R"("expiry":2000000000.0)",
+        R"("jid":"0123456789abcdef01234567")", R"("display_class":"Lingering")", R"("bid":"b1")"})
     EXPECT(has(payload, part));
 
   client.enqueue(Everything{.list = {"a"}, .any = {.text = "1.0"}}, {.queue = "options"});
   const std::string by_class = only_payload(api, "options");
-  for (const char* part : {R"("class":"Consumer::Everything")", R"("retry":5)", R"("backtrace":10)", R"("dead":false)",
-                           R"("tags":["one","two"])", R"("retry_for":3600)", R"("retry_queue":"again")", ",1.0"})
+  for (const char* part :
+       {R"("class":"Consumer::Everything")", R"("retry":5)", R"("backtrace":10)", R"("dead":false)",
+        R"("tags":["one","two"])", R"("retry_for":3600)", R"("retry_queue":"again")", R"("expires_in":86400)", ",1.0"})
     EXPECT(has(by_class, part));
   EXPECT(brood::Json{.text = "1"} != brood::Json{.text = "1.0"});
   EXPECT_THROW(std::invalid_argument, client.enqueue(Everything{.any = {.text = "{"}}));
   EXPECT_THROW(std::invalid_argument, client.enqueue(Lingers{}, {.queue = "a b"}));
+}
+
+void enqueue_once(brood::Client& client, brood::Api& api) {
+  const std::string jid = client.enqueue(OnceUntilDone{.number = 1}, {.queue = "once"});
+  EXPECT(!jid.empty() && client.enqueue(OnceUntilDone{.number = 1, .note = "another"}, {.queue = "once"}).empty());
+  EXPECT(client.holder(OnceUntilDone{.number = 1}, {.queue = "once"}) == jid);
+  EXPECT(has(only_payload(api, "once"), R"("unique_by":[1])"));
+  EXPECT(client.holder(OnceUntilDone{.number = 1}, {.queue = "once"}).empty());
+  client.enqueue(OnceUntilStart{}, {.queue = "once"});
+  EXPECT(has(only_payload(api, "once"), R"("unique_for":600,"unique_until":"start")"));
+  client.enqueue(OneAtATime{}, {.queue = "once"});
+  EXPECT(has(only_payload(api, "once"), R"("unique_until":"running")"));
+  client.enqueue(OneAndNoMore{}, {.queue = "once"});
+  EXPECT(has(only_payload(api, "once"), R"("on_conflict":"drop")"));
+  client.enqueue(OneAtATime{}, {.queue = "once", .unique = false});
+  EXPECT(!has(only_payload(api, "once"), "unique"));
+  client.enqueue(Lingers{}, {.queue = "once", .unique = true, .unique_for = 60s});
+  EXPECT(has(only_payload(api, "once"), R"("unique_for":60)"));
 }
 
 void schedule(brood::Client& client, brood::Api& api) {
@@ -160,6 +183,7 @@ void use_client(const std::string& redis_url) {
   brood::Client client(redis_url);
   brood::Api api(redis_url);
   enqueue_with_options(client, api);
+  enqueue_once(client, api);
   schedule(client, api);
   push(client, api);
   not_confirmed(redis_url, api);

@@ -83,6 +83,7 @@ void fail(brood::Client& client, brood::Api& api) {
   const std::string crashed = client.enqueue(Ends{"by signal"});
   EXPECT(retry_of(crashed).error_class == "SIGSEGV" && !retry_of(crashed).backtrace().empty());
   expect_noted({"error of Ends: SIGSEGV, crashed", "crash of Ends: SIGSEGV"});
+  client.enqueue(Ends{"too late"}, {.expires_at = std::chrono::system_clock::now() - 1h});
   client.enqueue(Ends{"interrupted"});
   expect_noted({"is interrupted"});
   EXPECT(!retries.find(later)->member("tags") && !dead.find(later));

@@ -22,10 +22,10 @@ void use_queues(brood::Client& client, brood::Api& api) {
   EXPECT(seen == 3 && queue.page(1, 3).size() == 2);
   const std::optional<brood::JobRecord> job = queue.find(jids[0]);
   EXPECT(job && job->is_job && job->jid == jids[0] && job->queue == "waiting" && job->job_class == "Lingers" &&
-         job->display_class == "Lingers" && job->args == "[]" && job->tags.empty() && job->created_at &&
-         job->enqueued_at && !job->failed_at && !job->retried_at && !job->retry_count && job->error_class.empty() &&
-         job->error_message.empty() && job->backtrace().empty() && job->member("retry") == "true" &&
-         job->shard.empty());
+         job->display_class == "Lingers" && job->args == "[]" && job->display_args() == "[]" && job->tags.empty() &&
+         job->created_at && job->enqueued_at && !job->failed_at && !job->retried_at && !job->retry_count &&
+         job->error_class.empty() && job->error_message.empty() && job->backtrace().empty() &&
+         job->member("retry") == "true" && job->shard.empty());
   EXPECT(!brood::JobRecord::read("no job").is_job);
   EXPECT(queue.remove(*job) && !queue.remove(*job));
   const brood::BulkResult removed = queue.remove_if([&](const brood::JobRecord& one) { return one.jid != jids[4]; },

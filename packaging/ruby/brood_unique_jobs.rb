@@ -1,0 +1,137 @@
+# Unique jobs of brood, from Ruby: Sidekiq 6.4 to 8.
+#
+#   require "brood_unique_jobs"
+#   BroodUniqueJobs.enable                      # in programs that push, and in Sidekiq's own processes
+#
+#   class MonthlyReport
+#     include Sidekiq::Worker
+#     sidekiq_options unique_for: 3600          # seconds; and unique_until: "done" (default), "start", "running"
+#   end
+#
+# A push takes the lock brood:unique:<digest> and pushes the job by one script, so that neither is there without the
+# other.  What another job like it holds is not pushed, and perform_async returns nil.  Of jobs with the same class,
+# queue and arguments there is to be one; `unique_by` (an array) counts in the place of the arguments.
+#
+# Whoever ends a job lets go of its lock.  brood does that in the very step that ends it, so there no crash leaves a
+# lock.  The limits of Ruby's Sidekiq: it lets go by a command of its own behind the job, so a process that is killed in
+# between leaves the lock, and so do jobs that its web pages delete.  `brood locks check` lets go of such locks, as every
+# supervisor does once an hour; `unique_for` does at the latest.  Of two pushes at the same moment the second may return
+# a jid though it was not pushed: which came first is known only after the client's middleware.  What is unique while it
+# runs ("running") is so only among brood's workers.
+require "digest"
+require "json"
+require "sidekiq"
+
+module BroodUniqueJobs
+  PUSH = <<~LUA.freeze
+    local holder = redis.call("GET", KEYS[1])
+    if holder and holder ~= ARGV[1] then return holder end
+    local wanted = ARGV[3] ~= "" and "zset" or "list"
+    local kind = redis.call("TYPE", KEYS[2]).ok
+    if kind ~= wanted and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. KEYS[2] .. " is a " .. kind) end
+    if ARGV[3] ~= "" then
+      redis.call("ZADD", KEYS[2], ARGV[3], ARGV[4])
+    else
+      redis.call("SADD", KEYS[3], ARGV[5])
+      redis.call("LPUSH", KEYS[2], ARGV[4])
+    end
+    if ARGV[2] == "0" then redis.call("SET", KEYS[1], ARGV[1]) else redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2]) end
+    return ""
+  LUA
+  RELEASE = 'if redis.call("GET", KEYS[1]) ~= ARGV[1] then return 0 end return redis.call("DEL", KEYS[1])'.freeze
+  SIDEKIQ = Sidekiq::VERSION.to_i
+
+  module_function
+
+  def enable
+    Sidekiq::Client.prepend(Push) unless Sidekiq::Client.ancestors.include?(Push)
+    add = ->(config) { config.client_middleware { |chain| chain.add Client } }
+    Sidekiq.configure_client(&add)
+    Sidekiq.configure_server do |config|
+      add.call(config)
+      config.server_middleware { |chain| chain.add Server }
+      config.death_handlers << ->(job, _error) { BroodUniqueJobs.release(job) }
+    end
+  end
+
+  def key(lock) = "brood:unique:#{lock}"
+
+  # As brood makes it: SHA-256 in base64url, without padding.
+  def lock_of(job, queue)
+    text = [job["class"].to_s, queue, JSON.generate(job["unique_by"] || job["args"])].join("\n")
+    [Digest::SHA256.digest(text)].pack("m0").tr("+/", "-_").delete("=")
+  end
+
+  # The seconds, 0 for as long as the job lives; nil: it is not unique, or only while it runs.
+  def seconds_of(job)
+    return if job.key?("unique_for") && !(job["unique_for"].is_a?(Numeric) && job["unique_for"].positive?)
+    return unless job["unique_for"] || job["unique_until"]
+    job["unique_for"] || 0 unless job["unique_until"].to_s == "running"
+  end
+
+  def script(connection, text, keys, arguments)
+    return connection.call("EVAL", text, keys.size, *keys, *arguments) if SIDEKIQ >= 7
+    connection.eval(text, keys, arguments)
+  end
+
+  def holder(lock) = Sidekiq.redis { |connection| connection.get(key(lock)) }
+
+  def release(job)
+    return unless job["unique_lock"]
+    Sidekiq.redis { |connection| script(connection, RELEASE, [key(job["unique_lock"])], [job["jid"]]) }
+  end
+
+  # Refuses what another job holds, and names the lock in the payload, for whoever ends the job.
+  class Client
+    include Sidekiq::ClientMiddleware if defined?(Sidekiq::ClientMiddleware)
+
+    def call(_job_class, job, queue, _pool)
+      return yield if job["unique_lock"] || BroodUniqueJobs.seconds_of(job).nil?
+      lock = BroodUniqueJobs.lock_of(job, queue)
+      holder = BroodUniqueJobs.holder(lock)
+      if holder && holder != job["jid"]
+        Sidekiq.logger.info { "#{job["class"]} is not pushed: job #{holder} holds its lock" }
+        return
+      end
+      job["unique_until"] = job.fetch("unique_until", "done").to_s
+      job["unique_lock"] = lock
+      yield
+    end
+  end
+
+  # Pushes such jobs each with its lock; a retry that Sidekiq pushes has its lock already.
+  module Push
+    private
+
+    def atomic_push(connection, payloads)
+      unique, others = payloads.partition { |job| job["unique_lock"] && BroodUniqueJobs.seconds_of(job) }
+      unique.each { |job| push_with_lock(connection, job) }
+      super(connection, others) unless others.empty?
+    end
+
+    def push_with_lock(connection, job)
+      at = job["at"]
+      milliseconds = (BroodUniqueJobs.seconds_of(job) * 1000).round
+      milliseconds += [((at - Time.now.to_f) * 1000).round, 0].max if at && milliseconds.positive?
+      text = job.reject { |name, _| name == "at" }
+      text["enqueued_at"] = BroodUniqueJobs::SIDEKIQ >= 8 ? Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) : Time.now.to_f unless at
+      place = at ? "schedule" : "queue:#{job["queue"]}"
+      BroodUniqueJobs.script(connection, PUSH, [BroodUniqueJobs.key(job["unique_lock"]), place, "queues"],
+                             [job["jid"], milliseconds, at ? at.to_s : "", Sidekiq.dump_json(text), job["queue"]])
+    end
+  end
+
+  # Where Ruby's Sidekiq performs the job.  A failure keeps the lock, as it is tried again; one that is not is over.
+  class Server
+    include Sidekiq::ServerMiddleware if defined?(Sidekiq::ServerMiddleware)
+
+    def call(_instance, job, _queue)
+      BroodUniqueJobs.release(job) if job["unique_until"] == "start"
+      yield
+      BroodUniqueJobs.release(job)
+    rescue StandardError
+      BroodUniqueJobs.release(job) if job["retry"] == false
+      raise
+    end
+  end
+end

@@ -1,0 +1,19 @@
+#include "shared/base/shard_of_key.hpp"
+
+#include "shared/base/sha1.hpp"
+
+namespace brood {
+
+std::size_t shard_of_key(std::span<const std::string> names, std::string_view key) {
+  std::size_t chosen = 0;
+  std::string greatest;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string digest = sha1_hex(std::string(names[i]).append(":").append(key));
+    if (digest <= greatest) continue;
+    greatest = std::move(digest);
+    chosen = i;
+  }
+  return chosen;
+}
+
+}  // namespace brood

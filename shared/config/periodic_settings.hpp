@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/periodic/cron_rule.hpp"
+
+namespace brood {
+
+// What is to be run again and again: [periodic.NAME].
+struct PeriodicSettings {
+  enum class CatchUp { none, last, all };     // of the ticks that nobody was there for
+  enum class Overlap { allow, skip, queue };  // while the job of the tick before has not ended
+
+  std::string cron;
+  CronRule rule = {};  // the same, read
+  std::string zone = "UTC";
+  std::string job_class;
+  std::string args = "[]";  // JSON
+  std::string queue = "default";
+  std::string retry = "true";                       // JSON: true, false or a count
+  std::optional<CatchUp> catch_up = {};             // nullopt: last where a tick comes once an hour at most, else none
+  std::optional<std::chrono::seconds> within = {};  // how old a tick may be that is caught up; nullopt: see below
+  Overlap overlap = Overlap::allow;
+  std::chrono::seconds jitter{0};  // each job waits a random time of at most that
+  std::string place = {};          // of the zone, or of the whole: "etc/brood.toml:12: periodic.report.tz"
+
+  CatchUp catches_up() const;
+  // How late a tick may come: a minute where nothing is caught up, an hour where something is, a day where ticks wait.
+  std::chrono::seconds late_at_most() const;
+};
+
+std::string_view name_of(PeriodicSettings::CatchUp catch_up);
+std::string_view name_of(PeriodicSettings::Overlap overlap);
+
+struct Config;
+class ConfigSection;
+
+// [periodic]: its options, and a table of each name.  Zones are not looked at.  Throws ConfigError.
+void read_periodic_jobs(const ConfigSection& section, Config& config);
+
+// That this machine knows all zones; reads their data.  Throws ConfigError.
+void check_zones(const std::map<std::string, PeriodicSettings>& jobs);
+
+}  // namespace brood

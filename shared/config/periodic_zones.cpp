@@ -1,0 +1,18 @@
+// Apart from the settings: who only reads these needs no time zones.
+
+#include "shared/config/periodic_settings.hpp"
+#include "shared/config/setting.hpp"
+#include "shared/periodic/zone.hpp"
+
+namespace brood {
+
+void check_zones(const std::map<std::string, PeriodicSettings>& jobs) {
+  for (const auto& [name, job] : jobs) {
+    if (Zone::find(job.zone)) continue;
+    const auto meant = Zone::like(job.zone);
+    setting::Place{job.place}.refuse("this machine knows no time zone \"" + job.zone + "\"" +
+                                     (meant ? "; did you mean \"" + *meant + "\"?" : ""));
+  }
+}
+
+}  // namespace brood

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "shared/encryption/key_ring.hpp"
+
+// A text that is encrypted by AES-256-GCM:
+//
+//   brood1.<version of the key>.<base64url(nonce of 12 bytes, ciphertext, tag of 16 bytes)>
+//
+// It opens for that class and that jid alone: they are its additional data, with a line feed between them.
+namespace brood {
+
+// What cannot be opened.  what() says why, and holds nothing of it.
+class DecryptionError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The job that an envelope belongs to.
+struct EnvelopeOwner {
+  std::string_view job_class, jid;
+};
+
+// By the active key, with a random nonce.  Throws KeyError where there is no key, std::runtime_error where OpenSSL
+// fails.
+std::string seal(const KeyRing& keys, std::string_view clear, const EnvelopeOwner& owner);
+
+// The version of its key; nullopt: it is no envelope, by its looks.
+std::optional<int> envelope_version(std::string_view text);
+
+// Appends the clear text to `into`, which is wiped should it have to grow.  Throws DecryptionError.
+void open_envelope(const KeyRing& keys, std::string_view envelope, const EnvelopeOwner& owner, std::string& into);
+
+}  // namespace brood

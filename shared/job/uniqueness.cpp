@@ -1,0 +1,80 @@
+#include "shared/job/uniqueness.hpp"
+
+#include <string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "shared/base/sha256.hpp"
+#include "shared/job/ruby_spelling.hpp"
+
+namespace brood {
+namespace {
+
+constexpr double longest_unique_for = 1e9;  // seconds
+
+// False, null and 0 say that it is not used.
+std::optional<std::chrono::milliseconds> read_unique_for(std::string_view json) {
+  if (json == "false" || json == "null") return std::nullopt;
+  const std::string text(json);
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  if (end != text.c_str() + text.size() || !(seconds >= 0 && seconds <= longest_unique_for))
+    throw std::invalid_argument("unique_for is no number of seconds: " + text);
+  if (seconds == 0) return std::nullopt;
+  return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000)));
+}
+
+Uniqueness::Until read_unique_until(std::string_view json) {
+  if (json == R"("done")" || json == R"("success")") return Uniqueness::Until::done;  // the other is Sidekiq's word
+  if (json == R"("start")") return Uniqueness::Until::start;
+  if (json == R"("running")") return Uniqueness::Until::running;
+  throw std::invalid_argument("unique_until is start, done or running, not " + std::string(json));
+}
+
+bool drops_on_conflict(std::string_view json) {
+  if (json == R"("drop")") return true;
+  if (json == R"("after")" || json == "null") return false;
+  throw std::invalid_argument("on_conflict is drop or after, not " + std::string(json));
+}
+
+}  // namespace
+
+std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::string_view queue, std::string_view args,
+                                          const RawMember& member) {
+  const auto longest = member("unique_for"), until = member("unique_until");
+  const bool says_until = until && *until != "null" && *until != "false";
+  Uniqueness unique;
+  if (longest) {
+    const auto ms = read_unique_for(*longest);
+    if (!ms) return std::nullopt;  // of this one job it is taken back
+    unique.longest = *ms;
+  } else if (!says_until) {
+    return std::nullopt;
+  }
+  if (says_until) unique.until = read_unique_until(*until);
+  if (const auto on_conflict = member("on_conflict")) unique.waits_for_its_turn = !drops_on_conflict(*on_conflict);
+  const auto by = member("unique_by");
+  // The parts cannot be mistaken for each other: neither of the first two has an end of line.
+  std::string text(job_class);
+  text.append("\n").append(queue).append("\n").append(ruby_spelling(by ? *by : args, 1));
+  unique.lock = sha256_base64url(text);
+  return unique;
+}
+
+std::optional<Uniqueness> uniqueness_of(const Payload& job) try {
+  return read_uniqueness(job.job_class(), job.string("queue").value_or("default"), job.args(),
+                         [&](std::string_view name) { return job.raw(name); });
+} catch (const std::exception&) {
+  return std::nullopt;
+}
+
+bool may_be_unique(std::string_view payload) {
+  constexpr std::string_view begin = "\"unique_";
+  return memmem(payload.data(), payload.size(), begin.data(), begin.size()) != nullptr;
+}
+
+}  // namespace brood

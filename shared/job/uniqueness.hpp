@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/job/payload.hpp"
+
+namespace brood {
+
+// What the payload of a job of which there is to be one says: `unique_for` (seconds), `unique_until` ("done" if only
+// the other is there), `unique_by` (a JSON array that counts in the place of the arguments) and `on_conflict`.
+struct Uniqueness {
+  enum class Until {
+    start,    // its lock is let go when it begins
+    done,     // with its end: success, death, deletion
+    running,  // another may wait, and only one runs
+  } until = Until::done;
+  bool waits_for_its_turn = true;       // while another runs under its lock; else it is dropped then
+  std::string lock;                     // base64url of SHA-256
+  std::chrono::milliseconds longest{};  // 0: as long as the job lives
+};
+
+// A member's JSON text; nullopt when it is absent.
+using RawMember = std::function<std::optional<std::string_view>(std::string_view)>;
+
+// nullopt: the job is not unique.  Throws std::invalid_argument for members that say nothing sensible.
+std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::string_view queue, std::string_view args,
+                                          const RawMember& member);
+
+// Of a payload, whoever made it; what says nothing sensible is no uniqueness.
+std::optional<Uniqueness> uniqueness_of(const Payload& job);
+
+// False: it is nullopt.  Decided at a glance.
+bool may_be_unique(std::string_view payload);
+
+}  // namespace brood

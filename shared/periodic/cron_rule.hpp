@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace brood {
+
+// A text that is no rule.  what() is a sentence that names the field: `the hour "25" is not within 0 to 23`.
+class CronError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// When something is to happen, again and again, as the clock on the wall shows it: what cron(8) reads.  Pure.
+//
+// Minute, hour, day of the month, month, day of the week, and perhaps a field of seconds in front of them; each is `*`,
+// or a list of values and ranges, with steps, and with names for months and days of the week (0 and 7 are Sunday).
+// Where neither field of days begins with `*`, one of both has to fit, else both.  @yearly, @annually, @monthly,
+// @weekly, @daily, @midnight and @hourly are rules too.
+struct CronRule {
+  // A bit for each value that fits.
+  std::uint64_t seconds = 1, minutes = 0, hours = 0, days = 0, months = 0, weekdays = 0;
+  bool either_day = false;  // a day of the month or of the week is enough
+  // Minute and hour are named, without `*` and steps: such a time comes once a day, whatever is done to the clock.
+  // Other rules go by the time that passes.
+  bool names_time = false;
+
+  // Throws CronError.
+  static CronRule parse(std::string_view text);
+
+  // Whether a moment fits, as the clock shows it.
+  bool fits(std::chrono::local_seconds moment) const;
+  // The first such moment from `begin` on and before `end`.
+  std::optional<std::chrono::local_seconds> first_within(std::chrono::local_seconds begin,
+                                                         std::chrono::local_seconds end) const;
+  // That it fits at most once within any hour.
+  bool is_hourly_at_most() const;
+};
+
+}  // namespace brood

@@ -1,0 +1,35 @@
+#include "shared/periodic/next_tick.hpp"
+
+#include <algorithm>
+
+namespace brood {
+namespace {
+
+using namespace std::chrono;
+
+constexpr auto longest_look = days(366 * 41);
+
+local_seconds shown(sys_seconds moment, seconds ahead) { return local_seconds(moment.time_since_epoch() + ahead); }
+
+}  // namespace
+
+std::optional<sys_seconds> next_tick(const CronRule& rule, const Zone& zone, sys_seconds after) {
+  const sys_seconds begin = after + seconds(1);
+  for (sys_seconds from = begin; from < begin + longest_look;) {
+    const Zone::Span span = zone.around(from);
+    const seconds ahead_before = zone.around(span.begin - seconds(1)).ahead;
+    local_seconds first = shown(from, span.ahead);
+    if (rule.names_time) {
+      const local_seconds left = shown(span.begin, ahead_before);  // what the clock would have shown next
+      if (from == span.begin && rule.first_within(left, shown(span.begin, span.ahead))) return from;
+      first = std::max(first, left);  // what is before that has been shown already
+    }
+    if (const auto found = rule.first_within(first, shown(span.end, span.ahead)))
+      return sys_seconds(found->time_since_epoch() - span.ahead);
+    if (span.end <= from) return std::nullopt;
+    from = span.end;
+  }
+  return std::nullopt;
+}
+
+}  // namespace brood

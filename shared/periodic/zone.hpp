@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace brood {
+
+// A time zone by its name in the machine's data (/usr/share/zoneinfo): "Europe/Berlin".  "UTC" needs none.  The data
+// are read when the first zone is asked for, and are kept as long as the process lives.
+class Zone {
+ public:
+  Zone() = default;  // UTC
+
+  // nullopt: the machine knows no such zone, or has no such data.
+  static std::optional<Zone> find(std::string_view name);
+  // The known name that is most like it; nullopt: none is.
+  static std::optional<std::string> like(const std::string& name);
+
+  const std::string& name() const { return name_; }
+
+  // The time around a moment in which clocks are not changed, and how much they are ahead of UTC.
+  struct Span {
+    std::chrono::sys_seconds begin, end;
+    std::chrono::seconds ahead;
+  };
+  Span around(std::chrono::sys_seconds moment) const;
+
+ private:
+  std::string name_ = "UTC";
+  const void* data_ = nullptr;  // of the library; null: UTC
+};
+
+}  // namespace brood

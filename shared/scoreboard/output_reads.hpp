@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "shared/scoreboard/scoreboard.hpp"
+
+namespace brood {
+
+// Has a job printed?  Its worker asks at the job's end: what was printed is either still in the pipe, or the supervisor
+// has read it.  SlotRecord::output_reads counts the reads that brought output of a job whose end was not marked yet;
+// its highest bit is set while a read goes on, since what is being read is in neither.  The supervisor alone writes it.
+class OutputReads {
+ public:
+  static constexpr std::uint32_t going_on = 1U << 31;
+
+  explicit OutputReads(SlotRecord& record) : word_(record.output_reads), count_(word_.load() & ~going_on) {}
+
+  // The supervisor, around each read.
+  void begin() { word_.store(count_ | going_on); }
+  void end(bool brought_output) {
+    if (brought_output) count_ = (count_ + 1) & ~going_on;
+    word_.store(count_);
+  }
+
+ private:
+  std::atomic<std::uint32_t>& word_;
+  std::uint32_t count_;  // not read back: a job may have written over it
+};
+
+// The worker, after it has asked what is still in the pipe.  Waits for a read that goes on, which takes microseconds;
+// if that takes longer, the supervisor is held up, and the answer is yes: a mark too many is none too few.
+class OutputSeen {
+ public:
+  bool was_read(const SlotRecord& record) {
+    for (int looks = 0; looks < most_looks; ++looks) {
+      const std::uint32_t reads = record.output_reads.load();
+      if ((reads & OutputReads::going_on) != 0) continue;
+      const bool more = reads != seen_;
+      seen_ = reads;
+      return more;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int most_looks = 10'000;
+  std::uint32_t seen_ = 0;
+};
+
+}  // namespace brood

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/keyspace.hpp"
+#include "shared/store/outcome.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// What a job holds is let go by the very script that ends the job, and what an incarnation holds by the script that
+// settles or recovers it: so nothing is left when a process dies between two commands, and nothing goes early.
+//
+//  - Held by the job, which says so in its payload: a unique lock.  It stays over charges, retries and hosts, and goes
+//    with success, death or deletion.
+//  - Held by the incarnation that runs the job: a lock while running.  Its note, a second field of the in-flight hash,
+//    names it: the recovery reads both fields with one command.
+//
+// C++ decides what goes and says so by LetGo; the scripts, which decode no payload, do it in pieces/let_go.lua.  There
+// each `what` has a row: the type of its key, a call that tries the right, and how it is let go.  All is checked before
+// the first write, and where nothing is held nothing is sent.
+struct LetGo {
+  std::size_t of = 0;     // the entry of the call that it goes with, counted from 1; 0: it goes with the call
+  std::string what;       // a row of pieces/let_go.lua
+  RedisKey key;           // what is held
+  std::string member;     // who holds it; by now somebody else may
+  std::string verdict{};  // how it ends, for those that ask
+};
+
+// Keys and arguments behind all others; none for none.
+void append(ScriptCall& call, const std::vector<LetGo>& all);
+// As that, for a script whose keys do not tell how many things there are: the number in this argument has that behind
+// it.
+void append(ScriptCall& call, std::size_t counted_at, const std::vector<LetGo>& all);
+
+// Adds what a job holds and lets go when it ends; nothing for a payload that cannot be read.
+void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry);
+// What the text of each job has that holds something.
+inline constexpr std::string_view mark_of_holders = "\"unique_lock\"";
+// False: that is nothing.  Decided at a glance.
+bool may_hold(std::string_view payload);
+
+// Whether a job that is settled so has ended.
+bool ends_job(Outcome::Kind kind);
+
+// Where an incarnation's note lies in its in-flight hash, beside the field "<slot>.<incarnation>".
+inline std::string holdings_field(std::string_view field) { return std::string(field) + " holds"; }
+
+// What one incarnation holds, line by line as its note has it.
+class IncarnationHoldings {
+ public:
+  struct Held {
+    std::string what;
+    RedisKey key;
+    std::string member;
+  };
+
+  IncarnationHoldings() = default;
+  explicit IncarnationHoldings(std::string_view note);  // lines that cannot be read are passed over
+
+  void add(Held held) { all_.push_back(std::move(held)); }
+  bool empty() const { return all_.empty(); }
+  const std::vector<Held>& all() const { return all_; }
+  std::string note() const;
+
+ private:
+  std::vector<Held> all_;
+};
+
+// Adds all that an incarnation of this identity holds, and its note.
+void append_held(std::vector<LetGo>& all, const IncarnationHoldings& held, std::string_view identity);
+
+}  // namespace brood

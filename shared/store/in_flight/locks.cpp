@@ -1,0 +1,118 @@
+#include "shared/store/in_flight/locks.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/json/json_object.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/marked_jobs.hpp"
+#include "shared/store/scan.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script release_lock;
+}
+
+namespace {
+
+constexpr std::string_view mark_of_unique = "\"unique_";
+constexpr int looks_for_job = 3;
+
+std::string text_of(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : std::string(); }
+
+void add_locks(Channel& redis, const RedisKey& pattern, std::vector<UniqueLock>& locks) {
+  for_each_key(redis, pattern, "string", [&](const std::string& name) {
+    UniqueLock lock;
+    lock.key = name;
+    lock.holder = text_of(redis.call({"GET", RedisKey(name)}).view());
+    const Reply left = redis.call({"PTTL", RedisKey(name)});
+    if (left.view().is_integer() && left.view().integer() >= 0) lock.expires_in_ms = left.view().integer();
+    lock.jid = lock.holder;
+    if (const auto running = parse_running_holder(lock.holder)) {
+      lock.jid = running->jid;
+      lock.until = "running";
+    }
+    if (!lock.holder.empty()) locks.push_back(std::move(lock));
+  });
+}
+
+using LocksByJid = std::multimap<std::string, UniqueLock*, std::less<>>;
+
+void note_job(const LocksByJid& wanted, const std::string& payload) {
+  try {
+    const JsonObject job = JsonObject::parse(payload);
+    const auto [first, last] = wanted.equal_range(job.string("jid").value_or(""));
+    for (auto lock = first; lock != last; ++lock) {
+      lock->second->has_job = true;
+      lock->second->job_class = job.string("class").value_or("");
+      lock->second->queue = job.string("queue").value_or("");
+      if (lock->second->until.empty()) lock->second->until = job.string("unique_until").value_or("done");
+    }
+  } catch (const BadJson&) {  // no job of ours
+  }
+}
+
+}  // namespace
+
+std::vector<UniqueLock> all_locks(Channel& redis) {
+  std::vector<UniqueLock> locks;
+  add_locks(redis, keys::unique_lock("*"), locks);
+  add_locks(redis, keys::running_lock("*"), locks);
+  std::sort(locks.begin(), locks.end(), [](const UniqueLock& a, const UniqueLock& b) { return a.key < b.key; });
+  locks.erase(
+      std::unique(locks.begin(), locks.end(), [](const UniqueLock& a, const UniqueLock& b) { return a.key == b.key; }),
+      locks.end());  // a SCAN may show a key twice
+  return locks;
+}
+
+std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {
+  LocksByJid wanted;
+  for (UniqueLock& lock : locks) wanted.emplace(lock.jid, &lock);
+  std::size_t looked_at = 0;
+  const auto look = [&](const RedisKey& key) {
+    for (std::size_t first = 0;;) {
+      const MarkedJobs page = read_marked_jobs(send(redis, marked_jobs(key, first, mark_of_unique)).view());
+      for (const MarkedJob& job : page.jobs) note_job(wanted, job.payload);
+      if (page.looked_at == 0) return;
+      first += page.looked_at;
+      looked_at += page.looked_at;
+    }
+  };
+  const auto look_at_sets = [&] {
+    for (const FixedKey set : {keys::schedule, keys::retry, keys::brood_quarantined}) look(set);
+  };
+  // As jobs go: whatever moves on while we look is met later; and what fails is in a set again.
+  look_at_sets();
+  for_each_key(redis, keys::queue("*"), "list", [&](const std::string& name) { look(RedisKey(name)); });
+  for_each_key(redis, keys::in_flight_hash("*:*"), "list", [&](const std::string& name) { look(RedisKey(name)); });
+  look_at_sets();
+  return looked_at;
+}
+
+bool release_lock(Channel& redis, const UniqueLock& lock) {
+  return send(redis, {&scripts::release_lock, {RedisKey(lock.key)}, {lock.holder}}).view().integer() == 1;
+}
+
+std::vector<UniqueLock> let_go_of_abandoned_locks(Channel& redis) {
+  std::vector<UniqueLock> suspects = all_locks(redis), let_go;
+  const auto is_settled = [](const UniqueLock& lock) { return lock.has_job || parse_running_holder(lock.holder); };
+  for (int i = 0; i < looks_for_job; ++i) {
+    std::erase_if(suspects, is_settled);
+    if (suspects.empty()) return let_go;
+    find_jobs_of(redis, suspects);
+  }
+  std::erase_if(suspects, is_settled);
+  for (UniqueLock& lock : suspects) {
+    if (!release_lock(redis, lock)) continue;
+    log::warn("abandoned_lock_let_go", {{"key", lock.key}, {"jid", lock.jid}});
+    let_go.push_back(std::move(lock));
+  }
+  return let_go;
+}
+
+}  // namespace brood

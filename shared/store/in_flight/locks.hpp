@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// A lock of a unique job, and what is known of that.
+struct UniqueLock {
+  std::string key;     // brood:unique:... or brood:running:...
+  std::string holder;  // as the key has it
+  std::string jid;
+  std::optional<std::int64_t> expires_in_ms;  // nullopt: it lives as long as its job
+  // Of the job, once it has been looked for.
+  bool has_job = false;
+  std::string job_class, queue;
+  std::string until;  // start, done, running
+};
+
+// All locks of a Redis, by their keys.  Looks through all its keys.  Throws ConnectionLost or UnexpectedReply, as the
+// others do.
+std::vector<UniqueLock> all_locks(Channel& redis);
+
+// Looks for their jobs wherever jobs live: in queues, in flight, in `schedule`, `retry` and quarantine, one page after
+// the other.  A job that moves meanwhile may be missed.  Returns how many jobs it looked at.
+std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks);
+
+// False: it has gone, or another holds it.
+bool release_lock(Channel& redis, const UniqueLock& lock);
+
+// Lets go of the locks whose jobs live nowhere: what deletes jobs and knows nothing of locks leaves them, and so may
+// clearing a queue.  Looks three times, so that a job that moves is not taken for gone.  Locks of running jobs are
+// their incarnations' and are left alone.  Returns those that were let go.
+std::vector<UniqueLock> let_go_of_abandoned_locks(Channel& redis);
+
+}  // namespace brood

@@ -1,0 +1,75 @@
+#include "shared/store/in_flight/running_lock.hpp"
+
+#include <algorithm>
+
+#include "shared/base/log.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script take_running_lock, let_go_of_stray, let_go_at_begin;
+}
+
+namespace {
+
+// What stands in a note has neither blanks nor ends of lines.
+bool is_plain(std::string_view jid) {
+  return std::all_of(jid.begin(), jid.end(), [](unsigned char c) { return c > ' ' && c < 127; });
+}
+
+}  // namespace
+
+IncarnationHoldings::Held running_lock(const Fence& fence, std::string_view digest, std::string_view jid) {
+  std::string member = fence.identity + "/" + fence.field + "#";
+  if (is_plain(jid)) member += jid;
+  return {"running", keys::running_lock(digest), std::move(member)};
+}
+
+ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all) {
+  const IncarnationHoldings::Held& lock = all.all().back();
+  return {&scripts::take_running_lock,
+          {keys::in_flight_hash(fence.identity), lock.key},
+          {fence.field, std::to_string(fence.number), lock.member, all.note()}};
+}
+
+ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all) {
+  ScriptCall call{&scripts::let_go_at_begin, {}, {fence.field}};
+  append(call, all);
+  return call;
+}
+
+Taken read_taken(ReplyView reply) {
+  const std::string_view word = reply.text();
+  if (word == "TAKEN") return Taken::yes;
+  return word == "HELD" ? Taken::no : Taken::fenced;
+}
+
+std::optional<RunningHolder> parse_running_holder(std::string_view member) {
+  const std::size_t slash = member.find('/');
+  const std::size_t sharp = slash == member.npos ? slash : member.find('#', slash);
+  if (sharp == member.npos) return std::nullopt;
+  return RunningHolder{std::string(member.substr(0, slash)), std::string(member.substr(slash + 1, sharp - slash - 1)),
+                       std::string(member.substr(sharp + 1))};
+}
+
+int let_go_of_stray_locks(Channel& redis, const std::function<bool(const RunningHolder&)>& owner_lives) {
+  int let_go = 0;
+  for_each_key(redis, keys::running_lock("*"), "string", [&](const std::string& name) {
+    const RedisKey lock(name);
+    const Reply reply = redis.call({"GET", lock});
+    if (!reply.view().is_string()) return;
+    const std::string member(reply.view().text());
+    const std::optional<RunningHolder> holder = parse_running_holder(member);
+    if (!holder || owner_lives(*holder)) return;
+    const ScriptCall call{
+        &scripts::let_go_of_stray, {keys::in_flight_hash(holder->identity), lock}, {holder->field, member}};
+    if (send(redis, call).view().integer() == 0) return;
+    ++let_go;
+    log::warn("stray_lock_let_go", {{"key", name}, {"holder", member}});
+  });
+  return let_go;
+}
+
+}  // namespace brood

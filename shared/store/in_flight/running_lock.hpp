@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/reply.hpp"
+#include "shared/store/holdings.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// An incarnation as its scripts name it, and how far it has come: whoever takes something for it says so.
+struct Fence {
+  std::string identity;
+  std::string field;         // "<slot>.<incarnation>"
+  std::uint64_t number = 0;  // of the last applied settle
+};
+
+// A lock that a job holds while it runs.
+IncarnationHoldings::Held running_lock(const Fence& fence, std::string_view digest, std::string_view jid);
+
+// Whether an incarnation has now what it wanted.
+enum class Taken {
+  yes,
+  no,      // another has it
+  fenced,  // the incarnation is not the sender's any more
+};
+
+// `all` is what the incarnation holds with this lock, which is the last of it.
+ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all);
+Taken read_taken(ReplyView reply);  // throws UnexpectedReply
+
+// What ends with the beginning of a job goes, or what was taken for one that does not begin, and nothing else changes.
+ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all);
+
+// Who holds such a lock; nullopt for what no script of ours wrote.
+struct RunningHolder {
+  std::string identity, field, jid;
+};
+std::optional<RunningHolder> parse_running_holder(std::string_view member);
+
+// Lets go of the locks whose incarnation has no field any more, nor an owner that lives: they are left where somebody
+// has deleted the note.  Looks through all keys of that Redis.  Returns how many.  Throws ConnectionLost or
+// UnexpectedReply.
+int let_go_of_stray_locks(Channel& redis, const std::function<bool(const RunningHolder&)>& owner_lives);
+
+}  // namespace brood

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/reply.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// A job whose payload has some text in it, and where it lies.
+struct MarkedJob {
+  std::size_t position = 0;  // from the head of the list, or from the lowest score
+  std::string payload;
+  std::string score_text;  // empty in a list
+};
+struct MarkedJobs {
+  std::size_t looked_at = 0;  // 0: there are no more
+  std::vector<MarkedJob> jobs;
+};
+
+// Those of a page of a list or sorted set, from `first` on, that have `mark` in them: only these are sent.
+ScriptCall marked_jobs(const RedisKey& key, std::size_t first, std::string_view mark);
+MarkedJobs read_marked_jobs(ReplyView reply);  // throws UnexpectedReply
+
+// The same of a queue and of a set, for jobs that may hold something: see holdings.hpp.
+ScriptCall holding_jobs_of_queue(std::string_view queue, std::size_t first);
+ScriptCall holding_jobs_of_set(std::string_view set_key, std::size_t first);
+
+}  // namespace brood

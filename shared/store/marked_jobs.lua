@@ -1,0 +1,22 @@
+-- Those of some jobs of a list or of a sorted set whose text has something in it.
+-- KEYS[1] the key    ARGV[1] position of the first    ARGV[2] how many to look at    ARGV[3] the text
+-- Returns how many were looked at, and each that has it: its position, its text, and its score ("" in a list).
+local kind = redis.call("TYPE", KEYS[1]).ok
+local last = ARGV[1] + ARGV[2] - 1
+local found, looked_at = {0}, 0
+local function look(text, score)
+  if text:find(ARGV[3], 1, true) then
+    found[#found + 1] = ARGV[1] + looked_at
+    found[#found + 1] = text
+    found[#found + 1] = score
+  end
+  looked_at = looked_at + 1
+end
+if kind == "list" then
+  for _, text in ipairs(redis.call("LRANGE", KEYS[1], ARGV[1], last)) do look(text, "") end
+elseif kind == "zset" then
+  local entries = redis.call("ZRANGE", KEYS[1], ARGV[1], last, "WITHSCORES")
+  for i = 1, #entries, 2 do look(entries[i], entries[i + 1]) end
+end
+found[1] = looked_at
+return found

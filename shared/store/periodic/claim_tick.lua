@@ -1,0 +1,50 @@
+-- Claims a tick of a periodic job and pushes its job, or lets it pass.
+-- KEYS[1] the job's state    KEYS[2] its history    KEYS[3] its queue, or "schedule"    KEYS[4] "queues"; with a queue alone
+-- KEYS[...] who holds the turn of its jobs; where they must not overlap
+-- ARGV[1] its rule and zone; "" whatever it is    ARGV[2] the last tick as known    ARGV[3] this one; "": none, the job runs now
+-- ARGV[4] how many ticks were missed between both    ARGV[5] the entry of the history    ARGV[6] how many of these are kept
+-- ARGV[7] the payload; "": none, the tick passes    ARGV[8] its jid    ARGV[9] its score in the schedule; "": into its queue
+-- ARGV[10] what happens while the job before holds the turn: "skip" or "queue"    ARGV[11] the entry for that
+-- Returns {what happened, the last tick by now}.
+local scheduled = ARGV[9] ~= ""
+local queues, turn = not scheduled and KEYS[4] or nil, KEYS[scheduled and 4 or 5]
+local lost, claimed, paused, another, early, skipped, waits = 0, 1, 2, 3, 4, 5, 6
+local function must_be(wanted, key)
+  local kind = key and redis.call("TYPE", key).ok
+  return key and kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
+end
+local refusal = must_be("hash", KEYS[1]) or must_be("list", KEYS[2]) or must_be(scheduled and "zset" or "list", KEYS[3]) or
+                must_be("set", queues) or must_be("string", turn)
+if refusal then return refusal end
+local rule, last, is_paused = unpack(redis.call("HMGET", KEYS[1], "rule", "last", "paused"))
+last = tonumber(last or "") or 0
+if ARGV[3] ~= "" then
+  if rule ~= ARGV[1] then return {another, last} end
+  if is_paused then return {paused, last} end
+  if last ~= tonumber(ARGV[2]) or tonumber(ARGV[3]) <= last then return {lost, last} end
+  if tonumber(redis.call("TIME")[1]) < tonumber(ARGV[3]) then return {early, last} end
+end
+local held = turn and ARGV[7] ~= "" and redis.call("EXISTS", turn) == 1
+if held and ARGV[10] == "queue" then return {waits, last} end
+
+-- Fails before anything is pushed when Redis is full.
+if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "last", ARGV[3]) end
+if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", ARGV[4]) end
+local answer = claimed
+if held then
+  redis.call("HINCRBY", KEYS[1], "skipped", 1)
+  answer = skipped
+elseif ARGV[7] ~= "" then
+  redis.call("HINCRBY", KEYS[1], "claimed", 1)
+  if turn then redis.call("SET", turn, ARGV[8]) end
+  if queues then
+    -- "queue:" is as long as "queues", whatever stands before them.
+    redis.call("SADD", queues, KEYS[3]:sub(#queues + 1))
+    redis.call("LPUSH", KEYS[3], ARGV[7])
+  else
+    redis.call("ZADD", KEYS[3], ARGV[9], ARGV[7])
+  end
+end
+redis.call("LPUSH", KEYS[2], held and ARGV[11] or ARGV[5])
+redis.call("LTRIM", KEYS[2], 0, tonumber(ARGV[6]) - 1)
+return {answer, tonumber(ARGV[3]) or last}

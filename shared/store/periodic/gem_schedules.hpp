@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/reply.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// The schedules that the gem sidekiq-cron keeps, of its releases 1 and 2: each is a hash, named by a set.  A tick is
+// claimed as the gem claims it, so that Ruby's pollers and ours push one job.  Reading throws UnexpectedReply.
+
+// Their names, one command for each release of the gem.
+std::vector<Command> ask_gem_schedules();
+std::vector<std::string> read_gem_schedules(ReplyView reply);
+
+Command ask_gem_schedule(std::string_view name);
+std::map<std::string, std::string> read_gem_schedule(ReplyView reply);
+
+struct GemTick {
+  std::string schedule;
+  std::chrono::sys_seconds tick{};
+  std::string queue, payload, jid;
+  std::string last_push;  // of the schedule, as read
+  std::chrono::sys_seconds now{};
+};
+ScriptCall claim_gem_tick(const GemTick& tick);
+bool read_gem_claim(ReplyView reply);
+
+// "2026-11-24 03:00:00 +0000", as the gem writes times; nullopt for anything else.
+std::string gem_time(std::chrono::sys_seconds moment);
+std::optional<std::chrono::sys_seconds> parse_gem_time(std::string_view text);
+
+}  // namespace brood

@@ -1,0 +1,41 @@
+-- What the jobs of this call hold, and what their incarnation holds, goes with what ends here: see holdings.hpp.  `going` says
+-- of how many things.  Their keys are the last of KEYS, and the last of ARGV say of each with which entry of the call it
+-- goes ("0": with the call), what it is, who holds it, and how it ends.  They are taken off both, so that the script
+-- finds what it would find without them.
+local let_go, noted
+if going > 0 then
+  local function delete(one) redis.call("DEL", one.key) end
+  -- The type of the key; a call that changes nothing, frees memory as far as Redis knows, and fails for want of the right; and
+  -- how it is let go, of one thing {key, member, verdict}.  Whoever holds it by now is left alone.
+  local ways = {
+    unique = {"string", {"DEL"}, delete},
+    running = {"string", {"DEL"}, delete},
+    -- The note of what an incarnation holds, in its in-flight hash: `member` is the text that the sender knows, `verdict` what
+    -- remains of it.
+    note = {"hash", {"HDEL", "~"}, function(one)
+      local field = ARGV[1] .. " holds"
+      if one.verdict == "" then redis.call("HDEL", one.key, field) else redis.call("HSET", one.key, field, one.verdict) end
+    end},
+  }
+  local all = {}
+  for i = going, 1, -1 do
+    local last = #ARGV
+    all[i] = {key = KEYS[#KEYS], of = ARGV[last - 3], what = ARGV[last - 2], member = ARGV[last - 1], verdict = ARGV[last]}
+    KEYS[#KEYS] = nil
+    for at = last, last - 3, -1 do ARGV[at] = nil end
+  end
+  for _, one in ipairs(all) do
+    local way = ways[one.what]
+    if not way then return redis.error_reply("ERR nothing is let go as " .. one.what) end
+    if one.what == "note" then noted = one.member end
+    local is_there = redis.call("TYPE", one.key).ok == way[1]    -- of another type it is nobody's of ours
+    if is_there and way[1] == "string" then is_there = redis.call("GET", one.key) == one.member end
+    if is_there then one.go = way[3] end
+    redis.call(way[2][1], one.key .. "~", unpack(way[2], 2))
+  end
+  let_go = function(entry)
+    for _, one in ipairs(all) do
+      if one.go and one.of == tostring(entry) then one.go(one) end
+    end
+  end
+end

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+inline constexpr std::size_t max_unique_jobs_pushed = 100;
+
+// A job of which there is to be one.
+struct UniqueJob {
+  std::string_view lock;  // base64url of SHA-256
+  std::string_view jid;
+  std::chrono::milliseconds longest{0};  // that the lock lives; 0: as long as the job
+  std::string score_text;                // for the schedule
+  std::string payload;
+};
+
+// Pushes at most so many jobs, each with its lock, in one step: for a queue or, with no queue, for the schedule.
+ScriptCall push_unique(std::string_view queue, std::vector<UniqueJob> jobs);
+// As batch `number` of a client, see push_once.hpp: sent twice it is pushed once.
+ScriptCall push_unique_once(std::string_view client, std::uint64_t number, std::string_view queue,
+                            std::vector<UniqueJob> jobs);
+
+// For each job the jid that holds its lock; empty where it was pushed.  Empty: the batch was pushed before.
+std::vector<std::string> read_holders(ReplyView reply);  // throws UnexpectedReply
+
+// Who holds a lock; read_holder(): empty for nobody.
+Command ask_holder(std::string_view lock);
+std::string read_holder(ReplyView reply);
+
+}  // namespace brood

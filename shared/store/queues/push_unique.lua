@@ -1,0 +1,53 @@
+-- Pushes jobs of which there is to be one, each with its lock, unless another job holds that.
+-- KEYS[1] the queue, or "schedule"    KEYS[2] "queues"    KEYS[3...] the lock of each; and behind them, if the batch is
+-- numbered, the number of the client's last batch
+-- ARGV[1] the batch's number, one more with each; "" for none    ARGV[2] for how many seconds that is kept
+-- ARGV[3...] jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and payload of
+-- each
+-- Returns for each the jid that holds its lock, "" where it was pushed; nothing when this batch was pushed before.
+local jobs = (#ARGV - 2) / 4
+local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]
+local scheduled = ARGV[5] ~= ""
+local last = number_key and (redis.call("GET", number_key) or "0")
+if last and tonumber(last) >= tonumber(ARGV[1]) then return {} end
+local function must_be(wanted, key)
+  local kind = redis.call("TYPE", key).ok
+  return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
+end
+local refusal = must_be(scheduled and "zset" or "list", KEYS[1]) or not scheduled and must_be("set", KEYS[2])
+if refusal then return refusal end
+
+local holders, free, taken, push = {}, {}, {}, {}
+for i = 1, jobs do
+  local at, lock = 4 * i - 1, KEYS[2 + i]
+  refusal = must_be("string", lock)
+  if refusal then return refusal end
+  local holder = taken[lock] or redis.call("GET", lock)
+  holders[i] = holder or ""
+  if not holder then
+    taken[lock] = ARGV[at]
+    free[#free + 1] = i
+    if scheduled then push[#push + 1] = ARGV[at + 2] end
+    push[#push + 1] = ARGV[at + 3]
+  end
+end
+
+-- Changes nothing.  Fails before anything is pushed when Redis is full or we may not write these.
+if number_key then redis.call("SET", number_key, last, "XX", "EX", ARGV[2]) end
+if #free > 0 then
+  redis.call("SET", KEYS[2 + free[1]], "", "XX")    -- it is free
+  if scheduled then
+    redis.call("ZADD", KEYS[1], unpack(push))
+  else
+    -- "queue:" is as long as "queues", whatever stands before them.
+    redis.call("SADD", KEYS[2], KEYS[1]:sub(#KEYS[2] + 1))
+    redis.call("LPUSH", KEYS[1], unpack(push))
+  end
+end
+for _, i in ipairs(free) do
+  local at = 4 * i - 1
+  if ARGV[at + 1] == "0" then redis.call("SET", KEYS[2 + i], ARGV[at])
+  else redis.call("SET", KEYS[2 + i], ARGV[at], "PX", ARGV[at + 1]) end
+end
+if number_key then redis.call("SET", number_key, ARGV[1], "EX", ARGV[2]) end
+return holders

@@ -1,0 +1,179 @@
+// The locks of unique jobs: who holds them, and those that nobody's job holds any more.
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/log_line.hpp"
+#include "shared/json/json_writer.hpp"
+#include "shared/store/in_flight/locks.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/listing.hpp"
+#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
+#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/verb.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* locks_footer =
+    R"(A unique job holds its lock from its push until it starts, or has ended, as it says; with UniqueUntil::running while it
+runs.  KEY is the lock's key, or what stands behind the last colon, or the jid of the job that holds it.
+
+check lets go of locks whose jobs have gone: Sidekiq's own pages delete jobs and know nothing of locks.  Supervisors do the
+same once an hour.
+
+Exit status: 0; 64 usage; 69 Redis is not available; 75 there is no such lock.)";
+
+struct LocksOrder {
+  RedisAccess redis;
+  std::vector<std::string> names;  // of locks
+  bool json = false;
+};
+
+ShardConnections locks_connection(const RedisAccess& access) {
+  return ShardConnections(access, {.connect = 3s, .command = 10s}, "brood-locks");
+}
+
+std::string json_of_lock(const UniqueLock& lock) {
+  JsonWriter json;
+  json.text("key", lock.key)
+      .text("jid", lock.jid)
+      .text("class", lock.job_class)
+      .text("queue", lock.queue)
+      .text("until", lock.until)
+      .truth("has_job", lock.has_job);
+  if (lock.expires_in_ms)
+    json.decimal("expires_in", static_cast<double>(*lock.expires_in_ms) / 1000);
+  else
+    json.null("expires_in");
+  return json.object();
+}
+
+bool is_meant(const UniqueLock& lock, const std::string& name) {
+  return lock.key == name || lock.key.substr(lock.key.rfind(':') + 1) == name || lock.jid == name;
+}
+
+void print_locks(const LocksOrder& order, const std::vector<UniqueLock>& locks, const char* none) {
+  if (order.json) {
+    JsonArray array;
+    for (const UniqueLock& lock : locks) array.add(json_of_lock(lock));
+    array.end();
+    return;
+  }
+  Table table({{"KEY"}, {"JID"}, {"CLASS"}, {"QUEUE"}, {"UNTIL"}, {"EXPIRES IN", Table::Align::right}});
+  for (const UniqueLock& lock : locks)
+    table.add({lock.key, lock.jid, lock.has_job ? lock.job_class : "(no job)", lock.queue, lock.until,
+               lock.expires_in_ms ? fmt::format("{}s", *lock.expires_in_ms / 1000) : ""});
+  print(table.empty() ? none : table.text(Style::of_standard_output()));
+}
+
+std::vector<UniqueLock> locks_with_jobs(ShardConnections& shards) {
+  std::vector<UniqueLock> all;
+  shards.each([&](ShardConnections::Shard& shard) {
+    std::vector<UniqueLock> here = all_locks(shard.redis);
+    if (!here.empty()) find_jobs_of(shard.redis, here);
+    for (UniqueLock& lock : here) all.push_back(std::move(lock));
+  });
+  return all;
+}
+
+int list_locks(const LocksOrder& order) {
+  refuse_arguments(order.names);
+  ShardConnections shards = locks_connection(order.redis);
+  print_locks(order, locks_with_jobs(shards), "No job holds a lock.\n");
+  return exit_status::ok;
+}
+
+int no_such_lock(const std::string& name) {
+  fmt::print(stderr, "brood locks: there is no lock {}\n", log::printable(name));
+  return exit_status::try_again;
+}
+
+int show_locks(const LocksOrder& order) {
+  if (order.names.empty()) throw UsageError("the lock is missing");
+  ShardConnections shards = locks_connection(order.redis);
+  const std::vector<UniqueLock> all = locks_with_jobs(shards);
+  std::vector<UniqueLock> meant;
+  int status = exit_status::ok;
+  for (const std::string& name : order.names) {
+    const std::size_t before = meant.size();
+    for (const UniqueLock& lock : all) {
+      if (is_meant(lock, name)) meant.push_back(lock);
+    }
+    if (meant.size() == before) status = no_such_lock(name);
+  }
+  if (!meant.empty() || order.json) print_locks(order, meant, "");
+  return status;
+}
+
+int release_locks(const LocksOrder& order) {
+  if (order.names.empty()) throw UsageError("the lock is missing");
+  ShardConnections shards = locks_connection(order.redis);
+  std::vector<UniqueLock> released;
+  std::vector<bool> found(order.names.size());
+  shards.each([&](ShardConnections::Shard& shard) {
+    for (UniqueLock& lock : all_locks(shard.redis)) {
+      for (std::size_t i = 0; i < order.names.size(); ++i) {
+        if (!is_meant(lock, order.names[i]) || !release_lock(shard.redis, lock)) continue;
+        found[i] = true;
+        released.push_back(lock);
+        break;
+      }
+    }
+  });
+  int status = exit_status::ok;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) status = no_such_lock(order.names[i]);
+  }
+  if (order.json) {
+    print_locks(order, released, "");
+  } else {
+    for (const UniqueLock& lock : released)
+      print(fmt::format("released {}, which {} held\n", lock.key, log::printable(lock.jid)));
+  }
+  return status;
+}
+
+int check_locks(const LocksOrder& order) {
+  refuse_arguments(order.names);
+  ShardConnections shards = locks_connection(order.redis);
+  std::vector<UniqueLock> let_go;
+  shards.each([&](ShardConnections::Shard& shard) {
+    for (UniqueLock& lock : let_go_of_abandoned_locks(shard.redis)) let_go.push_back(std::move(lock));
+  });
+  print_locks(order, let_go, "Each lock is held by a job.\n");
+  if (!order.json && !let_go.empty())
+    print(fmt::format("{} let go.\n", counted(let_go.size(), "lock without a job was", "locks without a job were")));
+  return exit_status::ok;
+}
+
+}  // namespace
+
+int locks_command(const std::vector<std::string>& args) {
+  static const std::vector<VerbFor<LocksOrder>> verbs = {
+      {{"list", "", "show the locks, and the jobs that hold them", {}}, list_locks},
+      {{"show", "KEY...", "show these", {}}, show_locks},
+      {{"release", "KEY...", "let go of these, whatever their jobs do", {}}, release_locks},
+      {{"check", "", "let go of those that no job holds any more", {}}, check_locks}};
+  LocksOrder order;
+  CommandLine line("Locks of unique jobs: brood locks [VERB] [KEY...] [OPTIONS]", "brood locks");
+  line.flag("--json", order.json, "Answer in JSON, for programs");
+  order.redis.add_options(line);
+  const std::vector<Verb> says = only_verbs(verbs);
+  line.footer(help_on("locks", says) + "\n" + locks_footer);
+  order.names = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.names);
+  return verbs[verb].obey(order);
+}
+
+}  // namespace brood

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "shared/redis/async_connection.hpp"
+#include "supervisor/process/event_loop.hpp"
+
+namespace brood {
+
+// Hears at once when somebody changes one of a few keys.  Redis remembers that a key was read on one connection, and
+// says on another, which is subscribed to such news, when that key changes for the first time since.  So each is read
+// again then, but no more than once in 10 ms.  Where any of this is refused it says so once, and tries again later.
+class KeyChangeListener {
+ public:
+  // What is to be done when a key may have changed.
+  using Keys = std::map<std::string, std::function<void()>, std::less<>>;
+
+  // Uses connections of its own, to the address that `redis` is connected to.  `hears` is told when changes begin to be
+  // heard, after which each key counts as changed; and when they no longer are, and somebody else must look.
+  KeyChangeListener(EventLoop& loop, AsyncConnection& redis, Keys keys, std::function<void(bool)> hears,
+                    std::chrono::nanoseconds between_attempts = std::chrono::minutes(1));
+  ~KeyChangeListener();
+  KeyChangeListener(const KeyChangeListener&) = delete;
+  KeyChangeListener& operator=(const KeyChangeListener&) = delete;
+
+  // Begins; and again whenever Redis is there again, perhaps elsewhere.
+  void listen();
+
+  // Hears no more, and closes its connections.
+  void stop();
+
+  bool hears() const { return hears_; }
+
+ private:
+  void subscribe();
+  void track();
+  void note(ReplyView changed);
+  void read_when_allowed();
+  void read();
+  void tell(const std::set<std::string>& keys);
+  void begin_to_hear();
+  void end_hearing();
+  void give_up_for_a_while(const std::string& why);
+  std::set<std::string> all_keys() const;
+
+  EventLoop& loop_;
+  AsyncConnection& redis_;
+  const Keys keys_;
+  const std::function<void(bool)> told_;
+  const std::chrono::nanoseconds between_attempts_;
+
+  std::unique_ptr<AsyncConnection> listener_, reader_;
+  std::optional<std::string> listener_id_;  // once it is subscribed
+  bool hears_ = false, reading_ = false;
+  std::set<std::string> changed_;  // and not read since
+  SteadyTime last_read_{};
+  Timer next_read_, listen_again_;
+  bool said_refused_ = false;
+};
+
+}  // namespace brood

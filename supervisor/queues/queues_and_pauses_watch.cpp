@@ -1,0 +1,150 @@
+#include "supervisor/queues/queues_and_pauses_watch.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include <string>
+#include <utility>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/log.hpp"
+#include "shared/redis/answer_time.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+using Result = AsyncConnection::Result;
+
+namespace {
+
+constexpr auto between_untold_looks = 1s;
+constexpr auto between_counts = 100ms;
+constexpr auto between_looks_when_told = 5s;
+constexpr auto names_last = 5s;  // one may have gone while another came
+
+}  // namespace
+
+QueuesAndPausesWatch::QueuesAndPausesWatch(EventLoop& loop, AsyncConnection& redis, QueueWorkers& workers,
+                                           std::function<void(const KnownQueues&)> changed)
+    : redis_(redis), workers_(workers), changed_(std::move(changed)), next_(loop, [this] { tick(); }) {}
+
+void QueuesAndPausesWatch::follow_names(bool follow) {
+  if (std::exchange(follows_names_, follow) == follow) return;
+  count_ = -1;
+  if (watching_) look();
+}
+
+void QueuesAndPausesWatch::look() {
+  watching_ = true;
+  look_anew();
+}
+
+void QueuesAndPausesWatch::rely_on_being_told(bool told) {
+  is_told_ = told;
+  if (!told && watching_) look();
+}
+
+void QueuesAndPausesWatch::stop() {
+  watching_ = false;
+  next_.stop();
+}
+
+std::chrono::nanoseconds QueuesAndPausesWatch::between_looks() const {
+  return is_told_ ? pace_ * between_looks_when_told : between_untold_looks;
+}
+
+void QueuesAndPausesWatch::look_anew() {
+  look_again_ = asking_;  // what is asked for now may have been read before
+  paused_read_ = {};
+  count_ = -1;
+  tick();
+}
+
+void QueuesAndPausesWatch::tick() {
+  if (!watching_ || asking_) return;
+  if (!redis_.connected()) return look_later();
+  std::vector<Command> commands;
+  const bool wants_paused = steady_now() - paused_read_ >= between_looks() - between_counts / 2;
+  if (wants_paused) commands.push_back(ask_paused_queues());
+  if (follows_names_) commands.push_back(ask_queue_count());
+  if (commands.empty()) return look_later();
+  asking_ = true;
+  redis_.send_all(commands, short_answer_time, [this, wants_paused](const std::vector<Result>& results) {
+    asking_ = false;
+    if (watching_) read(wants_paused, results);
+  });
+}
+
+void QueuesAndPausesWatch::read(bool asked_for_paused, const std::vector<Result>& results) {
+  if (asked_for_paused) read_paused(results.front());
+  if (!follows_names_ || results.size() == (asked_for_paused ? 1U : 0U)) return look_later();
+  const Result& counted = results.back();
+  if (!counted.ok()) return look_later();
+  const std::int64_t before = std::exchange(count_, read_queue_count(counted.reply.view()));
+  if (count_ == before && steady_now() - names_read_ < names_last) return look_later();
+  ask_for_names();
+}
+
+void QueuesAndPausesWatch::ask_for_names() {
+  asking_ = true;
+  redis_.send(ask_queue_names(), short_answer_time, [this](const Result& result) {
+    asking_ = false;
+    if (!watching_) return;
+    if (follows_names_) read_names(result);
+    look_later();
+  });
+}
+
+void QueuesAndPausesWatch::read_paused(const Result& result) {
+  if (!result.error.empty()) return;
+  paused_read_ = steady_now();
+  const ErrorKind refusal = classify_error(result.reply.view().error());
+  if (refusal == ErrorKind::not_applied_retry || refusal == ErrorKind::not_applied_reconnect) return;
+  const auto told = read_paused_queues(result.reply.view());
+  const bool is_set = told.has_value();
+  if (!is_set && !std::exchange(said_no_set_, true))
+    log::warn("pauses_unknown", {{"reason", result.why()}, {"hint", "no queue is taken for paused"}});
+  said_no_set_ = !is_set;
+  auto paused = told.value_or(decltype(known_.paused)());
+  if (std::exchange(knows_paused_, true) && paused == known_.paused) return;
+  const bool says_nothing = paused.empty() && known_.paused.empty();
+  known_.paused = std::move(paused);
+  tell(true);
+  if (!says_nothing)
+    log::info("queues_paused", {{"count", known_.paused.size()},
+                                {"queues", fmt::format("{}", fmt::join(known_.paused, " ")).substr(0, 1'000)}});
+}
+
+void QueuesAndPausesWatch::read_names(const Result& result) {
+  if (!result.ok()) return;
+  std::vector<std::string> unsafe;
+  auto names = read_queue_names(result.reply.view(), &unsafe);
+  if (!names) return;
+  names_read_ = steady_now();
+  std::sort(unsafe.begin(), unsafe.end());
+  if (unsafe != said_unsafe_ && !unsafe.empty()) {
+    log::warn("queues_left_out",
+              {{"count", unsafe.size()},
+               {"first", unsafe.front()},
+               {"reason", "\"*\" takes queues whose names are made of letters, digits and _ . : @ / -"}});
+  }
+  said_unsafe_ = std::move(unsafe);
+  if (*names == known_.names) return;
+  known_.names = std::move(*names);
+  tell(false);
+}
+
+void QueuesAndPausesWatch::look_later() {
+  if (!watching_) return;
+  if (std::exchange(look_again_, false)) return look_anew();
+  const bool in_a_hurry = !is_told_ && follows_names_ && redis_.connected() && workers_.somebody_is_idle();
+  next_.start_in(in_a_hurry ? between_counts : between_looks());
+}
+
+void QueuesAndPausesWatch::tell(bool others_are_paused) {
+  workers_.note_queues_changed(others_are_paused);
+  changed_(known_);
+}
+
+}  // namespace brood

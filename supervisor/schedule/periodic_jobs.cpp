@@ -1,0 +1,337 @@
+#include "supervisor/schedule/periodic_jobs.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/log.hpp"
+#include "shared/job/due_job.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/json/json_writer.hpp"
+#include "shared/periodic/due_ticks.hpp"
+#include "shared/periodic/next_tick.hpp"
+#include "shared/periodic/zone.hpp"
+#include "shared/redis/answer_time.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
+#include "supervisor/redis/send_scripts.hpp"
+
+namespace brood {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using std::chrono::sys_seconds;
+using Results = std::vector<AsyncConnection::Result>;
+
+namespace {
+
+constexpr auto between_services = 60s;
+constexpr auto between_tries = 1s;  // while the job before has not ended
+constexpr nanoseconds after_failure = 5s;
+
+std::string rule_text(const PeriodicSettings& job) { return job.cron + " " + job.zone; }
+
+std::string definition_of(const PeriodicSettings& job) {
+  return JsonWriter()
+      .text("cron", job.cron)
+      .text("tz", job.zone)
+      .text("class", job.job_class)
+      .json("args", job.args)
+      .text("queue", job.queue)
+      .json("retry", job.retry)
+      .text("catch_up", name_of(job.catches_up()))
+      .number("within", job.late_at_most().count())
+      .text("overlap", name_of(job.overlap))
+      .number("jitter", job.jitter.count())
+      .object();
+}
+
+struct ServedJob {
+  PeriodicSettings settings;
+  Zone zone;
+  bool replaces = true;  // another rule that holds
+  bool ours = false;     // by this rule
+  bool paused = false;
+  sys_seconds last{};
+  SteadyTime not_before{};   // after a failure, or while the job before has not ended
+  std::string failure = {};  // said once
+};
+
+// What one claim is about.
+struct SentClaim {
+  ServedJob* job;
+  TickClaim claim;
+};
+
+}  // namespace
+
+struct PeriodicJobs::Run {
+  Run(EventLoop& event_loop, AsyncConnection& connection, Settings given)
+      : loop(event_loop), redis(connection), identity(std::move(given.identity)), timer(loop, [this] { wake(); }) {
+    for (auto& [name, settings] : given.jobs) {
+      const auto zone = Zone::find(settings.zone);
+      if (!zone) log::error("periodic_zone_unknown", {{"name", name}, {"tz", settings.zone}});
+      if (zone) jobs.emplace(name, ServedJob{.settings = std::move(settings), .zone = *zone});
+    }
+  }
+
+  EventLoop& loop;
+  AsyncConnection::Scope redis;
+  const std::string identity;
+  Timer timer;
+  std::map<std::string, ServedJob> jobs;
+  std::mt19937_64 random{std::random_device{}()};
+  bool looking = false, stopped = false;
+
+  WallTime told{};  // by Redis, the last time, at
+  SteadyTime told_at{};
+  SteadyTime next_service{};
+
+  WallTime now() const { return told + (steady_now() - told_at); }
+  sys_seconds second_now() const { return std::chrono::floor<std::chrono::seconds>(now()); }
+  void note_time(WallTime time) {
+    told = time;
+    told_at = steady_now();
+  }
+
+  void wake();
+  void serve();
+  void read_service(ServedJob& job, const std::string& name, const AsyncConnection::Result& result);
+  void claim_due();
+  void add_claims(const std::string& name, ServedJob& job, std::vector<SentClaim>& claims);
+  TickClaim claim_of(const std::string& name, const ServedJob& job, sys_seconds tick, bool passes);
+  void read_claims(const std::vector<SentClaim>& claims, const Results& results);
+  void read_claim(const SentClaim& sent, const AsyncConnection::Result& result);
+  std::string entry(sys_seconds tick) const;
+  void plan();
+  void fail(ServedJob& job, const std::string& name, const std::string& why, nanoseconds pause = after_failure);
+  nanoseconds until_next_after(const ServedJob& job, sys_seconds moment) const;
+  // False: the connection is lost, and whoever sees it back looks again.
+  static bool answered(const Results& results) {
+    return std::all_of(results.begin(), results.end(), [](const auto& result) { return result.error.empty(); });
+  }
+};
+
+void PeriodicJobs::Run::wake() {
+  if (looking || stopped || jobs.empty() || !redis.connected()) return;
+  looking = true;
+  timer.stop();
+  if (steady_now() >= next_service) return serve();
+  claim_due();
+}
+
+void PeriodicJobs::Run::serve() {
+  std::vector<ScriptCall> calls;
+  for (const auto& [name, job] : jobs)
+    calls.push_back(serve_periodic({name, rule_text(job.settings), definition_of(job.settings), job.replaces}));
+  send_scripts(redis.connection(), std::move(calls), longest_answer_time, redis.guard([this](Results results) {
+    if (!answered(results)) {
+      looking = false;
+      return;
+    }
+    std::size_t next = 0;
+    for (auto& [name, job] : jobs) read_service(job, name, results[next++]);
+    next_service = steady_now() + between_services;
+    claim_due();
+  }));
+}
+
+void PeriodicJobs::Run::read_service(ServedJob& job, const std::string& name, const AsyncConnection::Result& result) {
+  if (!result.ok()) return fail(job, name, result.why());
+  const ServedPeriodic served = read_served_periodic(result.reply.view());
+  note_time(served.now);
+  if (!served.ours)
+    return fail(job, name, "another supervisor has begun to serve it by another rule", between_services);
+  job.replaces = false;
+  job.ours = true;
+  job.paused = served.paused;
+  job.last = served.last;
+  job.failure.clear();
+}
+
+// All that is due by now, again until nothing is.
+void PeriodicJobs::Run::claim_due() {
+  std::vector<SentClaim> claims;
+  for (auto& [name, job] : jobs) {
+    if (!job.ours || steady_now() < job.not_before) continue;
+    try {
+      add_claims(name, job, claims);
+    } catch (const BadPayload& error) {
+      fail(job, name, error.what(), between_services);
+    }
+  }
+  if (claims.empty()) return plan();
+  std::vector<ScriptCall> calls;
+  for (const SentClaim& one : claims) calls.push_back(claim_tick(one.claim));
+  send_scripts(redis.connection(), std::move(calls), longest_answer_time,
+               redis.guard([this, claims = std::move(claims)](Results results) { read_claims(claims, results); }));
+}
+
+// One that is paused is tried as well: perhaps it no longer is.
+void PeriodicJobs::Run::add_claims(const std::string& name, ServedJob& job, std::vector<SentClaim>& claims) {
+  const PeriodicSettings& settings = job.settings;
+  const DueTicks due = due_ticks(settings.rule, job.zone, job.last, second_now(), settings.late_at_most(),
+                                 settings.catches_up() == PeriodicSettings::CatchUp::all);
+  sys_seconds last = job.last;
+  std::int64_t missed = due.missed;
+  const auto add = [&](sys_seconds tick, bool passes) {
+    TickClaim claim = claim_of(name, job, tick, passes);
+    claim.last = std::exchange(last, tick);
+    claim.missed = std::exchange(missed, 0);
+    claims.push_back({&job, std::move(claim)});
+  };
+  for (const sys_seconds tick : due.claims) {
+    add(tick, false);
+    if (settings.overlap == PeriodicSettings::Overlap::queue) break;  // the others wait for this one
+  }
+  if (due.passed) add(*due.passed, true);
+}
+
+TickClaim PeriodicJobs::Run::claim_of(const std::string& name, const ServedJob& job, sys_seconds tick, bool passes) {
+  using Overlap = PeriodicSettings::Overlap;
+  const PeriodicSettings& settings = job.settings;
+  TickClaim claim{
+      .name = name, .rule = rule_text(settings), .tick = tick, .entry = entry(tick), .queue = settings.queue};
+  if (passes) return claim;
+  if (settings.jitter > 0s) {
+    const double wait = std::uniform_real_distribution<>(0, static_cast<double>(settings.jitter.count()))(random);
+    claim.score = score_text(epoch_seconds(WallTime(tick)) + wait);
+  }
+  JsonWriter text;
+  text.json("retry", settings.retry)
+      .text("queue", settings.queue)
+      .text("class", settings.job_class)
+      .json("args", settings.args)
+      .text("periodic", name)
+      .number("periodic_tick", tick.time_since_epoch().count());
+  if (settings.overlap != Overlap::allow) {
+    text.text("unique_lock", turn_of_periodic(name));
+    claim.while_held = settings.overlap == Overlap::queue ? TickClaim::WhileHeld::wait : TickClaim::WhileHeld::skip;
+  }
+  claim.payload = prepare_due_job(text.object(), now(), random).payload;
+  claim.jid = Payload::parse(claim.payload).jid();
+  claim.entry = JsonWriter()
+                    .number("tick", tick.time_since_epoch().count())
+                    .decimal("at", epoch_seconds(now()))
+                    .text("jid", claim.jid)
+                    .text("by", identity)
+                    .object();
+  claim.skipped_entry = entry(tick);
+  return claim;
+}
+
+// Of one whose job does not run.
+std::string PeriodicJobs::Run::entry(sys_seconds tick) const {
+  return JsonWriter()
+      .number("tick", tick.time_since_epoch().count())
+      .decimal("at", epoch_seconds(now()))
+      .null("jid")
+      .text("by", identity)
+      .object();
+}
+
+void PeriodicJobs::Run::read_claims(const std::vector<SentClaim>& claims, const Results& results) {
+  if (!answered(results)) {
+    next_service = {};  // which of them were applied?
+    looking = false;
+    return;
+  }
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    try {
+      read_claim(claims[i], results[i]);
+    } catch (const UnexpectedReply& error) {
+      fail(*claims[i].job, claims[i].claim.name, error.what());
+    }
+  }
+  claim_due();
+}
+
+void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection::Result& result) {
+  using Outcome = ClaimedTick::Outcome;
+  ServedJob& job = *sent.job;
+  const std::string& name = sent.claim.name;
+  if (!result.ok()) return fail(job, name, result.why());
+  const ClaimedTick claimed = read_claimed_tick(result.reply.view());
+  const auto outcome = claimed.outcome;
+  job.paused = outcome == Outcome::paused;
+  job.last = claimed.last;
+  if (outcome == Outcome::waits) job.not_before = steady_now() + between_tries;
+  if (outcome == Outcome::paused) job.not_before = steady_now() + until_next_after(job, second_now());
+  if (outcome == Outcome::another_rule)
+    return fail(job, name, "another supervisor has begun to serve it by another rule", between_services);
+  if (outcome == Outcome::early) {  // the clock of Redis was put back
+    job.not_before = steady_now() + between_tries;
+    next_service = {};
+  }
+  if (outcome == Outcome::claimed && !sent.claim.payload.empty())
+    log::debug("periodic_job_pushed", {{"name", name}, {"jid", sent.claim.jid}});
+  if (outcome == Outcome::skipped)
+    log::info("periodic_tick_skipped", {{"name", name}, {"reason", "the job of the tick before has not ended"}});
+  const bool ours = outcome == Outcome::claimed || outcome == Outcome::skipped;
+  if (ours && sent.claim.missed > 0)
+    log::warn("periodic_ticks_missed",
+              {{"name", name}, {"ticks", sent.claim.missed}, {"hint", "nobody was there; see catch_up"}});
+}
+
+void PeriodicJobs::Run::fail(ServedJob& job, const std::string& name, const std::string& why, nanoseconds pause) {
+  job.ours = false;
+  job.not_before = steady_now() + pause;
+  if (job.failure != why) log::warn("periodic_job_fails", {{"name", name}, {"error", why}});
+  job.failure = why;
+}
+
+nanoseconds PeriodicJobs::Run::until_next_after(const ServedJob& job, sys_seconds moment) const {
+  const auto tick = next_tick(job.settings.rule, job.zone, moment);
+  if (!tick) return between_services;
+  return std::clamp<nanoseconds>(WallTime(*tick) - now(), 0ns, between_services);
+}
+
+void PeriodicJobs::Run::plan() {
+  looking = false;
+  for (const auto& [name, job] : jobs) {
+    if (!job.ours) next_service = std::min(next_service, job.not_before);
+  }
+  SteadyTime next = next_service;
+  for (const auto& [name, job] : jobs) {
+    if (job.ours) next = std::min(next, std::max(steady_now() + until_next_after(job, job.last), job.not_before));
+  }
+  timer.start_at(next);
+}
+
+PeriodicJobs::PeriodicJobs(EventLoop& loop, AsyncConnection& redis, Settings settings)
+    : run_(std::make_unique<Run>(loop, redis, std::move(settings))) {}
+
+PeriodicJobs::~PeriodicJobs() { stop(); }
+
+void PeriodicJobs::look() {
+  run_->redis.cancel();
+  run_->looking = false;
+  run_->next_service = {};
+  run_->wake();
+}
+
+void PeriodicJobs::set(Settings settings) {
+  if (run_->stopped) return;
+  for (const auto& [name, job] : run_->jobs) {
+    if (!settings.jobs.contains(name) && run_->redis.connected())
+      run_->redis.connection().send(leave_periodic(name), longest_answer_time, [](const auto&) {});
+  }
+  resume(std::move(settings));
+}
+
+void PeriodicJobs::resume(Settings settings) {
+  stop();
+  const std::unique_ptr<Run> old = std::move(run_);
+  run_ = std::make_unique<Run>(old->loop, old->redis.connection(), std::move(settings));
+  if (run_->redis.connected()) look();
+}
+
+void PeriodicJobs::stop() {
+  run_->stopped = true;
+  run_->redis.cancel();
+  run_->timer.stop();
+}
+
+}  // namespace brood

@@ -1,0 +1,106 @@
+#include "supervisor/workers/end/exit_evidence.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::chrono::microseconds duration_of(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+}  // namespace
+
+ExitEvidence::ExitEvidence(std::string identity)
+    : identity_(std::move(identity)), host_bytes_(host_memory_bytes()), host_kills_(host_oom_kills()) {}
+
+ExitEvidence::Finding ExitEvidence::examine(int slot, const ProcessTable::Slot& taken, const SlotRecord& record,
+                                            const ExitStatus& status, const rusage& used,
+                                            const std::optional<MemoryEvents>& leaf, const Share& share,
+                                            SteadyTime now) {
+  Finding found;
+  WorkerExit& exit = found.exit;
+  exit.status = status;
+  exit.last = last_words(record);
+  exit.stack = read_stack(record.crash);
+  exit.slot = slot;
+  exit.processed_before = taken.processed_before;
+  exit.by = taken.ended_by;
+  exit.memory_limit_bytes = share.memory_limit_bytes;
+  blame_who_left_threads(exit);
+  exit.memory = judge_memory_of(exit, used, leaf, share);
+  exit.now = now;
+  found.end = judge_worker_end(exit);
+  // Before it is ready a worker registers nothing, so nothing of it can be in flight.  It tells us so in two ways: a
+  // job may have scribbled over the one, and the other may still be under way.
+  if (!found.end.nothing_to_recover && (exit.last.ready || taken.ready_at))
+    found.worker_death = worker_death_of(exit, found.end, taken, used);
+  return found;
+}
+
+MemoryVerdict ExitEvidence::judge_memory_of(const WorkerExit& exit, const rusage& used,
+                                            const std::optional<MemoryEvents>& leaf, const Share& share) {
+  MemoryEvidence evidence;
+  evidence.status = exit.status;
+  evidence.ended_by_brood = exit.by != EndedBy::itself;
+  evidence.stack = exit.stack;
+  evidence.memory_limit_bytes = share.memory_limit_bytes;
+  evidence.leaf = leaf;
+  const bool was_killed = !exit.status.exited && exit.status.value == SIGKILL;
+  // The kernel counts before it kills, so that nobody need wait for the count.
+  if (was_killed && !evidence.ended_by_brood) evidence.host_oom_kill = host_kills_.take(host_oom_kills());
+  evidence.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+  evidence.host_bytes = host_bytes_;
+  evidence.workers = share.workers;
+  return judge_memory(evidence);
+}
+
+WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& taken,
+                                          const rusage& used) const {
+  WorkerDeath worker_death;
+  // What it speaks of is what it had registered: the incarnation assigned last may never have reached it.
+  worker_death.worker = {.identity = identity_,
+                         .slot = exit.slot,
+                         .incarnation = taken.incarnation,
+                         .record = std::nullopt,
+                         .ended_by_brood = exit.by == EndedBy::brood};
+  if (exit.last.incarnation == taken.incarnation) worker_death.worker.record = record_of(exit.last);
+  worker_death.cause = end.cause;
+  worker_death.fate = taken.fate;
+  worker_death.class_flags = exit.last.class_flags;
+  if (worker_death.cause) {
+    std::error_code ignored;
+    // Of the two processes the job's is the one that crashed.
+    const bool was_apart = exit.last.job_pid > 0;
+    worker_death.cause->facts =
+        CrashFacts{.pid = was_apart ? exit.last.job_pid : taken.pid,
+                   .slot = exit.slot,
+                   .signal = exit.status.exited ? 0 : exit.status.value,
+                   .exit_status = exit.status.exited ? exit.status.value : 0,
+                   .core_dumped = exit.status.core_dumped || (was_apart && exit.last.job_core_dumped),
+                   .working_directory = std::filesystem::current_path(ignored).string(),
+                   .uptime = exit.now - taken.occupied_since,
+                   .user_time = duration_of(used.ru_utime),
+                   .system_time = duration_of(used.ru_stime),
+                   .max_rss_kb = used.ru_maxrss,
+                   .stack = exit.stack,
+                   .libraries = exit.last.libraries};
+  }
+  return worker_death;
+}
+
+JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record, const rusage& used) {
+  const auto cpu = duration_of(used.ru_utime) + duration_of(used.ru_stime);
+  const auto before = std::chrono::microseconds(record.cpu_before_us.load());
+  return {.cpu = cpu - std::clamp(before, 0us, cpu),
+          .wall = std::chrono::duration_cast<std::chrono::microseconds>(exit.now - exit.last.started_steady),
+          .peak_rss_kb = static_cast<std::uint64_t>(used.ru_maxrss)};
+}
+
+}  // namespace brood

@@ -1,0 +1,117 @@
+#include "supervisor/workers/end/judge_memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace brood {
+namespace {
+
+MemoryVerdict judge_kill(const MemoryEvidence& evidence) {
+  if (evidence.leaf) {
+    if (evidence.leaf->oom_kill == 0) return MemoryVerdict::not_memory;
+    // The kill came from above when its own limit was not what had been reached.
+    if (evidence.leaf->oom > 0) return MemoryVerdict::own_limit;
+  } else if (!evidence.host_oom_kill) {
+    return MemoryVerdict::not_memory;
+  }
+  const std::uint64_t share = evidence.host_bytes / static_cast<std::uint64_t>(std::max(evidence.workers, 0) + 1);
+  if (!evidence.leaf && share > 0 && evidence.peak_rss_bytes > share) return MemoryVerdict::host_pressure_guilty;
+  return MemoryVerdict::host_pressure_innocent;
+}
+
+bool close_to_the_limit(const MemoryEvidence& evidence) {
+  return evidence.memory_limit_bytes > 0 &&
+         evidence.stack.data_bytes >= evidence.memory_limit_bytes - evidence.memory_limit_bytes / 8;
+}
+
+std::uint64_t physical_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;
+}
+
+// Looks into every cgroup from the one `below` the root up to the root itself, which in a container has a limit too.
+void lower_to_limits(std::uint64_t& least, const std::filesystem::path& root, const std::string& below,
+                     const char* file) {
+  std::filesystem::path cgroup = root;
+  for (const auto& name : std::filesystem::path("." / std::filesystem::path(below))) {
+    cgroup /= name;
+    std::uint64_t limit = 0;  // "max" is no number
+    if (std::ifstream(cgroup / file) >> limit && limit > 0) least = least > 0 ? std::min(least, limit) : limit;
+  }
+}
+
+// hierarchy:controllers:path, as in 0::/system.slice/brood.service or 4:memory:/docker/4f2a
+struct Membership {
+  explicit Membership(const std::string& line) {
+    const std::size_t first = line.find(':'), second = line.find(":/", first + 1);
+    if (first == line.npos || second == line.npos) return;
+    controllers = line.substr(first + 1, second - first - 1);
+    below = line.substr(second + 2);
+  }
+  std::string controllers = "none", below;
+};
+
+// "oom_kill 3", among other lines.
+std::optional<std::uint64_t> oom_kill_of(const std::filesystem::path& file) {
+  std::ifstream counters(file);
+  std::string name;
+  for (std::uint64_t value = 0; counters >> name >> value;) {
+    if (name == "oom_kill") return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MemoryVerdict judge_memory(const MemoryEvidence& evidence) {
+  if (evidence.ended_by_brood || evidence.status.exited) return MemoryVerdict::not_memory;
+  switch (evidence.status.value) {
+    case SIGKILL:
+      return judge_kill(evidence);
+    case SIGABRT:
+      return evidence.stack.thrown_type == "St9bad_alloc" ? MemoryVerdict::own_limit : MemoryVerdict::not_memory;
+    case SIGSEGV:
+      return close_to_the_limit(evidence) ? MemoryVerdict::own_limit : MemoryVerdict::not_memory;
+    default:
+      return MemoryVerdict::not_memory;
+  }
+}
+
+std::uint64_t host_memory_bytes(const CgroupPlaces& places) {
+  std::uint64_t least = physical_memory_bytes();
+  std::ifstream memberships(places.membership);
+  for (std::string line; std::getline(memberships, line);) {
+    const Membership own(line);
+    if (own.controllers.empty()) lower_to_limits(least, places.root, own.below, "memory.max");
+    if (own.controllers == "memory") lower_to_limits(least, places.root / "memory", own.below, "memory.limit_in_bytes");
+  }
+  return least;
+}
+
+std::uint64_t host_oom_kills(const CgroupPlaces& places) {
+  std::optional<std::uint64_t> kills;
+  std::ifstream memberships(places.membership);
+  for (std::string line; std::getline(memberships, line) && !kills;) {
+    const Membership own(line);
+    if (own.controllers.empty()) kills = oom_kill_of(places.root / own.below / "memory.events");
+    if (own.controllers == "memory") kills = oom_kill_of(places.root / "memory" / own.below / "memory.oom_control");
+  }
+  return kills ? *kills : oom_kill_of("/proc/vmstat").value_or(0);
+}
+
+bool OomKills::take(std::uint64_t counted) {
+  // A counter that has fallen is another one: of another cgroup.
+  if (counted < explained_) explained_ = seen_ = counted;
+  if (counted == explained_) return false;
+  ++explained_;
+  return true;
+}
+
+void OomKills::forget_old(std::uint64_t counted) { explained_ = std::max(explained_, std::exchange(seen_, counted)); }
+
+}  // namespace brood

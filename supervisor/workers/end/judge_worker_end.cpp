@@ -1,0 +1,124 @@
+#include "supervisor/workers/end/judge_worker_end.hpp"
+
+#include <fmt/format.h>
+#include <sysexits.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+
+#include "shared/base/signal_names.hpp"
+#include "shared/scoreboard/left_threads.hpp"
+
+namespace brood {
+namespace {
+
+bool ran(EntryState state) {
+  return state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed;
+}
+
+bool ran_a_job(const SlotSnapshot& last) { return std::any_of(last.entries.begin(), last.entries.end(), ran); }
+
+bool cut_a_job_short(const SlotSnapshot& last) {
+  return std::any_of(last.entries.begin(), last.entries.end(), [](EntryState state) {
+    return state == EntryState::running || state == EntryState::being_killed;
+  });
+}
+
+// The signal that the worker's own handler saw: what ended it in the end may be the alarm that a hanging unwinder set
+// off.
+int first_signal(const WorkerExit& exit) {
+  const bool handler_was_ended = !exit.status.exited && exit.status.value == SIGKILL && exit.stack.signal != 0;
+  return handler_was_ended ? exit.stack.signal : exit.status.value;
+}
+
+std::string seconds_text(std::chrono::nanoseconds d) {
+  return fmt::format("{:.1f}s", std::chrono::duration<double>(d).count());
+}
+
+std::string describe_timeout(const WorkerExit& exit) {
+  const SlotSnapshot& last = exit.last;
+  std::string text = "ran for " + seconds_text(exit.now - last.started_steady);
+  if (last.deadline) text += ", longer than its timeout of " + seconds_text(*last.deadline - last.started_steady) + ",";
+  return text;
+}
+
+std::string describe_memory(const WorkerExit& exit) {
+  if (exit.memory == MemoryVerdict::own_limit && exit.memory_limit_bytes == 0)
+    return "out of memory: nobody caught a std::bad_alloc";
+  if (exit.memory == MemoryVerdict::own_limit)
+    return fmt::format("out of memory: over the memory_limit of {} MB", exit.memory_limit_bytes >> 20);
+  return "out of memory: the kernel ended it when the host had none left, and it had more than its share";
+}
+
+struct Charge {
+  std::string error_class, what;
+  bool counts_as_crash = true;
+};
+
+Charge charge_for(const WorkerExit& exit) {
+  switch (exit.by) {
+    case EndedBy::timeout:
+      return {"JobTimeout", describe_timeout(exit), false};
+    case EndedBy::by_hand:
+      return {"JobKilled", "killed by hand after " + seconds_text(exit.now - exit.last.started_steady), false};
+    case EndedBy::protocol:
+      return {"ControlPipeError", "wrote into its worker's control pipe"};
+    case EndedBy::itself:
+    case EndedBy::brood:
+      break;
+  }
+  if (exit.memory == MemoryVerdict::own_limit || exit.memory == MemoryVerdict::host_pressure_guilty)
+    return {"OutOfMemory", describe_memory(exit)};
+  if (exit.status.exited) return {"UnexpectedExit", fmt::format("exit status {}", exit.status.value)};
+  const int signal = first_signal(exit);
+  return {signal_name(signal), exit.stack.signal == signal ? describe_signal(exit.stack) : signal_name(signal)};
+}
+
+}  // namespace
+
+std::string short_duration(std::chrono::nanoseconds d) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d).count();
+  if (seconds < 120) return fmt::format("{}s", seconds);
+  if (seconds < 7'200) return fmt::format("{}m", seconds / 60);
+  return fmt::format("{}h", seconds / 3'600);
+}
+
+bool ended_with_worker(const SlotSnapshot& last, int entry) {
+  return entry >= 0 && static_cast<std::size_t>(entry) < last.entries.size() &&
+         ran(last.entries[static_cast<std::size_t>(entry)]);
+}
+
+void blame_who_left_threads(WorkerExit& exit) {
+  SlotSnapshot& last = exit.last;
+  const bool by_itself = exit.by == EndedBy::itself && !exit.status.exited;
+  if (!by_itself || !(last.class_flags & job_left_threads) || ran_a_job(last)) return;
+  const auto begun = std::find_if(last.entries.rbegin(), last.entries.rend(), [](EntryState state) {
+    return state != EntryState::fetched && state != EntryState::taken_back;
+  });
+  if (begun == last.entries.rend() || (*begun != EntryState::succeeded && *begun != EntryState::judged)) return;
+  *begun = EntryState::running;
+  last.current = static_cast<int>(std::distance(begun, last.entries.rend())) - 1;
+}
+
+WorkerEnd judge_worker_end(const WorkerExit& exit) {
+  WorkerEnd end;
+  const bool in_a_job = ran_a_job(exit.last);
+  const bool ended_by_brood = exit.by == EndedBy::brood;
+  end.began_a_job = exit.last.processed != exit.processed_before || in_a_job;
+  end.did_a_job = exit.last.processed - exit.processed_before > (in_a_job ? 1U : 0U);  // what is counted has begun
+  end.cut_short = cut_a_job_short(exit.last);
+  end.nothing_to_recover = exit.last.retired;
+  end.in_order = (exit.status.exited && exit.status.value == EX_OK && !in_a_job) || ended_by_brood;
+  if (ended_by_brood || !in_a_job || exit.memory == MemoryVerdict::host_pressure_innocent) return end;
+
+  Charge charge = charge_for(exit);
+  const std::string where = exit.last.job_class.empty() ? "an unknown class" : exit.last.job_class;
+  end.cause = WorkerDeath::Cause{.error_class = std::move(charge.error_class),
+                                 .message = fmt::format("{} in {}, worker {}, up {}", charge.what, where, exit.slot,
+                                                        short_duration(exit.now - exit.last.spawned_at)),
+                                 .counts_as_crash = charge.counts_as_crash};
+  return end;
+}
+
+}  // namespace brood

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "shared/scoreboard/scoreboard.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
+#include "supervisor/process/exit_status.hpp"
+#include "supervisor/workers/places/ended_by.hpp"
+
+namespace brood {
+
+// Whether memory was the reason.
+enum class MemoryVerdict {
+  not_memory,
+  own_limit,               // it reached its memory_limit
+  host_pressure_guilty,    // the kernel chose it when the host's memory ran out, and it had more than its share
+  host_pressure_innocent,  // the kernel chose it, and it had not
+};
+
+// All that is known of a worker's end.
+struct WorkerExit {
+  ExitStatus status;
+  SlotSnapshot last;
+  CapturedStack stack;
+  int slot = 0;
+  std::uint64_t processed_before = 0;  // what the slot had counted when the worker was forked
+  EndedBy by = EndedBy::itself;
+  MemoryVerdict memory = MemoryVerdict::not_memory;
+  std::uint64_t memory_limit_bytes = 0;
+  SteadyTime now{};
+};
+
+// What a worker's end means.
+struct WorkerEnd {
+  bool in_order = false;  // it left when told to, or was recycled; nothing to recover when it also retired
+  bool nothing_to_recover = false;
+  bool began_a_job = false;
+  bool did_a_job = false;                   // to its end, however that was
+  bool cut_short = false;                   // a run ended with it, which the worker has not counted as failed
+  std::optional<WorkerDeath::Cause> cause;  // what a running job is charged with; without facts
+};
+
+// A thread that a job has left behind may end the worker when the job is over and no other has begun: then the job is
+// taken to run still.
+void blame_who_left_threads(WorkerExit& exit);
+
+// Pure: who pays for this end.  Only the job that ran, and only for an end of its own doing: a signal, an exit, its
+// timeout, its memory; a SIGKILL of unknown origin too.  A worker that brood ended for reasons of its own, or that the
+// kernel chose while others used up the host's memory, is nobody's fault.
+WorkerEnd judge_worker_end(const WorkerExit& exit);
+
+// Whether the worker's end was that of an entry of its batch: its code ran, or its hooks.
+bool ended_with_worker(const SlotSnapshot& last, int entry);
+
+// 42s, 12m, 3h
+std::string short_duration(std::chrono::nanoseconds d);
+
+}  // namespace brood

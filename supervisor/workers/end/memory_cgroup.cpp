@@ -1,0 +1,205 @@
+#include "supervisor/workers/end/memory_cgroup.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "shared/base/check.hpp"
+#include "shared/base/log.hpp"
+#include "shared/base/unique_fd.hpp"
+
+namespace brood {
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::string_view leaf_prefix = "worker-";
+constexpr const char* supervisor_leaf = "supervisor";
+
+// Thrown and caught here: why memory is not limited by cgroups.
+struct NotDelegated {
+  std::string reason;
+};
+
+std::string content(const path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> words(const path& file) {
+  std::istringstream text(content(file));
+  std::vector<std::string> found;
+  for (std::string word; text >> word;) found.push_back(word);
+  return found;
+}
+
+bool holds(const path& file, const std::string& wanted) {
+  for (const std::string& word : words(file)) {
+    if (word == wanted) return true;
+  }
+  return false;
+}
+
+// One write: that is how cgroupfs takes a value, and how it refuses one.
+void write(const path& file, const std::string& value) {
+  const UniqueFd fd(check(("open of " + file.string()).c_str(), ::open(file.c_str(), O_WRONLY | O_CLOEXEC)));
+  check(("write to " + file.string()).c_str(), ::write(fd.get(), value.data(), value.size()));
+}
+
+void write_if_there(const path& file, const std::string& value) {
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) write(file, value);
+}
+
+void require_writable(const path& file) {
+  if (access(file.c_str(), W_OK) != 0) throw NotDelegated{file.string() + " cannot be written"};
+}
+
+// "0::/system.slice/brood.service", among the lines of other hierarchies.
+path own_cgroup(const CgroupPlaces& places) {
+  std::istringstream lines(content(places.membership));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("0::/")) return places.root / line.substr(4);
+  }
+  throw NotDelegated{"this process is in no cgroup of version 2"};
+}
+
+// After an upgrade in place the supervisor is in its leaf already.
+path base_of(const path& own) {
+  const bool in_our_leaf =
+      own.filename() == supervisor_leaf && holds(own.parent_path() / "cgroup.subtree_control", "memory");
+  return in_our_leaf ? own.parent_path() : own;
+}
+
+path find_base(const CgroupPlaces& places) {
+  const path base = base_of(own_cgroup(places));
+  if (!holds(base / "cgroup.controllers", "memory"))
+    throw NotDelegated{"the memory controller is not enabled in " + base.string()};
+  // The root of the hierarchy has no limits of its own, and is nobody's to reorganise.
+  std::error_code ignored;
+  if (!std::filesystem::exists(base / "memory.max", ignored)) throw NotDelegated{"this process is in the root cgroup"};
+  for (const char* file : {".", "cgroup.procs", "cgroup.subtree_control"}) require_writable(base / file);
+  for (const std::string& pid : words(base / "cgroup.procs")) {
+    if (pid != std::to_string(getpid())) throw NotDelegated{"other processes are in " + base.string()};
+  }
+  return base;
+}
+
+std::map<std::string, std::uint64_t> counters(const path& file) {
+  std::istringstream text(content(file));
+  std::map<std::string, std::uint64_t> found;
+  std::string name;
+  for (std::uint64_t value = 0; text >> name >> value;) found[name] = value;
+  return found;
+}
+
+MemoryEvents read_events(const path& leaf) {
+  auto all = counters(leaf / "memory.events");
+  auto local = counters(leaf / "memory.events.local");
+  if (local.empty()) local = all;  // before Linux 5.2
+  return {
+      .oom_kill = all["oom_kill"], .oom_group_kill = all["oom_group_kill"], .max = local["max"], .oom = local["oom"]};
+}
+
+// A leaf that was removed and made anew counts from zero.
+std::uint64_t growth(std::uint64_t before, std::uint64_t now) { return now >= before ? now - before : now; }
+
+}  // namespace
+
+MemoryCgroup::MemoryCgroup(path base, std::uint64_t limit_bytes) : base_(std::move(base)), limit_bytes_(limit_bytes) {}
+
+std::optional<MemoryCgroup> MemoryCgroup::create(const Config& config, const CgroupPlaces& places) {
+  std::uint64_t limit = config.worker.memory_limit_bytes;  // of the capsule that has the largest
+  for (const CapsuleSettings& capsule : config.capsules)
+    limit = std::max(limit, capsule.worker.value_or(config.worker).memory_limit_bytes);
+  const bool for_jobs = std::any_of(config.classes.begin(), config.classes.end(), [](const auto& known) {
+    const auto& sandbox = known.second.sandbox;
+    return sandbox && (sandbox->memory_bytes > 0 || sandbox->cpu > 0 || sandbox->processes > 0);
+  });
+  if (limit == 0 && !for_jobs) return std::nullopt;
+  std::string why_not;
+  try {
+    MemoryCgroup group(find_base(places), limit);
+    group.move_supervisor();
+    group.note_leaves();
+    if (for_jobs) group.share_out({"cpu", "pids"});
+    if (limit > 0) log::info("memory_limit", {{"bytes", limit}, {"by", "cgroup"}, {"cgroup", group.base_.string()}});
+    return group;
+  } catch (const NotDelegated& refusal) {
+    why_not = refusal.reason;
+  } catch (const std::system_error& error) {
+    why_not = error.what();
+  }
+  if (limit > 0) log::info("memory_limit", {{"bytes", limit}, {"by", "RLIMIT_DATA"}, {"no_cgroup", why_not}});
+  return std::nullopt;
+}
+
+void MemoryCgroup::move_supervisor() const {
+  const path own = base_ / supervisor_leaf;
+  std::filesystem::create_directory(own);
+  write(own / "cgroup.procs", "0");
+  try {
+    write(base_ / "cgroup.subtree_control", "+memory");
+  } catch (const std::system_error&) {
+    write(base_ / "cgroup.procs", "0");  // as it was
+    std::error_code ignored;
+    std::filesystem::remove(own, ignored);
+    throw;
+  }
+}
+
+// Those that were delegated: the others are missing, and whoever needs them says so.
+void MemoryCgroup::share_out(const std::vector<std::string>& controllers) const {
+  for (const std::string& controller : controllers) {
+    if (holds(base_ / "cgroup.controllers", controller)) write(base_ / "cgroup.subtree_control", "+" + controller);
+  }
+}
+
+void MemoryCgroup::note_leaves() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(base_, ignored)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(leaf_prefix)) continue;
+    int slot = -1;
+    const char* const end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + leaf_prefix.size(), end, slot);
+    if (read.ec == std::errc() && read.ptr == end && slot >= 0) seen_[slot] = read_events(entry.path());
+  }
+}
+
+path MemoryCgroup::leaf(int slot) const { return base_ / (std::string(leaf_prefix) + std::to_string(slot)); }
+
+void MemoryCgroup::enter(int slot) const {
+  const path own = leaf(slot);
+  std::filesystem::create_directory(own);  // or it is there, with its last worker's counters
+  write(own / "memory.max", limit_bytes_ == 0 ? "max" : std::to_string(limit_bytes_));
+  write_if_there(own / "memory.swap.max", "0");
+  write_if_there(own / "memory.oom.group", "1");
+  write(own / "cgroup.procs", "0");
+}
+
+MemoryEvents MemoryCgroup::take_events(int slot) {
+  const MemoryEvents now = read_events(leaf(slot));
+  const MemoryEvents before = std::exchange(seen_[slot], now);
+  return {.oom_kill = growth(before.oom_kill, now.oom_kill),
+          .oom_group_kill = growth(before.oom_group_kill, now.oom_group_kill),
+          .max = growth(before.max, now.max),
+          .oom = growth(before.oom, now.oom)};
+}
+
+void MemoryCgroup::clear(int slot) {
+  const path own = leaf(slot);
+  // cgroup.kill is there since Linux 5.14; without it what is left dies with its process group, or not at all.
+  const UniqueFd kill(::open((own / "cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
+  if (kill && ::write(kill.get(), "1", 1) != 1)
+    log::warn("cgroup_kill_failed", {{"slot", slot}, {"reason", std::generic_category().message(errno)}});
+  if (::rmdir(own.c_str()) == 0) seen_.erase(slot);
+}
+
+}  // namespace brood

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/config/config.hpp"
+#include "supervisor/workers/end/cgroup_places.hpp"
+#include "supervisor/workers/end/judge_memory.hpp"
+
+namespace brood {
+
+// A cgroup for each worker, where a cgroup with the memory controller has been delegated to this supervisor alone: the
+// kernel then ends a worker, and all that its job has started, at memory_limit.  The supervisor moves into a leaf of
+// its own, since a cgroup that controls its children may hold no process itself.  Every call is a few tiny writes into
+// cgroupfs, which wait for nobody.
+class MemoryCgroup {
+ public:
+  // Nullopt when no capsule has a memory_limit, and no class a sandbox with a cgroup of its own beside its worker's, or
+  // when nothing is delegated; logs once which of the two ways limits memory.
+  // Call it in the supervisor before its first fork.
+  static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
+
+  // What enter() sets from now on; 0: no limit.
+  void set_limit(std::uint64_t bytes) { limit_bytes_ = bytes; }
+
+  // In the child that is to be the worker of `slot`, before any job's code: moves it into the slot's leaf.  Throws
+  // std::system_error when it cannot, and the worker is then without a limit.
+  void enter(int slot) const;
+
+  // What the slot's leaf has counted since it was last asked, or cleared.
+  MemoryEvents take_events(int slot);
+
+  // Kills what a worker that is gone has left in its leaf, and removes the leaf.  One that is not yet empty stays for
+  // the slot's next worker.
+  void clear(int slot);
+
+ private:
+  MemoryCgroup(std::filesystem::path base, std::uint64_t limit_bytes);
+  std::filesystem::path leaf(int slot) const;
+  void move_supervisor() const;
+  void share_out(const std::vector<std::string>& controllers) const;
+  void note_leaves();
+
+  std::filesystem::path base_;
+  std::uint64_t limit_bytes_;
+  std::map<int, MemoryEvents> seen_;  // by slot; absent: nothing counted
+};
+
+}  // namespace brood

@@ -1,0 +1,122 @@
+#include "supervisor/workers/places/roll_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace brood {
+namespace {
+
+constexpr std::chrono::milliseconds between_looks{20};
+
+bool is_coming(const RollPlace& place) {
+  return place.fresh && (place.state == RollPlace::State::vacant || place.state == RollPlace::State::starting);
+}
+
+bool is_old(const RollPlace& place) { return !place.fresh && place.state != RollPlace::State::given_up; }
+
+bool has_stood_its_trial(const RollPlace& place, SteadyTime now) {
+  return place.state == RollPlace::State::ready && (place.began_a_job || now - place.since >= RollPlan::trial);
+}
+
+// Whom to lose first: nobody, then one that is not ready, one without a job, and one that will finish its job.
+int loss(const RollPlace& place) {
+  if (place.state == RollPlace::State::vacant || place.state == RollPlace::State::waiting) return 0;
+  if (place.state == RollPlace::State::starting) return 1;
+  return place.busy ? 3 : 2;
+}
+
+// As many of each capsule as its fresh workers make up for.
+void give_up_some(const std::vector<RollPlace>& places, RollStep& step) {
+  std::map<std::string, int> spare;
+  std::vector<const RollPlace*> old;
+  for (const RollPlace& place : places) {
+    if (place.fresh && place.state == RollPlace::State::ready) ++spare[place.capsule];
+    if (!place.fresh && place.state == RollPlace::State::given_up) --spare[place.capsule];
+    if (is_old(place)) old.push_back(&place);
+  }
+  std::stable_sort(old.begin(), old.end(), [](const RollPlace* a, const RollPlace* b) { return loss(*a) < loss(*b); });
+  for (const RollPlace* place : old) {
+    if (spare[place->capsule]-- > 0) step.give_up.push_back(place->key);
+  }
+}
+
+}  // namespace
+
+RollPlan::RollPlan(int max_unavailable, std::chrono::milliseconds longest_start)
+    : max_unavailable_(std::max(1, max_unavailable)), longest_start_(longest_start) {}
+
+void RollPlan::note_death(const Death& death) {
+  if (!reason_.empty()) return;
+  if (death.refused) {
+    reason_ = "a new worker refused to start; the log says why";
+  } else if (death.in_order || death.began_a_job || (death.was_ready && death.ready_for >= trial)) {
+    deaths_ = 0;
+  } else if (++deaths_ >= most_deaths) {
+    reason_ = fmt::format("{} new workers in a row ended before any job, the last one {}", deaths_, death.how);
+  }
+}
+
+RollStep RollPlan::next(const std::vector<RollPlace>& places, SteadyTime now) {
+  RollStep step;
+  next_look_.reset();
+  if (!reason_.empty() || overstayed(places, now)) {
+    step.verdict = RollStep::Verdict::failed;
+    return step;
+  }
+  judge_trial(places, now);
+  start_some(places, step);
+  const bool all_are_proven = std::all_of(places.begin(), places.end(), [&](const RollPlace& place) {
+    return !place.fresh || has_stood_its_trial(place, now);
+  });
+  if (!proven_) return step;
+  if (!all_are_proven) {
+    give_up_some(places, step);
+    return step;
+  }
+  // Whoever is left has nobody to make up for it: of a capsule that is smaller now, or gone.
+  for (const RollPlace& place : places) {
+    if (is_old(place)) step.give_up.push_back(place.key);
+  }
+  step.verdict = RollStep::Verdict::done;
+  return step;
+}
+
+bool RollPlan::overstayed(const std::vector<RollPlace>& places, SteadyTime now) {
+  for (const RollPlace& place : places) {
+    if (!place.fresh || place.state != RollPlace::State::starting) continue;
+    if (now - place.since >= longest_start_) {
+      reason_ = fmt::format("a new worker was not ready after {:g} seconds",
+                            std::chrono::duration<double>(longest_start_).count());
+      return true;
+    }
+    next_look_ = std::min(next_look_.value_or(SteadyTime::max()), place.since + longest_start_);
+  }
+  return false;
+}
+
+void RollPlan::judge_trial(const std::vector<RollPlace>& places, SteadyTime now) {
+  proven_ |= std::none_of(places.begin(), places.end(), [](const RollPlace& place) { return place.fresh; });
+  for (const RollPlace& place : places) {
+    if (!place.fresh || place.state != RollPlace::State::ready) continue;
+    if (has_stood_its_trial(place, now))
+      proven_ = true;
+    else
+      next_look_ = now + between_looks;  // nobody tells when a job begins
+  }
+}
+
+void RollPlan::start_some(const std::vector<RollPlace>& places, RollStep& step) const {
+  auto under_way = std::count_if(places.begin(), places.end(), [&](const RollPlace& place) {
+    return is_coming(place) || (!proven_ && place.fresh && place.state == RollPlace::State::ready);
+  });
+  for (const RollPlace& place : places) {
+    if (under_way >= max_unavailable_) return;
+    if (!place.fresh || place.state != RollPlace::State::waiting) continue;
+    step.start.push_back(place.key);
+    ++under_way;
+  }
+}
+
+}  // namespace brood

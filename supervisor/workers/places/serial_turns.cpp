@@ -1,0 +1,29 @@
+#include "supervisor/workers/places/serial_turns.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace brood {
+namespace {
+
+bool comes_before(const TurnTaker& other, const TurnTaker& worker, SteadyTime now) {
+  if (other.slot == worker.slot || other.capsule != worker.capsule || other.never_fetched) return false;
+  if (other.ended) return other.shard == worker.shard && now - *other.ended < longest_wait_for_recovery;
+  return other.finishing || std::tie(other.since, other.slot) < std::tie(worker.since, worker.slot);
+}
+
+}  // namespace
+
+std::set<int> who_waits(const std::vector<TurnTaker>& workers, bool strangers, SteadyTime now) {
+  std::set<int> waiting;
+  for (const TurnTaker& worker : workers) {
+    if (!worker.alone || worker.ended) continue;
+    const bool waits = strangers || std::any_of(workers.begin(), workers.end(), [&](const TurnTaker& other) {
+                         return comes_before(other, worker, now);
+                       });
+    if (waits) waiting.insert(worker.slot);
+  }
+  return waiting;
+}
+
+}  // namespace brood

@@ -1,0 +1,80 @@
+# Unique jobs that Ruby's client pushes and brood performs: packaging/ruby/brood_unique_jobs.rb.
+require_relative "support"
+require_relative "../../packaging/ruby/brood_unique_jobs"
+
+BroodUniqueJobs.enable
+
+class UniqueJobsTest < CompatibilityTest
+  start workers: 1, queues: ["default"]
+
+  def push(job_class, args, more = {}) = Sidekiq::Client.push({ "class" => job_class, "args" => args }.merge(more))
+  def locks = redis.command("KEYS", "brood:unique:*")
+  def waiting(queue) = Sidekiq::Queue.new(queue)
+
+  def setup = redis.command("DEL", "queue:elsewhere", "schedule", "retry", "dead", *locks)
+
+  def test_of_equal_jobs_one_is_pushed_with_its_lock
+    jid = push("Any", [1], "queue" => "elsewhere", "unique_for" => 60)
+    assert jid
+    assert_nil push("Any", [1], "queue" => "elsewhere", "unique_for" => 60)
+    assert push("Any", [2], "queue" => "elsewhere", "unique_for" => 60)
+    assert push("Any", [1], "queue" => "elsewhere", "unique_for" => false)
+    assert_equal 3, waiting("elsewhere").size
+    job = waiting("elsewhere").find_job(jid)
+    key = "brood:unique:#{job["unique_lock"]}"
+    assert_equal jid, redis.command("GET", key)
+    assert_includes 59_000..60_000, redis.command("PTTL", key)
+    assert job["enqueued_at"]
+    assert_equal "done", job["unique_until"]
+  end
+
+  def test_a_scheduled_job_holds_its_lock_until_it_is_due_and_on
+    jid = push("Any", [1], "queue" => "elsewhere", "unique_for" => 60, "at" => Time.now.to_f + 1000)
+    assert_equal jid, Sidekiq::ScheduledSet.new.first.jid
+    assert_nil Sidekiq::ScheduledSet.new.first["enqueued_at"]
+    assert_nil push("Any", [1], "queue" => "elsewhere", "unique_for" => 60)
+    assert_includes 1_059_000..1_061_000, redis.command("PTTL", locks.first)
+  end
+
+  def test_both_clients_mean_the_same_lock
+    assert push("Any", ["a", 1, { "b" => nil }], "queue" => "elsewhere", "unique_until" => "done")
+    assert_nil push("Any", ["a", 1, { "b" => nil }], "queue" => "elsewhere", "unique_until" => "done")
+    brood_job = JSON.generate("class" => "Any", "args" => ["a", 1, { "b" => nil }], "queue" => "elsewhere", "unique_until" => "done")
+    file = File.join(redis.directory, "jobs")
+    File.write(file, "#{brood_job}\n")
+    only_brood
+    brood(redis, "enqueue", "--bulk", file)
+    assert_equal 1, waiting("elsewhere").size
+  end
+
+  def test_brood_lets_go_when_the_job_is_done
+    only_brood
+    ledger = Ledger.new(redis)
+    jid = push("Ledger", [ledger.path, "0", 300], "unique_until" => "done")
+    eventually("it begins") { ledger.begun.size == 1 }
+    assert_nil push("Ledger", [ledger.path, "0", 300], "unique_until" => "done")
+    assert_equal [jid], locks.map { |key| redis.command("GET", key) }
+    eventually("it lets go") { ledger.done.size == 1 && locks.empty? }
+    assert push("Ledger", [ledger.path, "0", 1], "unique_until" => "done")
+    eventually("the second is done") { ledger.done.size == 2 && locks.empty? }
+  end
+
+  def test_what_sidekiqs_pages_delete_is_checked
+    only_brood
+    push("Any", [1], "queue" => "elsewhere", "unique_until" => "done")
+    waiting("elsewhere").first.delete
+    assert_equal 1, locks.size
+    assert_equal 1, JSON.parse(brood(redis, "locks", "check", "--json")).size
+    assert_empty locks
+  end
+
+  # Where Ruby's Sidekiq performs it, whoever performs it lets go.
+  def test_the_middleware_of_a_ruby_process_lets_go
+    jid = push("Any", [1], "queue" => "elsewhere", "unique_until" => "done")
+    job = waiting("elsewhere").first.item
+    assert_raises(RuntimeError) { BroodUniqueJobs::Server.new.call(nil, job, "elsewhere") { raise "it is tried again" } }
+    assert_equal [jid], locks.map { |key| redis.command("GET", key) }
+    BroodUniqueJobs::Server.new.call(nil, job, "elsewhere") {}
+    assert_empty locks
+  end
+end

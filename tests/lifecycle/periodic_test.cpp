@@ -1,0 +1,260 @@
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "shared/json/json_object.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/eventually.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Its jobs go to a queue that nobody serves, and stay there.
+std::string every_second(const std::string& more = "") {
+  return "[periodic.tick]\ncron = \"* * * * * *\"\nclass = \"Tick\"\nqueue = \"ticks\"\nargs = [1, \"two\"]\n" + more;
+}
+
+// The ticks whose jobs are in the queue, the oldest first.
+std::vector<std::int64_t> ticks_in(RedisServer& redis, const std::string& key = "queue:ticks") {
+  std::vector<std::int64_t> ticks;
+  for (const std::string& payload : redis.lrange(key))
+    ticks.push_back(JsonObject::parse(payload).integer("periodic_tick").value_or(0));
+  std::reverse(ticks.begin(), ticks.end());
+  return ticks;
+}
+
+// Each second once, and none left out.
+bool are_all_seconds(const std::vector<std::int64_t>& ticks) {
+  for (std::size_t i = 1; i < ticks.size(); ++i) {
+    if (ticks[i] != ticks[i - 1] + 1) return false;
+  }
+  return !ticks.empty();
+}
+
+std::int64_t time_of(RedisServer& redis) { return redis.command({"TIME"}).view()[0].integer(); }
+
+CommandResult ask(RedisServer& redis, std::vector<std::string> words) {
+  words.insert(words.begin(), "periodic");
+  words.insert(words.end(), {"--redis", redis.url()});
+  return run_brood(words);
+}
+
+std::string state_of(const std::string& name) { return "brood:periodic:job:" + name; }
+
+BroodOptions with_config(const std::string& config) { return {.workers = 1, .config = config}; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(each_tick_pushes_one_job_whichever_of_two_supervisors_it_is) {
+  RedisServer redis;
+  BroodProcess one(redis, with_config(every_second())), other(redis, with_config(every_second()));
+  BOOST_REQUIRE_MESSAGE(one.wait_ready() && other.wait_ready(), one.log_tail());
+
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:ticks") >= 4; }), one.log_tail());
+
+  BOOST_TEST(are_all_seconds(ticks_in(redis)));
+  const JsonObject job = JsonObject::parse(redis.lrange("queue:ticks").front());
+  BOOST_TEST(job.string("class").value() == "Tick");
+  BOOST_TEST(job.raw("args").value() == "[1,\"two\"]");
+  BOOST_TEST(job.string("periodic").value() == "tick");
+  BOOST_TEST(job.string("jid").value().size() == 24u);
+  BOOST_TEST(redis.smembers("queues") == std::vector<std::string>{"ticks"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(without_periodic_jobs_there_is_no_key_of_them) {
+  RedisServer redis;
+  BroodProcess brood(redis, with_config(""));
+  BOOST_REQUIRE(brood.wait_ready());
+  BOOST_TEST(eventually([&] { return redis.size_of("processes") == 1; }));
+  BOOST_TEST(redis.keys("brood:periodic*").empty());
+  BOOST_TEST(std::string(redis.command({"INFO", "commandstats"}).view().text()).find("cmdstat_hmget") ==
+             std::string::npos);
+}
+
+// With BROOD_STORM=5 a hundred times.
+BOOST_AUTO_TEST_CASE(no_tick_is_lost_or_doubled_when_all_supervisors_are_killed_at_ticks) {
+  const char* const storm = std::getenv("BROOD_STORM");
+  const int kills = storm ? 20 * std::atoi(storm) : 6;
+  RedisServer redis;
+  const std::string config = every_second("catch_up = \"all\"\n");
+  const auto home = std::make_shared<TemporaryDirectory>(), other_home = std::make_shared<TemporaryDirectory>();
+  BroodOptions options = with_config(config), other_options = with_config(config);
+  options.home = home;
+  other_options.home = other_home;
+  BroodProcess one(redis, options), other(redis, other_options);
+
+  for (int kill = 0; kill < kills; ++kill) {
+    const std::size_t before = redis.size_of("queue:ticks");
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("queue:ticks") > before; }), one.log_tail());
+    // At about the next tick: a little before it, at it, and a little after it.
+    const Reply now = redis.command({"TIME"});
+    const auto to_next = std::chrono::microseconds(1'000'000 - now.view()[1].integer());
+    std::this_thread::sleep_for(to_next + std::chrono::milliseconds(kill % 5 - 1));
+    one.signal(SIGKILL);
+    other.signal(SIGKILL);
+    one.kill9();
+    other.kill9();
+    one.start();
+    other.start();
+  }
+  const auto last = time_of(redis);
+  BOOST_TEST(eventually([&] { return !ticks_in(redis).empty() && ticks_in(redis).back() > last; }), one.log_tail());
+
+  BOOST_TEST(are_all_seconds(ticks_in(redis)));
+}
+
+BOOST_AUTO_TEST_CASE(a_tick_that_nobody_was_there_for_comes_later_unless_it_is_too_old) {
+  RedisServer redis;
+  const auto hour = time_of(redis) / 3600 * 3600;
+  for (const char* const name : {"young", "old"})
+    redis.command({"HSET", state_of(name), "rule", std::string(name) == "young" ? "0 * * * * UTC" : "* * * * * UTC",
+                   "last", std::to_string(hour - 3 * 3600)});
+  BroodProcess brood(redis, with_config("[periodic.young]\ncron = \"0 * * * *\"\nclass = \"A\"\nqueue = \"young\"\n"
+                                        "[periodic.old]\ncron = \"* * * * *\"\nclass = \"A\"\nqueue = \"old\"\n"
+                                        "catch_up = \"last\"\nwithin = \"1ms\"\n"));
+  // A rule that is wrong is refused: durations below a second are none here.
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 78);
+
+  BroodProcess better(redis, with_config("[periodic.young]\ncron = \"0 * * * *\"\nclass = \"A\"\nqueue = \"young\"\n"
+                                         "[periodic.old]\ncron = \"* * * * *\"\nclass = \"A\"\nqueue = \"old\"\n"));
+  BOOST_REQUIRE_MESSAGE(better.wait_ready(), better.log_tail());
+
+  // Of an hourly one the last, of one that comes each minute only what is a minute old at most.
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:young") == 1; }), better.log_tail());
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:old") >= 1; }), better.log_tail());
+  BOOST_TEST(redis.hget(state_of("young"), "missed").value_or("0") == "2");
+  BOOST_TEST(ticks_in(redis, "queue:old").front() > hour - 120);
+  BOOST_TEST(std::stoi(redis.hget(state_of("old"), "missed").value_or("0")) > 100);
+  BOOST_TEST(better.log().find("event=periodic_ticks_missed") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_paused_one_goes_on_from_the_moment_at_which_it_is_unpaused) {
+  RedisServer redis;
+  BroodProcess brood(redis, with_config(every_second("catch_up = \"all\"\n")));
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:ticks") >= 1; }));
+
+  BOOST_TEST(ask(redis, {"pause", "tick"}).output == "tick is paused\n");
+  const std::vector<std::int64_t> before = ticks_in(redis);
+  const auto paused = time_of(redis);
+  BOOST_TEST(eventually([&] { return time_of(redis) > paused + 2; }));
+  BOOST_TEST(ticks_in(redis) == before, boost::test_tools::per_element());
+  BOOST_TEST(ask(redis, {"list", "--json"}).output.find(R"("paused":true)") != std::string::npos);
+
+  const auto unpaused = time_of(redis);
+  BOOST_TEST(ask(redis, {"unpause", "tick"}).output == "tick is served\n");
+  BOOST_TEST(ask(redis, {"unpause", "tick"}).output == "tick was already served\n");
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:ticks") > before.size(); }), brood.log_tail());
+  BOOST_TEST(ticks_in(redis)[before.size()] > unpaused);
+}
+
+BOOST_AUTO_TEST_CASE(another_rule_holds_from_the_hangup_on_and_its_ticks_begin_then) {
+  RedisServer redis;
+  BroodProcess brood(redis, with_config("[periodic.tick]\ncron = \"0 0 1 1 *\"\nclass = \"Tick\"\nqueue = \"ticks\"\n"
+                                        "[periodic.gone]\ncron = \"@daily\"\nclass = \"Gone\"\n"));
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:periodic") == 2; }));
+  const auto before = time_of(redis);
+
+  std::ofstream(brood.home() / "brood.toml") << every_second("catch_up = \"all\"\n");
+  brood.signal(SIGHUP);
+
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:ticks") >= 2; }), brood.log_tail());
+  BOOST_TEST(ticks_in(redis).front() > before);
+  BOOST_TEST(are_all_seconds(ticks_in(redis)));
+  BOOST_TEST(eventually([&] { return redis.size_of("brood:periodic") == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(jitter_puts_the_job_into_the_schedule) {
+  RedisServer redis;
+  BroodProcess brood(redis, with_config(every_second("jitter = \"1h\"\n")));
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("schedule") >= 2; }));
+  for (const auto& [payload, score] : redis.zrange("schedule")) {
+    const auto tick = static_cast<double>(JsonObject::parse(payload).integer("periodic_tick").value());
+    BOOST_TEST(score >= tick);
+    BOOST_TEST(score <= tick + 3600);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_of_another_type_is_said_once_and_holds_up_nobody) {
+  RedisServer redis;
+  redis.command({"SET", "queue:wrong", "x"});
+  BroodProcess brood(
+      redis,
+      with_config(every_second() + "[periodic.wrong]\ncron = \"* * * * * *\"\nclass = \"A\"\nqueue = \"wrong\"\n"));
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:ticks") >= 3; }), brood.log_tail());
+  const std::string log = brood.log();
+  const auto first = log.find("event=periodic_job_fails name=wrong");
+  BOOST_TEST(first != std::string::npos);
+  BOOST_TEST(log.find("event=periodic_job_fails", first + 1) == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(commands_show_and_run_them) {
+  RedisServer redis;
+  BroodProcess brood(redis, with_config("[periodic.report]\ncron = \"30 3 * * *\"\nclass = \"Report\"\n"
+                                        "tz = \"Europe/Berlin\"\nqueue = \"reports\"\nretry = 3\n"));
+  BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:periodic") == 1; }));
+
+  const JsonObject listed = JsonObject::parse([&] {
+    const std::string array = ask(redis, {"--json"}).output;
+    return array.substr(array.find('{'), array.rfind('}') - array.find('{') + 1);
+  }());
+  BOOST_TEST(listed.string("name").value() == "report");
+  BOOST_TEST(listed.string("cron").value() == "30 3 * * *");
+  BOOST_TEST(listed.string("class").value() == "Report");
+  BOOST_TEST(listed.raw("paused").value() == "false");
+  BOOST_TEST(listed.integer("next").value() > time_of(redis));
+  BOOST_TEST(listed.integer("last").value() <= time_of(redis));
+
+  const std::string next = ask(redis, {"next", "report"}).output;
+  BOOST_TEST(next.starts_with("report: 30 3 * * * in Europe/Berlin\n"));
+  BOOST_TEST(std::count(next.begin(), next.end(), '\n') == 6);
+  BOOST_TEST(next.find(" 03:30:00 +0") != std::string::npos);
+
+  BOOST_TEST(ask(redis, {"run", "report"}).output.starts_with("enqueued Report as "));
+  BOOST_TEST(redis.size_of("queue:reports") == 1u);
+  BOOST_TEST(JsonObject::parse(redis.lrange("queue:reports")[0]).raw("retry").value() == "3");
+  BOOST_TEST(ask(redis, {"history", "report"}).output.find("by hand") != std::string::npos);
+
+  BOOST_TEST(ask(redis, {"next", "nobody"}).status == 75);
+  BOOST_TEST(ask(redis, {"run", "nobody"}).status == 75);
+  BOOST_TEST(ask(redis, {"pause", "nobody"}).status == 75);
+  BOOST_TEST(ask(redis, {"run"}).status == 64);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_with_its_place) {
+  TemporaryDirectory directory;
+  const auto refusal = [&](const std::string& text) {
+    const std::string path = directory / "brood.toml";
+    std::ofstream(path) << text;
+    const CommandResult result = run_brood({"periodic", "check", "-C", path});
+    BOOST_TEST(result.status == (result.errors.empty() ? 0 : 78));
+    return result.errors;
+  };
+  const std::string job = "[periodic.a]\nclass = \"A\"\n";
+  BOOST_TEST(refusal(job + "cron = \"0 25 * * *\"\n").find("brood.toml:3: periodic.a.cron: the hour \"25\"") !=
+             std::string::npos);
+  BOOST_TEST(refusal(job).find("periodic.a: needs cron") != std::string::npos);
+  BOOST_TEST(refusal("[periodic.a]\ncron = \"@daily\"\n").find("periodic.a: needs class") != std::string::npos);
+  BOOST_TEST(refusal(job + "cron = \"@daily\"\ntz = \"Europe/Berlim\"\n")
+                 .find("periodic.a.tz: this machine knows no time zone \"Europe/Berlim\"; did you mean "
+                       "\"Europe/Berlin\"?") != std::string::npos);
+  BOOST_TEST(refusal(job + "cron = \"@daily\"\ncatchup = \"last\"\n").find("did you mean \"catch_up\"?") !=
+             std::string::npos);
+  BOOST_TEST(refusal(job + "cron = \"@daily\"\noverlap = \"never\"\n").find("must be one of \"allow\"") !=
+             std::string::npos);
+  BOOST_TEST(refusal("[periodic]\nsidekiq_crown = true\n").find("did you mean \"sidekiq_cron\"?") != std::string::npos);
+  BOOST_TEST(
+      refusal("[periodic]\nsidekiq_cron = true\n" + job + "cron = \"@daily\"\nargs = [1, [2], {a = 1.5}]\n").empty());
+  const std::string path = directory / "brood.toml";
+  BOOST_TEST(run_brood({"run", "--check", "-C", path}).output.find("periodic a: @daily in UTC, next ") !=
+             std::string::npos);
+}

@@ -1,0 +1,193 @@
+#include <boost/test/unit_test.hpp>
+#include <brood/client.hpp>
+
+#include <algorithm>
+#include <csignal>
+
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/ledger.hpp"
+#include "tests/support/storm.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Workplace {
+  RedisServer redis{{.append_only = true}};
+  const TemporaryDirectory directory{};
+  const Ledger ledger{directory / "ledger"};
+  Client client{redis.url()};
+
+  std::vector<std::string> locks() {
+    std::vector<std::string> all = redis.keys("brood:unique:*");
+    for (std::string& key : redis.keys("brood:running:*")) all.push_back(std::move(key));
+    return all;
+  }
+
+  std::string push(const std::string& job_class, const std::string& args, const std::string& until = "done",
+                   const std::string& by = "", YesNoOrCount retry = true) {
+    Push push{.job_class = job_class, .args = args, .retry = retry, .members = {{"unique_until", '"' + until + '"'}}};
+    if (!by.empty()) push.members.emplace_back("unique_by", by);
+    return client.push(push);
+  }
+  std::string ledger_args(int id, int milliseconds) const {
+    return "[\"" + ledger.path() + "\",\"" + std::to_string(id) + "\"," + std::to_string(milliseconds) + "]";
+  }
+};
+
+// Of two runs with one lock the later began when the earlier had ended, or had been cut off.
+bool runs_overlap(const Ledger& ledger) {
+  std::vector<Ledger::Run> runs = ledger.runs();
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    if (runs[i - 1].ended && runs[i].began < *runs[i - 1].ended) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_unique_job_holds_its_lock_until_it_is_done, Workplace) {
+  BOOST_TEST(push("Ledger", ledger_args(0, 300)) != "");
+  BroodProcess brood(redis, {.workers = 2});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.begun().size() == 1; }, 20s), brood.log_tail());
+  BOOST_TEST(push("Ledger", ledger_args(0, 300)) == "");
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return locks().empty(); }, 20s), brood.log_tail());
+  BOOST_TEST(ledger.done().size() == 1u);
+  BOOST_TEST(push("Ledger", ledger_args(0, 1)) != "");
+  BOOST_TEST(eventually([&] { return locks().empty() && no_job_is_left(redis); }, 20s), brood.log_tail());
+}
+
+BOOST_FIXTURE_TEST_CASE(failures_keep_the_lock_and_death_lets_go, Workplace) {
+  BroodProcess brood(redis, {.workers = 2, .config = "[worker]\nmax_crashes = 1\n"});
+  const std::string failing = push("Fail", "[\"again\"]");
+  push("Fail", "[\"once\"]", "done", "", 0);
+  push("Fail", "[\"never\"]", "done", "", false);
+  push("Segfault", "[]");
+  BOOST_REQUIRE_MESSAGE(eventually(
+                            [&] {
+                              return redis.size_of("retry") == 1 && redis.size_of("dead") == 2 &&
+                                     no_job_is_left(redis, "default", true);
+                            },
+                            20s),
+                        brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return locks().size() == 1; }), locks().size());
+  BOOST_TEST(redis.get(locks().front()).value_or("") == failing);
+  BOOST_TEST(push("Fail", "[\"again\"]") == "");
+  const CommandResult deleted = run_brood({"retries", "delete", failing, "--yes"}, brood.environment());
+  BOOST_TEST(deleted.status == 0, deleted.errors);
+  BOOST_TEST(locks().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_unique_until_its_start_lets_go_when_it_begins, Workplace) {
+  BOOST_TEST(push("Ledger", ledger_args(0, 1000), "start") != "");
+  BOOST_TEST(push("Ledger", ledger_args(0, 1000), "start") == "");
+  BroodProcess brood(redis, {.workers = 1});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.begun().size() == 1; }, 20s), brood.log_tail());
+  BOOST_TEST(locks().empty());
+  BOOST_TEST(push("Ledger", ledger_args(0, 1000), "start") != "");
+  BOOST_TEST(ledger.done().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(of_jobs_unique_while_running_one_runs_at_a_time, Workplace) {
+  for (int id = 0; id < 4; ++id) BOOST_TEST(push("Ledger", ledger_args(id, 150), "running", "[1]") != "");
+  BroodProcess brood(redis, {.workers = 3, .config = "poll_interval = \"1s\"\n"});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(4); }, 30s), brood.log_tail());
+  BOOST_TEST(!runs_overlap(ledger));
+  BOOST_TEST(eventually([&] { return locks().empty(); }, 1s), brood.log_tail());
+  BOOST_TEST(ledger.runs().size() == 4u);  // whoever waited was not charged, nor begun
+}
+
+BOOST_FIXTURE_TEST_CASE(who_dies_running_lets_go_at_once, Workplace) {
+  BroodProcess brood(redis, {.workers = 1});
+  push("Ledger", ledger_args(0, 60'000), "running", "[1]");
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.runs().size() == 1; }, 20s), brood.log_tail());
+  BOOST_TEST(locks().size() == 1u);
+  kill(ledger.runs().front().pid, SIGKILL);
+  BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
+}
+
+// Whoever looks after the locks lets go of those that other tools' deletions have left, and of no others.
+BOOST_FIXTURE_TEST_CASE(locks_are_listed_and_checked, Workplace) {
+  const std::string kept = push("Ledger", ledger_args(0, 1)), deleted = push("Fail", "[]");
+  for (const std::string& payload : redis.lrange("queue:default")) {
+    if (payload.find(deleted) != std::string::npos) redis.command({"LREM", RedisKey("queue:default"), "1", payload});
+  }
+  const std::vector<std::string> by{"--redis", redis.url()};
+  const auto brood_locks = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "locks");
+    words.insert(words.end(), by.begin(), by.end());
+    return run_brood(words);
+  };
+  const CommandResult listed = brood_locks({"list", "--json"});
+  BOOST_TEST(listed.status == 0, listed.errors);
+  BOOST_TEST(
+      listed.output.find("\"jid\":\"" + kept + "\",\"class\":\"Ledger\",\"queue\":\"default\",\"until\":\"done\"") !=
+          std::string::npos,
+      listed.output);
+  BOOST_TEST(listed.output.find("\"jid\":\"" + deleted + "\",\"class\":\"\"") != std::string::npos, listed.output);
+  const CommandResult checked = brood_locks({"check", "--json"});
+  BOOST_TEST(checked.output.find(deleted) != std::string::npos, checked.output);
+  BOOST_TEST(checked.output.find(kept) == std::string::npos, checked.output);
+  BOOST_REQUIRE(locks().size() == 1u);
+  BOOST_TEST(brood_locks({"show", kept}).output.find("Ledger") != std::string::npos);
+  BOOST_TEST(brood_locks({"release", "nobody"}).status == 75);
+  BOOST_TEST(brood_locks({"release", locks().front()}).status == 0);
+  BOOST_TEST(locks().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(at_its_limit_redis_still_lets_go, Workplace) {
+  constexpr int jobs = 200;
+  for (int id = 0; id < jobs; ++id) push("Ledger", ledger_args(id, 1), id % 2 == 0 ? "done" : "running");
+  push("Fail", "[\"into a full Redis\"]", "done", "", 0);
+  BroodProcess brood(redis, {.workers = 2});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 10; }, 20s), brood.log_tail());
+  redis.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  redis.command({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(jobs) && redis.size_of("dead") == 1; }, 30s),
+                        brood.log_tail());
+  BOOST_TEST(eventually([&] { return locks().empty(); }, 5s), brood.log_tail());
+}
+
+// BROOD_STORM makes it so many times as long.
+BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job, Workplace) {
+  const int jobs = 600 * storm_factor(), kills = 6 * storm_factor();
+  for (int id = 0; id < jobs; ++id) {
+    const std::string by = "[" + std::to_string(id % 50) + "]";
+    BOOST_REQUIRE(push("Ledger", ledger_args(id, 2),
+                       id % 4 == 0   ? "running"
+                       : id % 4 == 1 ? "start"
+                                     : "done",
+                       id % 4 == 0 ? by : "") != "");
+  }
+  BroodProcess brood(redis, {.workers = 3, .config = "poll_interval = \"1s\"\n[worker]\nmax_crashes = 1000\n"});
+  BOOST_REQUIRE(brood.wait_ready());
+  Dice dice;
+  std::set<pid_t> killed;
+  for (int i = 0; i < kills && !ledger.has_done(static_cast<std::size_t>(jobs)); ++i) {
+    const std::size_t before = ledger.runs().size();
+    if (dice.roll(1, 3) > 1) {
+      kill_a_worker(brood, dice, killed);
+    } else if (dice.roll(1, 2) == 1) {
+      kill_with_workers(brood);
+      brood.start();
+    } else {
+      redis.kill9();
+      redis.restart();
+    }
+    eventually([&] { return ledger.runs().size() > before + 20; }, 10s);
+  }
+  BOOST_REQUIRE_MESSAGE(drained(redis), brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually(
+                            [&] {
+                              make_retries_due(redis);
+                              return redis.size_of("schedule") == 0 && no_job_is_left(redis);
+                            },
+                            60s),
+                        brood.log_tail());
+  BOOST_TEST(eventually([&] { return locks().empty(); }, 1s), locks().front() << brood.log_tail());
+  BOOST_TEST(ledger.judge(jobs).lost.size() == 0u);
+}

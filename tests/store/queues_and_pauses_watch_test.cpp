@@ -1,0 +1,68 @@
+#include "supervisor/queues/queues_and_pauses_watch.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "supervisor/queues/key_change_listener.hpp"
+#include "tests/store/invented_workers.hpp"
+#include "tests/store/loop_with_redis.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Watching : LoopWithRedis {
+  KnownQueues known;
+  InventedWorkers workers;
+  QueuesAndPausesWatch queues{loop, connection, workers, [this](const KnownQueues& now) { known = now; }};
+  KeyChangeListener watch{loop,
+                          connection,
+                          {{"paused", [this] { queues.look(); }}, {"queues", [this] { queues.look(); }}},
+                          [this](bool hears) { queues.rely_on_being_told(hears); }};
+
+  void begin() {
+    queues.follow_names(true);
+    queues.look();
+    watch.listen();
+    BOOST_REQUIRE(run_until([&] { return watch.hears(); }));
+    run_for(50ms);
+  }
+  // Of it and of all others.
+  std::int64_t commands() {
+    const std::string text(redis.command({"INFO", "stats"}).view().text()), name = "total_commands_processed:";
+    return std::stoll(text.substr(text.find(name) + name.size()));
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(pauses_and_new_queues_are_known_at_once_where_it_is_told_of_them, Watching) {
+  begin();
+  for (std::size_t number = 1; number <= 5; ++number) {
+    redis.command({"SADD", "paused", "paused" + std::to_string(number)});
+    BOOST_TEST(run_until([&] { return known.paused.size() == number; }, 300ms));
+    redis.command({"SADD", "queues", "new" + std::to_string(number)});
+    BOOST_TEST(run_until([&] { return known.names.size() == number; }, 300ms));
+  }
+  const std::int64_t before = commands();
+  run_for(1500ms);
+  BOOST_TEST(commands() - before <= 1 + 4);  // this question, and one look
+}
+
+BOOST_FIXTURE_TEST_CASE(where_nobody_tells_it_any_more_it_looks_as_often_as_ever, Watching) {
+  begin();
+  watch.stop();
+  redis.command({"SADD", "paused", "one"});
+  BOOST_TEST(run_until([&] { return known.paused.size() == 1; }, 3s));
+  for (std::size_t number = 1; number <= 5; ++number) {
+    redis.command({"SADD", "queues", "new" + std::to_string(number)});
+    BOOST_TEST(run_until([&] { return known.names.size() == number; }, 1s));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_change_during_a_look_is_looked_at_after_it, Watching) {
+  queues.look();
+  redis.command({"SADD", "paused", "one"});
+  queues.look();
+  BOOST_TEST(run_until([&] { return known.paused.size() == 1; }, 300ms));
+}

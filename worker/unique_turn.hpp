@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+
+#include "worker/fetch_and_settle.hpp"
+
+namespace brood {
+
+// What a unique job asks of Redis before it begins; most ask nothing.
+enum class UniqueTurn {
+  begins,   // at once
+  holds,    // it has the lock while it runs: it is settled at once, which lets go of that
+  waits,    // another runs under its lock: its turn comes later
+  dropped,  // likewise, and it wants no turn
+  fenced,   // this incarnation is the worker's no longer: nothing may be begun
+};
+
+// Takes the lock of a job that wants one while it runs, and lets go of that of one that held it until now.  While Redis
+// is away it waits, as a settle does, and throws what that throws.
+UniqueTurn take_unique_turn(FetchAndSettle& in_flight, std::string_view payload);
+
+}  // namespace brood

@@ -30,6 +30,9 @@ constexpr std::chrono::seconds longest_redirection{2};
 constexpr std::chrono::milliseconds shortest_redirection_pause{5}, longest_redirection_pause{100};
 constexpr int redirections_without_pause = 3;
 
+// How often who waits looks whether the server has moved.
+constexpr std::chrono::milliseconds look_for_move{250};
+
 // What a node tells of its cluster.
 constexpr std::size_t longest_cluster_reply = 4 << 20;
 
@@ -129,16 +132,19 @@ struct Connection::State {
 };
 
 // Waits until `fd` (-1: none) has one of `events` or an error.  When the deadline passes first, throws ConnectionLost
-// for `what_for`, or returns 0 when that is null.
+// for `what_for`, or returns 0 when that is null.  Who is about to connect to a server that is not the master any more
+// need not wait for it, which may be cut off.
 short Connection::State::wait(int fd, short events, SteadyTime deadline, const char* what_for) {
   for (;;) {
     // No POLLIN: unread bytes in the pipe must not wake us, only its end.
     pollfd watched[] = {{fd, events, 0}, {eof_fd, POLLRDHUP, 0}};
-    const int ready = poll(watched, 2, milliseconds_until(deadline));
+    const SteadyTime look = moves == nullptr ? deadline : std::min<SteadyTime>(deadline, steady_now() + look_for_move);
+    const int ready = poll(watched, 2, milliseconds_until(look));
     if (ready < 0 && errno == EINTR) continue;
     check("poll", ready);
     if (watched[0].revents != 0) return watched[0].revents;
     if (watched[1].revents != 0) throw ConnectionLost("gave up waiting for Redis: the supervisor is gone");
+    if (fd >= 0 && has_moved()) throw ConnectionLost("another server is the master by now");
     if (steady_now() < deadline) continue;
     if (what_for == nullptr) return 0;
     throw ConnectionLost(fmt::format("no {} within the deadline", what_for));

@@ -295,10 +295,12 @@ void RedisLink::do_what_is_due(SteadyTime now) {
   }
 }
 
-// Nobody tells us that a node of a cluster has been replaced, and one that stands still closes no connection.
+// Nobody tells us that a node of a cluster has been replaced, and one that stands still, or is cut off, closes no
+// connection and refuses none.
 bool RedisLink::is_silent(SteadyTime now) const {
+  if (!address_.in_cluster || !connects_to_master_) return false;
   const auto waits_since = connection_.waits_since();
-  return address_.in_cluster && connected() && waits_since && now - *waits_since >= unusual_silence;
+  return !connected() || (waits_since && now - *waits_since >= unusual_silence);
 }
 
 std::optional<SteadyTime> RedisLink::next_deadline() const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -321,6 +322,20 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_and_upgrades_go_on_in_all_shards) {
   const Ledger::Verdict verdict = shards.ledger.judge(shards.pushed);
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.doubled.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_says_that_other_shards_are_served_after_a_start_alone) {
+  Shards shards(2);
+  BroodProcess brood(shards.with_workers(1));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  BOOST_TEST(run_brood({"restart"}, brood.environment()).status == 0);
+  BOOST_TEST(times_logged(brood, "redis_changes_at_a_start_alone") == 0U, brood.log_tail());
+
+  shards.servers.emplace_back(RedisServer::Options{});
+  std::ofstream(brood.home() / "brood.toml") << shards.config();
+  BOOST_TEST(run_brood({"restart"}, brood.environment()).status == 0);
+
+  BOOST_TEST(times_logged(brood, "redis_changes_at_a_start_alone") == 1U, brood.log_tail());
 }
 
 // Those of all shards are told in the first that can be used.

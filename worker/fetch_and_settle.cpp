@@ -191,6 +191,7 @@ Settled FetchAndSettle::settle(const std::vector<Outcome>& outcomes, const std::
   settlement.want = std::clamp(want, 0, max_batch_entries);
   settlement.wait_queue = wait_queue;
   settlement.dead_limits = setup_.dead_limits;
+  settlement.caps = &setup_.caps;
   // Built once: whichever copy of it Redis applies, it is this one, so an answer to any of them is the answer.
   const WallTime now = redis_now();
   const Reply reply = deliver_in_size(outcomes, [&](const std::vector<Outcome>& sized) {

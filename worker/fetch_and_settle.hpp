@@ -12,6 +12,7 @@
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "shared/store/limits/take_limits.hpp"
 #include "shared/store/outcome.hpp"
 #include "worker/fenced_backoff.hpp"
 
@@ -33,6 +34,7 @@ class FetchAndSettle {
     std::string identity_record;  // the value in brood:processes
     int slot = 0;
     DeadLimits dead_limits;
+    std::vector<CapSettings> caps = {};  // of queues
     // Returns a new incarnation, never used before, from the supervisor.
     std::function<std::uint64_t()> new_incarnation;
     // The same, when what this one holds stays behind in a shard that is away.
@@ -96,6 +98,9 @@ class FetchAndSettle {
   std::vector<std::string> which_hold_jobs(std::vector<std::string> queues);
 
   const Batch& batch() const { return batch_; }
+
+  // As who its jobs hold limits, until the next settle.
+  LimitHolder holder() const { return {.identity = setup_.identity, .field = field_, .number = number_}; }
 
   // What came of waiting.
   enum class Waited {

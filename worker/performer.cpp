@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 #include <new>
+#include <random>
 #include <utility>
 
 #include "shared/base/log.hpp"
@@ -25,6 +26,7 @@
 #include "worker/job/libraries_digest.hpp"
 #include "worker/job/library_text.hpp"
 #include "worker/job/program_job.hpp"
+#include "worker/job/put_off.hpp"
 #include "worker/job/settle_failed_job.hpp"
 
 namespace brood {
@@ -48,6 +50,12 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
     if (has_markup(*name)) flags |= class_is_unsafe_html;
   }
   return flags;
+}
+
+// For how much later than others a job that is put off is due.
+double any_fraction() {
+  static std::mt19937_64 random(std::random_device{}());
+  return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
@@ -90,6 +98,7 @@ Performer::Performer(const Config& config, const WorkerSetup& worker_setup, Work
             .set_time_left = [this](std::chrono::milliseconds left) { slot_.set_deadline(steady_now() + left); },
             .capsule = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).name,
             .iterations = iteration_host(),
+            .limits = limit_host(),
             .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }},
       registry_(registry),
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
@@ -114,6 +123,28 @@ IterationHost Performer::iteration_host() {
                 return iterations_.save(job_.jid(), state);
               },
           .end = [this] { iteration_ended_ = true; }};
+}
+
+LimitHost Performer::limit_host() {
+  return {.take =
+              [this](const std::vector<Limit>& limits, std::chrono::milliseconds wait) {
+                end_if_a_copy(job_.jid(), job_.display_class());
+                if (!limits_) return LimitResult{LimitResult::Kind::refused, 0, "this worker keeps no limits"};
+                return limits_->take(limits, wait);
+              },
+          .give_back =
+              [this](const std::vector<LimitUse>& uses) {
+                end_if_a_copy(job_.jid(), job_.display_class());
+                if (limits_) limits_->give_back(uses);
+              }};
+}
+
+void Performer::keep_limits(LimitKeeper::Setup setup) {
+  setup.pause = [this](std::chrono::milliseconds length) {
+    if (length.count() > 0) orders_.wait(length);
+    return !orders_.told_to_quiet() && !out_of_time();
+  };
+  limits_.emplace(std::move(setup));
 }
 
 void Performer::load_libraries() {
@@ -205,7 +236,7 @@ Performed Performer::perform_within_limits(const Payload& job, const std::string
     performed.failure = std::move(*out_of_memory);
     age_.ran_out_of_memory = true;
   }
-  return performed;
+  return put_off_over_limit(std::move(performed), job, any_fraction());
 }
 
 Performed Performer::perform_watched(const Payload& job, const std::string& queue) {
@@ -261,6 +292,9 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
       slot_.record().failed.fetch_add(1);  // Sidekiq counts an interruption among the failed runs
       log_end(level_of_jobs(), "job_interrupted", job, queue, started);
       return requeue(job, started, performed.delay);
+    case Performed::Kind::over_limit:
+      end_entry(entry, EntryState::interrupted);
+      return put_off(job, queue, performed);
     case Performed::Kind::failed:
       break;
   }
@@ -320,7 +354,8 @@ Outcome Performer::judge(const Payload& job, const std::string& queue, Failure f
   RetryPolicy policy{config_.max_retries, settings_.max_crashes};
   policy.retry_for = failure_rule().retry_for;
   if (failure.backtrace.empty()) failure.backtrace = describe_throw(thrown_at_);
-  Outcome outcome = settle_failure(registry_, job, queue, failure, policy, ask_hooks);
+  const std::optional<Payload> anew = without_put_offs(job);
+  Outcome outcome = settle_failure(registry_, anew ? *anew : job, queue, failure, policy, ask_hooks);
   if (runs_hooks_) end_if_a_copy(job.jid(), job.display_class());
   return outcome;
 }
@@ -374,6 +409,23 @@ Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::
   if (delay == 0ms && steady_now() - started < shortest_run_before_requeue) delay = shortest_run_before_requeue;
   if (delay > 0ms) return {Outcome::Kind::schedule, again.text(), epoch_seconds(now + delay)};
   return {Outcome::Kind::requeue_back, again.text(), 0};
+}
+
+Outcome Performer::put_off(const Payload& job, const std::string& queue, const Performed& performed) const {
+  ask_redis_time(redis_);
+  const WallTime now = redis_now();
+  std::vector<Payload::Edit> edits = put_off_once_more(job);
+  edits.push_back({"enqueued_at", json_time(now, job.time_unit())});
+  if (auto expiry = kept_expiry(job)) edits.push_back(*std::move(expiry));
+  if (log::enabled(level_of_jobs()))
+    log::write(level_of_jobs(), "job_over_limit",
+               {{"jid", job.jid()},
+                {"class", job.display_class()},
+                {"queue", queue},
+                {"reason", performed.failure.message},
+                {"times", edits.front().raw.value_or("")},
+                {"in", fmt::format("{:.1f}s", std::chrono::duration<double>(performed.delay).count())}});
+  return {Outcome::Kind::schedule, job.with(edits).text(), epoch_seconds(now + performed.delay)};
 }
 
 void Performer::begin_batch(std::size_t jobs) {

@@ -29,6 +29,7 @@
 #include "worker/isolation/job_messages.hpp"
 #include "worker/job/iteration_keeper.hpp"
 #include "worker/job/job_registry.hpp"
+#include "worker/job/limit_keeper.hpp"
 #include "worker/job/perform.hpp"
 #include "worker/job_title.hpp"
 #include "worker/quarantine.hpp"
@@ -51,6 +52,9 @@ class Performer {
   const JobRegistry& registry() const { return registry_; }
   // The first job may begin: every other is to find what is there now.
   void note_process_state();
+
+  // Who holds the limits that jobs take, and where they lie: all but LimitKeeper::Setup's pause.  To be said first.
+  void keep_limits(LimitKeeper::Setup setup);
 
   // Makes the copy of this worker that forks the processes of isolated jobs, if there are such classes.  Throws
   // LibraryError.
@@ -95,6 +99,7 @@ class Performer {
 
  private:
   IterationHost iteration_host();
+  LimitHost limit_host();
   bool is_isolated(const std::string& job_class) const;
   const SandboxSettings* sandbox_of(const std::string& job_class) const;
   void prepare_sandboxes();
@@ -123,6 +128,7 @@ class Performer {
   std::optional<Outcome> park(int entry, const std::string& queue);
   Outcome move_to_dead(int entry, const std::string& text, const std::string& queue, const std::string& why);
   Outcome requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const;
+  Outcome put_off(const Payload& job, const std::string& queue, const Performed& performed) const;
   log::Level level_of_jobs() const { return config_.log_jobs ? log::Level::info : log::Level::debug; }
   std::optional<std::chrono::milliseconds> time_left() const;
   bool out_of_time() const;
@@ -145,6 +151,7 @@ class Performer {
   bool runs_hooks_ = false;  // likewise: it failed, and code of its library is asked what is to become of it
   bool batch_made_calls_ = false;
   IterationKeeper iterations_;
+  std::optional<LimitKeeper> limits_;
   const AskRedis ask_redis_;  // a connection that is idle while a job runs
   FleetRelease fleet_;
   bool iteration_ended_ = false;  // the job under way has no item left

@@ -159,6 +159,15 @@ void Performer::be_job_process(UniqueFd socket) {
   // Before the sandbox, in which OpenSSL may not find what it reads.  No other process gets these keys from this one.
   open_job();
   registry_.forget_keys();
+  host_.limits->take = [this](const std::vector<Limit>& limits, std::chrono::milliseconds wait) {
+    end_if_a_copy(job_.jid(), job_.display_class());
+    return channel_->take_limits({limits, wait});
+  };
+  host_.limits->give_back = [this](const std::vector<LimitUse>& uses) {
+    end_if_a_copy(job_.jid(), job_.display_class());
+    channel_->give_back_limits(uses);
+  };
+
   const std::optional<Failure> without_sandbox = enter_class_sandbox();
   Performed performed;
   if (without_sandbox) {
@@ -174,6 +183,7 @@ void Performer::be_job_process(UniqueFd socket) {
   }
   end_if_a_copy(job_.jid(), job_.display_class());
   JobEnd end{.kind = performed.kind, .iteration_ended = iteration_ended_, .delay = performed.delay};
+  if (performed.kind == Performed::Kind::over_limit) end.message = utf8_prefix(performed.failure.message, longest_text);
   if (performed.kind == Performed::Kind::failed) {
     runs_hooks_ = true;
     if (slot_.entry(order.entry) != EntryState::failed) end_entry(order.entry, EntryState::failed);
@@ -215,6 +225,7 @@ Outcome Performer::settle_apart(int entry, const std::string& queue, SteadyTime 
   Performed performed;
   performed.kind = end.kind;
   performed.delay = end.delay;
+  performed.failure.message = end.message;
   iteration_ended_ = end.iteration_ended;
   if (end.kind != Performed::Kind::failed) return settle(entry, job_, queue, performed, started);
   if (slot_.entry(entry) != EntryState::failed) end_entry(entry, EntryState::failed);
@@ -247,6 +258,8 @@ JobEnd Performer::run_apart(const JobOrder& first) {
           },
       .save_iteration = [&](const IterationState& state) { return iterations_.save(job_.jid(), state); },
       .failure_rule = [&] { return failure_rule(); },
+      .take_limits = [&](const WantedLimits& wanted) { return limits_->take(wanted.limits, wanted.wait); },
+      .give_back_limits = [&](const std::vector<LimitUse>& uses) { limits_->give_back(uses); },
       .term_came = [&] { return orders_.was_sent_term(); }};
   const SandboxSettings* const sandbox = sandbox_of(job_.job_class());
   JobOrder order = first;

@@ -94,6 +94,7 @@ void QueueChoice::look() {
   others_ = waits_;
   const std::unordered_set<std::string_view> named(listed.begin(), listed.end());
   std::erase_if(others_, [&](const std::string& name) { return named.contains(name); });
+  std::erase_if(waits_, [&](const std::string& name) { return is_capped(name); });
 }
 
 }  // namespace brood

@@ -33,6 +33,10 @@ class QueueChoice {
 
   bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
   bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
+  // A queue with a cap is fetched from by settle_and_fetch alone, and nobody waits on it: the supervisor rings when one
+  // of its jobs may be taken.
+  bool is_capped(const std::string& queue) const { return cap_of(capsule_.caps, queue) != nullptr; }
+  bool has_capped() const { return !capsule_.caps.empty(); }
   // Something has changed since begin(): call begin() again instead of waiting.
   bool is_stale() const { return forgotten_ || (changes_ && changes_->load() != seen_); }
   // Nothing may have changed, but begin() asked Redis long ago.
@@ -42,7 +46,7 @@ class QueueChoice {
   void forget();
 
   // The queue that the capsule's worker `number` (0: the first) waits on when it is idle: they spread over all of them,
-  // the first on the first.  Empty: no queue is known that is not paused.
+  // the first on the first.  Empty: no queue is known that is not paused, and has no cap.
   std::string wait_queue(int number) const;
 
  private:

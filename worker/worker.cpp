@@ -23,6 +23,7 @@
 #include "worker/guard/seccomp_pidfd_signal.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
+#include "worker/limit_shards.hpp"
 #include "worker/performer.hpp"
 #include "worker/preload.hpp"
 #include "worker/queue_choice.hpp"
@@ -58,6 +59,7 @@ class Worker {
         slot_(*worker_setup.record),
         served_(assigned_shard()),
         redis_(shards.at(served_), {}, "brood-worker-" + std::to_string(worker_setup.slot)),
+        limit_shards_(shards, served_, redis_, "brood-limits-" + std::to_string(worker_setup.slot)),
         performer_(config, worker_setup, slot_, orders_, redis_, preloaded.registry),
         lifecycle_(performer_.registry(),
                    {.slot = worker_setup.slot,
@@ -72,6 +74,7 @@ class Worker {
                     .identity_record = identity_record(identity),
                     .slot = worker_setup.slot,
                     .dead_limits = {config.dead_max_jobs, config.dead_timeout.count()},
+                    .caps = config.capsules.at(static_cast<std::size_t>(worker_setup.capsule)).caps,
                     .new_incarnation = [this] { return take_incarnation(ControlByte::need_incarnation); },
                     .incarnation_elsewhere = [this] { return take_incarnation(ControlByte::left_behind); },
                     .pause = [this](std::chrono::milliseconds length) { pause(length); },
@@ -88,6 +91,10 @@ class Worker {
                     .wait = shards.at(served_).wait,
                     .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
+    performer_.keep_limits({.holder = [this] { return in_flight_.holder(); },
+                            .place_of = [this](const std::string& limit) { return limit_shards_.place_of(limit); },
+                            .shard = [this](const std::string& name) { return limit_shards_.shard(name); },
+                            .pause = {}});
     serve();
   }
 
@@ -250,7 +257,8 @@ class Worker {
       return;
     }
     const std::vector<std::string> draw = other_queues();
-    const FetchAndSettle::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want(), draw_.may_grow());
+    const bool may_be_more_queues = draw_.may_grow() || draw_.has_capped();
+    const FetchAndSettle::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want(), may_be_more_queues);
     if (waited == FetchAndSettle::Waited::refused) refused_at_ = steady_now();
     say_whether_batching();
     // Otherwise everybody waits on the same queue.
@@ -263,6 +271,7 @@ class Worker {
   std::vector<std::string> other_queues() {
     draw_.begin_again();
     std::vector<std::string> draw = draw_.take(max_queues_asked_after_wait + 1);
+    std::erase_if(draw, [this](const std::string& queue) { return draw_.is_capped(queue); });
     if (draw.size() == 1 && draw.front() == in_flight_.batch().queue) draw.clear();
     return draw;
   }
@@ -374,6 +383,7 @@ class Worker {
   WorkerSlot slot_;
   std::size_t served_;  // of the shards
   Connection redis_;
+  LimitShards limit_shards_;
   Performer performer_;
   Lifecycle lifecycle_;
   QueueChoice draw_;

@@ -27,7 +27,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine periodic locks processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -41,6 +41,7 @@ _brood() {
     quarantine) options="--json $where $every" verbs="list release" ;;
     periodic) options="--json $where $every" verbs="list next history run pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
+    limits) options="--json $where $every" verbs="list show reset" ;;
     mark) options="--json $where $every" ;;
     restart | upgrade | quiet | resume) options="--pid --instance --json $every" ;;
     scale) options="--capsule --process --all --pid --instance --json $where $every" ;;

@@ -7,6 +7,7 @@
 
 #include "shared/api/shard_choice.hpp"
 #include "shared/base/redis_clock.hpp"
+#include "shared/base/shard_of_key.hpp"
 #include "shared/store/queues/push_commands.hpp"
 
 namespace brood {

@@ -203,6 +203,43 @@ void read_encryption(const ConfigSection& section, EncryptionSettings& encryptio
   section.boolean("core_files", encryption.core_files);
 }
 
+CapSettings read_cap(const std::string& name, const Place& at, const ConfigSection& section) {
+  CapSettings cap{.name = name, .queues = {}, .most = 0};
+  section.texts("queues", [&](const Place& queue_at, const std::string& queue) {
+    if (queue == "*") queue_at.refuse("a cap names its queues one by one");
+    if (!cap.covers(check_name(queue_at, queue))) cap.queues.push_back(queue);
+  });
+  section.count("concurrent", cap.most, 1, 10'000);
+  if (section.has("classes"))
+    section.where_is("classes").refuse(
+        "a cap holds for whole queues, whose order it keeps: give the class a queue of its own, or let its jobs have a "
+        "brood::Limiter");
+  if (section.has("per"))
+    section.where_is("per").refuse(
+        "a cap holds for whole queues: for a limit of each tenant let the jobs have a brood::Limiter with its name");
+  if (cap.queues.empty()) at.refuse("needs queues = [\"...\"]");
+  if (cap.most == 0) at.refuse("needs concurrent = N");
+  return cap;
+}
+
+void read_caps(const ConfigSection& root, Config& config) {
+  std::vector<CapSettings> caps;
+  root.named_sections("limits", [&](const std::string& name, const Place& at, const ConfigSection& section) {
+    check_name(at, name);
+    CapSettings cap = read_cap(name, at, section);
+    for (const std::string& queue : cap.queues) {
+      if (const CapSettings* const other = cap_of(caps, queue))
+        at.refuse("the queue \"" + queue + "\" has the cap \"" + other->name + "\" already");
+    }
+    const bool is_one_redis =
+        config.redis.shard_list.size() < 2 && (!config.redis.url.starts_with("cluster://") || config.redis.shards == 1);
+    if (!is_one_redis)
+      at.refuse("a cap holds within one Redis, and here are several: let the jobs have a brood::Limiter");
+    caps.push_back(std::move(cap));
+  });
+  for (CapsuleSettings& capsule : config.capsules) capsule.caps = caps;
+}
+
 void read_pressure(const ConfigSection& section, PressureSettings& pressure) {
   section.count("memory", pressure.memory, 0, 100);
   section.text("proc", [&](const Place& at, const std::string& path) { pressure.proc = read_path(at, path); });
@@ -322,6 +359,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("compatibility",
                [&](const ConfigSection& section) { read_compatibility(section, config.compatibility); });
   read_capsules(root, config);
+  read_caps(root, config);
   if (config.capsules.size() == 1) root.count("concurrency", config.capsules[0].concurrency, 1, most_workers);
 }
 

@@ -13,6 +13,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/base/sidekiq_release.hpp"
+#include "shared/config/cap_settings.hpp"
 #include "shared/config/config_file.hpp"
 #include "shared/config/encryption_settings.hpp"
 #include "shared/config/periodic_settings.hpp"
@@ -106,6 +107,7 @@ struct CapsuleSettings {
   QueueOrder queues = {};
   bool follows_all_queues = false;            // one is "*": every other queue that Redis knows, looked up while running
   std::optional<WorkerSettings> worker = {};  // its workers'; nullopt: as Config::worker
+  std::vector<CapSettings> caps = {};         // of all queues: [limits.NAME]
 };
 
 // A job class that is a program.

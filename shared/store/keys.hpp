@@ -64,6 +64,16 @@ inline RedisKey quarantine_probe(std::string_view job_class) {
 inline RedisKey quarantine_look(std::string_view libraries) {
   return RedisKey("brood:quarantine:look:" + std::string(libraries));
 }
+// Limits of jobs: when each may be forgotten, by name; its definition; what is used of it (for slots who holds them, by
+// the number of his last settle); that somebody waits for a slot, and the list on which.
+inline constexpr FixedKey brood_limits{"brood:limits"};
+inline RedisKey limit(std::string_view name) { return RedisKey("brood:limit:" + std::string(name)); }
+inline RedisKey limit_used(std::string_view name) { return RedisKey(limit(name).name() + ":used"); }
+inline RedisKey limit_waited_for(std::string_view name) { return RedisKey(limit(name).name() + ":waited_for"); }
+inline RedisKey limit_bell(std::string_view name) { return RedisKey(limit(name).name() + ":bell"); }
+// Caps of queues: the most of each, by name; the in-flight lists that may hold a place of one.
+inline constexpr FixedKey brood_caps{"brood:caps"};
+inline RedisKey cap(std::string_view name) { return RedisKey("brood:cap:" + std::string(name)); }
 // What the classes have used on a day (YYYY-MM-DD, UTC): a hash of `<class>|runs`, `|failed`, `|crashed`, `|cpu_us`,
 // `|wall_us` and `|peak_rss_kb`.
 inline RedisKey brood_usage(std::string_view day) { return RedisKey("brood:usage:" + std::string(day)); }

@@ -159,6 +159,16 @@ void ask_quarantine(Connection& redis, RedisStatus& status) {
   status.quarantined = replies[1].view().is_integer() ? replies[1].view().integer() : 0;
 }
 
+constexpr std::size_t most_limits_shown = 200;
+
+void ask_limits(Connection& redis, RedisStatus& status) {
+  try {
+    status.limits = list_limits_of(redis, most_limits_shown);
+  } catch (const UnexpectedReply&) {
+    status.limits.clear();
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -212,6 +222,7 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     sum.retries += one.retries;
     sum.dead += one.dead;
     sum.quarantined += one.quarantined;
+    sum.limits.insert(sum.limits.end(), one.limits.begin(), one.limits.end());
     merge(sum.processes, one.processes, &ProcessStatus::identity, add_process);
     merge(sum.silent, one.silent, &SilentStatus::identity, add_silent);
     merge(sum.queues, one.queues, &QueueStatus::name, add_queue);
@@ -231,6 +242,7 @@ RedisStatus ask_redis(Connection& redis) {
   ask_in_flight(redis, status);
   status.crashes = ask_crashes(redis);
   ask_quarantine(redis, status);
+  ask_limits(redis, status);
   return status;
 }
 

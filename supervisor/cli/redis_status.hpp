@@ -10,6 +10,7 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
+#include "supervisor/cli/limit_list.hpp"
 
 namespace brood {
 
@@ -43,6 +44,7 @@ struct RedisStatus {
   std::vector<Crash> crashes;        // the latest first
   QuarantinedClasses quarantine;     // by class
   std::int64_t quarantined = 0;      // jobs that wait in it
+  std::vector<ListedLimit> limits;   // some hundreds at most; empty too where they cannot be read
 
   bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;

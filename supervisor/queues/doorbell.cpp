@@ -11,6 +11,7 @@
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
 #include "shared/redis/answer_time.hpp"
+#include "shared/store/in_flight/caps.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
 #include "supervisor/redis/send_scripts.hpp"
 
@@ -87,8 +88,14 @@ int Doorbell::connections() const { return static_cast<int>(peeks_.size()); }
 
 void Doorbell::read_capsules() {
   queues_.clear();
+  caps_.clear();
+  capped_.clear();
   has_a_choice_ = false;
   for (const CapsuleSettings& capsule : capsules_) {
+    for (const CapSettings& cap : capsule.caps) {
+      caps_.push_back(cap);
+      capped_.insert(cap.queues.begin(), cap.queues.end());
+    }
     has_a_choice_ |= capsule.follows_all_queues || capsule.queues.names().size() > 1;
     queues_.push_back(expand_queues(by_priority(capsule.queues), known_));
   }
@@ -123,7 +130,7 @@ void Doorbell::replan() {
   std::vector<IdleWorker> all = idle;
   for (const int capsule : to_call_) all.push_back({.slot = -1, .capsule = capsule});
   if (now >= no_lists_until_) no_lists_.clear();
-  plan_ = plan_doorbells(queues_, all, no_lists_, now < peeks_refused_until_ ? 0 : most_doorbells);
+  plan_ = plan_doorbells(queues_, all, no_lists_, now < peeks_refused_until_ ? 0 : most_doorbells, capped_);
   carry_out(idle, now);
   drop_unneeded(now);
   set_timer(now);
@@ -287,24 +294,34 @@ void Doorbell::drop_unneeded(SteadyTime now) {
 // ---- Looks
 
 void Doorbell::look_at(const std::vector<std::string>& wanted) {
-  const std::vector<std::vector<std::string>> asked = slices_to_size(wanted);
+  std::vector<std::string> uncapped = wanted, capped;
+  if (!capped_.empty()) {
+    const auto first = std::stable_partition(uncapped.begin(), uncapped.end(),
+                                             [&](const std::string& queue) { return !capped_.contains(queue); });
+    capped.assign(first, uncapped.end());
+    uncapped.erase(first, uncapped.end());
+  }
+  const std::vector<std::vector<std::string>> asked = slices_to_size(uncapped);
   std::vector<ScriptCall> calls;
   for (const std::vector<std::string>& slice : asked) calls.push_back(queue_sizes(slice));
+  if (!capped.empty()) calls.push_back(free_places(capped, caps_));
   looking_ = true;
   const SteadyTime begun = steady_now();
-  send_scripts(redis_, std::move(calls), longest_answer_time, [this, asked, begun](const std::vector<Result>& results) {
-    looking_ = false;
-    // So that thousands of queues_ keep neither Redis nor us busy.
-    next_look_ = begun + std::max<std::chrono::nanoseconds>(look_interval, share_of_looks * (steady_now() - begun));
-    if (!listening_) return;
-    read_look(asked, results);
-    replan();
-  });
+  send_scripts(
+      redis_, std::move(calls), longest_answer_time, [this, asked, capped, begun](const std::vector<Result>& results) {
+        looking_ = false;
+        // So that thousands of queues_ keep neither Redis nor us busy.
+        next_look_ = begun + std::max<std::chrono::nanoseconds>(look_interval, share_of_looks * (steady_now() - begun));
+        if (!listening_) return;
+        read_look(asked, results);
+        if (!capped.empty() && results.size() > asked.size()) read_places(capped, results.back());
+        replan();
+      });
 }
 
 void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, const std::vector<Result>& results) {
   std::vector<std::string> found_no_lists;
-  for (std::size_t i = 0; i < results.size(); ++i) {
+  for (std::size_t i = 0; i < asked.size() && i < results.size(); ++i) {
     if (!results[i].ok()) continue;  // the next_ look asks again
     const QueueSizes sizes = read_queue_sizes(asked[i], results[i].reply.view());
     for (const QueueSizes::Filled& filled : sizes.filled) {
@@ -313,6 +330,14 @@ void Doorbell::read_look(const std::vector<std::vector<std::string>>& asked, con
     found_no_lists.insert(found_no_lists.end(), sizes.no_lists.begin(), sizes.no_lists.end());
   }
   leave_out(found_no_lists, steady_now());
+}
+
+void Doorbell::read_places(const std::vector<std::string>& asked, const Result& result) {
+  if (!result.ok()) return;
+  const std::vector<std::int64_t> free = read_free_places(result.reply.view());
+  for (std::size_t i = 0; i < free.size() && i < asked.size(); ++i) {
+    for (std::int64_t job = 0; job < free[i] && wake_one(asked[i]); ++job) continue;
+  }
 }
 
 }  // namespace brood

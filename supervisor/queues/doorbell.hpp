@@ -72,6 +72,7 @@ class Doorbell {
 
   void look_at(const std::vector<std::string>& wanted);
   void read_look(const std::vector<std::vector<std::string>>& asked, const Results& results);
+  void read_places(const std::vector<std::string>& asked, const AsyncConnection::Result& result);
 
   EventLoop& loop_;
   AsyncConnection::Scope redis_;
@@ -83,6 +84,8 @@ class Doorbell {
   KnownQueues known_;
   CapsuleQueues queues_;
   bool has_a_choice_ = false;  // some capsule has more than one
+  std::vector<CapSettings> caps_;
+  std::set<std::string> capped_;  // queues
 
   IdleWatch watch_;
   std::set<int> to_call_;  // capsules

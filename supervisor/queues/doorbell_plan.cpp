@@ -17,7 +17,8 @@ std::size_t rank(std::string_view queue, const std::vector<std::string>& queues)
 }  // namespace
 
 DoorbellPlan plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
-                            const std::set<std::string>& left_out, std::size_t most) {
+                            const std::set<std::string>& left_out, std::size_t most,
+                            const std::set<std::string>& capped) {
   std::unordered_set<std::string_view> settled;  // waited on, or planned for
   std::set<std::size_t> with_idle;
   for (const IdleWorker& worker : idle) {
@@ -34,7 +35,8 @@ DoorbellPlan plan_doorbells(const CapsuleQueues& capsules, const std::vector<Idl
       if (i >= capsules[capsule].size()) continue;
       const std::string& queue = capsules[capsule][i];
       if (left_out.contains(queue) || !settled.insert(queue).second) continue;
-      (plan.doorbells.size() < most ? plan.doorbells : plan.looked_at).push_back(queue);
+      const bool may_peek = plan.doorbells.size() < most && !capped.contains(queue);
+      (may_peek ? plan.doorbells : plan.looked_at).push_back(queue);
     }
   }
   return plan;

@@ -29,8 +29,10 @@ struct DoorbellPlan {
   std::vector<std::string> doorbells;  // by a doorbell each, as many as there may be
   std::vector<std::string> looked_at;  // the rest: by a look now and then
 };
+// Capped queues are looked at: a peek would ring while their jobs may not be taken.
 DoorbellPlan plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
-                            const std::set<std::string>& left_out, std::size_t most = most_doorbells);
+                            const std::set<std::string>& left_out, std::size_t most = most_doorbells,
+                            const std::set<std::string>& capped = {});
 
 // Whom to free for a job of `queue`: of the idle workers that may take it rather one that does not wait in Redis, then
 // one beside whom another waits on the same queue, then the one whose queue comes last in its capsule.  nullopt: nobody

@@ -41,8 +41,8 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
                            .slot = i,
                            .incarnation = seen.incarnation,
                            .record = record_of(last_words(board.slot(i))),
-                           .served_elsewhere = shard && seen.shard != *shard,
-                           .ended_by_brood = false};
+                           .ended_by_brood = false,
+                           .served_elsewhere = shard && seen.shard != *shard};
     worker_death.cause_unknown = true;
     worker_death.class_flags = seen.class_flags;
     left.dead.push_back(std::move(worker_death));

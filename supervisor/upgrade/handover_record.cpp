@@ -244,12 +244,25 @@ void members(Io& io, Of<Io, WorkerSettings>& worker) {
 }
 
 template <typename Io>
+void members(Io& io, Of<Io, CapSettings>& cap) {
+  std::vector<QueueOrder::Entry> entries;
+  for (const std::string& queue : cap.queues) entries.push_back({queue, 0});
+  QueueOrder queues;
+  if (!entries.empty()) queues = QueueOrder(std::move(entries));
+  io.text("name", cap.name);
+  io.number("most", cap.most);
+  io.queues("queues", queues);
+  if constexpr (!std::is_same_v<Io, Writer>) cap.queues = queues.names();
+}
+
+template <typename Io>
 void members(Io& io, Of<Io, CapsuleSettings>& capsule) {
   io.text("name", capsule.name);
   io.number("concurrency", capsule.concurrency);
   io.queues("queues", capsule.queues);
   io.truth("follows_all_queues", capsule.follows_all_queues);
   io.record("worker", capsule.worker);
+  io.records("caps", capsule.caps);
 }
 
 template <typename Io>

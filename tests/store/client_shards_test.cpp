@@ -7,6 +7,7 @@
 #include "shared/api/opening.hpp"
 #include "shared/api/shard_choice.hpp"
 #include "shared/base/clock.hpp"
+#include "shared/base/shard_of_key.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/redis_stats.hpp"

@@ -734,3 +734,28 @@ BOOST_AUTO_TEST_CASE(the_environment_is_the_one_that_sidekiq_would_take) {
   BOOST_TEST(complaint_about({}) == "APP_ENV: \"<b>\" must be made of letters, digits and _ . : @ / - (at most 255)");
   for (const char* const name : {"APP_ENV", "RAILS_ENV", "RACK_ENV"}) unsetenv(name);
 }
+
+BOOST_AUTO_TEST_CASE(a_cap_names_its_queues_and_how_many_workers_may_hold_their_jobs) {
+  const Config config = load(
+      "queues = ['a']\n[limits.erp]\nqueues = ['erp', 'crm']\nconcurrent = 4\n"
+      "[capsules.more]\nqueues = ['erp']\n");
+  for (const CapsuleSettings& capsule : config.capsules) {
+    BOOST_REQUIRE(cap_of(capsule.caps, "crm") != nullptr);
+    BOOST_TEST(cap_of(capsule.caps, "crm")->name == "erp");
+    BOOST_TEST(cap_of(capsule.caps, "erp")->most == 4);
+    BOOST_TEST(cap_of(capsule.caps, "a") == nullptr);
+  }
+  BOOST_TEST(complaint("[limits.erp]\nconcurrent = 4").find("needs queues") != std::string::npos);
+  BOOST_TEST(complaint("[limits.erp]\nqueues = ['erp']").find("needs concurrent") != std::string::npos);
+  BOOST_TEST(complaint("[limits.erp]\nqueues = ['*']\nconcurrent = 1").find("one by one") != std::string::npos);
+  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 0").find("between 1 and") != std::string::npos);
+  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nclasses = ['A']").find("whole queues") !=
+             std::string::npos);
+  BOOST_TEST(complaint("[limits.erp]\nqueues = ['a']\nconcurrent = 1\nper = 'tenant'").find("whole queues") !=
+             std::string::npos);
+  const std::string two = "[limits.a]\nqueues = ['q']\nconcurrent = 1\n[limits.b]\nqueues = ['q']\nconcurrent = 1";
+  BOOST_TEST(complaint(two).find("has the cap") != std::string::npos);
+  const std::string shards = "[[redis.shard]]\nurl = 'redis://a'\n[[redis.shard]]\nurl = 'redis://b'\n";
+  BOOST_TEST(complaint(shards + "[limits.a]\nqueues = ['q']\nconcurrent = 1").find("here are several") !=
+             std::string::npos);
+}

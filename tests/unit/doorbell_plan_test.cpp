@@ -46,6 +46,12 @@ BOOST_AUTO_TEST_CASE(with_a_waiter_on_every_queue_there_is_nothing_to_do) {
   BOOST_TEST(plan.looked_at.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_capped_queue_is_looked_at_since_a_peek_would_ring_while_its_jobs_may_not_be_taken) {
+  const DoorbellPlan plan = plan_doorbells(two_capsules, {{0, 0, "critical"}}, {}, most_doorbells, {"default"});
+  BOOST_TEST(plan.doorbells == (Names{"low"}), boost::test_tools::per_element());
+  BOOST_TEST(plan.looked_at == (Names{"default"}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(with_nobody_idle_there_is_nothing_to_do) {
   BOOST_TEST(plan_doorbells(two_capsules, {}, {}).doorbells.empty());
 }

@@ -40,6 +40,12 @@ struct Countdown {
   }
 };
 
+struct Limited {
+  void perform() {
+    Limiter::concurrent("erp", 1).within_limit([] { seen.push_back("within"); });
+  }
+};
+
 struct NoSuchPicture : std::runtime_error {
   NoSuchPicture() : std::runtime_error("no such picture") {}
   int code = 42;
@@ -543,4 +549,28 @@ BOOST_AUTO_TEST_CASE(inline_keeps_the_locks_of_unique_jobs_while_they_run) {
   BOOST_TEST(!client.enqueue(OnlyOnce{1, true}).empty());
   BOOST_TEST(!client.enqueue(OnlyOnce{1}).empty());
   BOOST_TEST(seen == (Strings{"once 1", "refused", "once 1"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_is_reached_when_a_test_says_so) {
+  seen.clear();
+  Fake fake(Jobs::of<Limited>());
+  Client client;
+  client.enqueue(Limited{});
+  fake.drain();
+  BOOST_TEST(seen == Strings{"within"});
+  fake.reach_limit("erp");
+  client.enqueue(Limited{});
+  BOOST_CHECK_EXCEPTION(fake.drain(), OverLimit, [](const OverLimit& over) { return over.limiter() == "erp"; });
+  fake.free_limit("erp");
+  client.enqueue(Limited{});
+  fake.drain();
+  BOOST_TEST(seen == (Strings{"within", "within"}));
+}
+
+BOOST_AUTO_TEST_CASE(inline_reaches_a_limit_too_and_outside_of_a_job_there_is_none) {
+  Inline performs(Jobs::of<Limited>());
+  Client client;
+  performs.reach_limit("erp");
+  BOOST_CHECK_THROW(client.enqueue(Limited{}), OverLimit);
+  BOOST_CHECK_THROW(Limiter::concurrent("erp", 1).within_limit([] {}), std::logic_error);
 }

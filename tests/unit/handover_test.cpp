@@ -30,6 +30,7 @@ Handover example() {
   CapsuleSettings images{.name = "images", .concurrency = 4, .queues = QueueOrder({{"a", 5}, {"b", 1}})};
   CapsuleSettings all{.name = "all", .concurrency = 1, .queues = QueueOrder({{"*", 0}}), .follows_all_queues = true};
   all.worker = WorkerSettings{.max_jobs = 7};
+  all.caps = {{"erp", {"erp", "crm"}, 4}};
   handover.generations = {{.number = 1, .capsules = {{}}, .worker = {}},
                           {.number = 2,
                            .capsules = {images, all},
@@ -90,6 +91,9 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_TEST(found.generations[1].capsules.at(1).follows_all_queues);
   BOOST_TEST(found.generations[1].capsules.at(1).worker.value().max_jobs == 7U);
   BOOST_TEST(!found.generations[1].capsules.at(0).worker);
+  BOOST_TEST(found.generations[1].capsules.at(0).caps.empty());
+  const CapSettings* const cap = cap_of(found.generations[1].capsules.at(1).caps, "crm");
+  BOOST_TEST((cap != nullptr && cap->name == "erp" && cap->most == 4 && cap->queues.size() == 2));
   BOOST_TEST((found.generations[1].worker.timeout_grace == 70ms));
   BOOST_TEST(!found.generations[1].worker.seccomp);
   BOOST_TEST((found.generations[0].worker.preload == Preload::automatic));

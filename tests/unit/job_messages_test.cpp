@@ -201,3 +201,46 @@ BOOST_AUTO_TEST_CASE(bytes_at_random_are_read_or_refused_and_nothing_else) {
     BOOST_TEST(is_refused(bytes));
   }
 }
+
+BOOST_AUTO_TEST_CASE(what_is_said_of_limits_is_read_back_and_what_is_none_is_refused) {
+  Limit limit{.name = "erp",
+              .kind = LimitKind::window,
+              .amount = 5,
+              .interval = 1s,
+              .wanted = 2,
+              .known_for = 24h,
+              .defined_ago = 7ms};
+  const WantedLimits wanted = read_wanted_limits(encode(WantedLimits{{limit}, 300ms}));
+  BOOST_TEST(wanted.limits.at(0).name == "erp");
+  BOOST_TEST((wanted.limits[0].kind == LimitKind::window && wanted.limits[0].amount == 5 &&
+              wanted.limits[0].interval == 1s && wanted.limits[0].wanted == 2 && wanted.limits[0].known_for == 24h &&
+              wanted.limits[0].defined_ago == 7ms && wanted.wait == 300ms));
+  const LimitResult result = read_limit_result(encode(LimitResult{LimitResult::Kind::refused, 3, "why"}));
+  BOOST_TEST((result.kind == LimitResult::Kind::refused && result.which == 3 && result.why == "why"));
+  const std::vector<LimitUse> uses = read_limit_uses(encode(std::vector<LimitUse>{{"erp", LimitKind::points, -7}}));
+  BOOST_TEST((uses.at(0).name == "erp" && uses[0].kind == LimitKind::points && uses[0].difference == -7));
+
+  limit.name = "e r p";
+  BOOST_CHECK_THROW(read_wanted_limits(encode(WantedLimits{{limit}, 0ms})), BadMessage);
+  BOOST_CHECK_THROW(read_wanted_limits(encode(WantedLimits{{}, 0ms})), BadMessage);
+  BOOST_CHECK_THROW(read_limit_uses(encode(std::vector<LimitUse>{{"", LimitKind::points, 1}})), BadMessage);
+  BOOST_CHECK_THROW(read_limit_uses(encode(std::vector<LimitUse>(17, {"erp", LimitKind::points, 1}))), BadMessage);
+}
+
+BOOST_AUTO_TEST_CASE(of_a_failed_job_alone_may_be_forgotten_how_often_it_was_put_off) {
+  const Payload put_off = Payload::parse(R"({"class":"Resize","args":[],"jid":"1","overrated":3})");
+  const auto is_taken = [&](const std::string& overrated) {
+    const std::string record =
+        R"({"class":"Resize","args":[],"jid":"1")" + overrated +
+        R"(,"queue":"default","error_message":"why","error_class":"E","failed_at":1795000000000,"retry_count":0})";
+    try {
+      read_end(retried(record), put_off, "default");
+      return true;
+    } catch (const BadMessage&) {
+      return false;
+    }
+  };
+  BOOST_TEST(is_taken(""));
+  BOOST_TEST(is_taken(R"(,"overrated":3)"));
+  BOOST_TEST(!is_taken(R"(,"overrated":1)"));
+}

@@ -146,7 +146,10 @@ class Attempt {
                       .iterations = IterationHost{.interrupt = [this] { return stop_came != 0 || out_of_time(); },
                                                   .load = [] { return IterationState{}; },
                                                   .save = [](const IterationState&) { return false; },
-                                                  .end = [] {}}};
+                                                  .end = [] {}},
+                      // Nor do limits hold.
+                      .limits = LimitHost{.take = [](const std::vector<Limit>&, milliseconds) { return LimitResult{}; },
+                                          .give_back = [](const std::vector<LimitUse>&) {}}};
 };
 
 // As a worker judges what ended by itself: see Performer.

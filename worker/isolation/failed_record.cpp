@@ -14,8 +14,9 @@
 namespace brood {
 namespace {
 
-constexpr std::array changed_by_failures{"retry",      "queue",       "error_message",   "error_class", "failed_at",
-                                         "retried_at", "retry_count", "error_backtrace", "crash",       "expiry"};
+constexpr std::array changed_by_failures{"retry",     "queue",      "error_message", "error_class",
+                                         "failed_at", "retried_at", "retry_count",   "error_backtrace",
+                                         "crash",     "expiry",     "overrated"};
 
 std::string without_changes(const Payload& job) {
   std::vector<Payload::Edit> removed;
@@ -57,6 +58,8 @@ void check_failed_record(const Payload& record, const Payload& job, std::string_
   require(is_as_before("retry") || may_be_its_retry(record, job), "what is to become of the job has another retry");
   require(is_as_before("retry_count") || record.raw("retry_count") == std::to_string(failure_count(job)),
           "what is to become of the job counts its failures wrongly");
+  require(is_as_before("overrated") || !record.raw("overrated"),
+          "what is to become of the job counts wrongly how often it was put off");
   require(is_as_before("crash") || !record.raw("crash"), "what is to become of the job has a crash of its own making");
   const auto kept = kept_expiry(job);
   require(is_as_before("expiry") || (kept && record.raw("expiry") == kept->raw),

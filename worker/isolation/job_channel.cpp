@@ -37,6 +37,14 @@ bool JobChannel::save_iteration(const IterationState& state) {
 
 FailureRule JobChannel::ask_failure_rule() { return read_failure_rule(ask(MessageKind::ask_failure_rule, "")); }
 
+LimitResult JobChannel::take_limits(const WantedLimits& wanted) {
+  return read_limit_result(ask(MessageKind::take_limits, encode(wanted)));
+}
+
+void JobChannel::give_back_limits(const std::vector<LimitUse>& uses) {
+  ask(MessageKind::give_back_limits, encode(uses));
+}
+
 void JobChannel::end(const JobEnd& end) { say(MessageKind::end, encode(end)); }
 
 std::string JobChannel::ask(MessageKind kind, std::string_view body) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "shared/base/unique_fd.hpp"
 #include "worker/isolation/job_messages.hpp"
@@ -18,6 +19,8 @@ class JobChannel {
   LoadedIteration load_iteration();
   bool save_iteration(const IterationState& state);  // true: somebody has cancelled the job
   FailureRule ask_failure_rule();
+  LimitResult take_limits(const WantedLimits& wanted);
+  void give_back_limits(const std::vector<LimitUse>& uses);
   void end(const JobEnd& end);
 
  private:

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t header_size = 2 * sizeof(std::uint64_t);
 constexpr std::uint64_t most_facts = 16;  // as the log keeps
+constexpr std::chrono::milliseconds longest_wait_for_limits = std::chrono::hours(24 * 366);
+constexpr std::size_t longest_limits = 1 << 16;
 
 class BodyWriter {
  public:
@@ -195,6 +197,78 @@ bool read_cancelled_answer(std::string_view text) {
   return cancelled;
 }
 
+std::string encode(const WantedLimits& wanted) {
+  BodyWriter body;
+  body.number(wanted.wait.count()).number(static_cast<std::int64_t>(wanted.limits.size()));
+  for (const Limit& limit : wanted.limits) {
+    body.text(limit.name).number(static_cast<std::int64_t>(limit.kind)).number(limit.amount);
+    body.number(limit.interval.count()).number(limit.wanted).number(limit.known_for.count());
+    body.number(limit.defined_ago.count());
+  }
+  return body.take();
+}
+
+WantedLimits read_wanted_limits(std::string_view text) {
+  BodyReader body(text);
+  WantedLimits wanted;
+  wanted.wait = std::chrono::milliseconds(body.number(0, longest_wait_for_limits.count()));
+  const std::int64_t count = body.number(1, most_limits_together);
+  for (std::int64_t i = 0; i < count; ++i) {
+    Limit limit;
+    limit.name = body.text();
+    limit.kind = static_cast<LimitKind>(body.number(0, limit_kinds - 1));
+    limit.amount = body.number();
+    limit.interval = std::chrono::milliseconds(body.number());
+    limit.wanted = body.number();
+    limit.known_for = std::chrono::seconds(body.number());
+    limit.defined_ago = std::chrono::milliseconds(body.number(0, longest_wait_for_limits.count()));
+    if (!why_no_limit(limit).empty()) throw BadMessage("a limit in it is none");
+    wanted.limits.push_back(std::move(limit));
+  }
+  body.end();
+  return wanted;
+}
+
+std::string encode(const LimitResult& result) {
+  BodyWriter body;
+  body.number(static_cast<std::int64_t>(result.kind)).number(static_cast<std::int64_t>(result.which));
+  return body.text(result.why).take();
+}
+
+LimitResult read_limit_result(std::string_view text) {
+  BodyReader body(text);
+  LimitResult result;
+  result.kind = static_cast<LimitResult::Kind>(body.number(0, static_cast<int>(LimitResult::Kind::refused)));
+  result.which = static_cast<std::size_t>(body.number(0, most_limits_together));
+  result.why = body.text();
+  body.end();
+  return result;
+}
+
+std::string encode(const std::vector<LimitUse>& uses) {
+  BodyWriter body;
+  body.number(static_cast<std::int64_t>(uses.size()));
+  for (const LimitUse& use : uses)
+    body.text(use.name).number(static_cast<std::int64_t>(use.kind)).number(use.difference);
+  return body.take();
+}
+
+std::vector<LimitUse> read_limit_uses(std::string_view text) {
+  BodyReader body(text);
+  std::vector<LimitUse> uses;
+  const std::int64_t count = body.number(0, most_limits_together);
+  for (std::int64_t i = 0; i < count; ++i) {
+    LimitUse use;
+    use.name = body.text();
+    use.kind = static_cast<LimitKind>(body.number(0, limit_kinds - 1));
+    use.difference = body.number(-most_of_interval, most_of_interval);
+    if (!is_limit_name(use.name)) throw BadMessage("a limit in it is none");
+    uses.push_back(std::move(use));
+  }
+  body.end();
+  return uses;
+}
+
 std::string encode(const JobEnd& end) {
   BodyWriter body;
   body.number(static_cast<std::int64_t>(end.kind)).number(end.iteration_ended ? 1 : 0).number(end.delay.count());
@@ -208,7 +282,7 @@ std::string encode(const JobEnd& end) {
 JobEnd read_end(std::string_view text, const Payload& job, std::string_view queue) {
   BodyReader body(text);
   JobEnd end;
-  end.kind = static_cast<Performed::Kind>(body.number(0, static_cast<std::int64_t>(Performed::Kind::interrupted)));
+  end.kind = static_cast<Performed::Kind>(body.number(0, static_cast<std::int64_t>(Performed::Kind::over_limit)));
   end.iteration_ended = body.truth();
   end.delay = std::chrono::milliseconds(body.number(0, std::chrono::milliseconds(longest_job_delay).count()));
   end.error_class = body.text();
@@ -238,6 +312,9 @@ std::size_t MessageReader::longest_body(MessageKind kind) const {
     case MessageKind::load_iteration:
     case MessageKind::ask_failure_rule:
       return 0;
+    case MessageKind::take_limits:
+    case MessageKind::give_back_limits:
+      return longest_limits;
     case MessageKind::end:
       return *longest_end_;
     case MessageKind::order:

@@ -15,6 +15,8 @@
 #include "shared/job/retry_decision.hpp"
 #include "shared/scoreboard/outcome_notes.hpp"
 #include "shared/store/iteration.hpp"
+#include "shared/store/limits/take_limits.hpp"
+#include "worker/job/job_host.hpp"
 #include "worker/job/perform.hpp"
 
 namespace brood {
@@ -34,6 +36,8 @@ enum class MessageKind : std::uint32_t {
   load_iteration,    // job's process: how far has this job come?  The answer is of the same kind, as all are
   save_iteration,    // it has come so far; has somebody cancelled it?
   ask_failure_rule,  // it has failed: what rule of `retry_for` holds, and what time is it by Redis?
+  take_limits,       // may it go on within these limits?
+  give_back_limits,  // it is done with these
   end,               // this came of the job
 };
 
@@ -59,6 +63,11 @@ struct LoadedIteration {
   std::string why = {};       // when there is none
 };
 
+struct WantedLimits {
+  std::vector<Limit> limits;
+  std::chrono::milliseconds wait{0};
+};
+
 struct FailureRule {
   RetryFor retry_for = RetryFor::alone;
   WallTime now{};  // by Redis
@@ -67,8 +76,8 @@ struct FailureRule {
 struct JobEnd {
   Performed::Kind kind = Performed::Kind::succeeded;
   bool iteration_ended = false;
-  std::chrono::milliseconds delay{0};                           // when interrupted
-  std::string error_class = {}, message = {};                   // when failed, for the log
+  std::chrono::milliseconds delay{0};                           // when interrupted, or over a limit
+  std::string error_class = {}, message = {};                   // when failed, or over a limit, for the log
   OutcomeNote outcome = {};                                     // when failed: what becomes of it
   std::vector<std::pair<std::string, std::string>> facts = {};  // of its lines in the log
 };
@@ -79,6 +88,9 @@ std::string encode(const IterationState& state);
 std::string encode(const FailureRule& rule);
 std::string encode(const JobEnd& end);
 std::string encode_cancelled(bool cancelled);
+std::string encode(const WantedLimits& wanted);
+std::string encode(const LimitResult& result);
+std::string encode(const std::vector<LimitUse>& uses);
 
 // Each throws BadMessage.
 JobOrder read_order(std::string_view body);
@@ -86,6 +98,9 @@ LoadedIteration read_loaded(std::string_view body);
 IterationState read_saved(std::string_view body);
 FailureRule read_failure_rule(std::string_view body);
 bool read_cancelled_answer(std::string_view body);
+WantedLimits read_wanted_limits(std::string_view body);  // each is a limit, by why_no_limit()
+LimitResult read_limit_result(std::string_view body);
+std::vector<LimitUse> read_limit_uses(std::string_view body);
 // Of the job of this payload, fetched from `queue`: what becomes of it must be that very job, see failed_record.hpp.
 JobEnd read_end(std::string_view body, const Payload& job, std::string_view queue);
 

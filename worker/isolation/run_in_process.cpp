@@ -73,6 +73,11 @@ class Conversation {
         return answer(message.kind, encode_cancelled(services_.save_iteration(read_saved(message.body))));
       case MessageKind::ask_failure_rule:
         return answer(message.kind, encode(services_.failure_rule()));
+      case MessageKind::take_limits:
+        return answer(message.kind, encode(services_.take_limits(read_wanted_limits(message.body))));
+      case MessageKind::give_back_limits:
+        services_.give_back_limits(read_limit_uses(message.body));
+        return answer(message.kind, "");
       case MessageKind::end:
         end_ = read_end(message.body, job_, queue_);
         return;

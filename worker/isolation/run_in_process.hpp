@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shared/job/payload.hpp"
 #include "worker/isolation/job_forker.hpp"
@@ -15,6 +16,8 @@ struct JobServices {
   std::function<LoadedIteration()> load_iteration;
   std::function<bool(const IterationState&)> save_iteration;  // true: somebody has cancelled the job
   std::function<FailureRule()> failure_rule;
+  std::function<LimitResult(const WantedLimits&)> take_limits;
+  std::function<void(const std::vector<LimitUse>&)> give_back_limits;
   std::function<bool()> term_came;  // and so must be sent to the job's process
 };
 

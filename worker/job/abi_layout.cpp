@@ -82,7 +82,30 @@ BROOD_MEMBER(Call, set_time_left, 128, void (*)(void*, std::int64_t));
 BROOD_MEMBER(Call, capsule, 136, Text);
 BROOD_MEMBER(Call, iterations, 152, const Iterations*);
 BROOD_MEMBER(Call, log_with, 160, void (*)(void*, Text, Text));
-BROOD_END(Call, 168);
+BROOD_MEMBER(Call, limits, 168, const Limits*);
+BROOD_END(Call, 176);
+
+BROOD_MEMBER(Limit, size, 0, std::size_t);
+BROOD_MEMBER(Limit, name, 8, Text);
+BROOD_MEMBER(Limit, kind, 24, std::uint32_t);
+BROOD_MEMBER(Limit, unused, 28, std::uint32_t);
+BROOD_MEMBER(Limit, amount, 32, std::int64_t);
+BROOD_MEMBER(Limit, interval_ms, 40, std::int64_t);
+BROOD_MEMBER(Limit, wanted, 48, std::int64_t);
+BROOD_MEMBER(Limit, known_for_s, 56, std::int64_t);
+BROOD_MEMBER(Limit, defined_ago_ms, 64, std::int64_t);
+BROOD_MEMBER(Limit, difference, 72, std::int64_t);
+BROOD_END(Limit, 80);
+
+BROOD_MEMBER(LimitRefusal, size, 0, std::size_t);
+BROOD_MEMBER(LimitRefusal, which, 8, std::size_t);
+BROOD_MEMBER(LimitRefusal, why, 16, Text);
+BROOD_END(LimitRefusal, 32);
+
+BROOD_MEMBER(Limits, size, 0, std::size_t);
+BROOD_MEMBER(Limits, take, 8, std::uint32_t (*)(void*, const Limit* const*, std::size_t, std::int64_t, LimitRefusal*));
+BROOD_MEMBER(Limits, give_back, 16, void (*)(void*, const Limit* const*, std::size_t));
+BROOD_END(Limits, 24);
 
 BROOD_MEMBER(Result, size, 0, std::size_t);
 BROOD_MEMBER(Result, kind, 8, std::uint32_t);
@@ -91,7 +114,9 @@ BROOD_MEMBER(Result, error_class, 16, Text);
 BROOD_MEMBER(Result, message, 32, Text);
 BROOD_MEMBER(Result, delay_ms, 48, std::int64_t);
 BROOD_MEMBER(Result, thrown, 56, const void*);
-BROOD_END(Result, 64);
+BROOD_MEMBER(Result, most_put_off, 64, std::int64_t);
+BROOD_MEMBER(Result, put_off_ms, 72, std::int64_t);
+BROOD_END(Result, 80);
 
 BROOD_MEMBER(Failure, size, 0, std::size_t);
 BROOD_MEMBER(Failure, error_class, 8, Text);
@@ -164,6 +189,15 @@ BROOD_NUMBER(least_job_class_size, 48);
 BROOD_NUMBER(iteration_loaded, 0);
 BROOD_NUMBER(iteration_away, 1);
 BROOD_NUMBER(iteration_none, 2);
+BROOD_NUMBER(limit_concurrent, 0);
+BROOD_NUMBER(limit_bucket, 1);
+BROOD_NUMBER(limit_window, 2);
+BROOD_NUMBER(limit_leaky, 3);
+BROOD_NUMBER(limit_points, 4);
+BROOD_NUMBER(limit_taken, 0);
+BROOD_NUMBER(limit_over, 1);
+BROOD_NUMBER(limit_away, 2);
+BROOD_NUMBER(limit_refused, 3);
 BROOD_NUMBER(log_debug, 0);
 BROOD_NUMBER(log_info, 1);
 BROOD_NUMBER(log_warn, 2);

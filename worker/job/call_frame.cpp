@@ -3,11 +3,30 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "shared/base/log.hpp"
 #include "worker/job/library_text.hpp"
 
 namespace brood {
+namespace {
+
+// As a library defines it, which may say anything.
+std::optional<Limit> read_limit(const abi::Limit& given) {
+  if (!abi::has(given, &abi::Limit::difference) || given.kind >= limit_kinds) return std::nullopt;
+  Limit limit;
+  limit.name = read_text(given.name, "");
+  limit.kind = static_cast<LimitKind>(given.kind);
+  limit.amount = given.amount;
+  limit.interval = std::chrono::milliseconds(given.interval_ms);
+  limit.wanted = given.wanted;
+  limit.known_for = std::chrono::seconds(given.known_for_s);
+  limit.defined_ago = std::chrono::milliseconds(std::max<std::int64_t>(given.defined_ago_ms, 0));
+  return limit;
+}
+
+}  // namespace
 
 CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* host) : job_(job), host_(host) {
   call_.size = sizeof call_;
@@ -31,6 +50,7 @@ CallFrame::CallFrame(const Payload& job, std::string_view queue, const JobHost* 
   };
   if (host != nullptr) call_.capsule = text_of(host->capsule);
   if (host_ != nullptr && host_->iterations) offer_iterations();
+  if (host_ != nullptr && host_->limits) offer_limits();
 }
 void CallFrame::offer_iterations() {
   iterations_.size = sizeof iterations_;
@@ -42,6 +62,17 @@ void CallFrame::offer_iterations() {
   iterations_.save = [](void* frame, const abi::IterationState* state) { return save_iteration(frame, *state); };
   iterations_.end = [](void* frame) { iterations_of(frame).end(); };
   call_.iterations = &iterations_;
+}
+void CallFrame::offer_limits() {
+  limits_.size = sizeof limits_;
+  limits_.take = [](void* frame, const abi::Limit* const* limits, std::size_t count, std::int64_t wait_ms,
+                    abi::LimitRefusal* refusal) {
+    return static_cast<CallFrame*>(frame)->take_limits(limits, count, wait_ms, *refusal);
+  };
+  limits_.give_back = [](void* frame, const abi::Limit* const* limits, std::size_t count) {
+    static_cast<CallFrame*>(frame)->give_back_limits(limits, count);
+  };
+  call_.limits = &limits_;
 }
 bool CallFrame::stopping() const { return host_ != nullptr && host_->stopping && host_->stopping(); }
 
@@ -89,6 +120,46 @@ std::uint32_t CallFrame::load_iteration(abi::IterationState& state) const {
     text_ = error.what();
     state.cursor = text_of(text_);
     return abi::iteration_none;
+  }
+}
+
+std::uint32_t CallFrame::take_limits(const abi::Limit* const* limits, std::size_t count, std::int64_t wait_ms,
+                                     abi::LimitRefusal& refusal) const {
+  LimitResult result;
+  try {
+    std::vector<Limit> wanted;
+    for (std::size_t i = 0; i < count && i <= most_limits_together; ++i) {
+      const std::optional<Limit> limit = read_limit(*limits[i]);
+      result.why = limit ? why_no_limit(*limit) : "this worker does not know such a limiter";
+      if (!result.why.empty()) break;
+      wanted.push_back(*limit);
+    }
+    if (count > most_limits_together) result.why = "at most 16 limiters are taken together";
+    if (result.why.empty()) {
+      result = host_->limits->take(wanted, std::chrono::milliseconds(std::max<std::int64_t>(wait_ms, 0)));
+    } else {
+      result.kind = LimitResult::Kind::refused;
+    }
+  } catch (const std::exception& error) {
+    result.kind = LimitResult::Kind::refused;
+    result.why = error.what();
+  }
+  text_ = std::move(result.why);
+  refusal.which = result.which;
+  refusal.why = text_of(text_);
+  return static_cast<std::uint32_t>(result.kind);
+}
+
+void CallFrame::give_back_limits(const abi::Limit* const* limits, std::size_t count) const {
+  try {
+    std::vector<LimitUse> uses;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (const std::optional<Limit> limit = read_limit(*limits[i]))
+        uses.push_back({limit->name, limit->kind, limits[i]->difference});
+    }
+    host_->limits->give_back(uses);
+  } catch (const std::exception& error) {  // they end with the settle of this job
+    log::warn("limits_not_given_back", {{"jid", jid()}, {"reason", error.what()}});
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class CallFrame {
 
  private:
   void offer_iterations();
+  void offer_limits();
   bool stopping() const;
   std::int64_t time_left_ms() const;
   void set_time_left(std::int64_t ms) const;
@@ -34,11 +36,15 @@ class CallFrame {
   static const IterationHost& iterations_of(const void* frame);
   std::uint32_t load_iteration(abi::IterationState& state) const;
   static int save_iteration(void* frame, const abi::IterationState& state);
+  std::uint32_t take_limits(const abi::Limit* const* limits, std::size_t count, std::int64_t wait_ms,
+                            abi::LimitRefusal& refusal) const;
+  void give_back_limits(const abi::Limit* const* limits, std::size_t count) const;
 
   const Payload& job_;
   const JobHost* host_;
   abi::Call call_{};
   abi::Iterations iterations_{};
+  abi::Limits limits_{};
   mutable std::string text_;  // what the library was handed last
 };
 

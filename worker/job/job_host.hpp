@@ -1,12 +1,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shared/store/iteration.hpp"
+#include "shared/store/limits/take_limits.hpp"
 
 namespace brood {
 
@@ -23,6 +27,24 @@ struct IterationHost {
   std::function<void()> end = {};                        // the job is done
 };
 
+// What came of asking for limits.
+struct LimitResult {
+  enum class Kind : std::uint8_t {
+    taken,
+    over,     // not within the time that was given
+    away,     // the worker is told to end meanwhile
+    refused,  // what was asked for is no limit, or Redis does not keep it
+  } kind = Kind::taken;
+  std::size_t which = 0;  // of them stands in the way
+  std::string why = {};   // when refused
+};
+
+// What a job with limits may ask of its worker.
+struct LimitHost {
+  std::function<LimitResult(const std::vector<Limit>&, std::chrono::milliseconds wait)> take = {};
+  std::function<void(const std::vector<LimitUse>&)> give_back = {};
+};
+
 // What a running job may ask of its worker.
 struct JobHost {
   std::function<bool()> stopping = {};
@@ -30,6 +52,7 @@ struct JobHost {
   std::function<void(std::chrono::milliseconds)> set_time_left = {};
   std::string capsule = {};
   std::optional<IterationHost> iterations = {};    // nullopt: it keeps no states
+  std::optional<LimitHost> limits = {};            // nullopt: it keeps none
   std::function<void(std::string_view)> say = {};  // what the job logs; empty: into this process's log
   // Adds a fact to the job's lines in the log; empty: nobody keeps it.
   std::function<void(std::string_view name, std::string_view value)> log_with = {};

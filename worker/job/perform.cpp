@@ -64,6 +64,11 @@ Performed read_result(const abi::Result& result) {
     case abi::result_failed: {
       Performed performed = failed(read_text(result.error_class, "UnknownError"), read_text(result.message, ""));
       if (abi::has(result, &abi::Result::thrown)) performed.thrown = result.thrown;
+      if (abi::has(result, &abi::Result::put_off_ms)) {
+        performed.most_put_off = std::clamp<std::int64_t>(result.most_put_off, 0, most_put_offs);
+        performed.put_off =
+            std::clamp(std::chrono::milliseconds(result.put_off_ms), std::chrono::milliseconds(-1), longest_job_delay);
+      }
       return performed;
     }
     default:
@@ -99,6 +104,7 @@ void write_result(const Performed& performed, abi::Result& result) {
       if (abi::has(result, &abi::Result::delay_ms)) result.delay_ms = performed.delay.count();
       return;
     case Performed::Kind::failed:
+    case Performed::Kind::over_limit:
       result.kind = abi::result_failed;
       result.error_class = text_of(performed.failure.error_class);
       result.message = text_of(performed.failure.message);
@@ -112,10 +118,14 @@ bool is_same_failure(const Performed& one, const Performed& other) {
          one.failure.message == utf8_prefix(other.failure.message, longest_text);
 }
 
-// Another library's middleware throws the job's failure anew, and one with older headers drops the delay: put both
-// back.
+// Another library's middleware throws the job's failure anew, and one with older headers drops the delay: put back what
+// is lost by it.
 Performed with_origin(Performed whole, const Performed& inside) {
-  if (is_same_failure(whole, inside)) whole.thrown = inside.thrown;
+  if (is_same_failure(whole, inside)) {
+    whole.thrown = inside.thrown;
+    whole.most_put_off = inside.most_put_off;
+    whole.put_off = inside.put_off;
+  }
   if (whole.kind == inside.kind && whole.delay == std::chrono::milliseconds(0)) whole.delay = inside.delay;
   return whole;
 }

@@ -16,13 +16,23 @@ namespace brood {
 
 // What an interrupted job may ask for: the same limit as for what a client schedules.
 inline constexpr std::chrono::milliseconds longest_job_delay = std::chrono::seconds(999'999'999);
+inline constexpr std::int64_t most_put_offs = 1'000'000;
 
 // How one attempt ended.
 struct Performed {
-  enum class Kind { succeeded, failed, interrupted } kind = Kind::succeeded;
-  Failure failure;                     // when failed
+  enum class Kind {
+    succeeded,
+    failed,
+    interrupted,
+    over_limit,  // of what it needs: it is put off, for `delay`.  Made of a failure by put_off.hpp
+  } kind = Kind::succeeded;
+  Failure failure;                     // when failed, or over a limit
   const void* thrown = nullptr;        // likewise: where the exception lay, for ThrowWatch; null: not known
   std::chrono::milliseconds delay{0};  // when interrupted: what the job has asked for; 0: nothing
+  // When failed since a limit was reached: how often, at most, it is put off for that, and for how long; less than 0:
+  // for the usual time.
+  std::int64_t most_put_off = 0;
+  std::chrono::milliseconds put_off{-1};
 };
 
 // Runs one job's code, whatever happens in it: every exception ends as a Performed.  An unknown class, or arguments

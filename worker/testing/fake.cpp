@@ -143,4 +143,7 @@ bool Fake::perform_one() {
   return state_->take_first([](const FakeJob&) { return true; }) != State::Taken::none;
 }
 
+void Fake::reach_limit(std::string_view limiter) { state_->runner.reach_limit(limiter); }
+void Fake::free_limit(std::string_view limiter) { state_->runner.free_limit(limiter); }
+
 }  // namespace brood::testing

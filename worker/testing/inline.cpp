@@ -57,4 +57,7 @@ struct Inline::State : PushReceiver {
 Inline::Inline(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }
 Inline::~Inline() { remove_push_receiver(*state_); }
 
+void Inline::reach_limit(std::string_view limiter) { state_->runner.reach_limit(limiter); }
+void Inline::free_limit(std::string_view limiter) { state_->runner.free_limit(limiter); }
+
 }  // namespace brood::testing

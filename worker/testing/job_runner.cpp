@@ -80,6 +80,9 @@ JobHost JobRunner::host_of(const Payload& job) {
   return {.stopping = [] { return false; },
           .capsule = "default",
           .iterations = std::move(iterations),
+          .limits = LimitHost{.take = [this](const std::vector<Limit>& limits,
+                                             std::chrono::milliseconds) { return take_limits(limits); },
+                              .give_back = [](const std::vector<LimitUse>&) {}},
           .say = [&job](std::string_view message) { say(job, message); }};
 }
 
@@ -104,6 +107,24 @@ std::int64_t JobRunner::cancel_iteration(std::string_view jid, std::int64_t now_
   IterationState& state = iterations_[std::string(jid)];
   if (!state.cancelled) state.cancelled = now_epoch_seconds;
   return *state.cancelled;
+}
+
+LimitResult JobRunner::take_limits(const std::vector<Limit>& limits) const {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (reached_limits_.contains(limits[i].name)) return {LimitResult::Kind::over, i, ""};
+  }
+  return {};
+}
+
+void JobRunner::reach_limit(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  reached_limits_.emplace(name);
+}
+
+void JobRunner::free_limit(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  reached_limits_.erase(std::string(name));
 }
 
 void JobRunner::forget_iterations() {

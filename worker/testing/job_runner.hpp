@@ -4,8 +4,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <brood/testing/jobs.hpp>
 
@@ -28,6 +30,8 @@ class JobRunner {
 
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds);
   void forget_iterations();
+  void reach_limit(std::string_view name);
+  void free_limit(std::string_view name);
 
  private:
   JobHost host_of(const Payload& job);
@@ -35,10 +39,12 @@ class JobRunner {
   Performed perform_whole(const Payload& job, const std::string& queue);
   [[noreturn]] void throw_failure(const Payload& job, const Failure& failure) const;
   IterationState iteration(const std::string& jid) const;
+  LimitResult take_limits(const std::vector<Limit>& limits) const;
 
   const Jobs jobs_;
   mutable std::mutex mutex_;  // of what follows
   std::map<std::string, IterationState, std::less<>> iterations_;
+  std::set<std::string, std::less<>> reached_limits_;
 };
 
 }  // namespace brood::testing

@@ -55,6 +55,51 @@ struct Iterations {
   void (*end)(void* host);                                   // the job is done: its state is needed no more
 };
 
+enum LimitKind : std::uint32_t {
+  limit_concurrent = 0,
+  limit_bucket = 1,
+  limit_window = 2,
+  limit_leaky = 3,
+  limit_points = 4
+};
+
+// A limit as a library defines it, and how much a job wants of it.
+struct Limit {
+  std::size_t size;
+  Text name;           // [A-Za-z0-9_-]+, at most 100
+  std::uint32_t kind;  // LimitKind
+  std::uint32_t unused;
+  std::int64_t amount;
+  std::int64_t interval_ms;     // 0 when concurrent
+  std::int64_t wanted;          // of the amount
+  std::int64_t known_for_s;     // after its last use
+  std::int64_t defined_ago_ms;  // of two definitions of one name the later holds
+  std::int64_t difference;      // given back: points that were used beside those that were wanted
+};
+
+enum LimitAnswer : std::uint32_t {
+  limit_taken = 0,
+  limit_over = 1,    // not in the time that the job waits
+  limit_away = 2,    // the worker is told to end while the job waits
+  limit_refused = 3  // what is asked for is no limit, or Redis does not keep it; `why` says so
+};
+
+// Why a job may not go on.
+struct LimitRefusal {
+  std::size_t size;
+  std::size_t which;  // of the limits stands in the way
+  Text why;           // when refused; lives until the next of these calls
+};
+
+// What a worker does for jobs with limits.  `host` is the call's.
+struct Limits {
+  std::size_t size;
+  // Takes all of them or none, and waits for that as long; LimitAnswer.
+  std::uint32_t (*take)(void* host, const Limit* const* limits, std::size_t count, std::int64_t wait_ms,
+                        LimitRefusal* refusal);
+  void (*give_back)(void* host, const Limit* const* limits, std::size_t count);  // what was taken by one call
+};
+
 // One attempt, as the worker describes it.  Everything lives until the call returns.
 struct Call {
   std::size_t size;  // of this struct
@@ -74,6 +119,8 @@ struct Call {
   const Iterations* iterations;
   // From now on every line of the log about this attempt has this as well.
   void (*log_with)(void* host, Text name, Text value);
+  // For jobs with limits; null where nobody keeps them.
+  const Limits* limits;
 };
 
 // Whether `object`, which may come from somebody with other headers, is long enough to have this member.
@@ -95,6 +142,9 @@ struct Result {
   Text error_class, message;  // when failed
   std::int64_t delay_ms;      // when interrupted: how long it waits before it runs again; 0: as the worker likes
   const void* thrown;         // when failed: where the exception lies, by which its throw is found; null: not said
+  // When failed: not 0: it was over a limit, and is to be put off up to so many times, before that counts as a failure.
+  std::int64_t most_put_off;
+  std::int64_t put_off_ms;  // likewise: for so long; less than 0: as the worker likes
 };
 
 // Why an attempt failed, for hooks and death handlers.  Unless `crashed`, the library matches it with the exception

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +15,32 @@ namespace brood {
 //   throw brood::Interrupted{.in = 10min};   // into the schedule, for then
 struct Interrupted {
   std::chrono::milliseconds in{0};  // less than 1,000,000,000 s; what is not positive is none
+};
+
+// A job may not go on since a limit is reached: see <brood/limiter.hpp>, which throws it, as a job may itself.  The job
+// is put off, uncharged, whatever its `retry` says: 5 to 10 minutes the first time, 5 more each time, or as long as it
+// says itself; the payload's `overrated` counts how often.  After so many times it has failed, as by any other
+// exception.
+class OverLimit : public std::runtime_error {
+ public:
+  static constexpr int usual_reschedules = 20;
+
+  // `in`: nullopt is the usual delay.  `reschedules` 0: it has failed at once.
+  explicit OverLimit(std::string limiter, std::optional<std::chrono::milliseconds> in = std::nullopt,
+                     int reschedules = usual_reschedules)
+      : std::runtime_error("over the limit of " + limiter),
+        limiter_(std::move(limiter)),
+        in_(in),
+        reschedules_(reschedules) {}
+
+  const std::string& limiter() const noexcept { return limiter_; }  // its name
+  std::optional<std::chrono::milliseconds> in() const noexcept { return in_; }
+  int reschedules() const noexcept { return reschedules_; }
+
+ private:
+  std::string limiter_;
+  std::optional<std::chrono::milliseconds> in_;
+  int reschedules_;
 };
 
 // A job's arguments do not fit its fields; what() names the argument.  A job may throw it as well: its error class is

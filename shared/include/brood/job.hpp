@@ -12,6 +12,7 @@
 #include <brood/error.hpp>
 #include <brood/iteration.hpp>
 #include <brood/json.hpp>
+#include <brood/limiter.hpp>
 #include <brood/options.hpp>
 #include <brood/retry.hpp>
 #include <brood/setup.hpp>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/store/in_flight/caps.hpp"
 #include "shared/store/in_flight/entry_mark.hpp"
 #include "shared/store/keys.hpp"
 
@@ -20,7 +21,9 @@ void append_others(ScriptCall& call, const Settlement& settlement, std::vector<O
 
 }  // namespace
 
-ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
+namespace {
+
+ScriptCall settle_and_fetch_uncapped(const Settlement& settlement, WallTime now) {
   ScriptCall call;
   call.script = &scripts::settle_and_fetch;
   const std::string& held = settlement.held_queue;
@@ -41,6 +44,17 @@ ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
                std::to_string(first_other - settlement.outcomes.begin())};
   if (first_other != settlement.outcomes.end()) append_others(call, settlement, first_other, now);
   append(call, 5, settlement.let_go);
+  return call;
+}
+
+}  // namespace
+
+ScriptCall settle_and_fetch(const Settlement& settlement, WallTime now) {
+  ScriptCall call = settle_and_fetch_uncapped(settlement, now);
+  if (settlement.caps == nullptr || settlement.caps->empty()) return call;
+  const std::size_t asked = std::min(settlement.draw.size(), max_queues_asked);
+  add_caps(call, *settlement.caps,
+           {settlement.draw.begin(), settlement.draw.begin() + static_cast<std::ptrdiff_t>(asked)});
   return call;
 }
 

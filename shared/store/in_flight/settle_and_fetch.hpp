@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/config/cap_settings.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 #include "shared/store/holdings.hpp"
@@ -26,6 +27,7 @@ struct Settlement {
   int want = 0;                    // 0: settle only
   std::string wait_queue;          // the queue that the worker will wait on if it finds nothing; empty: none
   DeadLimits dead_limits;
+  const std::vector<CapSettings>* caps = nullptr;  // of queues, these among them; null: there are none
 };
 
 inline constexpr std::size_t max_queues_asked = 16;

@@ -6,9 +6,12 @@
 -- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] how many of the oldest jobs succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
 -- ARGV[9...] kind, payload and score of each
--- Where something that is held ends with this, ARGV[6] has behind it how many things, and these are last in KEYS and ARGV.
+-- Where something that is held ends with this, ARGV[6] has behind it how many things, and these are last in KEYS and ARGV; with
+-- caps there is more behind them, see pieces/take_caps.lua.
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
 -- AGAIN (this settle had been applied before, nothing was written now) or FENCED (it is no longer the sender's to settle).
+-- include: pieces/caps.lua
+-- include: pieces/take_caps.lua
 local going = tonumber(ARGV[6]) and 0
 if not going then
   ARGV[6], going = ARGV[6]:match("^(%d+) (%d+)$")
@@ -74,7 +77,8 @@ if outcomes == 0 and left == 0 and queue == "" and ARGV[5] == "" then
   local found = false
   for i = 4, wanted > 0 and last_asked or 0, 2 do
     local kind = redis.call("TYPE", KEYS[i]).ok
-    found = found or kind == "list"
+    local cap = caps[i / 2 - 1]
+    found = found or kind == "list" and (not cap or place_of(cap))
     if kind ~= "list" and kind ~= "none" then skipped[#skipped + 1] = name_of(i) end
   end
   if not found then return answer("OK") end
@@ -172,7 +176,13 @@ if left == 0 then
   local emptied = held_list
   queue, held_list = ARGV[5], KEYS[1] .. ":" .. ARGV[1] .. ":" .. ARGV[5]
   for i = 4, wanted > 0 and last_asked or 0, 2 do
-    local jobs, length = take(KEYS[i], KEYS[i + 1])
+    local cap, jobs, length = caps[i / 2 - 1], nil, nil
+    if not cap then
+      jobs, length = take(KEYS[i], KEYS[i + 1])
+    elseif redis.call("EXISTS", KEYS[i]) == 1 and place_of(cap) then
+      note_place(cap, KEYS[i + 1])
+      jobs, length = take(KEYS[i], KEYS[i + 1])
+    end
     if jobs and not jobs.err then
       queue, held_list = name_of(i), KEYS[i + 1]
       if held_list == emptied or (length or redis.call("LLEN", held_list)) == #jobs then fetched = jobs end

@@ -90,6 +90,7 @@ int tell(const Foreground& command, const Payload& job, const ForegroundJob::Run
       fmt::print(stderr, "{} {}   {}\n", whose, style.yellow("was interrupted"), cost);
       return exit_status::try_again;
     case Performed::Kind::failed:
+    case Performed::Kind::over_limit:
       break;
   }
   const Failure& failure = run.performed.failure;

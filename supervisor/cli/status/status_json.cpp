@@ -181,9 +181,10 @@ std::string status_json(const StatusReport& report) {
   if (redis) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)
-        .number("quarantined", redis->quarantined);
+        .number("quarantined", redis->quarantined)
+        .each("limits", redis->limits, [](const ListedLimit& limit) { return limit.json(); });
   } else {
-    json.null("crashes").null("quarantine").null("quarantined");
+    json.null("crashes").null("quarantine").null("quarantined").null("limits");
   }
   return json.object() + "\n";
 }

@@ -142,6 +142,29 @@ void add_quarantine(Exposition& out, const MetricSources& sources) {
   }
 }
 
+void add_limits(Exposition& out, const MetricSources& sources) {
+  const auto each = [&](bool with_caps, auto&& value_of) {
+    for (const MetricSource& source : sources) {
+      for (const ListedLimit& limit : source.redis->limits) {
+        if (with_caps || limit.counts)
+          out.sample(source.labels({{"limit", limit.name}, {"kind", limit.kind}}), value_of(limit));
+      }
+    }
+  };
+  out.gauge("brood_limit_amount", "What the limit allows, at once or in its interval.");
+  each(true, [](const ListedLimit& limit) { return limit.amount; });
+  out.gauge("brood_limit_held", "Slots or places that jobs hold, or what is used of the interval.");
+  each(true, [](const ListedLimit& limit) { return limit.held; });
+  out.counter("brood_limit_taken_total", "How often the limit was taken.");
+  each(false, [](const ListedLimit& limit) { return limit.counts->taken; });
+  out.counter("brood_limit_waited_total", "How often a job waited before it could take it.");
+  each(false, [](const ListedLimit& limit) { return limit.counts->waited; });
+  out.counter("brood_limit_wait_seconds_total", "How long these waited.");
+  each(false, [](const ListedLimit& limit) { return static_cast<double>(limit.counts->waited_ms) / 1000; });
+  out.counter("brood_limit_over_total", "How often a job found it reached for longer than it waits.");
+  each(false, [](const ListedLimit& limit) { return limit.counts->over; });
+}
+
 void add_workers(Exposition& out, const MachineStatus& machine) {
   static const std::vector<std::string> states = {"starting", "idle", "busy", "quiet", "stopping", "gone", "resting"};
   std::map<std::string, std::map<std::string, int>> counts;
@@ -234,6 +257,7 @@ std::string status_prometheus(const StatusReport& report) {
     add_processes(out, *report.redis, sources);
     add_crashes(out, sources);
     add_quarantine(out, sources);
+    add_limits(out, sources);
   }
   add_workers(out, report.machine);
   add_classes(out, report.machine);

@@ -266,6 +266,28 @@ std::string quarantine_text(const RedisStatus& redis, const Style& style) {
          "\n";
 }
 
+constexpr std::size_t most_limits_in_text = 10;
+
+// Those of which something is held come first.
+std::string limits_text(std::vector<ListedLimit> limits, const Style& style) {
+  if (limits.empty()) return "";
+  std::stable_sort(limits.begin(), limits.end(),
+                   [](const ListedLimit& a, const ListedLimit& b) { return (a.held > 0) > (b.held > 0); });
+  Table table({{"NAME"},
+               {"KIND"},
+               {"LIMIT", Table::Align::right},
+               {"HELD", Table::Align::right},
+               {"OVER", Table::Align::right}});
+  for (std::size_t i = 0; i < std::min(limits.size(), most_limits_in_text); ++i) {
+    const ListedLimit& limit = limits[i];
+    table.add({limit.name, limit.kind, limit.limit_text(), std::to_string(limit.held),
+               limit.counts ? std::to_string(limit.counts->over) : ""});
+  }
+  std::string text = section(style, "Limits", table);
+  if (limits.size() > most_limits_in_text) text += "  " + style.dim("\"brood limits\" shows all of them") + "\n";
+  return text;
+}
+
 std::string stack_text(const Crash& crash, std::size_t most_lines) {
   std::string text;
   for (std::size_t i = 0; i < std::min(crash.frames.size(), most_lines); ++i)
@@ -296,7 +318,8 @@ std::string status_text(const StatusReport& report, const Style& style) {
       report.shards.empty() ? log::printable(report.address) : fmt::format("of {} shards", report.shards.size());
   std::string text = style.bold("Redis ") + where + "\n" + totals(redis, style) + shards_text(report.shards, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
-                     quarantine_text(redis, style) + crashes_text(redis.crashes, style);
+                     limits_text(redis.limits, style) + quarantine_text(redis, style) +
+                     crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);
   return text;
 }

@@ -2,6 +2,8 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -102,6 +104,13 @@ inline void tell_thrown(Thrown thrown, abi::Result& result) {
   if (abi::has(result, &abi::Result::thrown)) result.thrown = object_of(last_thrown().exception);
 }
 
+inline void tell_over_limit(const OverLimit& error, abi::Result& result) {
+  tell_thrown(described(error), result);
+  if (!abi::has(result, &abi::Result::put_off_ms)) return;
+  result.most_put_off = error.reschedules();
+  result.put_off_ms = error.in() ? std::max<std::int64_t>(error.in()->count(), 0) : -1;
+}
+
 // Does `work()` and writes down how it ended: nothing that it throws leaves.
 template <typename Work>
 void answer_for(Work work, abi::Result& result) {
@@ -119,6 +128,8 @@ void answer_for(Work work, abi::Result& result) {
     tell_thrown(described(error), result);
   } catch (const JobFailure& error) {
     tell_thrown(described(error), result);
+  } catch (const OverLimit& error) {
+    tell_over_limit(error, result);
   } catch (const std::exception& error) {
     tell_thrown(described(error), result);
   } catch (...) {

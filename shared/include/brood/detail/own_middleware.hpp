@@ -10,6 +10,7 @@
 
 #include <brood/abi.hpp>
 #include <brood/detail/attempt.hpp>
+#include <brood/detail/current_call.hpp>
 #include <brood/error.hpp>
 #include <brood/setup.hpp>
 
@@ -86,6 +87,7 @@ inline void run_inside(const abi::Inside& inside, const Run& run) {
 }
 
 inline void run_middleware(const abi::Call* call, const abi::Inside* inside, abi::Result* result) {
+  const CurrentCall current(*call);
   answer_for(
       [&] {
         Run run(*call);

@@ -12,6 +12,7 @@
 #include <brood/abi.hpp>
 #include <brood/context.hpp>
 #include <brood/detail/attempt.hpp>
+#include <brood/detail/current_call.hpp>
 #include <brood/detail/iterate.hpp>
 #include <brood/detail/job_class.hpp>
 #include <brood/detail/named_member.hpp>
@@ -40,6 +41,7 @@ void run_job(const abi::Call& call) {
 
 template <typename Job>
 void perform_job(const abi::Call* call, abi::Result* result) {
+  const CurrentCall current(*call);
   answer_for([&] { run_in_own_middleware(*call, &run_job<Job>); }, *result);
 }
 

@@ -95,6 +95,11 @@ class BROOD_API Fake {
   std::size_t drain(std::string_view queue);
   bool perform_one();  // the oldest; false: there was none
 
+  // Limiters keep nobody waiting here.  One of this name is reached for the jobs that are performed from now on, until
+  // it is free again: what they do then is what is to be tested.
+  void reach_limit(std::string_view limiter);
+  void free_limit(std::string_view limiter);
+
  private:
   template <typename Job>
   __attribute__((visibility("hidden"))) static bool has_arguments(const FakeJob& job, const std::string& args) {

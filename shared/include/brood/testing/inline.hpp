@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include <brood/testing/jobs.hpp>
 
@@ -21,6 +22,11 @@ class BROOD_API Inline {
   ~Inline();
   Inline(const Inline&) = delete;
   Inline& operator=(const Inline&) = delete;
+
+  // Limiters keep nobody waiting here.  One of this name is reached for the jobs that are performed from now on, until
+  // it is free again: what they do then is what is to be tested.
+  void reach_limit(std::string_view limiter);
+  void free_limit(std::string_view limiter);
 
  private:
   struct __attribute__((visibility("hidden"))) State;

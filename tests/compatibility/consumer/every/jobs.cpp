@@ -68,4 +68,32 @@ void Lingers::perform(brood::Context& job) {
 
 void Replaced::perform() { note("replaced by " + by_whom); }
 
-BROOD_JOBS(Everything, Ends, Lingers, Replaced, Lines, Batches, Steps)
+void Limited::perform() const {
+  if (by_hand) throw brood::OverLimit("by hand", 2h, brood::OverLimit::usual_reschedules);
+  const brood::LimiterOptions ignores{.wait = 0ms,
+                                      .policy = brood::OverLimitPolicy::ignore,
+                                      .ttl = std::chrono::hours(24),
+                                      .reschedule = 3,
+                                      .backoff = [](int overrated) { return std::chrono::seconds(overrated); }};
+  brood::LimiterOptions raises = ignores;
+  raises.policy = brood::OverLimitPolicy::raise;
+  const brood::Limiter erp = brood::Limiter::concurrent("erp", 4), bucket = brood::Limiter::bucket("bucket", 100, 1h),
+                       window = brood::Limiter::window("window", 2, 1h, ignores),
+                       again = brood::Limiter::window("window", 2, 1h, raises),
+                       leaky = brood::Limiter::leaky("leaky", 100, 1h), none = brood::Limiter::unlimited();
+  const int sum = brood::Limiter::all_of(erp, bucket, leaky, none).within_limit([] { return 7; });
+  const bool ran = window.used(2).within_limit([] {}), left_out = !window.within_limit([] {});
+  const brood::Limiter points = brood::Limiter::points("points", 100, 1);
+  points.used(50).within_limit([](brood::Points& used) { used.used(used.used() / 2); });
+  std::string over;
+  try {
+    again.within_limit([] {});
+  } catch (const brood::OverLimit& reached) {
+    over = reached.limiter() + " for " + std::to_string(reached.in()->count()) + " up to " +
+           std::to_string(reached.reschedules());
+  }
+  note("limited " + erp.name() + " " + std::to_string(sum) + (ran && left_out ? " as told, over " : " otherwise, over ") +
+       over);
+}
+
+BROOD_JOBS(Everything, Ends, Lingers, Replaced, Limited, Lines, Batches, Steps)

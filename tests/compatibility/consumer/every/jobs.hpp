@@ -119,6 +119,12 @@ struct Replaced {
   void perform();
 };
 
+// Has limits of every kind.
+struct Limited {
+  bool by_hand = false;  // throws OverLimit itself
+  void perform() const;
+};
+
 // Goes through the lines of a file, and stops once in the middle.
 struct Lines {
   std::string file;

@@ -113,6 +113,14 @@ void iterate(brood::Client& client, brood::Api& api) {
   expect_noted({"batch 0 1", "batch 2", "step called", "step ranged"});
 }
 
+void limit(brood::Client& client, brood::Api& api) {
+  client.enqueue(Limited{});
+  expect_noted({"limited erp 7 as told, over window for 1000 up to 3"});
+  const std::string jid = client.enqueue(Limited{.by_hand = true});
+  EVENTUALLY(api.scheduled().find(jid).has_value());
+  EXPECT(api.scheduled().find(jid)->member("overrated") == "1");
+}
+
 }  // namespace
 
 void use_jobs(const std::string& redis_url, const std::string& ledger) {
@@ -123,4 +131,5 @@ void use_jobs(const std::string& redis_url, const std::string& ledger) {
   run_middleware(client);
   fail(client, api);
   iterate(client, api);
+  limit(client, api);
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <brood/abi.hpp>
+
+#pragma GCC visibility push(hidden)
+namespace brood::detail {
+
+// The attempt that this thread runs, for what is asked of the worker without a Context; null: none.
+inline const abi::Call*& current_call() {
+  static thread_local const abi::Call* call = nullptr;
+  return call;
+}
+
+class CurrentCall {
+ public:
+  explicit CurrentCall(const abi::Call& call) : before_(current_call()) { current_call() = &call; }
+  ~CurrentCall() { current_call() = before_; }
+  CurrentCall(const CurrentCall&) = delete;
+  CurrentCall& operator=(const CurrentCall&) = delete;
+
+ private:
+  const abi::Call* before_;
+};
+
+}  // namespace brood::detail
+#pragma GCC visibility pop

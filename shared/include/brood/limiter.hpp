@@ -1,0 +1,298 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <brood/abi.hpp>
+#include <brood/detail/attempt.hpp>
+#include <brood/detail/current_call.hpp>
+#include <brood/detail/members.hpp>
+#include <brood/error.hpp>
+
+// Limits that hold for all workers of all machines of one Redis: so many at once, or so many in a time.
+//
+//   const brood::Limiter erp = brood::Limiter::concurrent("erp", 4);             // four connections, whoever has them
+//   const brood::Limiter mails = brood::Limiter::bucket("mails", 100, 1min);
+//
+//   void SendInvoice::perform() {
+//     erp.within_limit([&] { erp_client().send(invoice); });
+//   }
+//
+// A job that finds the limit reached waits, up to `wait`; then within_limit() throws OverLimit, by which the job is put
+// off and not charged.  While it waits it occupies its worker.
+#pragma GCC visibility push(hidden)
+namespace brood {
+
+// What becomes of a job over the limit.
+enum class OverLimitPolicy {
+  raise,   // within_limit() throws OverLimit
+  ignore,  // within_limit() leaves out what it was to do, and returns
+};
+
+// How a limiter behaves beside its numbers.
+struct LimiterOptions {
+  std::chrono::milliseconds wait{1000};  // for the limit; 0: not at all
+  OverLimitPolicy policy = OverLimitPolicy::raise;
+  std::chrono::seconds ttl = std::chrono::hours(90 * 24);  // Redis knows it so long after its last use; at least 24 h
+  int reschedule = OverLimit::usual_reschedules;           // how often a job is put off; 0: never, it has failed
+  // How long a job is put off that was put off so often with this time, from 1.  None: the usual, see OverLimit.
+  std::function<std::chrono::milliseconds(int overrated)> backoff = {};
+};
+
+// Of a limiter of points, while its function runs: how many it has really used.
+class Points {
+ public:
+  void used(std::int64_t actual) { actual_ = std::max<std::int64_t>(actual, 0); }  // the last word counts
+  std::int64_t used() const { return actual_; }
+
+ private:
+  friend class Limiter;
+  friend class Limiters;
+  explicit Points(std::int64_t wanted) : actual_(wanted) {}
+  std::int64_t actual_;
+};
+
+class Limiters;
+
+// One limit.  Its name is what counts: [A-Za-z0-9_-], at most 100; of two definitions of one name that which was made
+// later holds everywhere, from its first use on.  Make one where you like: as a constant of the library, or in the job,
+// with a name of each tenant.  A name or a number that is none is a std::invalid_argument when it is used.
+class Limiter {
+ public:
+  // At most `slots` at once.  A slot is free at the end of within_limit(), and at the end of the job or of its worker
+  // whatever way that ends, and never before.
+  static Limiter concurrent(std::string name, std::int64_t slots, LimiterOptions options = {}) {
+    return Limiter(std::move(name), abi::limit_concurrent, slots, std::chrono::milliseconds(0), std::move(options));
+  }
+  // At most `n` in each interval of the clock: with 1min, from second 0 of one minute to the next.
+  static Limiter bucket(std::string name, std::int64_t n, std::chrono::milliseconds interval,
+                        LimiterOptions options = {}) {
+    return Limiter(std::move(name), abi::limit_bucket, n, interval, std::move(options));
+  }
+  // At most `n` in any interval of that length.
+  static Limiter window(std::string name, std::int64_t n, std::chrono::milliseconds interval,
+                        LimiterOptions options = {}) {
+    return Limiter(std::move(name), abi::limit_window, n, interval, std::move(options));
+  }
+  // At most `size` at once, which run out one by one, all of them in `drain`: bursts, and then an even flow.
+  static Limiter leaky(std::string name, std::int64_t size, std::chrono::milliseconds drain,
+                       LimiterOptions options = {}) {
+    return Limiter(std::move(name), abi::limit_leaky, size, drain, std::move(options));
+  }
+  // A store of `size` points, to which so many come back in a second.  What a run uses is estimated by used(), and told
+  // afterwards by its Points.  It never waits.
+  static Limiter points(std::string name, std::int64_t size, double refill_per_second, LimiterOptions options = {}) {
+    const double full_in_ms = refill_per_second > 0 ? 1000.0 * static_cast<double>(size) / refill_per_second : 0;
+    const auto interval = std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(full_in_ms, 0.0, 1e12)));
+    options.wait = std::chrono::milliseconds(0);
+    return Limiter(std::move(name), abi::limit_points, size, std::max(interval, std::chrono::milliseconds(1)),
+                   std::move(options));
+  }
+  // No limit: for tests, and for tenants that have none.
+  static Limiter unlimited(std::string name = "unlimited") {
+    Limiter limiter(std::move(name), abi::limit_concurrent, 1, std::chrono::milliseconds(0), {});
+    limiter.is_limited_ = false;
+    return limiter;
+  }
+
+  // Several at once: what is done within them takes all of them, or none.
+  template <typename... More>
+  static Limiters all_of(Limiter first, More... more);
+
+  // The same, of which each run takes so many: of slots there is one.
+  Limiter used(std::int64_t n) const {
+    Limiter limiter = *this;
+    limiter.wanted_ = n;
+    return limiter;
+  }
+
+  // Calls `f()`, or `f(points)` with a Points&, as soon as the limit allows it, and returns what it returns.  Where f
+  // returns nothing, returns whether it was called.  Policy ignore: over the limit f is not called, and false or an
+  // empty value is returned.  Within itself, a limiter of slots takes no second one.
+  //
+  // Throws OverLimit; Interrupted when the worker is to end while the job waits; std::logic_error outside of a job's
+  // thread.
+  template <typename F>
+  auto within_limit(F&& f) const;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  friend class Limiters;
+  Limiter(std::string name, std::uint32_t kind, std::int64_t amount, std::chrono::milliseconds interval,
+          LimiterOptions options)
+      : name_(std::move(name)), kind_(kind), amount_(amount), interval_(interval), options_(std::move(options)) {}
+
+  std::string name_;
+  std::uint32_t kind_;
+  std::int64_t amount_;
+  std::chrono::milliseconds interval_;
+  std::int64_t wanted_ = 1;
+  bool is_limited_ = true;
+  LimiterOptions options_;
+  std::chrono::steady_clock::time_point defined_ = std::chrono::steady_clock::now();
+};
+
+// Several limiters, as Limiter::all_of() makes them.  The shortest `wait` counts, and the options of the one that
+// stands in the way.  Where there are several Redis servers, those on one of them are taken together, server after
+// server.
+class Limiters {
+ public:
+  // As Limiter::within_limit().  Points are those of the first limiter of that kind.
+  template <typename F>
+  auto within_limit(F&& f) const {
+    const Taken taken(*this);
+    Points points(taken.wanted_points());
+    const auto call = [&]() -> decltype(auto) {
+      if constexpr (std::is_invocable_v<F&, Points&>) {
+        const UsedPoints used{taken, points};
+        return f(points);
+      } else {
+        return f();
+      }
+    };
+    using Result = decltype(call());
+    if constexpr (std::is_void_v<Result>) {
+      if (taken.is_over()) return false;
+      call();
+      return true;
+    } else if constexpr (std::is_default_constructible_v<std::decay_t<Result>>) {
+      if (taken.is_over()) return std::decay_t<Result>{};
+      return static_cast<std::decay_t<Result>>(call());
+    } else {
+      if (taken.is_over()) taken.raise();
+      return call();
+    }
+  }
+
+ private:
+  friend class Limiter;
+  explicit Limiters(std::vector<Limiter> limiters) : limiters_(std::move(limiters)) {}
+
+  // What is taken, as long as it lives.
+  class Taken {
+   public:
+    explicit Taken(const Limiters& limiters) {
+      for (const Limiter& limiter : limiters.limiters_) {
+        if (limiter.is_limited_) wanted_.push_back(&limiter);
+      }
+      if (!wanted_.empty()) take();
+    }
+    ~Taken() {
+      if (call_ != nullptr) call_->limits->give_back(call_->host, pointers_.data(), pointers_.size());
+    }
+    Taken(const Taken&) = delete;
+    Taken& operator=(const Taken&) = delete;
+
+    bool is_over() const { return over_ != nullptr; }
+    std::int64_t wanted_points() const {
+      const std::size_t at = place_of_points();
+      return at < wanted_.size() ? wanted_[at]->wanted_ : 0;
+    }
+    void have_used(std::int64_t points) const {
+      const std::size_t at = place_of_points();
+      if (at < limits_.size()) limits_[at].difference = points - wanted_[at]->wanted_;
+    }
+    [[noreturn]] void raise() const {
+      const LimiterOptions& options = over_->options_;
+      std::optional<std::chrono::milliseconds> in;
+      if (options.backoff) in = options.backoff(put_off_before() + 1);
+      throw OverLimit(over_->name_, in, options.reschedule);
+    }
+
+   private:
+    void take() {
+      const abi::Call* const call = detail::current_call();
+      if (call == nullptr) throw std::logic_error("brood: a limiter works in a job, on the thread of its perform()");
+      if (!abi::has(*call, &abi::Call::limits) || call->limits == nullptr)
+        throw JobFailure("LibraryError", "this worker keeps no limits: " + wanted_.front()->name_ + " needs them");
+      const auto now = std::chrono::steady_clock::now();
+      std::chrono::milliseconds wait = wanted_.front()->options_.wait;
+      for (const Limiter* const limiter : wanted_) {
+        using std::chrono::duration_cast;
+        wait = std::min(wait, limiter->options_.wait);
+        limits_.push_back({sizeof(abi::Limit), detail::text_of(limiter->name_), limiter->kind_, 0, limiter->amount_,
+                           limiter->interval_.count(), limiter->wanted_, limiter->options_.ttl.count(),
+                           duration_cast<std::chrono::milliseconds>(now - limiter->defined_).count(), 0});
+      }
+      for (const abi::Limit& limit : limits_) pointers_.push_back(&limit);
+      abi::LimitRefusal refusal{};
+      refusal.size = sizeof refusal;
+      switch (call->limits->take(call->host, pointers_.data(), pointers_.size(), wait.count(), &refusal)) {
+        case abi::limit_taken:
+          call_ = call;
+          return;
+        case abi::limit_over:
+          over_ = wanted_.at(refusal.which < wanted_.size() ? refusal.which : 0);
+          if (over_->options_.policy == OverLimitPolicy::raise) raise();
+          return;
+        case abi::limit_away:
+          throw Interrupted{};
+        default:
+          throw std::invalid_argument("brood: " + std::string(detail::view_of(refusal.why)));
+      }
+    }
+
+    std::size_t place_of_points() const {
+      std::size_t at = 0;
+      while (at < wanted_.size() && wanted_[at]->kind_ != abi::limit_points) ++at;
+      return at;
+    }
+
+    // By the payload: how often this job was over a limit.
+    static int put_off_before() {
+      const abi::Call* const call = detail::current_call();
+      if (call == nullptr) return 0;
+      try {
+        const detail::Members members(detail::view_of(call->payload));
+        const std::string* const count = members.find("overrated");
+        return count == nullptr ? 0 : std::clamp(std::stoi(*count), 0, 1'000'000);
+      } catch (const std::exception&) {
+        return 0;
+      }
+    }
+
+    std::vector<const Limiter*> wanted_;
+    mutable std::vector<abi::Limit> limits_;
+    std::vector<const abi::Limit*> pointers_;
+    const abi::Call* call_ = nullptr;  // of which they are taken
+    const Limiter* over_ = nullptr;
+  };
+
+  // Says how many points were used, whatever way the function ends.
+  struct UsedPoints {
+    const Taken& taken;
+    const Points& points;
+    ~UsedPoints() { taken.have_used(points.used()); }
+  };
+
+  std::vector<Limiter> limiters_;
+};
+
+template <typename... More>
+Limiters Limiter::all_of(Limiter first, More... more) {
+  static_assert((std::is_same_v<More, Limiter> && ...), "brood: all_of takes limiters");
+  std::vector<Limiter> limiters;
+  limiters.reserve(1 + sizeof...(More));
+  limiters.push_back(std::move(first));
+  (limiters.push_back(std::move(more)), ...);
+  return Limiters(std::move(limiters));
+}
+
+template <typename F>
+auto Limiter::within_limit(F&& f) const {
+  return all_of(*this).within_limit(std::forward<F>(f));
+}
+
+}  // namespace brood
+#pragma GCC visibility pop

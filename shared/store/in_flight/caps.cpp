@@ -1,0 +1,72 @@
+#include "shared/store/in_flight/caps.hpp"
+
+#include <algorithm>
+
+#include "shared/store/keys.hpp"
+#include "shared/store/lenient.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script free_places, show_cap;
+}
+
+void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>& caps,
+              const std::vector<std::string>& queues_asked) {
+  std::size_t count = 0;
+  for (const CapSettings& cap : caps) {
+    std::string places;
+    for (std::size_t i = 0; i < queues_asked.size(); ++i) {
+      if (cap.covers(queues_asked[i])) places += " " + std::to_string(i + 1);
+    }
+    if (places.empty()) continue;
+    settle_and_fetch.keys.push_back(keys::cap(cap.name));
+    settle_and_fetch.args.push_back(std::to_string(cap.most) + places);
+    ++count;
+  }
+  if (count > 0) settle_and_fetch.args[2] += " " + std::to_string(count);
+}
+
+ScriptCall free_places(const std::vector<std::string>& queues, const std::vector<CapSettings>& caps) {
+  ScriptCall call{&scripts::free_places, {}, {}};
+  for (const std::string& queue : queues) {
+    const CapSettings* const cap = cap_of(caps, queue);
+    if (cap == nullptr) continue;
+    call.keys.push_back(keys::queue(queue));
+    call.keys.push_back(keys::cap(cap->name));
+    call.args.push_back(std::to_string(cap->most));
+  }
+  return call;
+}
+
+std::vector<std::int64_t> read_free_places(ReplyView reply) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < reply.size(); ++i) numbers.push_back(reply[i].integer());
+  return numbers;
+}
+
+Command ask_caps() { return {"HGETALL", keys::brood_caps}; }
+
+std::map<std::string, std::int64_t> read_caps(ReplyView reply) {
+  std::map<std::string, std::int64_t> caps;
+  for (std::size_t i = 0; reply.is_array() && i + 1 < reply.size(); i += 2)
+    caps[std::string(reply[i].text())] = lenient_number<std::int64_t>(reply[i + 1]);
+  return caps;
+}
+
+ScriptCall show_cap(const std::string& name) { return {&scripts::show_cap, {keys::cap(name)}, {}}; }
+
+std::vector<std::string> read_cap_holders(ReplyView reply) {
+  std::vector<std::string> holders;
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    const std::string key(reply[i].text());
+    const std::size_t begins = key.find(keys::in_flight_hash("").name());  // behind the prefix of a shard
+    const auto list = begins == key.npos ? std::nullopt : keys::parse_in_flight_list(key.substr(begins));
+    holders.push_back(list ? list->identity + "/" + list->field : key);
+  }
+  return holders;
+}
+
+Command forget_cap(const std::string& name) { return {"HDEL", keys::brood_caps, name}; }
+
+}  // namespace brood

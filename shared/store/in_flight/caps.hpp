@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shared/config/cap_settings.hpp"
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// Adds to a settle_and_fetch what its script must know of the caps of the queues that it asks; nothing where none of
+// them has one.
+void add_caps(ScriptCall& settle_and_fetch, const std::vector<CapSettings>& caps,
+              const std::vector<std::string>& queues_asked);
+
+// How many jobs of capped queues may be fetched now, for each of these queues.
+ScriptCall free_places(const std::vector<std::string>& queues, const std::vector<CapSettings>& caps);
+std::vector<std::int64_t> read_free_places(ReplyView reply);  // throws UnexpectedReply
+
+// The caps that workers have fetched under, by name, and the most of each.
+Command ask_caps();
+std::map<std::string, std::int64_t> read_caps(ReplyView reply);
+// Who holds places of one: "<identity>/<slot>.<incarnation>".
+ScriptCall show_cap(const std::string& name);
+std::vector<std::string> read_cap_holders(ReplyView reply);
+// It is not listed any more, until somebody fetches under it.
+Command forget_cap(const std::string& name);
+
+}  // namespace brood

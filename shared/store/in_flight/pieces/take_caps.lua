@@ -1,0 +1,21 @@
+-- Takes off KEYS and ARGV what the sender says of caps: ARGV[3] has their count behind a space, KEYS end with the set of
+-- each, and ARGV with "<most> <place among the queues asked> ...".
+local caps, wants, capped = {}, ARGV[3]:match("^(%d+) (%d+)$")
+if wants then
+  ARGV[3] = wants
+  for _ = 1, tonumber(capped) do
+    local cap = {key = table.remove(KEYS)}
+    for number in table.remove(ARGV):gmatch("%d+") do
+      if cap.most then caps[tonumber(number)] = cap else cap.most = tonumber(number) end
+    end
+  end
+end
+-- Before a job of a capped queue is taken: a list that gets none after all counts for nothing.
+local function note_place(cap, list)
+  if #cap.gone > 0 then redis.call("SREM", cap.key, unpack(cap.gone, 1, math.min(#cap.gone, 1000))) end
+  redis.call("SADD", cap.key, list)
+  redis.call("EXPIRE", cap.key, 2592000)
+  local name = cap.key:match("brood:cap:(.*)$")
+  local known = cap.key:sub(1, -#name - 2) .. "s"    -- "brood:caps"
+  if redis.pcall("HGET", known, name) ~= tostring(cap.most) then redis.pcall("HSET", known, name, cap.most) end
+end

@@ -1,0 +1,9 @@
+-- A holder of another shard does not hold any more: whoever asked there says so.
+-- KEYS[1] what is used of a limit of concurrency    ARGV holder and number, of each
+-- Returns how many slots are free by it.
+local freed = 0
+if redis.call("TYPE", KEYS[1]).ok ~= "zset" then return 0 end
+for i = 1, #ARGV, 2 do
+  if redis.call("ZSCORE", KEYS[1], ARGV[i]) == ARGV[i + 1] then freed = freed + redis.call("ZREM", KEYS[1], ARGV[i]) end
+end
+return freed

@@ -1,0 +1,25 @@
+-- What a job has taken of its limits, and is done with: slots are free again, and of points so many more or fewer are used.
+-- KEYS of each limit: what is used of it, the mark that somebody waits, and the list on which one waits
+-- ARGV[1] the holder    ARGV[2] the number under which it has taken them
+-- ARGV[3...] of each limit its kind, and the points that were used beside those that were wanted
+-- Returns how many slots were free then.  Sent again it changes nothing, but for points.
+local freed = 0
+for i = 1, #ARGV - 2, 2 do
+  local at = (i - 1) / 2 * 3
+  local used, waited_for, bell = KEYS[at + 1], KEYS[at + 2], KEYS[at + 3]
+  local kind, difference = ARGV[i + 2], tonumber(ARGV[i + 3])
+  local found = redis.call("TYPE", used).ok
+  if kind == "concurrent" and found == "zset" and redis.call("ZSCORE", used, ARGV[1]) == ARGV[2] then
+    freed = freed + redis.call("ZREM", used, ARGV[1])
+    if redis.call("EXISTS", waited_for) == 1 and redis.call("TYPE", bell).ok ~= "string" then
+      redis.pcall("LPUSH", bell, 1)
+      redis.pcall("LTRIM", bell, 0, 99)
+      redis.pcall("PEXPIRE", bell, 5000)
+    end
+  elseif kind == "points" and found == "hash" and difference ~= 0 then
+    redis.call("HDEL", used, "~")    -- a full Redis lets through what follows
+    local level = tonumber(redis.call("HGET", used, "l") or "") or 0
+    redis.call("HSET", used, "l", string.format("%.17g", math.max(0, level + difference)))
+  end
+end
+return freed

@@ -1,0 +1,25 @@
+-- Who holds a slot: a living incarnation, until it settles what it had in flight when it took the slot.  Both are written
+-- in its field, "<number> <queue>", which its settle changes and its recovery removes: so a slot is free in that very
+-- script, and nobody has to see to it.
+-- A member is "<identity>/<slot>.<incarnation>", its score that number; one that names its shard behind another "/" is
+-- written down in that one, where who asks looks.
+local in_flight = KEYS[1]:sub(1, -7) .. "inflight:"    -- it lies where "brood:limits" does
+local function is_of_another_shard(member) return member:match("^[^/]+/[^/]+/") ~= nil end
+local function holds(member, number)
+  if is_of_another_shard(member) then return true end
+  local identity, field = member:match("^([^/]+)/([^/]+)$")
+  if not identity then return false end
+  local value = redis.pcall("HGET", in_flight .. identity, field)
+  if type(value) == "table" then return true end    -- unreadable: not known to be free
+  return value and value:match("^%d+") == number
+end
+-- Those of a sorted set that hold, and those that do not.
+local function holders(key)
+  local living, gone = {}, {}
+  local members = redis.call("ZRANGE", key, 0, -1, "WITHSCORES")
+  for i = 1, #members, 2 do
+    local to = holds(members[i], members[i + 1]) and living or gone
+    to[#to + 1] = members[i]
+  end
+  return living, gone
+end

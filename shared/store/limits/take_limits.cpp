@@ -1,0 +1,94 @@
+#include "shared/store/limits/take_limits.hpp"
+
+#include <fmt/format.h>
+
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/keys.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script take_limits, give_back_limits, forget_holder;
+}
+
+namespace {
+
+LimitHolder read_holder(std::string_view member, std::int64_t number) {
+  LimitHolder holder;
+  const std::size_t first = member.find('/'), second = member.find('/', first + 1);
+  if (first == member.npos || second == member.npos) throw UnexpectedReply("a limit names no holder");
+  holder.identity = member.substr(0, first);
+  holder.field = member.substr(first + 1, second - first - 1);
+  holder.elsewhere = member.substr(second + 1);
+  holder.number = static_cast<std::uint64_t>(number);
+  return holder;
+}
+
+}  // namespace
+
+std::string LimitHolder::member() const { return identity + "/" + field + (elsewhere.empty() ? "" : "/" + elsewhere); }
+
+ScriptCall take_limits(const LimitHolder& holder, const std::vector<Limit>& limits, std::chrono::milliseconds may_wait,
+                       std::chrono::milliseconds has_waited) {
+  ScriptCall call{&scripts::take_limits,
+                  {keys::brood_limits},
+                  {holder.member(), std::to_string(holder.number), std::to_string(may_wait.count()),
+                   std::to_string(has_waited.count())}};
+  for (const Limit& limit : limits) {
+    for (RedisKey key : {keys::limit(limit.name), keys::limit_used(limit.name), keys::limit_waited_for(limit.name)})
+      call.keys.push_back(std::move(key));
+    for (std::string arg : {limit.name, std::string(to_string(limit.kind)), std::to_string(limit.amount),
+                            std::to_string(limit.interval.count()), std::to_string(limit.wanted),
+                            std::to_string(limit.known_for.count()), std::to_string(limit.defined_ago.count())})
+      call.args.push_back(std::move(arg));
+  }
+  return call;
+}
+
+LimitAnswer read_limit_answer(ReplyView reply) {
+  LimitAnswer answer;
+  const std::string_view word = reply[0].text();
+  if (word == "TAKEN") return answer;
+  if (word != "OVER" && word != "WAIT") throw UnexpectedReply("the script of limits answered " + std::string(word));
+  answer.kind = word == "OVER" ? LimitAnswer::Kind::over : LimitAnswer::Kind::wait;
+  answer.which = static_cast<std::size_t>(reply[1].integer()) - 1;
+  answer.until_then = std::chrono::milliseconds(reply[2].integer());
+  for (std::size_t i = 3; i + 1 < reply.size(); i += 2)
+    answer.elsewhere.push_back(read_holder(reply[i].text(), reply[i + 1].integer()));
+  return answer;
+}
+
+Command wait_for_slot(const std::string& limit_name, std::chrono::milliseconds longest) {
+  return {"BLPOP", keys::limit_bell(limit_name), fmt::format("{:.3f}", static_cast<double>(longest.count()) / 1000)};
+}
+
+Command ask_holder(const LimitHolder& holder) { return {"HGET", keys::in_flight_hash(holder.identity), holder.field}; }
+
+bool read_still_holds(const LimitHolder& holder, ReplyView reply) {
+  if (reply.is_nil()) return false;
+  if (!reply.is_string()) return true;  // refused: not known to be free
+  const std::optional<LastSettle> last = parse_last_settle(reply.text());
+  return last && last->number == holder.number;
+}
+
+ScriptCall forget_holders(const std::string& limit_name, const std::vector<LimitHolder>& gone) {
+  ScriptCall call{&scripts::forget_holder, {keys::limit_used(limit_name)}, {}};
+  for (const LimitHolder& holder : gone) {
+    call.args.push_back(holder.member());
+    call.args.push_back(std::to_string(holder.number));
+  }
+  return call;
+}
+
+ScriptCall give_back_limits(const LimitHolder& holder, const std::vector<LimitUse>& uses) {
+  ScriptCall call{&scripts::give_back_limits, {}, {holder.member(), std::to_string(holder.number)}};
+  for (const LimitUse& use : uses) {
+    for (RedisKey key : {keys::limit_used(use.name), keys::limit_waited_for(use.name), keys::limit_bell(use.name)})
+      call.keys.push_back(std::move(key));
+    call.args.emplace_back(to_string(use.kind));
+    call.args.push_back(std::to_string(use.difference));
+  }
+  return call;
+}
+
+}  // namespace brood

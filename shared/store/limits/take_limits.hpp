@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/redis/command.hpp"
+#include "shared/redis/reply.hpp"
+#include "shared/store/limits/limit.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// Who takes: an incarnation, under the number of its last applied settle.  What it holds it holds until its next
+// settle, its recovery, or until it gives it back; nobody writes anything for the first two.
+struct LimitHolder {
+  std::string identity, field;  // "<slot>.<incarnation>"
+  std::uint64_t number = 0;
+  std::string elsewhere = {};  // the shard where those two are written down; empty: where the limit is
+
+  std::string member() const;
+};
+
+// Takes all of these, or none.
+ScriptCall take_limits(const LimitHolder& holder, const std::vector<Limit>& limits, std::chrono::milliseconds may_wait,
+                       std::chrono::milliseconds has_waited);
+
+struct LimitAnswer {
+  enum class Kind {
+    taken,
+    over,  // it cannot be had in the time that the job may wait
+    wait,  // it may be had by then
+  } kind = Kind::taken;
+  std::size_t which = 0;                     // of the limits stands in the way
+  std::chrono::milliseconds until_then{-1};  // -1: nobody knows, so wait_for_slot()
+  // Holders of other shards, where a slot stands in the way: whether they still hold is written down there.
+  std::vector<LimitHolder> elsewhere = {};
+};
+LimitAnswer read_limit_answer(ReplyView reply);  // throws UnexpectedReply
+
+// Waits in Redis until a slot of this limit is given back, or for that long.  A slot that is free since its holder has
+// settled or died says nothing: ask again now and then.  Whatever is answered, take_limits() says what holds.
+Command wait_for_slot(const std::string& limit_name, std::chrono::milliseconds longest);
+
+// Whether a holder holds: answers the field of its incarnation, in the shard where that is.
+Command ask_holder(const LimitHolder& holder);
+bool read_still_holds(const LimitHolder& holder, ReplyView reply);
+// If not.
+ScriptCall forget_holders(const std::string& limit_name, const std::vector<LimitHolder>& gone);
+
+// Gives back what was taken.  Of points so many more (or fewer) are used than were wanted.
+struct LimitUse {
+  std::string name;
+  LimitKind kind = LimitKind::concurrent;
+  std::int64_t difference = 0;
+};
+ScriptCall give_back_limits(const LimitHolder& holder, const std::vector<LimitUse>& uses);
+
+}  // namespace brood

@@ -1,0 +1,168 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/base/log_line.hpp"
+#include "shared/json/json_writer.hpp"
+#include "shared/redis/connection.hpp"
+#include "shared/store/in_flight/caps.hpp"
+#include "shared/store/limits/limit_view.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/limit_list.hpp"
+#include "supervisor/cli/listing.hpp"
+#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
+#include "supervisor/cli/terminal.hpp"
+#include "supervisor/cli/verb.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* limits_footer =
+    R"(A limit is what jobs name in a brood::Limiter, or a cap of queues: [limits.NAME] in brood.toml(5).  It is listed from
+its first use, a limiter until it was not used for its ttl (90 days).  HELD is how many slots or places are taken by jobs
+that run, or what of its interval is used.  reset forgets what is used and the counts; slots and places stay with the jobs
+that hold them.
+
+Exit status: 0; 64 usage; 69 Redis is not available; 75 there is no limit of that name.)";
+
+struct LimitsOrder {
+  RedisAccess redis;
+  std::vector<std::string> names;
+  bool json = false;
+};
+
+ShardConnections connect_for_limits(const RedisAccess& access) {
+  return ShardConnections(access, {.connect = 3s, .command = 5s}, "brood-limits");
+}
+
+std::vector<ListedLimit> all_limits(ShardConnections& shards) {
+  std::vector<ListedLimit> limits;
+  shards.each([&](ShardConnections::Shard& shard) {
+    for (ListedLimit& limit : list_limits_of(shard.redis)) limits.push_back(std::move(limit));
+  });
+  return limits;
+}
+
+int list_limits(const LimitsOrder& order) {
+  refuse_arguments(order.names);
+  ShardConnections shards = connect_for_limits(order.redis);
+  const std::vector<ListedLimit> limits = all_limits(shards);
+  if (order.json) {
+    JsonArray array;
+    for (const ListedLimit& limit : limits) array.add(limit.json());
+    array.end();
+    return exit_status::ok;
+  }
+  using Align = Table::Align;
+  Table table({{"NAME"},
+               {"KIND"},
+               {"LIMIT", Align::right},
+               {"HELD", Align::right},
+               {"TAKEN", Align::right},
+               {"WAITED", Align::right},
+               {"OVER", Align::right}});
+  for (const ListedLimit& limit : limits) {
+    const auto count = [&](std::int64_t ListedLimit::Counts::*member) {
+      return limit.counts ? std::to_string((*limit.counts).*member) : "";
+    };
+    table.add({log::printable(limit.name), limit.kind, limit.limit_text(), std::to_string(limit.held),
+               count(&ListedLimit::Counts::taken), count(&ListedLimit::Counts::waited),
+               count(&ListedLimit::Counts::over)});
+  }
+  print(table.empty() ? "No limit was used yet.\n" : table.text(Style::of_standard_output()));
+  return exit_status::ok;
+}
+
+std::string the_only_name(const LimitsOrder& order) {
+  if (order.names.size() != 1) throw UsageError("one name of a limit is needed");
+  return order.names[0];
+}
+
+int no_such_limit(const std::string& name) {
+  fmt::print(stderr, "brood limits: there is no limit {}\n", log::printable(name));
+  return exit_status::try_again;
+}
+
+std::string text_of_limit(const ListedLimit& limit) {
+  std::string text = fmt::format("{}: {}, {}\n", log::printable(limit.name), limit.kind, limit.limit_text());
+  text += fmt::format("  held       {}\n", limit.held);
+  if (const auto& counts = limit.counts) {
+    text += fmt::format("  taken      {}\n", counts->taken);
+    text += fmt::format("  waited     {} times, {:.1f}s in all\n", counts->waited,
+                        static_cast<double>(counts->waited_ms) / 1000);
+    text += fmt::format("  over       {} times\n", counts->over);
+    text += fmt::format("  reclaimed  {} of holders that ended without giving them back\n", counts->reclaimed);
+  }
+  for (const std::string& holder : limit.holders) text += fmt::format("  held by    {}\n", log::printable(holder));
+  return text;
+}
+
+// A limit and a cap may have one name.
+int show_one_limit(const LimitsOrder& order) {
+  const std::string name = the_only_name(order);
+  ShardConnections shards = connect_for_limits(order.redis);
+  std::vector<ListedLimit> limits = all_limits(shards);
+  std::erase_if(limits, [&](const ListedLimit& limit) { return limit.name != name; });
+  if (limits.empty()) return no_such_limit(name);
+  for (const ListedLimit& limit : limits) {
+    if (!order.json) {
+      print(text_of_limit(limit));
+      continue;
+    }
+    std::string json = limit.json();
+    json.pop_back();
+    const std::string holders = JsonWriter().texts("holders", limit.holders).object();
+    print_json(json + "," + holders.substr(1) + "\n");
+  }
+  return exit_status::ok;
+}
+
+int reset_one_limit(const LimitsOrder& order) {
+  const std::string name = the_only_name(order);
+  ShardConnections shards = connect_for_limits(order.redis);
+  std::vector<ListedLimit> limits = all_limits(shards);
+  std::erase_if(limits, [&](const ListedLimit& limit) { return limit.name != name; });
+  if (limits.empty()) return no_such_limit(name);
+  std::int64_t held = 0;
+  for (const ListedLimit& limit : limits) held += limit.counts ? 0 : limit.held;
+  shards.each([&](ShardConnections::Shard& shard) {
+    shard.redis.call(forget_cap(name));
+    const Reply reply = send(shard.redis, reset_limit(name));
+    held += read_reset_limit(reply.view()).value_or(0);
+  });
+  if (order.json)
+    print_json(JsonWriter().text("name", name).number("held", held).object() + "\n");
+  else
+    print(fmt::format("reset {}: {} held by jobs that run\n", log::printable(name), held));
+  return exit_status::ok;
+}
+
+}  // namespace
+
+int limits_command(const std::vector<std::string>& args) {
+  static const std::vector<VerbFor<LimitsOrder>> verbs = {
+      {{"list", "", "show the limits, and how much of each is held", {}}, list_limits},
+      {{"show", "NAME", "show one of them, and who holds it", {}}, show_one_limit},
+      {{"reset", "NAME", "forget what of its interval is used, and its counts", {}}, reset_one_limit}};
+  LimitsOrder order;
+  CommandLine line("What jobs may do at once, or in a time: brood limits [VERB] [NAME] [OPTIONS]", "brood limits");
+  line.flag("--json", order.json, "Answer in JSON, for programs");
+  order.redis.add_options(line);
+  const std::vector<Verb> says = only_verbs(verbs);
+  line.footer(help_on("limits", says) + "\n" + limits_footer);
+  order.names = line.parse(args);
+  const std::size_t verb = take_verb(line, says, order.names);
+  return verbs[verb].obey(order);
+}
+
+}  // namespace brood

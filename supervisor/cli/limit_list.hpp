@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// A limit of jobs, or a cap of queues, and how much of it is held.
+struct ListedLimit {
+  std::string name;
+  std::string kind;         // "cap", or as a limiter has it
+  std::int64_t amount = 0;  // at once, or in the interval
+  std::int64_t held = 0;
+  std::chrono::milliseconds interval{0};
+  struct Counts {
+    std::int64_t taken = 0, waited = 0, waited_ms = 0, over = 0, reclaimed = 0;
+  };
+  std::optional<Counts> counts = {};  // of a limiter
+  std::vector<std::string> holders = {};
+
+  std::string limit_text() const;  // "4 at once", "100 in 60s"
+  std::string json() const;        // members of an object, without the holders
+};
+
+// The caps, then the limits, by name; of each not more than `most`.  Throws ConnectionLost or UnexpectedReply.
+std::vector<ListedLimit> list_limits_of(Connection& redis, std::size_t most = std::numeric_limits<std::size_t>::max());
+
+}  // namespace brood

@@ -1,0 +1,250 @@
+#include <boost/test/unit_test.hpp>
+
+#include <signal.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "shared/store/in_flight/caps.hpp"
+#include "shared/store/limits/limit_view.hpp"
+#include "tests/support/brood_process.hpp"
+#include "tests/support/enqueue.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/faults.hpp"
+#include "tests/support/storm.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string limiter_jobs = BROOD_BINARY_DIR "/tests/job_libraries/liblimiter_jobs.so";
+
+BroodOptions with_limits(int workers, std::string config = "") {
+  return {.workers = workers, .libraries = {limiter_jobs}, .config = "poll_interval = \"20ms\"\n" + std::move(config)};
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string hold_job(const std::string& job_class, const TemporaryDirectory& directory, int id, int slots, int ms) {
+  std::ostringstream args;
+  args << "[\"" << directory.path() << "\",\"" << id << "\"," << slots << "," << ms << "]";
+  return payload_text(job_class, args.str(), id + 1);
+}
+
+std::set<std::string> done_in(const TemporaryDirectory& directory) {
+  const std::vector<std::string> lines = lines_of(directory / "done");
+  return {lines.begin(), lines.end()};
+}
+
+double held(RedisServer& redis, const std::string& name) {
+  Connection connection(redis.address());
+  const Reply reply = send(connection, show_limit(name));
+  const auto view = read_limit_view(reply.view());
+  return view ? view->held : -1;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  Dice dice;
+  constexpr int jobs = 120, slots = 2;
+  std::vector<std::string> payloads;
+  for (int i = 0; i < jobs; ++i)
+    payloads.push_back(hold_job(i % 4 == 0 ? "HoldApart" : "Hold", directory, i, slots, dice.roll(1, 40)));
+  enqueue(redis, payloads);
+  BroodProcess brood(redis, with_limits(4));
+  std::set<pid_t> killed;
+  for (int i = 0; i < 12; ++i) {
+    const std::size_t before = done_in(directory).size();
+    BOOST_REQUIRE_MESSAGE(kill_a_worker(brood, dice, killed), brood.log_tail());
+    if (i % 5 == 4) {
+      brood.kill9();
+      brood.start();
+    }
+    eventually([&] { return done_in(directory).size() >= std::min<std::size_t>(before + 3, jobs); }, 20s);
+  }
+  const auto all_done = [&] {
+    make_retries_due(redis);
+    return done_in(directory).size() == jobs && redis.size_of("schedule") == 0 && no_job_is_left(redis);
+  };
+  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
+
+  BOOST_TEST(eventually([&] { return held(redis, "erp") == 0; }, 1s));
+  BOOST_TEST(lines_of(directory / "too_many").empty());
+  BOOST_TEST(redis.size_of("dead") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_over_its_limit_is_put_off_uncharged) {
+  for (const std::string job_class : {"OnceAnHour", "OnceAnHourApart"}) {
+    RedisServer redis;
+    const TemporaryDirectory directory;
+    const BroodProcess brood(redis, with_limits(1));
+    for (int i = 1; i <= 2; ++i)
+      enqueue(redis, {payload_text(job_class, "[\"" + directory / "done" + "\"]", i, "\"retry\":false")});
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("schedule") == 1; }), brood.log_tail());
+
+    const auto [payload, score] = redis.zrange("schedule").front();
+    BOOST_TEST(payload.find("\"overrated\":1") != payload.npos, payload);
+    BOOST_TEST(payload.find("error_class") == payload.npos);
+    BOOST_TEST(payload.find("retry_count") == payload.npos);
+    const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    BOOST_TEST(score - now > 280);
+    BOOST_TEST(score - now < 602);
+    BOOST_TEST(lines_of(directory / "done").size() == 1u);
+    BOOST_TEST(redis.size_of("retry") == 0u);
+
+    redis.command({"DEL", "schedule"});
+    enqueue(redis, {payload_text(job_class, "[\"x\"]", 3, "\"retry\":false,\"overrated\":3")});
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("schedule") == 1; }), brood.log_tail());
+    const auto [again, later] = redis.zrange("schedule").front();
+    BOOST_TEST(again.find("\"overrated\":4") != again.npos, again);
+    BOOST_TEST(later - now > 1180);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_was_put_off_often_enough_has_failed_and_counts_anew) {
+  RedisServer redis;
+  const BroodProcess brood(redis, with_limits(1));
+  enqueue(redis, {payload_text("ThrowsOverLimit", "[3]", 1)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }), brood.log_tail());
+  const std::string payload = redis.zrange("retry").front().first;
+  BOOST_TEST(payload.find("\"error_class\":\"brood::OverLimit\"") != payload.npos, payload);
+  BOOST_TEST(payload.find("over the limit of by_hand") != payload.npos, payload);
+  BOOST_TEST(payload.find("overrated") == payload.npos, payload);
+  BOOST_TEST(times_logged(brood, "job_over_limit") == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(a_limiter_answers_what_it_says) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const BroodProcess brood(redis, with_limits(1));
+  enqueue(redis,
+          {payload_text("Answers", "[\"" + directory / "said" + "\"]", 1), payload_text("WrongLimiter", "[]", 2)});
+  BOOST_REQUIRE_MESSAGE(
+      eventually([&] { return redis.size_of("retry") == 1 && no_job_is_left(redis, "default", true); }),
+      brood.log_tail());
+  BOOST_TEST(lines_of(directory / "said") == std::vector<std::string>{"ran 7 left out 0 ran ran left out left out"},
+             boost::test_tools::per_element());
+  const std::string payload = redis.zrange("retry").front().first;
+  BOOST_TEST(payload.find("WrongLimiter") != payload.npos, payload);
+  BOOST_TEST(payload.find("a limiter's name is") != payload.npos, payload);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_without_limits_leaves_nothing_of_them) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const BroodProcess brood(redis, with_limits(1));
+  enqueue(redis, {hold_job("InCappedQueue", directory, 0, 1, 1)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return done_in(directory).size() == 1; }), brood.log_tail());
+  BOOST_TEST(redis.keys("brood:limit*").empty());
+}
+
+// ---- Caps of queues
+
+namespace {
+
+const std::string capped = R"(
+queues = ["erp", "default"]
+[limits.erp]
+queues = ["erp"]
+concurrent = 2
+)";
+
+std::size_t places_held(RedisServer& redis) {
+  Connection connection(redis.address());
+  const Reply reply = send(connection, show_cap("erp"));
+  return read_cap_holders(reply.view()).size();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other_queues_go_on) {
+  RedisServer redis;
+  const TemporaryDirectory directory, of_others;
+  Dice dice;
+  constexpr std::size_t jobs = 100, others = 200;
+  std::vector<std::string> payloads, quick;
+  for (int i = 0; i < static_cast<int>(jobs); ++i)
+    payloads.push_back(hold_job("InCappedQueue", directory, i, 2, dice.roll(1, 30)));
+  for (int i = 0; i < static_cast<int>(others); ++i)
+    quick.push_back(hold_job("InCappedQueue", of_others, static_cast<int>(jobs) + i, 9, 1));
+  enqueue(redis, payloads, "erp");
+  enqueue(redis, quick, "default");
+  BroodProcess brood(redis, with_limits(4, capped));
+  std::set<pid_t> killed;
+  for (int i = 0; i < 10; ++i) {
+    const std::size_t before = done_in(directory).size();
+    BOOST_REQUIRE_MESSAGE(kill_a_worker(brood, dice, killed), brood.log_tail());
+    if (i % 5 == 4) {
+      brood.kill9();
+      brood.start();
+    }
+    eventually([&] { return done_in(directory).size() >= std::min(before + 3, jobs); }, 20s);
+  }
+  const auto all_done = [&] {
+    make_retries_due(redis);
+    return done_in(directory).size() == jobs && done_in(of_others).size() == others && no_job_is_left(redis, "erp") &&
+           no_job_is_left(redis);
+  };
+  BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
+
+  BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 1s));
+  BOOST_TEST(lines_of(directory / "too_many").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_capped_queue_keeps_its_order_and_starts_when_its_workers_are_idle) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const BroodProcess brood(redis, with_limits(3, R"(
+queues = ["erp", "default"]
+[limits.erp]
+queues = ["erp"]
+concurrent = 1
+)"));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  std::vector<std::string> ids;
+  for (int i = 0; i < 30; ++i) {
+    enqueue(redis, {hold_job("InCappedQueue", directory, i, 1, 1)}, "erp");
+    ids.push_back(std::to_string(i));
+  }
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return done_in(directory).size() == 30; }, 20s), brood.log_tail());
+  BOOST_TEST(lines_of(directory / "done") == ids, boost::test_tools::per_element());
+  BOOST_TEST(lines_of(directory / "too_many").empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_command_line_shows_limits_and_begins_one_anew) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  const BroodProcess brood(redis, with_limits(2, capped));
+  const auto limits = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "limits");
+    words.insert(words.end(), {"--redis", redis.url()});
+    return run_brood(words, brood.environment());
+  };
+  BOOST_TEST(limits({"--json"}).output == "[]\n");
+  enqueue(redis, {hold_job("InCappedQueue", directory, 0, 9, 60'000)}, "erp");
+  enqueue(redis, {hold_job("Hold", directory, 1, 3, 60'000)});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return held(redis, "erp") == 1 && places_held(redis) == 1; }),
+                        brood.log_tail());
+  const CommandResult list = limits({"list", "--json"});
+  BOOST_TEST(list.output.find(R"({"name":"erp","kind":"cap","limit":2,"held":1})") != std::string::npos, list.output);
+  BOOST_TEST(list.output.find(R"({"name":"erp","kind":"concurrent","limit":3,"held":1,)") != std::string::npos,
+             list.output);
+  BOOST_TEST(limits({}).output.find("3 at once") != std::string::npos);
+  const CommandResult shown = limits({"show", "erp"});
+  BOOST_TEST(shown.status == 0);
+  BOOST_TEST(shown.output.find("held by") != std::string::npos, shown.output);
+  BOOST_TEST(limits({"reset", "erp", "--json"}).output == R"({"name":"erp","held":2})"
+                                                          "\n");
+  BOOST_TEST(limits({"show", "none"}).status == 75);
+  BOOST_TEST(limits({"show"}).status == 64);
+}

@@ -1,0 +1,160 @@
+#include "shared/store/in_flight/caps.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "tests/support/redis_server.hpp"
+
+using namespace brood;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+const std::string identity = "host:1:0123456789ab";
+
+// A worker as the scripts know it.
+struct Fetcher {
+  Connection& connection;
+  const std::vector<CapSettings>& caps;
+  int incarnation = 0;
+  std::uint64_t number = 0;
+  std::string queue = {};
+
+  std::string field() const { return "0." + std::to_string(incarnation); }
+  Strings settle(int done, Strings draw, int want = 1, Outcome::Kind as = Outcome::Kind::acknowledge) {
+    Settlement settlement{.identity = identity,
+                          .field = field(),
+                          .number = number,
+                          .held_queue = queue,
+                          .outcomes = {},
+                          .draw = std::move(draw),
+                          .want = want,
+                          .wait_queue = "",
+                          .dead_limits = {},
+                          .caps = &caps};
+    for (int i = 0; i < done; ++i) settlement.outcomes.push_back({.kind = as, .payload = "", .score = 5});
+    const Reply reply = send(connection, settle_and_fetch(settlement, wall_now()));
+    const Settled settled = read_settled(reply.view());
+    BOOST_REQUIRE(!settled.fenced);
+    number = settled.number;
+    queue = settled.queue;
+    return settled.payloads;
+  }
+};
+
+struct Site {
+  RedisServer redis;
+  Connection connection{redis.address()};
+  std::vector<CapSettings> caps{{"erp", {"erp", "crm"}, 1}};
+
+  Fetcher worker(int incarnation) {
+    send(connection, register_incarnation(identity, "{}", "0." + std::to_string(incarnation)));
+    return {connection, caps, incarnation};
+  }
+  void push(const std::string& queue, const std::string& job) { redis.command({"LPUSH", "queue:" + queue, job}); }
+  std::size_t held() {
+    const Reply reply = send(connection, show_cap("erp"));
+    return read_cap_holders(reply.view()).size();
+  }
+  std::vector<std::int64_t> free() {
+    const Reply reply = send(connection, free_places({"erp", "crm"}, caps));
+    return read_free_places(reply.view());
+  }
+};
+
+const Strings all{"erp", "crm", "default"};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_job_above_the_cap_stays_in_its_queue_and_others_are_fetched, Site) {
+  Fetcher one = worker(1), two = worker(2);
+  for (const char* const job : {"a", "b"}) push("erp", job);
+  push("crm", "c");
+  push("default", "d");
+  BOOST_TEST(free() == (std::vector<std::int64_t>{1, 1}));
+  BOOST_TEST(one.settle(0, all) == Strings{"a"});
+  BOOST_TEST(held() == 1u);
+  BOOST_TEST(free() == (std::vector<std::int64_t>{0, 0}));
+  BOOST_TEST(two.settle(0, all) == Strings{"d"});
+  BOOST_TEST(two.settle(1, all) == Strings{});
+  BOOST_TEST(redis.lrange("queue:erp") == Strings{"b"});
+  const std::uint64_t before = two.number;
+  BOOST_TEST(two.settle(0, all) == Strings{});
+  BOOST_TEST(two.number == before);  // an idle poll writes nothing, though there are jobs
+}
+
+BOOST_FIXTURE_TEST_CASE(a_place_is_free_in_the_script_that_settles_and_may_be_taken_by_it, Site) {
+  Fetcher one = worker(1), two = worker(2);
+  for (const char* const job : {"a", "b", "c"}) push("erp", job);
+  BOOST_TEST(one.settle(0, all) == Strings{"a"});
+  BOOST_TEST(one.settle(1, all) == Strings{"b"});
+  BOOST_TEST(two.settle(0, all) == Strings{});
+  BOOST_TEST(one.settle(1, {}, 0, Outcome::Kind::retry) == Strings{});
+  BOOST_TEST(held() == 0u);
+  BOOST_TEST(two.settle(0, all) == Strings{"c"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_keeps_its_place_until_all_of_it_is_settled_or_given_back, Site) {
+  Fetcher one = worker(1), two = worker(2);
+  for (const char* const job : {"a", "b", "c"}) push("erp", job);
+  BOOST_TEST(one.settle(0, all, 10) == (Strings{"a", "b", "c"}));
+  BOOST_TEST(one.settle(1, all, 10, Outcome::Kind::retry) == (Strings{"b", "c"}));
+  push("erp", "d");
+  BOOST_TEST(two.settle(0, all) == Strings{});
+  send(connection, give_back(identity, one.field(), "erp", one.number, 0));
+  BOOST_TEST(held() == 0u);
+  BOOST_TEST(two.settle(0, all) == Strings{"b"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_place_is_free_in_the_script_that_recovers_its_worker_and_not_before, Site) {
+  Fetcher one = worker(1), two = worker(2);
+  for (const char* const job : {"a", "b"}) push("erp", job);
+  one.settle(0, all);
+  BOOST_TEST(two.settle(0, all) == Strings{});
+  const auto as_it_is = [](const std::string& job, const std::string&) {
+    return Outcome{Outcome::Kind::requeue_head, job, 0};
+  };
+  recover(connection, {.identity = identity, .slot = 0, .incarnation = 1, .record = std::nullopt}, {}, as_it_is,
+          as_it_is);
+  BOOST_TEST(held() == 0u);
+  BOOST_TEST(two.settle(0, all) == Strings{"a"});
+}
+
+BOOST_FIXTURE_TEST_CASE(without_a_capped_queue_not_a_byte_more_is_sent, Site) {
+  Settlement with;
+  with.identity = identity;
+  with.field = "0.1";
+  with.draw = {"default"};
+  with.want = 1;
+  with.caps = &caps;
+  Settlement without = with;
+  without.caps = nullptr;
+  const WallTime now = wall_now();
+  BOOST_TEST(settle_and_fetch(with, now).evalsha().args == settle_and_fetch(without, now).evalsha().args);
+  Fetcher one = worker(1);
+  push("default", "d");
+  one.settle(0, {"default"});
+  BOOST_TEST(redis.keys("brood:cap*").empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(caps_are_listed_with_what_was_fetched_under_them, Site) {
+  Fetcher one = worker(1);
+  push("erp", "a");
+  one.settle(0, all);
+  const Reply known = connection.call(ask_caps());
+  BOOST_TEST((read_caps(known.view()) == std::map<std::string, std::int64_t>{{"erp", 1}}));
+  const Reply shown = send(connection, show_cap("erp"));
+  BOOST_TEST(read_cap_holders(shown.view()) == Strings{identity + "/0.1"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_full_redis_keeps_caps, Site) {
+  Fetcher one = worker(1), two = worker(2);
+  for (const char* const job : {"a", "b"}) push("erp", job);
+  redis.command({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_TEST(one.settle(0, all) == Strings{"a"});
+  BOOST_TEST(two.settle(0, all) == Strings{});
+  BOOST_TEST(held() == 1u);
+  redis.command({"CONFIG", "SET", "maxmemory", "0"});
+}

@@ -1,0 +1,270 @@
+#include "shared/store/limits/take_limits.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <thread>
+
+#include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/settle_and_fetch.hpp"
+#include "shared/store/limits/limit_view.hpp"
+#include "shared/store/name_list.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/redis_server.hpp"
+#include "worker/job/limit_keeper.hpp"
+
+using namespace brood;
+using namespace std::chrono_literals;
+using Answer = LimitAnswer::Kind;
+
+namespace {
+
+Limit limit(LimitKind kind, std::int64_t amount, std::chrono::milliseconds interval = 0ms, std::int64_t wanted = 1) {
+  return {.name = "erp", .kind = kind, .amount = amount, .interval = interval, .wanted = wanted, .known_for = 24h};
+}
+const Limit one_slot = limit(LimitKind::concurrent, 1);
+
+LimitHolder holder(int incarnation, std::uint64_t number = 0) {
+  return {.identity = "host:1:abc", .field = "0." + std::to_string(incarnation), .number = number};
+}
+
+struct Site {
+  RedisServer redis;
+  Connection connection{redis.address()};
+
+  Reply ask(const ScriptCall& call) {
+    Reply reply = send(connection, call);
+    BOOST_REQUIRE_MESSAGE(reply.view().error().empty(), reply.view().error());
+    return reply;
+  }
+  LimitAnswer take(const LimitHolder& who, const std::vector<Limit>& limits, std::chrono::milliseconds wait = 0ms) {
+    return read_limit_answer(ask(take_limits(who, limits, wait, 0ms)).view());
+  }
+  Answer take(const LimitHolder& who, const Limit& one) { return take(who, std::vector{one}).kind; }
+  LimitView view(const std::string& name = "erp") {
+    const auto seen = read_limit_view(ask(show_limit(name)).view());
+    BOOST_REQUIRE(seen.has_value());
+    return *seen;
+  }
+  void register_worker(const LimitHolder& who) { ask(register_incarnation(who.identity, "{}", who.field)); }
+  void give_back(const LimitHolder& who) {
+    ask(give_back_limits(who, {{.name = "erp", .kind = LimitKind::concurrent}}));
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_slot_is_taken_once_and_free_when_it_is_given_back, Site) {
+  register_worker(holder(1));
+  register_worker(holder(2));
+  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));
+  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));  // sent again, since the reply was lost
+  BOOST_TEST((take(holder(2), one_slot) == Answer::over));
+  BOOST_TEST(view().held == 1);
+  give_back(holder(2));  // who has none
+  BOOST_TEST((take(holder(2), one_slot) == Answer::over));
+  give_back(holder(1));
+  BOOST_TEST((take(holder(2), one_slot) == Answer::taken));
+  BOOST_TEST(view().holders == std::vector{holder(2).member()});
+  BOOST_TEST(view().over == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_slot_is_free_in_the_very_script_that_settles_its_job, Site) {
+  register_worker(holder(1));
+  register_worker(holder(2));
+  redis.command({"LPUSH", "queue:default", R"({"class":"A","args":[]})"});
+  const auto settle = [&](std::uint64_t number, std::vector<Outcome> outcomes, int want) {
+    Settlement settlement{.identity = holder(1).identity,
+                          .field = holder(1).field,
+                          .number = number,
+                          .held_queue = number == 0 ? "" : "default",
+                          .outcomes = std::move(outcomes),
+                          .draw = {"default"},
+                          .want = want,
+                          .wait_queue = "",
+                          .dead_limits = {}};
+    return read_settled(ask(settle_and_fetch(settlement, wall_now())).view());
+  };
+  BOOST_REQUIRE(settle(0, {}, 1).payloads.size() == 1);
+  BOOST_TEST((take(holder(1, 1), one_slot) == Answer::taken));
+  BOOST_TEST((take(holder(2), one_slot) == Answer::over));
+
+  BOOST_REQUIRE(settle(1, {Outcome{}}, 0).number == 2);
+  BOOST_TEST(view().held == 0);
+  BOOST_TEST((take(holder(2), one_slot) == Answer::taken));
+  BOOST_TEST(view().reclaimed == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_slot_is_free_in_the_very_script_that_recovers_its_worker_and_not_before, Site) {
+  register_worker(holder(1));
+  register_worker(holder(2));
+  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));
+  BOOST_TEST((take(holder(2), one_slot) == Answer::over));
+  const auto as_it_is = [](const std::string&, const std::string&) { return Outcome{}; };
+  recover(connection, {.identity = holder(1).identity, .slot = 0, .incarnation = 1, .record = std::nullopt}, {},
+          as_it_is, as_it_is);
+  BOOST_TEST(view().held == 0);
+  BOOST_TEST((take(holder(2), one_slot) == Answer::taken));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_a_dead_worker_sent_late_takes_nothing, Site) {
+  register_worker(holder(2));
+  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));  // of which nobody knows any more
+  BOOST_TEST(view().held == 0);
+  BOOST_TEST((take(holder(2), one_slot) == Answer::taken));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_definition_that_was_made_last_holds, Site) {
+  for (int i = 1; i <= 3; ++i) register_worker(holder(i));
+  Limit old = limit(LimitKind::concurrent, 1), changed = limit(LimitKind::concurrent, 2);
+  old.defined_ago = 60s;
+  BOOST_TEST((take(holder(1), old) == Answer::taken));
+  BOOST_TEST((take(holder(2), changed) == Answer::taken));
+  BOOST_TEST((take(holder(3), old) == Answer::over));
+  BOOST_TEST(view().amount == 2);
+  give_back(holder(1));
+  BOOST_TEST((take(holder(3), old) == Answer::taken));  // a worker of before keeps to what came after it
+  BOOST_TEST(view().amount == 2);
+  // Another kind begins anew.
+  BOOST_TEST((take(holder(3), limit(LimitKind::bucket, 1, 1h)) == Answer::taken));
+  BOOST_TEST((take(holder(3), limit(LimitKind::bucket, 1, 1h)) == Answer::over));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_limit_of_an_interval_is_reached_and_free_again_and_its_keys_go_with_it, Site) {
+  for (const LimitKind kind : {LimitKind::bucket, LimitKind::window, LimitKind::leaky}) {
+    redis.flush();
+    const Limit two = limit(kind, 2, 400ms);
+    std::optional<LimitAnswer> over;
+    for (int i = 0; i < 20 && !over; ++i) {  // an interval of the clock may end meanwhile
+      const LimitAnswer answer = take(holder(1), {two}, 0ms);
+      if (answer.kind == Answer::over) over = answer;
+    }
+    BOOST_REQUIRE(over.has_value());
+    BOOST_TEST(over->until_then.count() > 0);
+    BOOST_TEST(over->until_then.count() <= 400);
+    const LimitAnswer wait = take(holder(1), {two}, 5s);
+    BOOST_TEST((wait.kind != Answer::over), "there is time enough to wait");
+    BOOST_TEST(eventually([&] { return take(holder(1), two) == Answer::taken; }));
+    BOOST_TEST(redis.integer({"PTTL", "brood:limit:erp:used"}) <= 800);
+    BOOST_TEST(redis.integer({"PTTL", "brood:limit:erp:used"}) > 0);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_window_never_lets_more_through_in_any_interval, Site) {
+  const Limit five = limit(LimitKind::window, 5, 200ms);
+  std::vector<std::int64_t> taken_at;
+  const auto begun = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begun < 700ms) {
+    if (take(holder(1), five) == Answer::taken)
+      taken_at.push_back((std::chrono::steady_clock::now() - begun) / std::chrono::milliseconds(1));
+  }
+  BOOST_TEST(taken_at.size() >= 10u);
+  // The fifth after each came when the script had said so: our clock is read later, by what a reply takes.
+  BOOST_TEST(view().taken == static_cast<std::int64_t>(taken_at.size()));
+  BOOST_TEST(taken_at.size() <= 20u);
+}
+
+BOOST_FIXTURE_TEST_CASE(so_many_are_used_at_once, Site) {
+  const Limit three = limit(LimitKind::window, 5, 1h, 3);
+  BOOST_TEST((take(holder(1), three) == Answer::taken));
+  BOOST_TEST((take(holder(1), three) == Answer::over));
+  BOOST_TEST((take(holder(1), limit(LimitKind::window, 5, 1h, 2)) == Answer::taken));
+  BOOST_TEST(view().held == 5);
+}
+
+BOOST_FIXTURE_TEST_CASE(points_that_were_not_used_come_back, Site) {
+  const Limit eighty = limit(LimitKind::points, 100, 1h, 80);
+  BOOST_TEST((take(holder(1), eighty) == Answer::taken));
+  BOOST_TEST((take(holder(1), eighty) == Answer::over));
+  ask(give_back_limits(holder(1), {{.name = "erp", .kind = LimitKind::points, .difference = -70}}));
+  BOOST_TEST((take(holder(1), eighty) == Answer::taken));
+}
+
+BOOST_FIXTURE_TEST_CASE(all_are_taken_or_none, Site) {
+  register_worker(holder(1));
+  register_worker(holder(2));
+  Limit crm = one_slot;
+  crm.name = "crm";
+  BOOST_TEST((take(holder(1), crm) == Answer::taken));
+  const LimitAnswer answer = take(holder(2), {one_slot, crm});
+  BOOST_TEST((answer.kind == Answer::over));
+  BOOST_TEST(answer.which == 1u);
+  BOOST_TEST(view().held == 0);
+  const Reply names = connection.call(ask_limit_names());
+  BOOST_TEST(read_name_list(names.view()).size() == 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_full_redis_keeps_limits, Site) {
+  register_worker(holder(1));
+  redis.command({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_TEST(redis.command({"SET", "a", "1"}).view().error().starts_with("OOM"));
+  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));
+  BOOST_TEST((take(holder(1), std::vector{limit(LimitKind::concurrent, 1)}).kind == Answer::taken));
+  give_back(holder(1));
+  BOOST_TEST(view().held == 0);
+  redis.command({"CONFIG", "SET", "maxmemory", "0"});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_reset_leaves_what_is_held, Site) {
+  register_worker(holder(1));
+  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));
+  const Reply reset = ask(reset_limit("erp"));
+  BOOST_TEST(read_reset_limit(reset.view()).value() == 1);
+  BOOST_TEST(view().taken == 0);
+  BOOST_TEST(view().held == 1);
+  BOOST_TEST((take(holder(3), limit(LimitKind::window, 1, 1h)) == Answer::taken));
+  const Reply again = ask(reset_limit("erp"));
+  BOOST_TEST(read_reset_limit(again.view()).value() == 0);
+  BOOST_TEST(view().held == 0);
+  BOOST_TEST(!read_reset_limit(ask(reset_limit("none")).view()).has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(whoever_waits_for_a_slot_gets_it_when_it_is_given_back, Site) {
+  register_worker(holder(1));
+  register_worker(holder(2));
+  BOOST_TEST((take(holder(1), one_slot) == Answer::taken));
+  Connection other(redis.address());
+  LimitKeeper keeper({.holder = [] { return holder(2); },
+                      .place_of =
+                          [&](const std::string&) {
+                            return LimitKeeper::Setup::Place{&other, ""};
+                          },
+                      .shard = {},
+                      .pause = [](std::chrono::milliseconds) { return true; }});
+  LimitResult result;
+  std::thread waiting([&] { result = keeper.take({one_slot}, 20s); });
+  BOOST_TEST(
+      eventually([&] { return redis.size_of("brood:limit:erp:used") == 1 && redis.keys("*waited_for").size() == 1; }));
+  give_back(holder(1));
+  waiting.join();
+  BOOST_TEST((result.kind == LimitResult::Kind::taken));
+  BOOST_TEST(view().waited == 1);
+  // Within itself it takes no second one, and the inner end does not give it back.
+  BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
+  keeper.give_back({{.name = "erp", .kind = LimitKind::concurrent}});
+  BOOST_TEST(view().held == 1);
+  keeper.give_back({{.name = "erp", .kind = LimitKind::concurrent}});
+  BOOST_TEST(view().held == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_held_from_another_shard_is_free_once_that_shard_says_so) {
+  Site limits, jobs;
+  const LimitHolder first{"host:1:abc", "0.1", 0, "b"};
+  jobs.register_worker(first);
+  jobs.register_worker(holder(2));
+  const auto keeper_of = [&](LimitHolder who) {
+    who.elsewhere = "";
+    return LimitKeeper({.holder = [who] { return who; },
+                        .place_of =
+                            [&](const std::string&) {
+                              return LimitKeeper::Setup::Place{&limits.connection, "b"};
+                            },
+                        .shard = [&](const std::string& name) { return name == "b" ? &jobs.connection : nullptr; },
+                        .pause = [](std::chrono::milliseconds) { return true; }});
+  };
+  LimitKeeper one = keeper_of(first), two = keeper_of(holder(2));
+  BOOST_TEST((one.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
+  BOOST_TEST((two.take({one_slot}, 0ms).kind == LimitResult::Kind::over));
+  jobs.redis.command({"HDEL", "brood:inflight:host:1:abc", "0.1"});  // as its recovery does
+  BOOST_TEST((two.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
+  BOOST_TEST(limits.view().holders == std::vector<std::string>{"host:1:abc/0.2/b"});
+}

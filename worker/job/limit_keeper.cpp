@@ -1,0 +1,182 @@
+#include "worker/job/limit_keeper.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "shared/base/clock.hpp"
+#include "shared/base/log.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr milliseconds limits_answer_within = 2000ms;
+constexpr milliseconds shortest_rest_of_limits = 50ms, longest_rest_of_limits = 1000ms;
+// A slot that is free since its holder settled or died rings no bell.
+constexpr milliseconds look_at_slots_again = 200ms;
+constexpr milliseconds reply_of_bell_within = 2000ms;
+
+Patience limits_patience(milliseconds longest = limits_answer_within) {
+  return {.longest = longest, .longest_connect = limits_answer_within};
+}
+
+Reply call_script(Channel& redis, const ScriptCall& call) {
+  Reply reply = std::move(redis.call_patiently({call.evalsha()}, limits_patience()).front());
+  if (classify_error(reply.view().error()) == ErrorKind::no_script)
+    reply = std::move(redis.call_patiently({call.eval()}, limits_patience()).front());
+  return reply;
+}
+
+bool may_work_later(ErrorKind kind) {
+  return kind == ErrorKind::not_applied_retry || kind == ErrorKind::not_applied_reconnect;
+}
+
+LimitResult refused(std::string why) { return {LimitResult::Kind::refused, 0, std::move(why)}; }
+
+}  // namespace
+
+std::vector<LimitKeeper::Together> LimitKeeper::by_server(const std::vector<Limit>& limits) const {
+  std::vector<Together> servers;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const Setup::Place place = setup_.place_of(limits[i].name);
+    auto server = std::find_if(servers.begin(), servers.end(),
+                               [&](const Together& known) { return known.place.redis == place.redis; });
+    if (server == servers.end()) server = servers.insert(server, Together{place, {}, {}});
+    server->limits.push_back(limits[i]);
+    server->numbers.push_back(i);
+  }
+  return servers;
+}
+
+LimitResult LimitKeeper::take(const std::vector<Limit>& limits, milliseconds wait) {
+  begin_batch_anew();
+  const SteadyTime begun = steady_now();
+  std::vector<LimitUse> taken;
+  for (const Together& together : by_server(limits)) {
+    const auto waited = std::chrono::floor<milliseconds>(steady_now() - begun);
+    LimitResult result = take_together(together, std::max(wait - waited, 0ms));
+    if (result.kind != LimitResult::Kind::taken) {
+      if (result.which < together.numbers.size()) result.which = together.numbers[result.which];
+      give_back(taken);
+      return result;
+    }
+    for (const Limit& limit : together.limits) {
+      if (limit.kind == LimitKind::concurrent) ++depth_[limit.name];
+      taken.push_back({limit.name, limit.kind, limit.kind == LimitKind::points ? -limit.wanted : 0});
+    }
+  }
+  return {};
+}
+
+LimitResult LimitKeeper::take_together(const Together& together, milliseconds wait) {
+  Channel& redis = *together.place.redis;
+  LimitHolder holder = held_by_;
+  holder.elsewhere = together.place.elsewhere;
+  const SteadyTime begun = steady_now();
+  milliseconds rest = shortest_rest_of_limits;
+  std::vector<Limit> limits = together.limits;
+  bool said_away = false;
+  for (;;) {
+    const auto waited = std::chrono::floor<milliseconds>(steady_now() - begun);
+    const milliseconds left = std::max(wait - waited, 0ms);
+    for (std::size_t i = 0; i < limits.size(); ++i) limits[i].defined_ago = together.limits[i].defined_ago + waited;
+    std::string away;
+    try {
+      const Reply reply = call_script(redis, take_limits(holder, limits, left, waited));
+      const ErrorKind kind = classify_error(reply.view().error());
+      if (kind == ErrorKind::none) {
+        const LimitAnswer answer = read_limit_answer(reply.view());
+        if (answer.kind == LimitAnswer::Kind::taken) return {};
+        if (!answer.elsewhere.empty() && forget_gone(redis, limits.at(answer.which).name, answer.elsewhere)) continue;
+        if (answer.kind == LimitAnswer::Kind::over) return {LimitResult::Kind::over, answer.which, ""};
+        if (!setup_.pause(0ms)) return {LimitResult::Kind::away, answer.which, ""};
+        if (answer.until_then >= 0ms) {
+          if (!setup_.pause(std::clamp(answer.until_then, 1ms, std::max(left, 1ms)))) return {LimitResult::Kind::away};
+        } else {
+          const milliseconds look = std::clamp(left, 1ms, look_at_slots_again);
+          const std::vector<Reply> bell = redis.call_patiently({wait_for_slot(limits.at(answer.which).name, look)},
+                                                               limits_patience(look + reply_of_bell_within));
+          const bool may_not_wait_there = !bell.front().view().error().empty();
+          if (may_not_wait_there && !setup_.pause(look)) return {LimitResult::Kind::away};
+        }
+        continue;
+      }
+      away = reply.view().error();
+      if (kind == ErrorKind::not_applied_reconnect) redis.disconnect();
+      if (!may_work_later(kind)) return refused("the limits cannot be kept: " + away);
+    } catch (const ConnectionLost& lost) {
+      away = lost.what();
+    } catch (const UnexpectedReply& strange) {
+      return refused(strange.what());
+    }
+    if (!std::exchange(said_away, true)) log::warn("limits_wait_for_redis", {{"reason", away}});
+    if (!setup_.pause(rest)) return {LimitResult::Kind::away};
+    rest = std::min(2 * rest, longest_rest_of_limits);
+  }
+}
+
+// Of a holder in another shard only that one knows whether it still holds.  One that does not answer says nothing, and
+// its holders go on.
+bool LimitKeeper::forget_gone(Channel& redis, const std::string& name, const std::vector<LimitHolder>& holders) {
+  std::vector<LimitHolder> gone;
+  for (const LimitHolder& holder : holders) {
+    try {
+      Channel* const there = setup_.shard ? setup_.shard(holder.elsewhere) : nullptr;
+      if (there == nullptr) continue;
+      const Reply field = std::move(there->call_patiently({ask_holder(holder)}, limits_patience()).front());
+      if (!read_still_holds(holder, field.view())) gone.push_back(holder);
+    } catch (const ConnectionLost&) {
+      continue;
+    }
+  }
+  if (gone.empty()) return false;
+  const Reply freed = call_script(redis, forget_holders(name, gone));
+  return freed.view().is_integer() && freed.view().integer() > 0;
+}
+
+// What was held before a settle is free.
+void LimitKeeper::begin_batch_anew() {
+  const LimitHolder holder = setup_.holder();
+  if (holder.member() == held_by_.member() && holder.number == held_by_.number) return;
+  held_by_ = holder;
+  depth_.clear();
+}
+
+void LimitKeeper::give_back(const std::vector<LimitUse>& uses) {
+  std::vector<LimitUse> over;
+  for (const LimitUse& use : uses) {
+    if (use.kind == LimitKind::concurrent) {
+      const auto depth = depth_.find(use.name);
+      if (depth != depth_.end() && --depth->second > 0) continue;
+      if (depth != depth_.end()) depth_.erase(depth);
+      over.push_back(use);
+    } else if (use.kind == LimitKind::points && use.difference != 0) {
+      over.push_back(use);
+    }
+  }
+  if (!over.empty()) send_back(over);
+}
+
+void LimitKeeper::send_back(const std::vector<LimitUse>& uses) {
+  std::map<Channel*, std::pair<std::string, std::vector<LimitUse>>> servers;
+  for (const LimitUse& use : uses) {
+    const Setup::Place place = setup_.place_of(use.name);
+    auto& [elsewhere, of_server] = servers[place.redis];
+    elsewhere = place.elsewhere;
+    of_server.push_back(use);
+  }
+  for (const auto& [redis, of_server] : servers) {
+    LimitHolder holder = held_by_;
+    holder.elsewhere = of_server.first;
+    try {
+      const Reply reply = call_script(*redis, give_back_limits(holder, of_server.second));
+      if (!reply.view().error().empty()) log::warn("limits_not_given_back", {{"reason", reply.view().error()}});
+    } catch (const ConnectionLost& lost) {
+      log::warn("limits_not_given_back", {{"reason", lost.what()}, {"hint", "they end with the settle of the job"}});
+    }
+  }
+}
+
+}  // namespace brood

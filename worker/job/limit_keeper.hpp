@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+#include "shared/store/limits/take_limits.hpp"
+#include "worker/job/job_host.hpp"
+
+namespace brood {
+
+// Takes limits in Redis for a worker's jobs, over connections that are idle while a job runs, and gives them back.
+class LimitKeeper {
+ public:
+  struct Setup {
+    std::function<LimitHolder()> holder;  // who this worker is by now
+    // Where a limit of this name lies, and where whoever holds of it in another shard has that written down.
+    struct Place {
+      Channel* redis = nullptr;
+      std::string elsewhere = {};  // as LimitHolder has it
+    };
+    std::function<Place(const std::string& name)> place_of;
+    std::function<Channel*(const std::string& shard)> shard;  // null: there is none of that name
+    // Waits; false: the job is to end, or its worker.
+    std::function<bool(std::chrono::milliseconds)> pause;
+  };
+
+  explicit LimitKeeper(Setup setup) : setup_(std::move(setup)) {}
+
+  // Takes all or none, in the order of their servers, and waits for that as long.  While Redis is away it asks again
+  // until `pause` says no.
+  LimitResult take(const std::vector<Limit>& limits, std::chrono::milliseconds wait);
+
+  // What one take() has taken.  What Redis does not hear of ends with the settle of the job.
+  void give_back(const std::vector<LimitUse>& uses);
+
+ private:
+  struct Together {
+    Setup::Place place;
+    std::vector<Limit> limits;
+    std::vector<std::size_t> numbers;  // of each, in the whole call
+  };
+
+  std::vector<Together> by_server(const std::vector<Limit>& limits) const;
+  LimitResult take_together(const Together& together, std::chrono::milliseconds wait);
+  bool forget_gone(Channel& redis, const std::string& name, const std::vector<LimitHolder>& holders);
+  void begin_batch_anew();
+  void send_back(const std::vector<LimitUse>& uses);
+
+  Setup setup_;
+  LimitHolder held_by_;               // as which `depth_` counts
+  std::map<std::string, int> depth_;  // of slots that are held: how often within one another
+};
+
+}  // namespace brood

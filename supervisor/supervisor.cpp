@@ -116,8 +116,8 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
 }
 
 void Supervisor::add_shards(Setup& setup) {
-  const Shard::Parts parts{loop_,  children_,   bodies_,   orders_,           pool_,
-                           moves_, dead_files_, identity_, runtime_directory_};
+  const Shard::Parts parts{loop_,    children_, bodies_,     orders_,   pool_,
+                           metrics_, moves_,    dead_files_, identity_, runtime_directory_};
   // After a takeover: it was usable once.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
   std::vector<std::string> names;
@@ -375,9 +375,11 @@ void Supervisor::fail(int exit_code) {
 // ---- What its parts tell and ask it
 
 // Workers may wait for a server that will never answer.
-void Supervisor::redis_has_moved() {
-  slots_.board.redis_moves().fetch_add(1);
-  for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
+void Supervisor::redis_has_moved(int shard) {
+  slots_.board.note_redis_moved(shard);
+  for (const OccupiedSlot& occupied : orders_.occupied_slots()) {
+    if (occupied.shard == shard) orders_.wake(occupied.slot);
+  }
 }
 
 // What the program before has served is no mistake.

@@ -98,7 +98,7 @@ class Supervisor : private Shard::Owner,
 
   // What its parts tell it.
   void redis_is_unusable(RedisTrouble trouble) override;
-  void redis_has_moved() override;
+  void redis_has_moved(int shard) override;
   void signal_came_from_redis(const std::string& signal) override;
   void name_is_taken() override { name_is_taken_ = true; }
   void restart_begun() override;
@@ -156,6 +156,7 @@ class Supervisor : private Shard::Owner,
   StackLog stack_log_;
   DeadFiles dead_files_;
   RegisteredPeriodicJobs registered_periodic_;
+  Metrics metrics_;  // of all shards
   Shards shards_;
   Readiness readiness_;
   RollingRestart restart_;

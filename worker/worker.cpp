@@ -93,14 +93,11 @@ class Worker {
                     .wait = shards.at(served_).wait,
                     .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
-    redis_.follow(worker_setup.redis_moves);
     performer_.keep_limits({.holder = [this] { return in_flight_.holder(); },
                             .place_of = [this](const std::string& limit) { return limit_shards_.place_of(limit); },
                             .shard = [this](const std::string& name) { return limit_shards_.shard(name); },
                             .pause = {}});
-    // Of the very shard that is served: a job may have scribbled over the record.
-    orders_.serve(static_cast<int>(served_));
-    lapses_ = orders_.lapses();
+    serve();
   }
 
   void load_libraries() {
@@ -148,6 +145,13 @@ class Worker {
   std::size_t assigned_shard() const {
     const auto shard = static_cast<std::size_t>(std::max(worker_setup_.record->shard.load(), 0));
     return shard < shards_.size() ? shard : 0;  // a job has scribbled over it
+  }
+
+  // The very shard that is served: a job may have scribbled over the record.
+  void serve() {
+    if (worker_setup_.beats) redis_.follow(&worker_setup_.beats->at(served_).redis_moves);
+    orders_.serve(static_cast<int>(served_));
+    lapses_ = orders_.lapses();
   }
 
   bool is_wanted_elsewhere() const {
@@ -201,12 +205,11 @@ class Worker {
     served_ = shard;
     tell_shard(config_.redis.share_with_jobs ? shards_.at(shard).shard : "");
     redis_.move_to(shards_.at(shard));
-    orders_.serve(static_cast<int>(shard));
+    serve();
     draw_.forget();
     performer_.forget_shard();
     forget_redis_time();
     refused_at_.reset();
-    lapses_ = orders_.lapses();
     return incarnation;
   }
 

@@ -76,6 +76,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
     connected,
   };
   struct Unanswered {
+    SteadyTime sent;
     Pace pace;
     Callback callback;
   };
@@ -93,6 +94,10 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
     guarded([this] { push_out(); });
   }
   void post(std::function<void()> act);
+
+  std::optional<SteadyTime> waits_since() const {
+    return unanswered.empty() ? std::nullopt : std::optional(unanswered.front().sent);
+  }
 
   Phase phase = Phase::closed;
   RedisAddress address;
@@ -349,7 +354,7 @@ void AsyncConnection::State::expect(milliseconds timeout, Callback callback) {
   const SteadyTime now = steady_now();
   // What waits before it in the kernel has to get through as well.
   const std::uint64_t through = unanswered.empty() ? stream->moved() : stream->through();
-  unanswered.push_back({Pace(now + timeout, timeout, through), std::move(callback)});
+  unanswered.push_back({now, Pace(now + timeout, timeout, through), std::move(callback)});
   arm(now + std::min<milliseconds>(timeout, look_interval));
 }
 
@@ -506,6 +511,8 @@ bool AsyncConnection::connected() const { return state_->phase == State::Phase::
 const std::string& AsyncConnection::refusal() const { return state_->refusal; }
 
 const RedisAddress& AsyncConnection::address() const { return state_->address; }
+
+std::optional<SteadyTime> AsyncConnection::waits_since() const { return state_->waits_since(); }
 
 void AsyncConnection::send(const Command& command, milliseconds deadline, Callback callback) {
   state_->send(command, deadline, std::move(callback));

@@ -3,11 +3,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
@@ -56,6 +58,8 @@ class AsyncConnection {
   void close();  // unanswered commands get an error on the next turn; `disconnected` is not called
 
   bool connected() const;
+  // When the oldest command that has no answer yet was sent; nullopt: there is none.
+  std::optional<SteadyTime> waits_since() const;
   // In its words, how the server refused us (a wrong password, say) when this connection last failed; empty: it
   // connected, or did not even answer.
   const std::string& refusal() const;

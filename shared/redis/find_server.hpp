@@ -9,16 +9,16 @@
 namespace brood {
 
 // A sentinel that answered, or a node of a cluster.
-struct FoundSentinel {
+struct Teller {
   RedisSeed seed;      // as it is called: a certificate may be for that name
   std::string number;  // that it answered at; empty: unknown
-  bool operator==(const FoundSentinel&) const = default;
+  bool operator==(const Teller&) const = default;
 };
 
 // Where the server is now, and who said so.
 struct FoundServer {
-  RedisAddress server;                   // host and port, or socket; never sentinels.  Of a name the number is known
-  std::vector<FoundSentinel> sentinels;  // or nodes of a cluster; none where nobody had to be asked
+  RedisAddress server;          // host and port, or socket; never sentinels.  Of a name the number is known
+  std::vector<Teller> tellers;  // none where nobody had to be asked
 };
 
 // Where that is, by number.
@@ -36,7 +36,7 @@ RedisSeed place_of(const RedisAddress& server);
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline);
 
 // One of the sentinels of `address`, and who we are to it.
-RedisAddress sentinel_address(const RedisAddress& address, const FoundSentinel& sentinel);
+RedisAddress sentinel_address(const RedisAddress& address, const Teller& sentinel);
 
 // Lets this process, and its children to come, know what another has found.
 void remember_server(const RedisAddress& address, const FoundServer& found);

@@ -60,13 +60,14 @@ std::optional<Redirected> find_redirected(std::span<const Command> commands, std
     for (std::size_t part = i; part < end; ++part) {
       const auto redirection = read_redirection(replies[part].view().error());
       if (!redirection) continue;
-      if (!redirected) redirected = Redirected{{}, *redirection, end > i + 1};
+      if (!redirected)
+        redirected = Redirected{.places = {}, .redirection = *redirection, .in_transaction = end > i + 1};
       for (std::size_t place = i; place < end; ++place) redirected->places.push_back(place);
       break;
     }
     if (redirected && commands[i].args.front() == "WAIT") {
       redirected->places.push_back(i);
-      redirected->together = true;
+      redirected->with_wait = true;
     }
     i = end - 1;
   }

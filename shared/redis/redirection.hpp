@@ -31,7 +31,8 @@ std::optional<Redirection> read_redirection(std::string_view error);
 struct Redirected {
   std::vector<std::size_t> places;
   Redirection redirection;
-  bool together = false;  // the first of them is no command for itself
+  bool in_transaction = false;  // the first of them begins one
+  bool with_wait = false;       // the last of them asks for replicas
 };
 std::optional<Redirected> find_redirected(std::span<const Command> commands, std::span<const Reply> replies);
 

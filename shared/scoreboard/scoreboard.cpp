@@ -219,7 +219,10 @@ std::vector<std::uint64_t> Scoreboard::beat_tokens() const {
 
 std::atomic<std::uint32_t>& Scoreboard::queue_changes() { return header().queue_changes; }
 
-std::atomic<std::uint32_t>& Scoreboard::redis_moves() { return header().redis_moves; }
+void Scoreboard::note_redis_moved(int shard) {
+  ++beat(shard).redis_moves;
+  ++header().all_redis_moves;
+}
 
 SlotRecord& Scoreboard::slot(int i) {
   if (i < 0 || i >= slots_) throw std::out_of_range("slot " + std::to_string(i) + " of the scoreboard");

@@ -212,10 +212,11 @@ bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry);
 // the records lies what each job class has used.
 class Scoreboard {
  public:
-  // What is known of the supervisor's heartbeat in one shard.
+  // What is known of one shard: the supervisor's heartbeat there, and where it is.
   struct ShardBeat {
     std::atomic<std::int64_t> last_beat;                    // BootTime of the last one
     std::atomic<std::uint32_t> lapses;                      // how often it has come again after it was old
+    std::atomic<std::uint32_t> redis_moves;                 // how often another server was found to be its master
     std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of the last ones, newest first; 0: none
   };
   struct Header {
@@ -223,7 +224,7 @@ class Scoreboard {
     std::uint32_t version, record_size, slots;
     std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
     char identity[184];
-    std::atomic<std::uint32_t> redis_moves;  // how often the supervisor found that another server is the master
+    std::atomic<std::uint32_t> all_redis_moves;  // of all shards, for workers of a program that knew no others
     char instance[64];  // what its operator calls the supervisor, where several run; empty: nothing
     std::array<ShardBeat, max_shards> beats;
   };
@@ -261,7 +262,8 @@ class Scoreboard {
   void note_beat_token(std::uint64_t token, int shard = 0);
   std::vector<std::uint64_t> beat_tokens() const;  // of all shards
   std::atomic<std::uint32_t>& queue_changes();
-  std::atomic<std::uint32_t>& redis_moves();
+  // Another server is the shard's master.
+  void note_redis_moved(int shard = 0);
   const std::string& path() const { return path_; }
   void remove_file();
 

@@ -1,7 +1,6 @@
 #include "supervisor/cli/run.hpp"
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -33,6 +32,7 @@
 #include "shared/store/rights.hpp"
 #include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/iso_time.hpp"
+#include "supervisor/process/descriptor_limit.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/own_words.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
@@ -174,7 +174,12 @@ void add_cluster(Connection& connection, RedisFitness& fitness) {
   for (const Reply& reply : replies) answers.push_back(reply.view());
   const RedisFitness settings = judge_cluster(answers);
   fitness.refusal = settings.refusal;
-  if (!settings.warning.empty()) fitness.warning += (fitness.warning.empty() ? "" : "; ") + settings.warning;
+  const auto warn = [&](const std::string& more) { fitness.warning += (fitness.warning.empty() ? "" : "; ") + more; };
+  if (!settings.warning.empty()) warn(settings.warning);
+  if (answers.front().is_error())
+    warn("CONFIG GET is not allowed (" + std::string(answers.front().error()) +
+         "): whether the cluster is set to lose what it has confirmed is not known; see appendonly, save, "
+         "cluster-replica-validity-factor and cluster-require-full-coverage");
 }
 
 // Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
@@ -351,22 +356,40 @@ void open_log(const log::Options& options, const std::optional<Handover>& handov
   }
 }
 
-// A worker has two descriptors here, and until this program stands there are copies of both.
-void require_descriptors(std::size_t workers) {
-  rlimit limit{};
-  check("getrlimit", getrlimit(RLIMIT_NOFILE, &limit));
-  constexpr std::size_t for_itself = 64;
-  const std::size_t needed = 4 * workers + for_itself;
-  if (limit.rlim_cur < needed)
-    throw std::runtime_error(
-        fmt::format("a takeover needs {} descriptors, and the limit is {}", needed, limit.rlim_cur));
+// With one Redis only as many as it is given.
+std::size_t descriptors_wanted(std::size_t workers, std::size_t shards) {
+  return shards > 1 ? descriptors_needed(workers, shards) : 0;
+}
+
+void require_descriptors(std::size_t workers, std::size_t shards) {
+  const std::size_t needed = descriptors_needed(workers, shards),
+                    limit = DescriptorLimit(descriptors_wanted(workers, shards)).now();
+  if (limit < needed)
+    throw std::runtime_error(fmt::format("a takeover needs {} descriptors, and the limit is {}", needed, limit));
+}
+
+// At a rolling restart.
+void warn_of_other_shards(const Config& adopted, const std::vector<RedisAddress>& served) {
+  const auto places = [](const std::vector<RedisAddress>& shards) {
+    std::vector<std::string> texts;
+    for (const RedisAddress& shard : shards)
+      texts.push_back(shard.shard + " " + shard.key_prefix + " " + shard.without_password());
+    return texts;
+  };
+  try {
+    if (places(locate_shards(adopted.redis)) == places(served)) return;
+    log::warn("redis_changes_at_a_start_alone",
+              {{"hint", "the configuration names another Redis, or other shards: stop and start brood to use them"}});
+  } catch (const std::runtime_error& error) {
+    log::warn("redis_changes_at_a_start_alone", {{"reason", error.what()}});
+  }
 }
 
 // In a child of the program that would hand over: all that can fail in a takeover, without changing anything.
 int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy) {
   const int status = check_everything(config, shards, Wanted::one_shard);
   if (status != EX_OK) return status;
-  require_descriptors(handover.workers.size());
+  require_descriptors(handover.workers.size(), shards.size());
   log::open(log_options(config));
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
@@ -435,6 +458,12 @@ int run_command(const RunOptions& options) {
   if (uses_embedded_redis(config.redis))
     embedded = std::make_unique<EmbeddedRedis>(state_directory(), embedded_socket_path(), config.redis.appendfsync);
 
+  const std::size_t descriptors = descriptors_wanted(static_cast<std::size_t>(config.concurrency()), shards.size());
+  const DescriptorLimit descriptor_limit(descriptors);
+  if (descriptor_limit.now() < descriptors)
+    log::warn("few_descriptors", {{"needed", descriptors},
+                                  {"limit", descriptor_limit.now()},
+                                  {"hint", "LimitNOFILE of the service, or ulimit -Hn, bounds it"}});
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
     const auto preloaded = std::make_shared<Preloaded>();  // in the template and its copies; here nothing is
     const auto as_configured = [certificates = config->redis.certificates](RedisAddress address) {
@@ -451,6 +480,7 @@ int run_command(const RunOptions& options) {
             },
         .worker =
             [=, &identity](const WorkerSetup& worker_setup) {
+              descriptor_limit.give_back();
               follow_log(*config);
               return run_worker(worker_setup, *config, identity, addresses, *preloaded);
             },
@@ -519,6 +549,7 @@ int run_command(const RunOptions& options) {
                certificates->follow(*adopted.redis.certificates);
              follow_log(adopted);
              warn_of(adopted);
+             warn_of_other_shards(adopted, shards);
              name_process(adopted);
            },
        .web = [&options](const WebSettings& web) { return become_page(options, web); }});

@@ -135,7 +135,7 @@ void DeadSupervisors::end_look(const std::set<std::string>& listed) {
 DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const std::string& name, Progress& progress,
                                                                  SteadyTime now, bool is_proven_dead) {
   try {
-    WorkersLeft left = read_workers_left(progress.scoreboard, name);
+    WorkersLeft left = read_workers_left(progress.scoreboard, name, shard_);
     for (const SlotSnapshot& worker : left.living) {
       if (is_proven_dead && now - progress.first_seen >= workers_are_gone_after) kill_orphan(worker);
     }

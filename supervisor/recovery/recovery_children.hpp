@@ -43,6 +43,10 @@ class RecoveryChildren {
   // "<slot>.<incarnation>" of every dead worker of `identity` that is still to be answered.
   std::set<std::string> fields_of(const std::string& identity) const;
   bool is_idle() const { return tasks_.empty() && held_.empty(); }
+  // Nothing is under way, and whoever knows dead_workers_of() our identity could go on in our place: dead supervisors
+  // are found again, and so are lists without a field.
+  bool may_be_left() const { return held_.empty() && running() == 0; }
+  std::vector<WorkerDeath> dead_workers_of(const std::string& identity) const;
 
  private:
   struct OrphanedJobsTask {

@@ -23,7 +23,7 @@ bool has_left_files(const Identity& dead, const std::string& beat_token, const s
   return false;
 }
 
-WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity) {
+WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity, std::optional<int> shard) {
   const Scoreboard board = Scoreboard::open(scoreboard, false);
   if (board.identity() != identity) throw std::runtime_error(scoreboard + " is not of " + identity);
   WorkersLeft left;
@@ -41,7 +41,8 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
                            .slot = i,
                            .incarnation = seen.incarnation,
                            .record = record_of(last_words(board.slot(i))),
-                           .ended_by_brood = false};
+                           .ended_by_brood = false,
+                           .served_elsewhere = shard && seen.shard != *shard};
     worker_death.cause_unknown = true;
     worker_death.class_flags = seen.class_flags;
     left.dead.push_back(std::move(worker_death));

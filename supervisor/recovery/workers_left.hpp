@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@ bool has_left_files(const Identity& dead, const std::string& beat_token, const s
 // and what is opened must be a scoreboard of that very identity.
 std::string scoreboard_of(const Identity& dead, const std::string& runtime_directory);
 
-// Throws std::runtime_error when there is none, or none that can be read, or another's.
-WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity);
+// For the recovery in one shard, which is given; nullopt: in any.  Throws std::runtime_error when there is none, or
+// none that can be read, or another's.
+WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity,
+                              std::optional<int> shard = std::nullopt);
 
 // A dead supervisor's scoreboard, and the control socket beside it.
 void remove_runtime_files(const std::string& scoreboard);

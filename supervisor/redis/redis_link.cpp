@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto resolve_again_after = 5s;
 constexpr auto ask_others_again_after = 500ms;
+constexpr auto unusual_silence = 1s;         // of a node of a cluster: another may have taken its place
 constexpr auto worth_a_search_at_once = 1s;  // so long it was of use
 constexpr auto time_to_move = 10s;           // from a sentinel's word until the server says the same
 constexpr auto look_again_after = 1s;
@@ -107,7 +108,7 @@ void RedisLink::found(const FoundServer& found) {
     return;
   }
   remember_server(address_, found);  // for workers to come
-  if (address_.has_sentinels()) sentinels_.listen(address_, found.sentinels);
+  if (address_.has_sentinels()) sentinels_.listen(address_, found.tellers);
   const RedisSeed at = place_of(found.server);
   if (connects_to_master_ && master_ == at) {
     if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_others_again_after;
@@ -278,6 +279,7 @@ void RedisLink::catch_up(SteadyTime now) {
 void RedisLink::do_what_is_due(SteadyTime now) {
   if (next_search_ && *next_search_ <= now) connect();
   look_at_refusal(now);
+  if (is_silent(now) && now - last_search_ >= unusual_silence) look_for_server();
   if (connected() && now >= next_role_look_) {
     next_role_look_ = now + pace_ * look_at_role_again_after;
     look_at_role();
@@ -291,6 +293,14 @@ void RedisLink::do_what_is_due(SteadyTime now) {
     server_->look(now);
     next_look_ = now + look_again_after;
   }
+}
+
+// Nobody tells us that a node of a cluster has been replaced, and one that stands still, or is cut off, closes no
+// connection and refuses none.
+bool RedisLink::is_silent(SteadyTime now) const {
+  if (!address_.in_cluster || !connects_to_master_) return false;
+  const auto waits_since = connection_.waits_since();
+  return !connected() || (waits_since && now - *waits_since >= unusual_silence);
 }
 
 std::optional<SteadyTime> RedisLink::next_deadline() const {

@@ -19,7 +19,8 @@ namespace brood {
 // The supervisor's line to Redis: finds the server, connects, judges whether this Redis can be used, says once when it
 // is away and when it is back, and looks after the embedded server where that is the one.  A replica is not used, and a
 // master that has become one is left; the server is then looked for anew.  Where there are sentinels, it also looks
-// when one of them says that another server is the master, and goes there once that one says so itself.  A Redis that
+// when one of them says that another server is the master, and goes there once that one says so itself; in a cluster,
+// when its node keeps an answer back for a second.  A Redis that
 // refuses us is tried again and again: for ever if one was usable before, else for `give_up_after`.
 class RedisLink {
  public:
@@ -87,6 +88,7 @@ class RedisLink {
   void note_away(const std::string& why);
   void look_at_refusal(SteadyTime now);
   void do_what_is_due(SteadyTime now);
+  bool is_silent(SteadyTime now) const;
   std::optional<SteadyTime> next_deadline() const;
 
   Children& children_;

@@ -20,7 +20,7 @@ class SentinelWatch {
   ~SentinelWatch();
 
   // Listens to these sentinels of `address`; those that it hears already stay.
-  void listen(const RedisAddress& address, const std::vector<FoundSentinel>& sentinels);
+  void listen(const RedisAddress& address, const std::vector<Teller>& sentinels);
   void stop();
   bool hears() const;  // at least one
 

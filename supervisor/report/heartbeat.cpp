@@ -47,7 +47,7 @@ Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity,
       tokens_(std::move(tokens)),
       tick_timer_(loop, [this] { tick(); }),
       finish_timer_(loop, [this] { finished(); }),
-      metrics_flush_(redis) {
+      metrics_flush_(redis, workers.metrics()) {
   set_facts(std::move(facts));
 }
 
@@ -72,8 +72,8 @@ std::vector<SeenSlot> Heartbeat::observe_slots() {
   std::vector<SeenSlot> slots = workers_.slots();
   const SteadyTime now = steady_now();
   for (const auto& [number, seen] : slots) statistics_.observe(number, {seen.processed, seen.failed}, now);
-  metrics_flush_.metrics().observe(workers_.take_class_usage(), now);
-  if (!tells_metrics_) metrics_flush_.metrics().forget_unflushed();
+  tells_of_classes_ = workers_.observe_classes(now);
+  if (tells_of_classes_ && !tells_metrics_) workers_.metrics().forget_unflushed();
   return slots;
 }
 
@@ -186,6 +186,7 @@ void Heartbeat::settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results&
 
 // After all else: whatever becomes of them, nothing waits for it.
 void Heartbeat::flush_metrics(std::chrono::milliseconds within, void (Heartbeat::*then)()) {
+  if (!tells_of_classes_) return (this->*then)();
   metrics_flush_.begin(within, [this, then] { (this->*then)(); });
 }
 

@@ -33,8 +33,10 @@ class Heartbeat {
    public:
     virtual ~Workers() = default;
     virtual std::vector<SeenSlot> slots() const = 0;  // all of them
-    // What the classes have done and used, and their peaks since this was last asked.
-    virtual std::vector<ClassUsage> take_class_usage() = 0;
+    // What the classes have done, in all shards together, and no Redis has been told.
+    virtual Metrics& metrics() = 0;
+    // Counts what they have done since.  False: the heartbeat of another shard tells of it.
+    virtual bool observe_classes(SteadyTime now) = 0;
     virtual void note_beat_token(std::uint64_t token) = 0;  // the next beat carries it, and is not yet sent
     // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
     virtual void note_beat(BootTime sent) = 0;
@@ -81,7 +83,6 @@ class Heartbeat {
 
   // What has been and is to be counted.  Counts wait here while Redis is away.
   Statistics& statistics() { return statistics_; }
-  Metrics& metrics() { return metrics_flush_.metrics(); }
   const BeatTokens& tokens() const { return tokens_; }
 
   // Beats no more: hands over the last counts, and leaves `processes` and the list of running jobs.  `done` is called
@@ -121,7 +122,7 @@ class Heartbeat {
   int concurrency_ = 0;
   Statistics statistics_;
   MetricsFlush metrics_flush_;
-  bool tells_metrics_ = true;
+  bool tells_metrics_ = true, tells_of_classes_ = true;
   bool is_told_ = false;  // of signals
 
   std::chrono::seconds interval_{10};

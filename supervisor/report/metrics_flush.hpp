@@ -13,9 +13,7 @@ namespace brood {
 // kept for another time, and said once.
 class MetricsFlush {
  public:
-  explicit MetricsFlush(AsyncConnection& redis) : redis_(redis) {}
-
-  Metrics& metrics() { return metrics_; }
+  MetricsFlush(AsyncConnection& redis, Metrics& metrics) : redis_(redis), metrics_(metrics) {}
 
   // `done` is called once: when all is told, or when no more can be told now.
   void begin(std::chrono::milliseconds deadline, std::function<void()> done);
@@ -25,7 +23,7 @@ class MetricsFlush {
   bool settle(const std::vector<ClassUsage>& told, const AsyncConnection::Result& answer);
 
   AsyncConnection::Scope redis_;
-  Metrics metrics_;
+  Metrics& metrics_;
   bool refused_ = false;
   std::int64_t keys_refused_ = 0;
 };

@@ -32,7 +32,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
       unblocker_(parts.loop, redis_.connection()),
-      workers_(setup.number, parts.moves, parts.orders, parts.pool, unblocker_),
+      workers_(setup.number, parts.moves, parts.orders, parts.pool, parts.metrics, unblocker_),
       recovery_(parts.loop, parts.children, parts.bodies, std::move(setup.redis),
                 [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
       pruning_(parts.loop, redis_.connection()),
@@ -141,7 +141,7 @@ void Shard::redis_is_usable() {
 
 void Shard::redis_has_moved() {
   doorbell_.redis_has_moved();
-  owner_.redis_has_moved();
+  owner_.redis_has_moved(number_);
 }
 
 void Shard::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }

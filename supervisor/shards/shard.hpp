@@ -53,7 +53,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual bool goes_by_clock_of(int shard) const = 0;                       // one alone, while it answers
     virtual void redis_is_unusable(RedisTrouble trouble) = 0;                 // see RedisLink::Events
     virtual std::string why_not(int shard, const RedisData& data) const = 0;  // as well
-    virtual void redis_has_moved() = 0;                                       // as well
+    virtual void redis_has_moved(int shard) = 0;                              // as well
     virtual void signal_came_from_redis(const std::string&) = 0;              // see Heartbeat::Events
     virtual void name_is_taken() = 0;                                         // as well
   };
@@ -73,6 +73,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     const ChildBodies& bodies;
     WorkerOrders& orders;
     WorkerPool& pool;
+    Metrics& metrics;
     ShardMoves& moves;
     DeadFiles& dead_files;
     const Identity& identity;
@@ -83,6 +84,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   // Begins to connect.
   void open() { redis_.open(); }
 
+  int number() const { return number_; }
   RedisLink& redis() { return redis_; }
   const RedisLink& redis() const { return redis_; }
   WorkerUnblocker& unblocker() { return unblocker_; }

@@ -32,6 +32,8 @@ class ShardMoves : public WorkerShards {
   // Brings somebody of these capsules.  False: nobody comes, or whoever does was called before.
   bool call(int shard, const std::set<int>& capsules);
   bool are_several() const;
+  // The first of all, while none can be used.
+  int first_usable() const;
 
   // Now and then: nobody who runs no job is to wait in a shard that is away.
   void leave_those_away(SteadyTime now);
@@ -44,7 +46,8 @@ class ShardMoves : public WorkerShards {
  private:
   std::vector<MovableWorker> movable();
   bool is_usable(int shard) const;
-  int usable_near(int shard) const;
+  bool may_serve(int capsule, int shard) const;
+  int usable_near(int shard, int capsule) const;
   int emptiest_usable() const;
   void want(int slot, int shard, bool if_first);
   void stay(int slot);

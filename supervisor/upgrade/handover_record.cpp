@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -24,7 +25,9 @@ namespace {
 
 constexpr off_t largest = 64 << 20;
 constexpr std::int64_t nobody_said = -1;  // whose process it is
-constexpr char signature = '\n';          // behind the text
+constexpr int nobody_chose = -1;          // what becomes of a job
+constexpr int as_configured = -1;
+constexpr char signature = '\n';  // behind the text
 
 // The writer takes what the reader fills.
 class Writer;
@@ -69,6 +72,13 @@ class Writer {
   template <std::size_t size>
   void numbers(const char* key, const std::array<std::uint64_t, size>& values) {
     json_.json(key, fmt::format("[{}]", fmt::join(values, ",")));
+  }
+
+  // Of any bytes at all.
+  void bytes(const char* key, const std::string& value) {
+    std::string digits;
+    for (const unsigned char byte : value) digits += fmt::format("{:02x}", byte);
+    json_.text(key, digits);
   }
 
   template <typename Record>
@@ -140,6 +150,19 @@ class Reader {
       const std::string& value = values[i];
       if (std::from_chars(value.data(), value.data() + value.size(), into[i]).ptr != value.data() + value.size())
         throw BadHandover(std::string("the handover's ") + key + " are no numbers");
+    }
+  }
+
+  void bytes(const char* key, std::string& into) const {
+    const auto digits = object_.string(key);
+    if (!digits) return;
+    into.clear();
+    for (std::size_t at = 0; at + 1 < digits->size(); at += 2) {
+      unsigned byte = 0;
+      const char* const pair = digits->data() + at;
+      if (std::from_chars(pair, pair + 2, byte, 16).ptr != pair + 2)
+        throw BadHandover(std::string("the handover's ") + key + " are no bytes");
+      into += static_cast<char>(byte);
     }
   }
 
@@ -291,6 +314,85 @@ void members(Io& io, Of<Io, Handover::Shard>& shard) {
   io.text("beat_tokens", shard.beat_tokens);
 }
 
+// What a number stands for among the first `count` of an enumeration.
+template <typename Io, typename Enumeration>
+void enumerator(Io& io, const char* key, Enumeration& value, int count) {
+  int number = static_cast<int>(value);
+  io.number(key, number);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    if (number < 0 || number >= count) throw BadHandover(std::string("the handover's ") + key + " is out of range");
+    value = static_cast<Enumeration>(number);
+  }
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Outcome>& outcome) {
+  enumerator(io, "kind", outcome.kind, static_cast<int>(Outcome::Kind::park) + 1);
+  io.bytes("payload", outcome.payload);
+  std::int64_t microseconds = std::llround(outcome.score * 1e6);
+  io.number("score_us", microseconds);
+  if constexpr (!std::is_same_v<Io, Writer>) outcome.score = static_cast<double>(microseconds) / 1e6;
+}
+
+// An entry of a dead worker's batch.
+struct LeftEntry {
+  EntryState state = EntryState::none;
+  std::optional<Outcome> outcome;
+};
+
+template <typename Io>
+void members(Io& io, Of<Io, LeftEntry>& entry) {
+  enumerator(io, "state", entry.state, static_cast<int>(EntryState::judged) + 1);
+  io.record("outcome", entry.outcome);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, DeadWorker::Record>& record) {
+  io.number("number", record.number);
+  io.bytes("queue", record.queue);
+  io.bytes("jid", record.jid);
+  std::vector<LeftEntry> entries;
+  for (std::size_t i = 0; i < record.entries.size(); ++i)
+    entries.push_back({record.entries[i], i < record.outcomes.size() ? record.outcomes[i] : std::nullopt});
+  io.records("entries", entries);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    for (LeftEntry& entry : entries) {
+      record.entries.push_back(entry.state);
+      record.outcomes.push_back(std::move(entry.outcome));
+    }
+  }
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, WorkerDeath::Cause>& cause) {
+  io.bytes("error_class", cause.error_class);
+  io.bytes("message", cause.message);
+  io.truth("counts_as_crash", cause.counts_as_crash);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Left>& left) {
+  io.number("shard", left.shard);
+  auto& death = left.death;
+  io.bytes("identity", death.worker.identity);
+  io.number("slot", death.worker.slot);
+  io.number("incarnation", death.worker.incarnation);
+  io.record("record", death.worker.record);
+  io.truth("ended_by_brood", death.worker.ended_by_brood);
+  io.record("cause", death.cause);
+  int fate = death.fate ? static_cast<int>(*death.fate) : nobody_chose;
+  io.number("fate", fate);
+  io.truth("cause_unknown", death.cause_unknown);
+  io.number("class_flags", death.class_flags);
+  int max_crashes = death.max_crashes.value_or(as_configured);
+  io.number("max_crashes", max_crashes);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    if (fate >= 0 && fate <= static_cast<int>(WorkerDeath::Fate::discard))
+      death.fate = static_cast<WorkerDeath::Fate>(fate);
+    if (max_crashes != as_configured) death.max_crashes = max_crashes;
+  }
+}
+
 template <typename Io>
 void members(Io& io, Of<Io, ConfigAsRead>& file) {
   io.text("text", file.text);
@@ -322,6 +424,7 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.text("beat_tokens", handover.beat_tokens);
   io.records("classes", handover.classes);
   io.records("other_shards", handover.other_shards);
+  io.records("left", handover.left);
 }
 
 void refuse_nonsense(const Handover& handover) {
@@ -330,6 +433,11 @@ void refuse_nonsense(const Handover& handover) {
   for (const Handover::Worker& worker : handover.workers) {
     if (worker.shard < 0 || worker.shard >= max_shards) throw BadHandover("the handover names a shard that cannot be");
     if (worker.pid <= 0 || worker.slot < 0) throw BadHandover("the handover names a worker without process or slot");
+  }
+  for (const Handover::Left& left : handover.left) {
+    if (left.shard < 0 || left.shard >= max_shards) throw BadHandover("the handover names a shard that cannot be");
+    if (left.death.worker.record && left.death.worker.record->entries.size() > max_batch_entries)
+      throw BadHandover("the handover tells of more jobs than a worker holds");
   }
   for (const Handover::Template& one : handover.templates) {
     if (one.pid <= 0) throw BadHandover("the handover names a template without process");

@@ -11,6 +11,7 @@
 #include "shared/base/identity.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
 #include "supervisor/report/metrics.hpp"
 #include "supervisor/report/statistics.hpp"
 
@@ -103,6 +104,13 @@ struct Handover {
     std::string beat_tokens;
   };
   std::vector<Shard> other_shards = {};
+  // What dead workers have left in a shard that is away.  How the machine saw a crash is not among it: the job's report
+  // has its signal and no stack.
+  struct Left {
+    int shard = 0;
+    WorkerDeath death;
+  };
+  std::vector<Left> left = {};
 };
 
 // The descriptors in it, which survive the exec.  Until the next program stands they stay open for the one before; the

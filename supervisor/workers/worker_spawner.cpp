@@ -238,7 +238,6 @@ int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& r
                   .record = &record,
                   .beats = &slots_.board.beats(),
                   .queue_changes = &slots_.board.queue_changes(),
-                  .redis_moves = &slots_.board.redis_moves(),
                   .supervisor = supervisor_,
                   .usage = &slots_.board.usage(),
                   .in_memory_cgroup = memory_cgroup_.has_value()};

@@ -263,8 +263,11 @@ add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock
 add_dependencies(lifecycle_menagerie_test shifted_clock)
 brood_test(lifecycle/cluster LINK brood_test_support ALONE TIMEOUT 600)
 add_dependencies(lifecycle_cluster_test brood brood_examples)
+# Real nodes under real faults.
+brood_test(lifecycle/node_faults LINK brood_test_support ALONE TIMEOUT 1800)
+add_dependencies(lifecycle_node_faults_test brood brood_examples)
 
-set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity lifecycle_cluster
+set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity lifecycle_cluster lifecycle_node_faults
                      PROPERTIES PROCESSORS 2)
 
 # Several Redis servers.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,19 @@ class RedisCluster {
     std::size_t masters = 3, replicas_of_each = 1;
     std::chrono::milliseconds node_timeout{1'500};  // after which a silent node is taken for dead
     bool append_only = true;
-    std::vector<std::string> extra{};  // further arguments of each redis-server
+    std::vector<std::string> extra{};            // further arguments of each redis-server
+    std::optional<RedisServer::TlsFiles> tls{};  // everybody speaks it, and nothing else but on Unix sockets
+    std::string host = "127.0.0.1";
+    // Where the first node is, if not beside the others, and what executes it there.
+    std::string first_host{};
+    std::vector<std::string> first_prefix{};
   };
   RedisCluster() : RedisCluster(Options()) {}
   explicit RedisCluster(Options options);
 
-  std::string url() const;  // cluster://, of all nodes
+  // cluster://, of all nodes; and one of its shards as an address that knows the authority of `tls`.
+  std::string url() const;
+  RedisAddress address(int shard = 0) const;
 
   // The masters come first as they were when it began, then the replicas of the first, of the second and so on.
   std::size_t size() const { return nodes_.size(); }
@@ -51,6 +59,9 @@ class RedisCluster {
   std::vector<std::string> keys(const std::string& pattern = "*");
 
  private:
+  const std::string& host_of(const RedisServer& node) const;
+
+  const Options options_;
   std::string first_bus_;  // the port by which the others meet the first
   std::vector<std::unique_ptr<RedisServer>> nodes_;
 };

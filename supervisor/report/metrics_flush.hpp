@@ -9,15 +9,15 @@
 
 namespace brood {
 
-// Tells Redis what the classes have done, a few at a time and the next when those are answered.  What Redis refuses is
-// kept for another time, and said once.
+// Sends the metrics of job classes to Redis, a few classes at a time, the next few when those are answered.  What Redis
+// refuses is kept for later, and the refusal logged once.
 class MetricsFlush {
  public:
   explicit MetricsFlush(AsyncConnection& redis) : redis_(redis) {}
 
   Metrics& metrics() { return metrics_; }
 
-  // `done` is called once: when all is told, or when no more can be told now.
+  // `done` is called once: when all is sent, or when no more can be sent now.
   void begin(std::chrono::milliseconds deadline, std::function<void()> done);
 
  private:

@@ -17,7 +17,7 @@ class OwnProcesses {
   OwnProcesses(const OwnProcesses&) = delete;
   OwnProcesses& operator=(const OwnProcesses&) = delete;
 
-  // Whether a job may be behind it.
+  // Whether a job may be behind `pid`.
   Descent descent_of(pid_t pid) const;
 
   // Children that nobody here has forked.

@@ -36,18 +36,18 @@
 namespace brood {
 
 // All that a supervisor does with one Redis: it connects, watches the queues there and what is paused, moves due jobs,
-// beats, and recovers what dead workers and dead supervisors have left in it.
+// sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
 class Shard : private RedisLink::Events, private Heartbeat::Events {
  public:
-  // Whose it is: the supervisor.
+  // The supervisor, as a shard sees it.
   class Owner {
    public:
     virtual ~Owner() = default;
     virtual const Config& config() const = 0;  // of the present generation
     virtual ProcessFacts process_facts() const = 0;
-    virtual bool is_quiet() const = 0;                                        // also true while stopping
-    virtual bool goes_by_clock_of(int shard) const = 0;                       // one alone, while it answers
-    virtual void redis_is_unusable(RedisTrouble trouble) = 0;                 // see RedisLink::Events
+    virtual bool is_quiet() const = 0;                         // also true while stopping
+    virtual bool goes_by_clock_of(int shard) const = 0;        // true for one shard only, while that answers
+    virtual void redis_is_unusable(RedisTrouble trouble) = 0;  // see RedisLink::Events
     virtual std::string why_not(int shard, const RedisData& data) const = 0;  // as well
     virtual void redis_has_moved() = 0;                                       // as well
     virtual void signal_came_from_redis(const std::string&) = 0;              // see Heartbeat::Events
@@ -55,11 +55,11 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   };
   struct Setup {
     int number = 0;  // among all shards
-    int shards = 1;  // that there are: with many, each is looked at less often
+    int shards = 1;  // how many there are: with many, each is looked at less often
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
-    BeatTokens beat_tokens = {};  // of the program before, in the same process
+    BeatTokens beat_tokens = {};  // those of the program before us in the same process
   };
   // What all shards of a supervisor share.
   struct Parts {
@@ -101,7 +101,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   // The present generation is another.
   void follow_config();
 
-  // What a quiet stops, and what ends that.
+  // Stops what a quiet stops, and begins it again.
   void wind_down();
   void resume();
 
@@ -125,7 +125,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   Owner& owner_;
   const std::string identity_;
   const int number_;
-  const int pace_;  // how many times as long as with one shard the time between two looks is
+  const int pace_;  // how many times longer the time between two looks is than with few shards
   WorkerPool& pool_;
   RedisLink redis_;
   WorkerUnblocker unblocker_;

@@ -48,13 +48,14 @@ std::vector<MovableWorker> ShardMoves::movable() {
   return workers;
 }
 
-// In a capsule of one worker order holds: what was left behind here goes back first.
+// A capsule of one worker keeps the order of jobs: its worker is not called here until what was left behind here has
+// been given back.
 std::set<int> ShardMoves::capsules_to_call(int number) {
   if (!are_several()) return {};
   std::set<int> capsules = brood::capsules_to_call(number, movable());
   if (shard(number).recovery().fields_of(identity_).empty()) return capsules;
   const std::vector<CapsuleSettings> settings = generations_.capsules();
-  // One of a generation that is on trial is not among them yet.
+  // A capsule of a generation on trial is not among the settings yet.
   std::erase_if(capsules, [&](int capsule) {
     const auto index = static_cast<std::size_t>(capsule);
     return index >= settings.size() || settings[index].concurrency == 1;
@@ -78,7 +79,7 @@ void ShardMoves::want(int slot, int number, bool if_first) {
   taken.goes_if_first = if_first;
   taken.called_at = steady_now();
   slots_.board.slot(slot).wanted_shard.store(number);
-  if (!if_first) orders_.wake(slot);  // a busy one looks by itself
+  if (!if_first) orders_.wake(slot);  // a busy worker looks by itself
 }
 
 void ShardMoves::stay(int slot) {
@@ -153,7 +154,7 @@ void ShardMoves::place_again(int slot) {
   shard(to).look_who_waits();
 }
 
-// What the slot has counted until now was of the shard before.
+// The slot's worker enters another shard: what it has counted until now belongs to the shard before.
 void ShardMoves::enter(int slot, int number) {
   ProcessTable::Slot& taken = slots_.table[slot];
   if (taken.shard == number) return;
@@ -166,7 +167,7 @@ void ShardMoves::enter(int slot, int number) {
   taken.in_shard_since = now;
 }
 
-// Not believed of one that was called nowhere, and whose shard answers.
+// Not believed of a worker that was called nowhere and whose shard answers.
 bool ShardMoves::left_behind(int slot) {
   if (!are_several()) return false;
   const ProcessTable::Slot& taken = slots_.table[slot];

@@ -12,8 +12,7 @@
 
 namespace brood {
 
-// The workers of one shard, those that serve it now, as its parts see them: who look after its queues, and who tells of
-// them there.
+// The workers that serve one shard now, as its parts see them: the parts that look after its queues, and its heartbeat.
 class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
  public:
   ShardWorkers(int shard, ShardMoves& moves, WorkerOrders& orders, WorkerPool& pool, WorkerUnblocker& unblocker)
@@ -36,7 +35,7 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
     std::erase_if(seen, [this](const SeenSlot& slot) { return pool_.shard_of(slot.number) != shard_; });
     return seen;
   }
-  // What the classes do is counted for all shards together, and told in the first.
+  // Metrics of job classes are counted for all shards together, and sent to the first.
   std::vector<ClassUsage> take_class_usage() override {
     return shard_ == 0 ? pool_.take_class_usage() : std::vector<ClassUsage>();
   }

@@ -28,7 +28,7 @@ Exit status: 0; 69 Redis is not available, or, where no other format is asked fo
 of any machine beats, and none runs here.  With --check: 0 a supervisor of this machine and user runs with all its workers,
 and Redis answers; 69 none runs or answers, or Redis does not; 75 it is starting, quiet or stopping.)";
 
-// A supervisor that does not answer at once is left out: what its workers do is known without it.
+// A supervisor that does not answer at once is left out: the scoreboard shows what its workers do.
 std::vector<JsonObject> ask_supervisors() {
   std::vector<JsonObject> answers;
   for (const LocalSupervisor& supervisor : local_supervisors(runtime_directory())) {
@@ -101,7 +101,7 @@ StatusReport look(const RedisAccess& access) {
   return report;
 }
 
-// In one sentence, and as an exit status: whether jobs are performed here.
+// Prints in one sentence whether jobs are performed here, and returns that as an exit status.
 int check(const StatusReport& report) {
   const auto say = [](const std::string& sentence, int status) {
     print(log::printable(sentence) + "\n");
@@ -124,7 +124,7 @@ int check(const StatusReport& report) {
              exit_status::ok);
 }
 
-// The latest whose fingerprint begins so.
+// The latest crash whose fingerprint begins with `fingerprint`.
 const Crash& find_crash(const std::vector<Crash>& crashes, const std::string& fingerprint) {
   const auto found = std::find_if(crashes.begin(), crashes.end(),
                                   [&](const Crash& crash) { return crash.fingerprint.starts_with(fingerprint); });

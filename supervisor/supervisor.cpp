@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr auto time_for_strays = 1s;  // to die, when we stop
 constexpr auto status_interval = 1s;
-constexpr auto start_extension = 60s;  // longer than a place rests
+constexpr auto start_extension = 60s;  // longer than the pause before a place is filled again
 constexpr int most_reaped_a_turn = 256;
 
 // What every worker is told in a phase.
@@ -163,7 +163,7 @@ int Supervisor::run() {
     handle_signals();
     reap_children();
     if (!pool_.awaits_newborn()) own_processes_.strays().look(steady_now());
-    // Until then the process of a job may run on, and the job must not begin elsewhere.
+    // While a stray is left, it may be the process of a job that still runs: that job must not begin elsewhere.
     if (!own_processes_.strays().next_look()) {
       for (const auto& shard : shards_) shard->recovery().release_held();
     }
@@ -179,7 +179,7 @@ int Supervisor::run() {
     shutdown_.advance(steady_now());
     log::flush();
   }
-  // What is left in flight is recovered by what this file says of it.
+  // The next start needs this file to recover jobs that are left in flight, so then it stays.
   if (shutdown_.recovered_our_own()) slots_.board.remove_file();
   registered_periodic_.remove_file();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
@@ -187,7 +187,8 @@ int Supervisor::run() {
   return exit_code_;
 }
 
-// Its own timer: see Timer.  Only for what can be done when its time comes; anything else would keep the loop awake.
+// Sets the supervisor's own timer: see Timer.  Only for things that can be done when their time comes; a deadline that
+// passes without effect would keep the loop spinning.
 void Supervisor::keep_time() {
   const SteadyTime now = steady_now();
   SteadyTime next = next_status_;
@@ -207,8 +208,8 @@ void Supervisor::hear_workers() {
 
 void Supervisor::reap_children() {
   // One SIGCHLD may stand for several exits, so ask until nobody is left to report.  WNOWAIT keeps the pid taken while
-  // its process group and its slot are looked at.
-  // A job's fork bomb must not keep the loop: the rest has its turn at once.
+  // its process group and its slot are looked at.  A job's fork bomb must not hold up the loop: what is left is reaped
+  // in the next turn, which follows at once.
   more_to_reap_ = true;
   std::vector<Ended> ended;
   for (int reaped = 0; reaped < most_reaped_a_turn; ++reaped) {
@@ -219,12 +220,12 @@ void Supervisor::reap_children() {
     }
     if (detach_traced(info)) continue;
     const pid_t pid = info.si_pid;
-    // Whatever a job, or a library, left running in its group.
+    // Ends what a job or a library left running in the process group.
     if (pool_.is_worker(pid) || children_.is_one(pid)) kill(-pid, SIGKILL);
     Ended& one = ended.emplace_back(Ended{pid, exit_status(info), {}});
     wait4(pid, nullptr, WNOHANG, &one.used);
   }
-  // Where the kernel has killed for want of memory, it was whoever had most.
+  // Largest first: where the kernel has killed one for want of memory, it was the largest.
   std::stable_sort(ended.begin(), ended.end(),
                    [](const Ended& a, const Ended& b) { return a.used.ru_maxrss > b.used.ru_maxrss; });
   for (const Ended& one : ended) note_end(one);
@@ -348,9 +349,9 @@ void Supervisor::wind_down() {
     orders_.tell_all(flags_in(phase_));
 }
 
-// All that a quiet has stopped.
+// Begins again all that a quiet has stopped.
 void Supervisor::resume() {
-  orders_.note_queues_changed(false);  // nobody has looked: what workers know of pauses is as old as the quiet
+  orders_.note_queues_changed(false);  // nobody looked during the quiet: what workers know of pauses is as old as that
   orders_.tell_all(flags_in(phase_));
   for (const auto& shard : shards_) shard->resume();
   // A program that took over in a quiet has not replaced the workers of the old one.
@@ -382,7 +383,7 @@ void Supervisor::redis_has_moved(int shard) {
   }
 }
 
-// What the program before has served is no mistake.
+// After a takeover several shards are no mistake of the configuration: the program before us has served them.
 void Supervisor::redis_is_unusable(RedisTrouble trouble) {
   const bool another_is_usable =
       (took_over_ && shards_.size() > 1) ||
@@ -456,7 +457,7 @@ void Supervisor::report_status() {
     if (!more.empty()) line += "; " + more;
   }
   line += state_of_redis();
-  service_.status(log::printable(line));  // a line of its own would be another word to systemd
+  service_.status(log::printable(line));  // systemd would take a second line for another message
 }
 
 std::string Supervisor::describe_shards(std::string (RedisLink::*how)() const) const {
@@ -481,7 +482,7 @@ std::string Supervisor::state_of_redis() const {
 
 // ---- How it ends; see also supervisor_gives_way.cpp
 
-// A stray of the last workers still has its moment to die.
+// Strays of the last workers have until `stray_deadline_` to die.
 void Supervisor::begin_shutdown() {
   if ((phase_ != Phase::stopping && phase_ != Phase::killing) || pool_.occupied() > 0) return;
   const SteadyTime now = steady_now();

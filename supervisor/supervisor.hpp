@@ -50,17 +50,17 @@ class Supervisor : private Shard::Owner,
     std::vector<RedisAddress> shards;               // at least one
     std::unique_ptr<EmbeddedRedis> embedded_redis;  // the only shard's; none: Redis is elsewhere
     std::string runtime_directory;
-    std::string instance = {};  // what the operator calls it, where several run
+    std::string instance = {};  // the operator's name for this supervisor, where several run
     BodiesFor bodies;
     const Successor& successor;
     std::optional<Handover> handover = {};  // what the program before this one has left
-    std::string failed = {};                // why the program that took over from this one gave back; empty: none has
-    std::function<void()> stands;  // all that was left is taken over, and the program before is not needed any more
+    std::string failed = {};  // why a program that took over from this one has given the process back; empty: none has
+    std::function<void()> stands;  // called once everything is taken over and the program before is not needed any more
     // Reads the configuration's file as it is now; nothing: there is none.  Throws ConfigError.
     std::function<ConfigFile()> read_file;
     // Reads the configuration anew, as it would be read at a start.  Throws ConfigError.
     std::function<std::shared_ptr<const Config>()> read_config;
-    // The supervisor goes by this one from now on: for the log, and what the process is called.
+    // Called when the supervisor begins to go by another configuration: for the log and the title of the process.
     std::function<void(const Config&)> follow;
     WebChild::Body web = {};  // none: there is no page
   };
@@ -129,8 +129,9 @@ class Supervisor : private Shard::Owner,
   void take_over(const Handover& handover);
   void listen_at(const std::string& path, UniqueFd listener);
 
-  // Leaves the name to another that beats under it too: this machine was cloned while brood ran, and the other is this
-  // very process, with the same jobs.  Ends the workers, and touches nothing in Redis.  Returns the exit status.
+  // Leaves the name to another process that sends heartbeats under it too: this machine was cloned while brood ran, and
+  // the other process is a copy of this one, with the same jobs.  Ends the workers and touches nothing in Redis.
+  // Returns the exit status.
   int give_way();
   void end_children();
 
@@ -170,8 +171,8 @@ class Supervisor : private Shard::Owner,
   int exit_code_ = 0;
   bool name_is_taken_ = false;
   bool took_over_ = false;     // from another program in this process
-  bool came_back_ = false;     // after that one had failed
-  bool roll_is_owed_ = false;  // it took over in a quiet, in which no worker is replaced
+  bool came_back_ = false;     // from a program that had taken over from us, and failed
+  bool roll_is_owed_ = false;  // the takeover came during a quiet, when no worker is replaced
   std::function<void()> stands_;
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{};
   bool more_to_reap_ = false;

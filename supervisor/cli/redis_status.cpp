@@ -27,7 +27,7 @@ std::vector<std::string> sorted_names(const Reply& reply) {
   return names;
 }
 
-// What other programs wrote may be anything: infinite times, and fields that are no numbers, count as 0.
+// Other programs may write anything: infinite times, and fields that are no numbers, count as 0.
 double sane_time(double seconds) { return seconds >= 0 && seconds < 1e11 ? seconds : 0; }
 
 void add_processes(Connection& redis, const std::vector<std::string>& identities, RedisStatus& status) {
@@ -152,7 +152,7 @@ std::optional<double> RedisStatus::oldest_in_flight() const {
 
 namespace {
 
-// The keys may be of another type, or we may lack the right to read them: then there is nothing to be shown.
+// The keys may be of another type, or we may lack the right to read them: then nothing is shown.
 void ask_quarantine(Connection& redis, RedisStatus& status) {
   const std::vector<Reply> replies = redis.pipeline({ask_quarantined(), ask_set_size(quarantined_set)});
   status.quarantine = read_quarantined(replies[0].view());
@@ -208,7 +208,7 @@ void sum_crash(Crash& sum, const Crash& one) {
   sum.count = count;
 }
 
-// Adds each to the one of the same name, in the order of the names.
+// Adds each item of `more` to the one of the same name; the result is in the order of the names.
 template <typename Item, typename Name, typename Add>
 void merge(std::vector<Item>& into, const std::vector<Item>& more, Name name, Add add) {
   std::map<std::string, Item> all;

@@ -18,8 +18,8 @@ namespace brood {
 
 // One entry of Sidekiq's process list: a supervisor of brood, or a Ruby Sidekiq.
 struct ProcessStatus : Process {
-  std::optional<std::int64_t> in_flight;  // jobs; nullopt: it keeps no lists of them, as Ruby's Sidekiq
-  // Seconds that the job which began first has run, as of the last heartbeat; nullopt: none runs.
+  std::optional<std::int64_t> in_flight;  // jobs; nullopt: the process keeps no lists of them, like Ruby's Sidekiq
+  // Seconds that its longest running job had run at the last heartbeat; nullopt: none runs.
   std::optional<double> oldest_in_flight;
 };
 
@@ -35,7 +35,7 @@ struct QueueStatus {
 struct SilentStatus {
   std::string identity;
   std::int64_t in_flight = 0;
-  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued: nobody says any more when it began
+  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued; when it began is not known any more
 };
 
 struct RedisStatus {
@@ -54,13 +54,14 @@ struct RedisStatus {
   std::optional<double> oldest_in_flight() const;
 };
 
-// What several shards say, as if it were one Redis: a process that beats in several is one, and so is a queue.
+// Several shards shown as one Redis: a process that sends heartbeats to several shards is one process, a queue in
+// several shards is one queue.
 RedisStatus sum_of(const std::vector<RedisStatus>& shards);
 
 // Throws ConnectionLost or UnexpectedReply.
 RedisStatus ask_redis(Connection& redis);
 
-// The same without crashes and quarantine, which are by far the most of it.
+// The same without crashes and quarantine, which are by far the most data.
 RedisStatus ask_redis_without_crashes(Connection& redis);
 // Empty when they cannot be read: that must not hide all the rest.  Throws ConnectionLost.
 std::vector<Crash> ask_crashes(Connection& redis);

@@ -53,7 +53,7 @@
 namespace brood {
 namespace {
 
-// In a child.  Empty when all libraries can be loaded and all programs executed.
+// Runs in a child.  Empty when all libraries can be loaded and all programs executed.
 std::string why_not_loadable(const Config& config) {
   try {
     require_programs(config);
@@ -65,7 +65,7 @@ std::string why_not_loadable(const Config& config) {
   }
 }
 
-// What the files of [redis.tls] hold, where TLS is spoken.  Throws ConfigError.
+// Reads the files of [redis.tls], where TLS is spoken.  Throws ConfigError.
 void read_certificates(RedisSettings& settings) try {
   if (uses_embedded_redis(settings)) return;
   for (const RedisAddress& shard : locate_shards(settings)) {
@@ -79,7 +79,8 @@ void read_certificates(RedisSettings& settings) try {
   throw ConfigError(error.what());
 }
 
-// For the supervisor's connections, which outlive a configuration: with certificates of their own.
+// The shards for the supervisor's own connections.  These outlive a configuration, so they get a copy of the
+// certificates.
 std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings) {
   std::vector<RedisAddress> shards = locate_shards(settings);
   if (!settings.certificates) return shards;
@@ -88,7 +89,8 @@ std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings) {
   return shards;
 }
 
-// In a child, which may wait.  Empty when each Redis takes these certificates and shows one that we take, or is away.
+// Runs in a child, which may wait.  Empty when each Redis accepts our certificates and shows one that we accept, or is
+// away.
 std::string why_no_tls(const std::vector<RedisAddress>& shards) {
   for (const RedisAddress& shard : shards) {
     if (!shard.tls) continue;
@@ -103,7 +105,7 @@ std::string why_no_tls(const std::vector<RedisAddress>& shards) {
   return "";
 }
 
-// In a child: the supervisor's process loads no job library, not even to look at it.
+// Runs `body` in a child: the supervisor's process loads no job library, not even to check it.
 int try_in_child(const std::string& what, const std::function<void()>& body) {
   const pid_t child = spawn({.title = "brood: check", .keep = {}}, [&] {
     try {
@@ -149,7 +151,7 @@ int check_libraries(const Config& config) {
   });
 }
 
-// For each capsule a child starts as its first worker would, and ends.
+// For each capsule, starts a child as its first worker would start; the child then ends.
 int check_startup(const Config& config) {
   for (const CapsuleSettings& capsule : config.capsules) {
     if (capsule.concurrency == 0) continue;
@@ -167,7 +169,7 @@ int check_startup(const Config& config) {
   return EX_OK;
 }
 
-// What its settings say of a node of a cluster.
+// Adds what the settings of a cluster's node say to its fitness.
 void add_cluster(Connection& connection, RedisFitness& fitness) {
   const std::vector<Reply> replies = connection.pipeline(ask_cluster_settings());
   std::vector<ReplyView> answers;
@@ -182,8 +184,8 @@ void add_cluster(Connection& connection, RedisFitness& fitness) {
          "cluster-replica-validity-factor and cluster-require-full-coverage");
 }
 
-// Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
-// error, with the status by which `run` would end.  Notes where its data are beside the `others`.
+// Redis may be away while a machine is set up: that is no error, as `run` waits for it.  A Redis that refuses us or can
+// never be used is an error, with the exit status that `run` would have.  Adds where its data are to `others`.
 int check_redis(const Config& config, const RedisAddress& address, std::vector<RedisData>& others) {
   const std::string which = address.shard.empty() ? "" : " " + address.shard;
   std::cout << "redis" << which << ": " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
@@ -231,7 +233,7 @@ int check_redis(const Config& config, const RedisAddress& address, std::vector<R
   return EX_TEMPFAIL;
 }
 
-// Its cgroups are not looked at: whether there are some is known to a service alone that runs.
+// Cgroups are not checked: only a running service knows whether it has them.
 int check_sandboxes(const Config& config) {
   for (const LackingSandbox& one : lacking_sandboxes(config, nullptr)) {
     const std::string text =
@@ -255,7 +257,7 @@ int check_sandboxes(const Config& config) {
   return EX_OK;
 }
 
-// While brood runs, one shard that refuses us for now is no reason to run on the program before.
+// While brood runs, a shard that refuses us for now is no reason to keep the program before: then one shard is enough.
 enum class Wanted { every_shard, one_shard };
 
 int check_everything(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted,
@@ -318,7 +320,7 @@ void warn_of(const Config& config) {
     log::warn("no_job_library", {{"hint", "name one with -r; every job will fail as an unknown class"}});
 }
 
-// Any process of the same user may read and write the memory of one that can be dumped; jobs are the same user.
+// Any process of the same user may read and write the memory of a process that can be dumped, and jobs run as our user.
 void shield_from_jobs(const Config& config) {
   check("prctl", prctl(PR_SET_DUMPABLE, 0));
   const auto is_shielded = [&](const CapsuleSettings& one) { return one.worker.value_or(config.worker).seccomp; };
@@ -337,8 +339,8 @@ Handover take_handover(int descriptor) {
   return handover;
 }
 
-// A program that takes over goes by the configuration of the rehearsal, whatever the file holds by now; one that comes
-// back goes by the configuration that it had.
+// A program that takes over uses the configuration of the rehearsal, whatever the file holds by now; a program that
+// comes back uses the configuration that it had.
 Config config_of(const RunOptions& options, const std::optional<Handover>& handover) {
   const auto& text = options.failed.empty() ? handover->config : handover->former_config;
   if (!text) return load_config(options.config_path, options.overrides);
@@ -385,7 +387,7 @@ void warn_of_other_shards(const Config& adopted, const std::vector<RedisAddress>
   }
 }
 
-// In a child of the program that would hand over: all that can fail in a takeover, without changing anything.
+// Runs in a child of the program that would hand over: tries all that can fail in a takeover, and changes nothing.
 int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy) {
   const int status = check_everything(config, shards, Wanted::one_shard);
   if (status != EX_OK) return status;
@@ -424,7 +426,7 @@ int run_command(const RunOptions& options) {
   const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis);
   std::string where;
   for (const RedisAddress& shard : shards) where += (where.empty() ? "" : " ") + shard.without_password();
-  // The jobs that the workers hold are in that Redis.
+  // The jobs that our workers hold are in the Redis that the program before used.
   if (handover && handover->redis != where)
     throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
   const bool only_looks = options.check || (handover && handover->rehearsal);
@@ -465,7 +467,7 @@ int run_command(const RunOptions& options) {
                                   {"limit", descriptor_limit.now()},
                                   {"hint", "LimitNOFILE of the service, or ulimit -Hn, bounds it"}});
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
-    const auto preloaded = std::make_shared<Preloaded>();  // in the template and its copies; here nothing is
+    const auto preloaded = std::make_shared<Preloaded>();  // filled in the template and its copies only
     const auto as_configured = [certificates = config->redis.certificates](RedisAddress address) {
       if (address.tls) address.certificates = certificates;
       return address;
@@ -509,7 +511,7 @@ int run_command(const RunOptions& options) {
     set_process_title("brood: supervisor" + (named.tag.empty() ? "" : " " + named.tag));
   };
   name_process(config);
-  // These stay open, for the program before, until the supervisor stands.
+  // Until the supervisor stands, these stay open for the program before.
   std::vector<int> left;
   if (handover) left = descriptors_of(*handover);
   if (options.adopt) left.push_back(*options.adopt);

@@ -29,7 +29,7 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
   WorkersLeft left;
   for (int i = 0; i < board.slots(); ++i) {
     SlotSnapshot seen = snapshot(board.slot(i));
-    // The process of a job may outlive its worker for a moment.
+    // A job with a process of its own may outlive its worker for a moment.
     const bool lives = seen.pid > 0 && process_lives(seen.pid, seen.start_time);
     if (lives || (seen.job_pid > 0 && process_lives(seen.job_pid, seen.job_start_time))) {
       left.living.push_back(std::move(seen));

@@ -69,7 +69,7 @@ void SentinelWatch::subscribe(Listener& listener) {
       [this, &listener](const AsyncConnection::Result& subscribed) {
         if (!subscribed.ok()) return;
         listener.hears = true;
-        if (std::exchange(listener.was_lost, false)) look_();  // and what was said meanwhile?
+        if (std::exchange(listener.was_lost, false)) look_();  // we missed what was said meanwhile
       },
       // Its words are the master's name, where it was, and where it is.
       [this, &listener](ReplyView message) {

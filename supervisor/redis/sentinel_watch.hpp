@@ -15,7 +15,7 @@ namespace brood {
 // is not believed.
 class SentinelWatch {
  public:
-  // `look` is called when one says so, and when one is heard again that was not for a while.
+  // `look` is called when a sentinel says so, and when a sentinel is heard again that was not heard for a while.
   SentinelWatch(EventLoop& loop, std::function<void()> look);
   ~SentinelWatch();
 

@@ -23,8 +23,8 @@ namespace brood {
 
 // Tells Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done, and
 // follows the signals that the Web UI's buttons leave.  It looks for such signals when it is told that there are some,
-// or every two seconds where nobody tells it, and beats early if what runs has changed, so that buttons and busy page
-// answer like those of one machine.
+// or every two seconds where nobody tells it.  It beats early when the running jobs have changed, so that buttons and
+// the busy page react soon.
 class Heartbeat {
  public:
   // The workers, as a beat tells of them.  A shard's are ShardWorkers; tests invent
@@ -45,16 +45,16 @@ class Heartbeat {
    public:
     virtual ~Events() = default;
     virtual bool is_quiet() const = 0;  // also true while stopping
-    // TSTP, TERM or TTIN, or anything else: who writes to Redis may write it.
+    // TSTP, TERM or TTIN, or anything else: whoever may write to Redis may write here.
     virtual void signal_came_from_redis(const std::string& signal) = 0;
     virtual void beaten() = 0;  // after note_beat()
-    // Redis has lost our record from brood:processes, and perhaps those of others that nobody beats for any more.
+    // Redis has lost our record from brood:processes, and perhaps records of dead supervisors too.
     virtual void was_unlisted() = 0;
-    // Another process beats under our name.  Nothing was written, and no beat follows.
+    // Another process sends heartbeats under our name.  Nothing was written, and no beat follows.
     virtual void name_is_taken() = 0;
   };
 
-  // `tokens`: of the program before, in the same process.
+  // `tokens`: those of the program before us in the same process.
   Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
             Events& events, BeatTokens tokens = {});
   Heartbeat(const Heartbeat&) = delete;
@@ -66,22 +66,22 @@ class Heartbeat {
   // Looks for signals now: somebody has left one.
   void look_for_signals();
 
-  // Whether look_for_signals() is called for each from now on.
+  // Whether look_for_signals() is called for each signal from now on.
   void rely_on_being_told(bool told) { is_told_ = told; }
 
   // After a reload; shown with the next beat.
   void set_facts(ProcessFacts facts);
 
-  // Instead of every ten seconds.
+  // `interval` replaces the ten seconds.
   void beat_every(std::chrono::seconds interval) { interval_ = interval; }
 
-  // Whether what the classes do is told; else it is forgotten.
+  // Whether the metrics of job classes are sent; if not, they are dropped.
   void tell_metrics(bool wanted) { tells_metrics_ = wanted; }
 
   // A beat is under way, and with it perhaps counts.
   bool beating() const { return beating_; }
 
-  // What has been and is to be counted.  Counts wait here while Redis is away.
+  // The counts that are not sent yet.  They wait here while Redis is away.
   Statistics& statistics() { return statistics_; }
   const BeatTokens& tokens() const { return tokens_; }
 
@@ -129,12 +129,12 @@ class Heartbeat {
   bool beating_ = false;
   SteadyTime last_beat_{};  // that was answered
   std::vector<RunningJob> shown_;
-  bool shows_nothing_ = false;  // for certain: nothing need be cleared
+  bool shows_nothing_ = false;  // certain: no row of ours is shown, so none need be cleared
   int slow_rtts_ = 0;
   bool failing_ = false;
   std::int64_t counters_refused_ = 0;  // said once
   bool finishing_ = false;
-  bool taken_ = false;          // somebody else goes by our name: nothing of it is ours to write
+  bool taken_ = false;          // another process uses our name: we must not write anything under it
   std::function<void()> done_;  // of finish
 };
 

@@ -39,10 +39,10 @@
 namespace brood {
 
 // All that a supervisor does with one Redis: it connects, watches the queues there and what is paused, moves due jobs,
-// beats, and recovers what dead workers and dead supervisors have left in it.
+// sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
 class Shard : private RedisLink::Events, private Heartbeat::Events {
  public:
-  // Whose it is: the supervisor.
+  // The supervisor, as a shard sees it.
   class Owner {
    public:
     virtual ~Owner() = default;
@@ -64,7 +64,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
-    BeatTokens beat_tokens = {};  // of the program before, in the same process
+    BeatTokens beat_tokens = {};  // those of the program before us in the same process
   };
   // What all shards of a supervisor share.
   struct Parts {
@@ -110,7 +110,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   // What is periodic is other than before.
   void follow_periodic() { periodic_jobs_.set(periodic_settings()); }
 
-  // What a quiet stops, and what ends that.
+  // Stops what a quiet stops, and begins it again.
   void wind_down();
   void resume();
 

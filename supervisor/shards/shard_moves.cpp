@@ -80,7 +80,7 @@ void ShardMoves::want(int slot, int number, bool if_first) {
   taken.goes_if_first = if_first;
   taken.called_at = steady_now();
   slots_.board.slot(slot).wanted_shard.store(number);
-  if (!if_first) orders_.wake(slot);  // a busy one looks by itself
+  if (!if_first) orders_.wake(slot);  // a busy worker looks by itself
 }
 
 void ShardMoves::stay(int slot) {
@@ -164,7 +164,7 @@ void ShardMoves::place_again(int slot) {
   shard(to).look_who_waits();
 }
 
-// What the slot has counted until now was of the shard before.
+// The slot's worker enters another shard: what it has counted until now belongs to the shard before.
 void ShardMoves::enter(int slot, int number) {
   ProcessTable::Slot& taken = slots_.table[slot];
   if (taken.shard == number) return;
@@ -177,7 +177,7 @@ void ShardMoves::enter(int slot, int number) {
   taken.in_shard_since = now;
 }
 
-// Not believed of one that was called nowhere, and whose shard answers.
+// Not believed of a worker that was called nowhere and whose shard answers.
 bool ShardMoves::left_behind(int slot) {
   if (!are_several()) return false;
   const ProcessTable::Slot& taken = slots_.table[slot];

@@ -12,8 +12,7 @@
 
 namespace brood {
 
-// The workers of one shard, those that serve it now, as its parts see them: who look after its queues, and who tells of
-// them there.
+// The workers that serve one shard now, as its parts see them: the parts that look after its queues, and its heartbeat.
 class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
  public:
   ShardWorkers(int shard, ShardMoves& moves, WorkerOrders& orders, WorkerPool& pool, Metrics& metrics,

@@ -29,7 +29,7 @@ constexpr int nobody_chose = -1;          // what becomes of a job
 constexpr int as_configured = -1;
 constexpr char signature = '\n';  // behind the text
 
-// The writer takes what the reader fills.
+// The record that the reader fills is const for the writer.
 class Writer;
 template <typename Io, typename Record>
 using Of = std::conditional_t<std::is_same_v<Io, Writer>, const Record, Record>;
@@ -92,7 +92,7 @@ class Writer {
   JsonWriter json_;
 };
 
-// What is absent leaves its member as it is.
+// A key that is absent leaves its member as it is.
 class Reader {
  public:
   explicit Reader(std::string_view json) : object_(JsonObject::parse(json)) {}
@@ -181,7 +181,7 @@ class Reader {
   JsonObject object_;
 };
 
-// Each member once, for both directions.
+// Each member is named once, for writing and reading.
 template <typename Io>
 void members(Io& io, Of<Io, Statistics::Counts>& counts) {
   io.number("processed", counts.processed);
@@ -484,7 +484,7 @@ UniqueFd write_handover(const Handover& handover) {
   for (std::size_t written = 0; written < json.size();)
     written +=
         static_cast<std::size_t>(check("write", ::write(file.get(), json.data() + written, json.size() - written)));
-  // Sealed, since the program before may still need it.
+  // Sealed, so that the new program cannot change it: the program before may still need it.
   if (!handover.rehearsal)
     check("fcntl", fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL));
   return file;

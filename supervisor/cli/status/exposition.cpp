@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t longest_label = 200;  // characters
 
-// The format knows three escapes; all else that a terminal would act on is spelled out.
+// The format has three escapes; any other character that a terminal would act on is made printable.
 std::string escaped(std::string_view value) {
   std::string text;
   const auto append = [&](std::string_view line) {

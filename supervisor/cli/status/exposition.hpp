@@ -23,8 +23,9 @@ class Exposition {
   void counter(std::string_view name, std::string_view help) { family(name, "counter", help); }
   void gauge(std::string_view name, std::string_view help) { family(name, "gauge", help); }
 
-  // One of the last family.  Label values may hold anything: they are made UTF-8, escaped, and cut where they are long.
-  // Of samples that then have the same labels only the first is kept, since a second makes the whole text unreadable.
+  // Adds a sample to the last family.  Label values may hold anything: they are made UTF-8, escaped, and cut where they
+  // are long.  If two samples then have the same labels, only the first is kept, since a second would make the whole
+  // text invalid.
   template <typename Number>
   void sample(const Labels& labels, Number value) {
     add(labels, fmt::format("{}", value));

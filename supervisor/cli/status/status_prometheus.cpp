@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kilobyte = 1024;
 
-// What one Redis says, or one of several shards, whose name is then a label.
+// What one Redis says.  With several shards, the shard's name is a label.
 struct MetricSource {
   std::string shard;
   const RedisStatus* redis;
@@ -80,7 +80,8 @@ void add_queues(Exposition& out, const MetricSources& sources) {
   each([](const QueueStatus& queue) { return queue.served ? 1 : 0; });
 }
 
-// `all` is what all shards say together: a process that serves several is one, with as many workers and as much memory.
+// `all` is what all shards say together: a process that serves several shards is counted once, with its workers and
+// memory.
 void add_processes(Exposition& out, const RedisStatus& all, const MetricSources& sources) {
   const auto each_process = [&](auto&& value_of) {
     for (const ProcessStatus& process : all.processes) out.sample({{"identity", process.identity}}, value_of(process));
@@ -124,7 +125,8 @@ void add_processes(Exposition& out, const RedisStatus& all, const MetricSources&
        [](const SilentStatus& one) { return one.in_flight; });
 }
 
-// By fingerprint: the book forgets the oldest, and a sum would then go down, which a counter must not.
+// One sample for each fingerprint: Redis forgets the oldest crashes, and a sum would then go down, which a counter must
+// not.
 void add_crashes(Exposition& out, const MetricSources& sources) {
   out.counter("brood_crashes_total", "Crashes of workers, by what crashed and how.");
   for (const MetricSource& source : sources) {
@@ -231,7 +233,7 @@ void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
   each("memory");
 }
 
-// By supervisor: each begins at 0, and a sum would then go down.
+// One sample for each supervisor: each begins at 0, and a sum would go down when one ends.
 void add_classes(Exposition& out, const MachineStatus& machine) {
   const auto each = [&](auto&& value_of) {
     for (const auto& [identity, usage] : machine.usage) {

@@ -21,10 +21,10 @@ struct ShardReport {
 
 // What one look at everything found.
 struct StatusReport {
-  std::string address;               // of Redis, without its password; of several the first's
+  std::string address;               // of Redis, without its password; with several, of the first
   std::optional<RedisStatus> redis;  // of all shards that answer; nullopt: none did, and `error` says why
   std::string error;
-  std::vector<ShardReport> shards = {};  // empty: there is one Redis, or one is meant
+  std::vector<ShardReport> shards = {};  // empty: there is only one Redis, or the user named one
   MachineStatus machine;
   std::vector<JsonObject> supervisors = {};  // of this machine, as each says of itself
 };
@@ -34,7 +34,7 @@ std::string status_text(const StatusReport& report, const Style& style);
 // One crash, with its whole stack.
 std::string crash_text(const Crash& crash, const Style& style);
 
-// Stable for programs: members are added, never renamed or removed.  Without an answer from Redis its members are null.
+// Stable for programs: members are added, never renamed or removed.  When Redis does not answer, its members are null.
 std::string status_json(const StatusReport& report);
 std::string crash_json(const Crash& crash);
 

@@ -139,7 +139,7 @@ std::string pressure_text(const JsonObject& supervisor) {
                      held_back == 1 ? "1 worker is" : fmt::format("{} workers are", held_back));
 }
 
-// No table: it cuts what is long, and why a restart failed must be read whole.
+// No table: a table cuts long cells, and the reason why a restart failed must be read whole.
 std::string supervisors_text(const std::vector<JsonObject>& supervisors, const Style& style) {
   if (supervisors.empty()) return "";
   std::string text = "\n" + style.bold("Supervisors of this machine") + "\n";
@@ -177,7 +177,7 @@ std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& 
   return section(style, "Workers of this machine", table);
 }
 
-// Only where there is something to tell.
+// Empty where nothing was lost.
 std::string losses_text(const MachineStatus& machine, const Style& style) {
   const JobCounters sum = sum_of_counters(machine);
   std::string text;

@@ -32,7 +32,7 @@ class QueueChoice {
   bool is_over() const;
 
   bool has_looked() const { return looked_; }  // false: Redis has been away so far, and nothing is known of it
-  bool may_grow() const { return capsule_.follows_all_queues; }  // queues may come that the next draw has
+  bool may_grow() const { return capsule_.follows_all_queues; }  // the next draw may have queues that this one has not
   // Something has changed since begin(): call begin() again instead of waiting.
   bool is_stale() const { return forgotten_ || (changes_ && changes_->load() != seen_); }
   // Nothing may have changed, but begin() asked Redis long ago.

@@ -38,7 +38,7 @@ class ConfigSection {
   void size(const std::string& key, std::uint64_t& out) const;
 
   using TakeText = std::function<void(const setting::Place&, const std::string& text)>;
-  // Either of both.
+  // The value may be a boolean or a text.
   void truth_or_text(const std::string& key, const std::function<void(bool)>& take_truth, const TakeText& take) const;
   void text(const std::string& key, const TakeText& take) const;
   void texts(const std::string& key, const TakeText& take) const;  // an array

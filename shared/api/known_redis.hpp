@@ -16,7 +16,8 @@ struct KnownRedis {
   std::vector<RedisAddress> shards;  // one at least
   DeadLimits dead;
   std::optional<TimeUnit> times = {};  // how pushes spell times; nullopt: as the fleet does
-  // Of the job that this is, as its worker goes from one to another; not set, or empty: it is none, or nobody has said.
+  // The shard that this process's job came from; its worker may go from one to another.  Not set, or an empty name:
+  // this is no job, or nobody has said.
   std::function<std::string()> own_shard = {};
 };
 

@@ -11,8 +11,7 @@
 
 namespace brood {
 
-// Pushes jobs of the Ledger one by one, as somebody does who believes only what a replica has confirmed.  Never pushes
-// one twice.
+// Pushes jobs of the Ledger one by one, and believes only what a replica has confirmed.  Never pushes one twice.
 class ConfirmedPusher {
  public:
   struct Pace {

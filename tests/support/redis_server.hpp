@@ -19,10 +19,10 @@ namespace brood {
 // ends.
 class RedisServer {
  public:
-  // Of PEM files.
+  // The paths of PEM files.
   struct TlsFiles {
     std::string cert, key;
-    std::string ca;                 // whose certificates of clients it takes
+    std::string ca;                 // the authority whose client certificates it takes
     bool requires_clients = false;  // to have one
     std::string protocols{};        // "TLSv1.2"; empty: all
   };
@@ -48,8 +48,8 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
-  // Where BROOD_TEST_USER names one of etc/redis-users.acl, and the options say nothing of passwords: as that user.  By
-  // TLS: that trusts the `ca`.
+  // Comes as the user of etc/redis-users.acl that BROOD_TEST_USER names, unless the options say something of passwords.
+  // With TLS it trusts the `ca`.
   RedisAddress address() const;
   std::string url() const;  // with the password
   std::string url_of(const std::string& user) const;

@@ -62,7 +62,7 @@ class SentinelSetup {
   RedisServer& server(std::size_t i) { return *servers_.at(i); }
   Sentinel& sentinel(std::size_t i) { return *sentinels_.at(i); }
 
-  // Who says that it is the master and takes writes; waits for one, for half a minute, other than `but`.
+  // The server that says it is the master, and takes writes.  Waits up to half a minute for one that is not `but`.
   RedisServer& master(const RedisServer* but = nullptr);
   bool is_master(RedisServer& server);
   // Whether both others follow `master` and are in step.

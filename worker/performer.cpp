@@ -263,7 +263,7 @@ Outcome Performer::settle(int entry, const Payload& job, const std::string& queu
   return outcome;
 }
 
-// A clock that may be wrong drops no job: Redis is asked for the time first, which it told a moment ago in general.
+// No job expires by a clock that may be wrong: Redis is asked for its time first, unless it has told it a moment ago.
 bool Performer::came_too_late() {
   expired_.reset();
   const std::optional<WallTime> expiry = expiry_of(job_);
@@ -279,7 +279,7 @@ bool Performer::has_on_expired() const {
   return known != nullptr && known->job_class.on_expired != nullptr;
 }
 
-// It is no run of its class.
+// Ends a job that came too late to begin.  It does not count as a run of its class.
 Outcome Performer::expire(int entry, const std::string& queue) {
   const auto own = config_.classes.find(job_.job_class());
   const bool says = own != config_.classes.end() && own->second.expired;

@@ -147,7 +147,7 @@ class Performer {
   bool iteration_ended_ = false;  // the job under way has no item left
   JobHost host_;
   Payload job_;                      // the one under way; its memory serves them all
-  std::optional<WallTime> expired_;  // it came too late to begin, and of its class the on_expired hook alone runs
+  std::optional<WallTime> expired_;  // when the job under way should have begun: it is too late
   JobRegistry& registry_;
   Quarantine quarantine_;
   std::optional<ProcessState> process_state_;  // once the libraries are loaded

@@ -50,7 +50,7 @@ struct JobOrder {
   // Set when the job has failed in an earlier process: this one only says what becomes of it.  Only class and message
   // are set.
   std::optional<Failure> failure = {};
-  // It came too late: of its class the on_expired hook alone runs.
+  // The job came too late to begin: only the on_expired hook of its class runs.
   bool expired = false;
 };
 

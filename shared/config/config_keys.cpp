@@ -79,7 +79,7 @@ const std::vector<std::string>& keys_of_section(const std::string& kind) { retur
 std::string meant_key(const std::string& key, const std::vector<std::string>& known) {
   if (const auto like = nearest(key, known)) return *like;
   if (const auto sidekiq = names_of_sidekiq.find(key); sidekiq != names_of_sidekiq.end()) return sidekiq->second;
-  // Backwards, so that the general section comes before the capsules; a shard has no key that [redis] has not, but one.
+  // Backwards, so that the general section comes before the capsules; a shard has only one key that [redis] has not.
   for (auto known_one = known_keys.rbegin(); known_one != known_keys.rend(); ++known_one) {
     const auto& [section, keys] = *known_one;
     if (!section.empty() && section != "redis.shard" && std::find(keys.begin(), keys.end(), key) != keys.end())

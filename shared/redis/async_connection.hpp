@@ -19,8 +19,8 @@ struct uv_loop_s;
 namespace brood {
 
 // The supervisor's connection: nothing here waits.  Connects by itself to a numeric address or a socket, says so, and
-// after a loss connects again with backoff and jitter (50 ms doubling to 5 s).  A server that answers as no master does
-// (READONLY, say) is left: the next connection may find the one that is.
+// after a loss connects again with backoff and jitter (50 ms doubling to 5 s).  When a server answers that it is no
+// master (READONLY, say), the connection is closed: the next one may find the master.
 //
 // Callbacks run from the loop, never from within a call of ours, and may send, open, close or destroy the connection.
 // A std::runtime_error that one throws (an UnexpectedReply, say) costs the connection and is reported as the reason.
@@ -83,8 +83,8 @@ class AsyncConnection {
   std::shared_ptr<State> state_;
 };
 
-// Who sends through a connection, and may be gone when the answer comes: nothing that went through a Scope is called
-// back once that is destroyed or cancelled.  A callback of its own may do either.  The connection must outlive it.
+// For a sender that may be gone when the answer comes: no callback of what was sent through a Scope runs once the Scope
+// is destroyed or cancelled.  A callback of its own may do either.  The connection must outlive it.
 class AsyncConnection::Scope {
  public:
   explicit Scope(AsyncConnection& connection) : connection_(connection) {}
@@ -110,7 +110,7 @@ class AsyncConnection::Scope {
   bool connected() const { return connection_.connected(); }
   AsyncConnection& connection() { return connection_; }
 
-  // What was sent until now is answered to nobody; what is sent from now on is.
+  // Answers to what was sent until now are dropped; those to what is sent from now on are not.
   void cancel() { open_ = std::make_shared<Open>(); }
 
  private:

@@ -25,7 +25,8 @@ namespace {
 // How often a slow exchange looks at how much has got through.
 constexpr std::chrono::seconds pace_look_interval{1};
 
-// How long what a cluster redirects is sent again, and the pauses between; after that whoever asked is told.
+// How long commands that a cluster redirects are sent again, and the pauses in between; after that the caller gets the
+// error.
 constexpr std::chrono::seconds longest_redirection{2};
 constexpr std::chrono::milliseconds shortest_redirection_pause{5}, longest_redirection_pause{100};
 constexpr int redirections_without_pause = 3;
@@ -55,7 +56,8 @@ std::size_t largest_value(std::span<const Command> commands) {
   return size;
 }
 
-// Sends again.  Where something else was sent, and applied, before, a failure does not say that nothing was.
+// Sends again.  If something else was sent and applied before, the error of a failure must not say that nothing was
+// applied.
 template <typename Send>
 auto send_again(bool nothing_was_applied, Send send) {
   try {
@@ -168,7 +170,7 @@ UniqueFd Connection::State::connect_any(const RedisAddress& server, SteadyTime d
   const std::vector<Endpoint> endpoints = endpoints_of(server, Lookup::blocking);
   for (std::size_t i = 0;; ++i) {
     try {
-      // Each gets its share of the time, so that an address that swallows packets leaves some to the next.
+      // Each address gets its share of the time, so that one that swallows packets leaves some to the next.
       const auto share = (deadline - steady_now()) / static_cast<int>(endpoints.size() - i);
       return connect_one(endpoints[i], steady_now() + share);
     } catch (const std::runtime_error&) {
@@ -371,7 +373,7 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
   }
 }
 
-// What waited is not sent again by itself: only who sent it knows whether it still wants that.
+// Commands that were to wait in Redis are not sent again here: only the caller knows whether it still wants to wait.
 void Connection::State::note_move(const std::vector<Reply>& replies) {
   for (const Reply& reply : replies) {
     const auto redirection = read_redirection(reply.view().error());
@@ -434,7 +436,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       if (is_over(pace, steady_now())) throw ConnectionLost("no reply within the deadline");
       const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
       pollfd watched[] = {{stream->fd(), static_cast<short>(POLLIN | unsent), 0}, {wake_fd, POLLIN, 0}};
-      // Who may be woken is woken when the server moves.
+      // A caller with a wake_fd is woken through it when the server moves.
       const bool looks = moves != nullptr && wake_fd < 0;
       const SteadyTime until =
           looks ? std::min<SteadyTime>(pace.deadline(), steady_now() + pace_look_interval) : pace.deadline();

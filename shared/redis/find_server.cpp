@@ -202,7 +202,7 @@ class Inquiry {
     }
   }
 
-  // Until most of them agree, or `deadline`, or a little later where name servers have taken all the time.
+  // Waits until most of them agree, or until `deadline`, or a little longer where name servers have taken all the time.
   void wait(SteadyTime deadline) {
     const SteadyTime half = begun_ + (deadline - begun_) / 2;
     for (;;) {
@@ -233,7 +233,8 @@ class Inquiry {
     return said;
   }
 
-  // How many the URL names.  One of several numbers is as many as have answered.
+  // How many sentinels the URL names.  A name with several numeric addresses counts as often as one of them has
+  // answered.
   std::size_t seeds() const {
     std::ptrdiff_t count = 0;
     for (const RedisSeed& seed : address_.seeds) {
@@ -253,7 +254,7 @@ class Inquiry {
     return found;
   }
 
-  // Of sentinels of which none answered.
+  // Call it when no sentinel has answered.
   [[noreturn]] void throw_why_none() const {
     for (const Question& question : questions_) {
       if (question.refused()) throw LoginRefused("the sentinel " + question.failure());
@@ -292,7 +293,7 @@ class Inquiry {
 
   void not_found(const std::string& why) { unknown_ += (unknown_.empty() ? "" : "; ") + why; }
 
-  // Who has answered, or may yet.
+  // How many have answered, or may yet.
   std::size_t still_asked() const {
     return still_asked([](const Question&) { return true; });
   }
@@ -340,7 +341,7 @@ class Inquiry {
   std::optional<SteadyTime> first_answer_;
   SteadyTime at_least_until_{};
   bool asked_others_ = false;
-  std::string unknown_;  // whose names are
+  std::string unknown_;  // hosts whose names nobody knows
 };
 
 // A replica, which follows another server.
@@ -377,7 +378,7 @@ void prove_master(const RedisAddress& server, SteadyTime deadline) {
     throw ConnectionLost(server.without_password() + " is a replica, or does not say");
 }
 
-// Its address, with the number by which `at` proves to be the master.
+// The address of the server `at`, with the numeric address at which it proves to be the master.
 RedisAddress prove_any(const RedisAddress& address, const RedisSeed& at, SteadyTime deadline) {
   const RedisAddress server = as_server(address, at);
   const std::vector<Endpoint> endpoints = endpoints_of(server, Lookup::blocking);

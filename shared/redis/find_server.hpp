@@ -21,13 +21,13 @@ struct FoundServer {
   std::vector<Teller> tellers;  // none where nobody had to be asked
 };
 
-// Where that is, by number.
+// The server's place, with its numeric address.
 RedisSeed place_of(const RedisAddress& server);
 
-// Finds the server behind `address`: an ordinary one is itself.  Of sentinels all are asked at once, those of the
-// address and, as they are needed, those that these know of.  Whom most of them name is connected to, and is the master
-// only if it says so itself (ROLE); else the next one named is tried.  When no sentinel answers, the last master that
-// this process knew is tried in the same way.  Of a cluster it is the node that owns the shard's slot: see
+// Finds the server behind `address`: an ordinary one is itself.  Sentinels are asked all at once: those of the address
+// and, if needed, those that these know of.  The server that most of them name is connected to.  It is the master only
+// if it says so itself (ROLE); else the next one named is tried.  When no sentinel answers, the last master that this
+// process knew is tried in the same way.  Of a cluster it is the node that owns the shard's slot: see
 // find_slot_owner.hpp.
 //
 // Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when there is no master (now),
@@ -38,7 +38,7 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline);
 // One of the sentinels of `address`, and who we are to it.
 RedisAddress sentinel_address(const RedisAddress& address, const Teller& sentinel);
 
-// Lets this process, and its children to come, know what another has found.
+// Lets this process, and its children to come, know what another process has found.
 void remember_server(const RedisAddress& address, const FoundServer& found);
 
 }  // namespace brood

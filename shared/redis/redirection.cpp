@@ -52,7 +52,7 @@ std::optional<Redirection> read_redirection(std::string_view error) {
 std::optional<Redirected> find_redirected(std::span<const Command> commands, std::span<const Reply> replies) {
   std::optional<Redirected> redirected;
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    // To where the command, or the transaction that it begins, ends.
+    // Goes to the end of the command, or of the transaction that it begins.
     std::size_t end = i + 1;
     if (commands[i].args.front() == "MULTI") {
       while (end < commands.size() && commands[end - 1].args.front() != "EXEC") ++end;

@@ -37,7 +37,7 @@ class RedisCluster {
   std::size_t size() const { return nodes_.size(); }
   RedisServer& node(std::size_t i) { return *nodes_.at(i); }
 
-  // Who owns the slot now, by the word of the most that say so.
+  // The node that owns the slot now, as most of the nodes say.
   RedisServer& owner(int slot);
   // A living replica of a node; throws std::runtime_error when there is none.
   RedisServer& replica_of(RedisServer& master);
@@ -45,8 +45,8 @@ class RedisCluster {
   // Lets a replica take over from its master, which lives, with all that it has.
   void fail_over(int slot, RedisServer& replica);
 
-  // Moves a slot and all that is in it, as redis-cli --cluster reshard does, a few keys at a time; and the parts of
-  // that.
+  // Moves a slot and all that is in it, as redis-cli --cluster reshard does, a few keys at a time.  The other three are
+  // its steps.
   void move_slot(int slot, RedisServer& to);
   void begin_move(int slot, RedisServer& from, RedisServer& to);
   void move_keys(int slot, RedisServer& from, RedisServer& to);

@@ -32,7 +32,7 @@ std::string content(const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// With what tests say by the same connection as the code that they try, and no code of ours ever says.
+// With the commands that tests send on the connection of the code under test, and that brood itself never sends.
 void write_users(const std::string& file, bool for_tests_of_the_store) {
   std::string users = content(BROOD_SOURCE_DIR "/etc/redis-users.acl");
   for (std::size_t at = 0; (at = users.find(">PASSWORD", at)) != std::string::npos;) users.replace(at, 9, ">secret");

@@ -20,10 +20,10 @@ namespace brood {
 // ends.
 class RedisServer {
  public:
-  // Of PEM files.
+  // The paths of PEM files.
   struct TlsFiles {
     std::string cert, key;
-    std::string ca;                 // whose certificates of clients it takes
+    std::string ca;                 // the authority whose client certificates it takes
     bool requires_clients = false;  // to have one
     std::string protocols{};        // "TLSv1.2"; empty: all
   };

@@ -29,7 +29,7 @@ std::string done_after(std::chrono::duration<double> took) {
   return JsonWriter().text("outcome", "done").decimal("took", took.count()).object();
 }
 
-// Each once, as the capsules list them.
+// Each queue once, in the order in which the capsules list them.
 std::vector<std::string> queues_of(const std::vector<CapsuleSettings>& capsules) {
   std::vector<std::string> names;
   for (const CapsuleSettings& capsule : capsules) {
@@ -112,7 +112,7 @@ void ControlVerbs::stop(const Arguments& arguments, const Reply& reply) {
   if (await_stop_.empty()) stop_since_ = steady_now();
   await_stop_.push_back(reply);
   const auto is_stopping = [&] { return supervisor_.phase() == Phase::stopping; };
-  // A second signal kills; a second one who asks waits with the first.
+  // A second stop by signal kills; a second client that asks for a stop waits with the first.
   if (supervisor_.phase() == Phase::running || supervisor_.phase() == Phase::quiet) supervisor_.order(Order::stop);
   if (now && is_stopping()) supervisor_.order(Order::stop);
 }

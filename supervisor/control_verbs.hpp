@@ -36,7 +36,7 @@ namespace brood {
 //   kill JID OUTCOME         answered when the worker is gone
 class ControlVerbs {
  public:
-  // Whom they order.
+  // The supervisor, as these verbs need it.
   class Ordered {
    public:
     virtual ~Ordered() = default;
@@ -57,7 +57,7 @@ class ControlVerbs {
   void reaped(pid_t worker);
   // Now and then: tells those who wait what they wait for.
   void advance();
-  // The very end.
+  // The supervisor is about to exit: whoever waits for its stop is answered.
   void stopped();
 
  private:

@@ -22,10 +22,10 @@ class OperatorSignals {
     log_stacks,
     child_changed,  // nobody's wish, SIGCHLD; one may stand for several
   };
-  // What our own children send, and what those have started, is not heeded: a job may have sent it.
+  // A signal from a child of ours, or from what that has started, is ignored: a job may have sent it.
   OperatorSignals(EventLoop& loop, const OwnProcesses& own);
 
-  // The next of those that have come; nullopt: none is left.
+  // The next wish that has come; nullopt: none is left.
   std::optional<Wish> next();
 
  private:

@@ -2,6 +2,8 @@
 
 #include <sys/types.h>
 
+#include <functional>
+
 #include "supervisor/control/descent.hpp"
 #include "supervisor/process/children.hpp"
 #include "supervisor/process/strays.hpp"
@@ -17,6 +19,9 @@ class OwnProcesses {
   OwnProcesses(const OwnProcesses&) = delete;
   OwnProcesses& operator=(const OwnProcesses&) = delete;
 
+  // The page's process is a child too, and speaks for its visitors, whom it has asked who they are.
+  void trust(std::function<pid_t()> page) { page_ = std::move(page); }
+
   // Whether a job may be behind it.
   Descent descent_of(pid_t pid) const;
 
@@ -29,6 +34,7 @@ class OwnProcesses {
   const WorkerPool& pool_;
   const Children& children_;
   Strays strays_;
+  std::function<pid_t()> page_ = [] { return 0; };
 };
 
 }  // namespace brood

@@ -10,8 +10,8 @@
 namespace brood {
 namespace {
 
-// Only a library or a configuration that somebody must mend.  Whatever else ends a worker before it is ready, an
-// exception of its startup or a kill, may be over the next time: its place is filled again, after a pause.
+// True only for a library or a configuration that somebody must mend.  Anything else that ends a worker before it is
+// ready, such as an exception at startup or a kill, may not happen again: its place is filled again, after a pause.
 bool refused_to_start(const WorkerPool::Reaped& reaped) {
   return !reaped.ready_at && reaped.status.exited && reaped.status.value == EX_CONFIG;
 }
@@ -25,7 +25,7 @@ bool crashed_while_starting(const WorkerPool::Reaped& reaped) {
 
 }  // namespace
 
-// Our own server is part of what is to be ready.
+// An embedded Redis is ours to start: while it is away, it counts as untried.
 bool Readiness::redis_stands_in_the_way() const {
   bool one_is_untried = false, one_refuses = false, one_is_usable = false;
   for (const auto& shard : shards_) {

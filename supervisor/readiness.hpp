@@ -11,18 +11,18 @@ namespace brood {
 // Whether all that a start needs has come, or never will.
 class Readiness {
  public:
-  // `was_said`: by another program in this process, whose workers were all ready.
+  // `was_said`: another program in this process has said so before us, when its workers were all ready.
   Readiness(const WorkerPool& pool, const Shards& shards, ServiceNotify& service, bool was_said)
       : pool_(pool), shards_(shards), service_(service), said_(was_said) {}
 
-  // Says so to the service manager and the log, once.  A Redis that is away may come when it likes; one that refuses us
-  // must be usable first, or another shard's must be.
+  // Tells the service manager and the log that all is ready, once.  A Redis that is away does not hold this up.  One
+  // that refuses us does, until it can be used or the Redis of another shard can.
   void look();
   bool said() const { return said_; }
 
-  // A worker has ended.  True when it found a library that cannot be used, or crashed before it was ready, and nobody
-  // was ever ready, and in every place one was refused, or `crashes_that_refuse` have crashed: loading it again changes
-  // nothing.
+  // A worker has ended.  True when to load the libraries again would change nothing: no worker was ever ready, and in
+  // every place a worker found a library that it cannot use, or `crashes_that_refuse` workers crashed before they were
+  // ready.
   bool is_hopeless_after(const WorkerPool::Reaped& reaped);
   static constexpr int crashes_that_refuse = 4;
 
@@ -34,7 +34,7 @@ class Readiness {
   const Shards& shards_;
   ServiceNotify& service_;
   bool said_;
-  std::map<int, int> crashes_;  // of each place; as many as refuse: one was refused
+  std::map<int, int> crashes_;  // by place; `crashes_that_refuse` also after one refusal
 };
 
 }  // namespace brood

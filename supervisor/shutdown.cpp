@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr auto time_to_recover = 1500ms;
 constexpr auto time_for_redis = 10s;
-constexpr auto look_at_redis = 20ms;  // one that another supervisor started is nobody's child
+constexpr auto look_at_redis = 20ms;  // nobody tells us of the end of a server that another supervisor started
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void Shutdown::go_on(SteadyTime now) {
       recover(now);
       return;
     case Step::stopping_redis: {
-      RedisLink& redis = shards_.front()->redis();  // an embedded one is the only one
+      RedisLink& redis = shards_.front()->redis();  // an embedded Redis is the only shard
       if (redis.server_runs() && now < deadline_) return;
       if (redis.server_runs()) redis.kill_server();
       step_ = Step::done;
@@ -61,7 +61,7 @@ void Shutdown::recover(SteadyTime now) {
   report();
 }
 
-// Where something is left nobody leaves the list.
+// In a shard where jobs are left in flight, this process stays in Sidekiq's list.
 void Shutdown::report() {
   step_ = Step::reporting;
   std::vector<Shard*> leaving;

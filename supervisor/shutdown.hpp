@@ -10,9 +10,9 @@
 
 namespace brood {
 
-// The last steps of a supervisor, one after the other, once every worker is reaped: what they held is recovered, the
-// process leaves Sidekiq's list, in every shard, and an embedded redis-server ends last.  Each has its time, since
-// nobody waits longer for a Redis that is away: the lists stay in it, and the next start recovers them.
+// The last steps of a supervisor, once every worker is reaped: the jobs they held are recovered, the process leaves
+// Sidekiq's list in every shard, and last an embedded redis-server ends.  Each step has a deadline, so that nobody
+// waits long for a Redis that is away: the lists of jobs in flight stay there, and the next start recovers them.
 class Shutdown {
  public:
   Shutdown(EventLoop& loop, std::string identity, Shards& shards)
@@ -22,7 +22,8 @@ class Shutdown {
   void advance(SteadyTime now);
   bool done() const { return step_ == Step::done; }
 
-  // A sweep or recovery of another supervisor's jobs that is still under way is begun anew by whoever starts next.
+  // Whether none of our own jobs is left to recover.  A sweep, or a recovery of another supervisor's jobs, may still be
+  // under way: whoever starts next begins it anew.
   bool recovered_our_own() const;
 
  private:

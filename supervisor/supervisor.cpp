@@ -12,6 +12,7 @@
 #include "shared/base/check.hpp"
 #include "shared/base/log.hpp"
 #include "shared/base/log_line.hpp"
+#include "shared/config/registered_periodic.hpp"
 #include "supervisor/process/stopped_children.hpp"
 #include "supervisor/version.hpp"
 #include "supervisor/workers/worker_handover.hpp"
@@ -23,7 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr auto time_for_strays = 1s;  // to die, when we stop
 constexpr auto status_interval = 1s;
-constexpr auto start_extension = 60s;  // longer than a place rests
+constexpr auto start_extension = 60s;  // longer than the pause before a place is filled again
 constexpr int most_reaped_a_turn = 256;
 
 // What every worker is told in a phase.
@@ -80,15 +81,18 @@ Supervisor::Supervisor(Setup setup)
       own_processes_(loop_, pool_, children_),
       stack_log_(children_, bodies_, orders_),
       dead_files_(static_cast<int>(setup.shards.size())),
+      registered_periodic_(registered_periodic_path(setup.runtime_directory, identity_.name)),
       readiness_(pool_, shards_, service_, setup.handover && pool_.was_ready()),
       restart_(loop_, children_, succession_, std::move(setup.read_config), std::move(setup.bodies), *this),
       upgrade_(children_, setup.successor, std::move(setup.read_file), *this, setup.failed),
       verbs_(*this, identity_.name, own_processes_, pool_, orders_, pressure_, restart_, upgrade_, stack_log_),
       shutdown_(loop_, identity_.name, shards_),
+      web_(loop_, children_, std::move(setup.web)),
       came_back_(!setup.failed.empty()),
       stands_(std::move(setup.stands)),
       wake_(loop_) {
   add_shards(setup);
+  own_processes_.trust([this] { return web_.pid(); });
   check("prctl", prctl(PR_SET_CHILD_SUBREAPER, 1));  // what dead workers leave behind becomes ours to end
   UniqueFd listener = setup.handover ? own_descriptor(setup.handover->control_listener) : UniqueFd();
   if (setup.handover) take_over(*setup.handover);
@@ -112,8 +116,8 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
 }
 
 void Supervisor::add_shards(Setup& setup) {
-  const Shard::Parts parts{loop_,  children_,   bodies_,   orders_,           pool_,
-                           moves_, dead_files_, identity_, runtime_directory_};
+  const Shard::Parts parts{loop_,    children_, bodies_,     orders_,   pool_,
+                           metrics_, moves_,    dead_files_, identity_, runtime_directory_};
   // After a takeover: it was usable once.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
   std::vector<std::string> names;
@@ -150,6 +154,7 @@ int Supervisor::run() {
   if (rolls && phase_ == Phase::running) restart_.restart(std::nullopt);
   roll_is_owed_ = rolls && phase_ == Phase::quiet;
   pool_.fill_vacant_places();
+  web_.follow(config_->web);
   while (!shutdown_.done()) {
     keep_time();
     loop_.run_once();
@@ -158,7 +163,7 @@ int Supervisor::run() {
     handle_signals();
     reap_children();
     if (!pool_.awaits_newborn()) own_processes_.strays().look(steady_now());
-    // Until then the process of a job may run on, and the job must not begin elsewhere.
+    // While a stray is left, it may be the process of a job that still runs: that job must not begin elsewhere.
     if (!own_processes_.strays().next_look()) {
       for (const auto& shard : shards_) shard->recovery().release_held();
     }
@@ -174,14 +179,16 @@ int Supervisor::run() {
     shutdown_.advance(steady_now());
     log::flush();
   }
-  // What is left in flight is recovered by what this file says of it.
+  // The next start needs this file to recover jobs that are left in flight, so then it stays.
   if (shutdown_.recovered_our_own()) slots_.board.remove_file();
+  registered_periodic_.remove_file();
   log::info("supervisor_stopped", {{"exit_status", exit_code_}});
   verbs_.stopped();
   return exit_code_;
 }
 
-// Its own timer: see Timer.  Only for what can be done when its time comes; anything else would keep the loop awake.
+// Sets the supervisor's own timer: see Timer.  Only for things that can be done when their time comes; a deadline that
+// passes without effect would keep the loop spinning.
 void Supervisor::keep_time() {
   const SteadyTime now = steady_now();
   SteadyTime next = next_status_;
@@ -201,8 +208,8 @@ void Supervisor::hear_workers() {
 
 void Supervisor::reap_children() {
   // One SIGCHLD may stand for several exits, so ask until nobody is left to report.  WNOWAIT keeps the pid taken while
-  // its process group and its slot are looked at.
-  // A job's fork bomb must not keep the loop: the rest has its turn at once.
+  // its process group and its slot are looked at.  A job's fork bomb must not hold up the loop: what is left is reaped
+  // in the next turn, which follows at once.
   more_to_reap_ = true;
   std::vector<Ended> ended;
   for (int reaped = 0; reaped < most_reaped_a_turn; ++reaped) {
@@ -213,12 +220,12 @@ void Supervisor::reap_children() {
     }
     if (detach_traced(info)) continue;
     const pid_t pid = info.si_pid;
-    // Whatever a job, or a library, left running in its group.
+    // Ends what a job or a library left running in the process group.
     if (pool_.is_worker(pid) || children_.is_one(pid)) kill(-pid, SIGKILL);
     Ended& one = ended.emplace_back(Ended{pid, exit_status(info), {}});
     wait4(pid, nullptr, WNOHANG, &one.used);
   }
-  // Where the kernel has killed for want of memory, it was whoever had most.
+  // Largest first: where the kernel has killed one for want of memory, it was the largest.
   std::stable_sort(ended.begin(), ended.end(),
                    [](const Ended& a, const Ended& b) { return a.used.ru_maxrss > b.used.ru_maxrss; });
   for (const Ended& one : ended) note_end(one);
@@ -269,6 +276,9 @@ void Supervisor::do_what_is_due() {
   if (now >= next_status_) {
     pool_.look_after(now);
     pressure_.look(now);
+    if (registered_periodic_.look()) {
+      for (const auto& shard : shards_) shard->follow_periodic();
+    }
     if (phase_ == Phase::running) moves_.leave_those_away(now);
     report_status();
     if (!readiness_.said() && !pool_.failing_starts().empty()) service_.extend_start(start_extension);
@@ -332,15 +342,16 @@ void Supervisor::wind_down() {
   if (phase_ == Phase::stopping) stop_deadline_ = steady_now() + config_->shutdown_timeout;
   if (phase_ != Phase::quiet) pool_.stop_spawning();
   if (phase_ != Phase::quiet) service_.stopping();
+  if (phase_ != Phase::quiet) web_.stop();
   if (phase_ == Phase::killing)
     pool_.kill_all("it outlasted the shutdown timeout, or a second stop came");
   else
     orders_.tell_all(flags_in(phase_));
 }
 
-// All that a quiet has stopped.
+// Begins again all that a quiet has stopped.
 void Supervisor::resume() {
-  orders_.note_queues_changed(false);  // nobody has looked: what workers know of pauses is as old as the quiet
+  orders_.note_queues_changed(false);  // nobody looked during the quiet: what workers know of pauses is as old as that
   orders_.tell_all(flags_in(phase_));
   for (const auto& shard : shards_) shard->resume();
   // A program that took over in a quiet has not replaced the workers of the old one.
@@ -365,12 +376,14 @@ void Supervisor::fail(int exit_code) {
 // ---- What its parts tell and ask it
 
 // Workers may wait for a server that will never answer.
-void Supervisor::redis_has_moved() {
-  slots_.board.redis_moves().fetch_add(1);
-  for (const OccupiedSlot& occupied : orders_.occupied_slots()) orders_.wake(occupied.slot);
+void Supervisor::redis_has_moved(int shard) {
+  slots_.board.note_redis_moved(shard);
+  for (const OccupiedSlot& occupied : orders_.occupied_slots()) {
+    if (occupied.shard == shard) orders_.wake(occupied.slot);
+  }
 }
 
-// What the program before has served is no mistake.
+// After a takeover several shards are no mistake of the configuration: the program before us has served them.
 void Supervisor::redis_is_unusable(RedisTrouble trouble) {
   const bool another_is_usable =
       (took_over_ && shards_.size() > 1) ||
@@ -406,7 +419,15 @@ void Supervisor::generation_changed(const Generation& present) {
   bodies_ = present.bodies;
   follow_(*config_);
   pressure_.set(config_->pressure);
+  web_.follow(config_->web);
   for (const auto& shard : shards_) shard->follow_config();
+}
+
+// Of one name the configuration's holds.
+PeriodicJobSettings Supervisor::periodic_jobs() const {
+  PeriodicJobSettings jobs = config_->periodic;
+  for (const auto& [name, job] : registered_periodic_.jobs()) jobs.try_emplace(name, job);
+  return jobs;
 }
 
 // That of the first that is connected.
@@ -436,7 +457,7 @@ void Supervisor::report_status() {
     if (!more.empty()) line += "; " + more;
   }
   line += state_of_redis();
-  service_.status(log::printable(line));  // a line of its own would be another word to systemd
+  service_.status(log::printable(line));  // systemd would take a second line for another message
 }
 
 std::string Supervisor::describe_shards(std::string (RedisLink::*how)() const) const {
@@ -461,7 +482,7 @@ std::string Supervisor::state_of_redis() const {
 
 // ---- How it ends; see also supervisor_gives_way.cpp
 
-// A stray of the last workers still has its moment to die.
+// Strays of the last workers have until `stray_deadline_` to die.
 void Supervisor::begin_shutdown() {
   if ((phase_ != Phase::stopping && phase_ != Phase::killing) || pool_.occupied() > 0) return;
   const SteadyTime now = steady_now();

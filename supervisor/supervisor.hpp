@@ -22,10 +22,12 @@
 #include "supervisor/readiness.hpp"
 #include "supervisor/redis/embedded_redis.hpp"
 #include "supervisor/restart/rolling_restart.hpp"
+#include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/shards/shard.hpp"
 #include "supervisor/shutdown.hpp"
 #include "supervisor/upgrade/handover_record.hpp"
 #include "supervisor/upgrade/upgrade.hpp"
+#include "supervisor/web_child.hpp"
 #include "supervisor/workers/generation/generations.hpp"
 #include "supervisor/workers/stack_log.hpp"
 #include "supervisor/workers/worker_orders.hpp"
@@ -48,18 +50,19 @@ class Supervisor : private Shard::Owner,
     std::vector<RedisAddress> shards;               // at least one
     std::unique_ptr<EmbeddedRedis> embedded_redis;  // the only shard's; none: Redis is elsewhere
     std::string runtime_directory;
-    std::string instance = {};  // what the operator calls it, where several run
+    std::string instance = {};  // the operator's name for this supervisor, where several run
     BodiesFor bodies;
     const Successor& successor;
     std::optional<Handover> handover = {};  // what the program before this one has left
-    std::string failed = {};                // why the program that took over from this one gave back; empty: none has
-    std::function<void()> stands;  // all that was left is taken over, and the program before is not needed any more
+    std::string failed = {};  // why a program that took over from this one has given the process back; empty: none has
+    std::function<void()> stands;  // called once everything is taken over and the program before is not needed any more
     // Reads the configuration's file as it is now; nothing: there is none.  Throws ConfigError.
     std::function<ConfigFile()> read_file;
     // Reads the configuration anew, as it would be read at a start.  Throws ConfigError.
     std::function<std::shared_ptr<const Config>()> read_config;
-    // The supervisor goes by this one from now on: for the log, and what the process is called.
+    // Called when the supervisor begins to go by another configuration: for the log and the title of the process.
     std::function<void(const Config&)> follow;
+    WebChild::Body web = {};  // none: there is no page
   };
   explicit Supervisor(Setup setup);
   ~Supervisor() override;
@@ -95,7 +98,7 @@ class Supervisor : private Shard::Owner,
 
   // What its parts tell it.
   void redis_is_unusable(RedisTrouble trouble) override;
-  void redis_has_moved() override;
+  void redis_has_moved(int shard) override;
   void signal_came_from_redis(const std::string& signal) override;
   void name_is_taken() override { name_is_taken_ = true; }
   void restart_begun() override;
@@ -107,6 +110,7 @@ class Supervisor : private Shard::Owner,
 
   // What its parts ask it.
   const Config& config() const override { return *config_; }
+  PeriodicJobSettings periodic_jobs() const override;
   Phase phase() const override { return phase_; }
   bool is_quiet() const override { return phase_ != Phase::running; }
   bool goes_by_clock_of(int shard) const override;
@@ -125,8 +129,9 @@ class Supervisor : private Shard::Owner,
   void take_over(const Handover& handover);
   void listen_at(const std::string& path, UniqueFd listener);
 
-  // Leaves the name to another that beats under it too: this machine was cloned while brood ran, and the other is this
-  // very process, with the same jobs.  Ends the workers, and touches nothing in Redis.  Returns the exit status.
+  // Leaves the name to another process that sends heartbeats under it too: this machine was cloned while brood ran, and
+  // the other process is a copy of this one, with the same jobs.  Ends the workers and touches nothing in Redis.
+  // Returns the exit status.
   int give_way();
   void end_children();
 
@@ -151,20 +156,23 @@ class Supervisor : private Shard::Owner,
   OwnProcesses own_processes_;
   StackLog stack_log_;
   DeadFiles dead_files_;
+  RegisteredPeriodicJobs registered_periodic_;
+  Metrics metrics_;  // of all shards
   Shards shards_;
   Readiness readiness_;
   RollingRestart restart_;
   Upgrade upgrade_;
   ControlVerbs verbs_;
   Shutdown shutdown_;
+  WebChild web_;
   std::unique_ptr<ControlSocket> control_socket_;  // none where it could not be made
 
   Phase phase_ = Phase::running;
   int exit_code_ = 0;
   bool name_is_taken_ = false;
   bool took_over_ = false;     // from another program in this process
-  bool came_back_ = false;     // after that one had failed
-  bool roll_is_owed_ = false;  // it took over in a quiet, in which no worker is replaced
+  bool came_back_ = false;     // from a program that had taken over from us, and failed
+  bool roll_is_owed_ = false;  // the takeover came during a quiet, when no worker is replaced
   std::function<void()> stands_;
   SteadyTime stop_deadline_{}, stray_deadline_{}, next_status_{}, next_watchdog_{};
   bool more_to_reap_ = false;

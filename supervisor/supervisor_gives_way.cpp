@@ -27,12 +27,13 @@ constexpr std::size_t most_children = 4096;
 
 }  // namespace
 
-// The other goes on with these very jobs: from here on not one command is sent to Redis.
+// The other process goes on with the same jobs: from here on not one command is sent to Redis.
 int Supervisor::give_way() {
-  // Told to stop, it has done so: nobody is to start it again for this.
+  // A supervisor that was told to stop has stopped: its exit status must not make anybody start it again.
   if (phase_ == Phase::running || phase_ == Phase::quiet) exit_code_ = EX_TEMPFAIL;
-  // First, whatever ends this process meanwhile: without them who starts here next has no proof that this name is of
-  // this host, and leaves what goes by it to the other for as long as that beats.
+  // This comes first, in case something ends this process meanwhile.  The files would prove to the next supervisor here
+  // that the name belongs to this host, and it would recover the jobs.  Without them it leaves the jobs to the other
+  // process for as long as that sends heartbeats.
   remove_runtime_files(scoreboard_path(identity_.runtime_directory, identity_.name));
   const int workers = pool_.occupied();
   pool_.kill_all("another process goes by its supervisor's name");
@@ -51,7 +52,8 @@ int Supervisor::give_way() {
   return exit_code_;
 }
 
-// Workers, recoveries, and what falls to us as they end.  Not an embedded Redis: whoever starts next finds it.
+// Kills workers, recovery children, and what becomes our child as these end.  Spares an embedded Redis: the next
+// supervisor finds it.
 void Supervisor::end_children() {
   for (const SteadyTime end = steady_now() + time_to_die; steady_now() < end;) {
     std::vector<pid_t> children = own_children(most_children);

@@ -26,6 +26,8 @@ Handover Supervisor::hand_over() {
     for (const auto& [slot, counts] : heartbeat.statistics().observed()) left.counted.push_back({slot, counts});
     left.uncounted = heartbeat.statistics().unflushed();
     left.beat_tokens = heartbeat.tokens().told();
+    for (WorkerDeath& death : shard->recovery().dead_workers_of(identity_.name))
+      handover.left.push_back({shard->number(), std::move(death)});
     if (shard != shards_.front()) {
       handover.other_shards.push_back(std::move(left));
       continue;
@@ -33,8 +35,8 @@ Handover Supervisor::hand_over() {
     handover.counted = std::move(left.counted);
     handover.uncounted = left.uncounted;
     handover.beat_tokens = std::move(left.beat_tokens);
-    handover.classes = heartbeat.metrics().known();
   }
+  handover.classes = metrics_.known();
   hand_over_workers(handover, slots_, generations_, orders_);
   pool_.hand_over(handover);
   return handover;
@@ -54,7 +56,11 @@ void Supervisor::take_over(const Handover& handover) {
     const Handover::Shard& left = handover.other_shards[other - 1];
     resume(shards_[other]->heartbeat().statistics(), left.counted, left.uncounted);
   }
-  shards_.front()->heartbeat().metrics().resume(handover.classes, same_memory, steady_now());
+  metrics_.resume(handover.classes, same_memory, steady_now());
+  for (const Handover::Left& left : handover.left) {
+    if (static_cast<std::size_t>(left.shard) >= shards_.size()) continue;
+    shards_[static_cast<std::size_t>(left.shard)]->recovery().add(left.death);
+  }
   took_over_ = true;
   if (handover.quiet) order(Order::quiet);
 }
@@ -63,9 +69,8 @@ void Supervisor::take_over(const Handover& handover) {
 std::string Supervisor::half_done() const {
   if (restart_.under_way()) return "a restart is under way";
   for (const auto& shard : shards_) {
-    if (!shard->recovery().is_idle())
-      return shard->redis().connected() ? "jobs of workers that died are being recovered"
-                                        : "jobs of workers that died are to be recovered, and Redis is away";
+    if (!shard->recovery().is_idle() && (shard->redis().connected() || !shard->recovery().may_be_left()))
+      return "jobs of workers that died are being recovered";
   }
   if (pool_.job_ender().under_way()) return "a job is being ended";
   if (pool_.awaits_newborn()) return "a worker is being forked";

@@ -14,8 +14,8 @@ class FencedBackoff {
  public:
   struct Fenced {
     std::chrono::milliseconds pause{0};  // before the next try
-    bool first_of_many = false;          // worth saying what is wrong
-    bool one_of_many = false;            // has been said
+    bool first_of_many = false;          // say now what is wrong
+    bool one_of_many = false;            // that was said before
   };
   Fenced fenced(SteadyTime now);
 

@@ -29,12 +29,12 @@ constexpr auto longest_wait = 60s;  // a connection that is dead is noticed in 3
 constexpr auto reply_slack = 5s;
 constexpr auto longest_look = 10s;
 
-constexpr auto longest_answer = 10s;  // to what replicas confirm, without their time
+constexpr auto longest_answer = 10s;  // by Redis to what replicas confirm, beside the time that these have
 constexpr std::string_view not_confirmed = "no replica confirms it, and nobody else says that this is the master";
 
 constexpr std::size_t few_queues = 2 * max_queues_asked;
 
-// Whether a wait, or the fetch behind it, did.
+// Whether the wait, or the fetch behind it, brought a job.
 bool brought_a_job(const std::vector<Reply>& replies) {
   if (read_arrived(replies.front().view())) return true;
   const ReplyView fetch = replies.back().view();
@@ -215,7 +215,7 @@ std::vector<LetGo> FetchAndSettle::ends_with(const std::vector<Outcome>& outcome
   return let_go;
 }
 
-// What Redis refuses for its size it would refuse for ever, and none of it was applied: less is sent instead, under the
+// Redis has applied nothing of what it refuses for its size, and would refuse it for ever.  So less is sent, under the
 // same number.
 Reply FetchAndSettle::deliver_in_size(const std::vector<Outcome>& outcomes,
                                       const std::function<ScriptCall(const std::vector<Outcome>&)>& settling) {
@@ -267,8 +267,9 @@ Reply FetchAndSettle::deliver(const ScriptCall& call, bool may_be_less, Confirm 
   }
 }
 
-// What moves jobs inside of Redis needs nobody's word: with the master that is lost it has not happened, and replicas
-// have it once they have what came later.  But what is settled has been done, and what is fetched is about to be.
+// A call that only moves jobs within Redis needs no replica's word: if it is lost with the master, the jobs are where
+// they were, and a replica that has a later write has this one too.  But a settled job has been performed, and a
+// fetched one is about to be.
 FetchAndSettle::Answer FetchAndSettle::send_and_confirm(const ScriptCall& call, Confirm confirm) {
   if (setup_.wait.replicas == 0 || confirm == Confirm::no) return {send(redis_, call)};
   if (confirm == Confirm::fetched) {
@@ -286,11 +287,11 @@ FetchAndSettle::Answer FetchAndSettle::send_and_confirm(const ScriptCall& call, 
   return {std::move(replies[0]), !was_applied || holds_without(confirmed_by(replies[1].view()))};
 }
 
-// Of all that was sent on this connection.  On another one the replicas of another server may be asked, who know
-// nothing of it.
+// Waits for all that was written on the connection `written_on`.  On another connection the replicas of another server
+// might be asked, which know nothing of it.
 bool FetchAndSettle::wait_for_replicas(std::uint64_t written_on) {
-  // Redis waits for what was written up to the client's last command, and the one that let it wait for a job may have
-  // ended before that job was moved.
+  // WAIT covers what was written up to this client's last command.  A command that waited for a job may have ended, for
+  // Redis, before the job was moved; so PING comes after it.
   const std::vector<Reply> replies =
       redis_.call_patiently({{"PING"}, wait_for(setup_.wait)}, {.longest = longest_answer + setup_.wait.timeout});
   return redis_.connections() == written_on && holds_without(confirmed_by(replies[1].view()));
@@ -439,7 +440,8 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
     if (client == 0) return Waited::refused;
     for (;;) {
       slot_.set_waiting_client(client);
-      // Whoever wants us says so first and looks then whether we wait: one of the two of us sees the other.
+      // Whoever wants this worker says so first and then looks whether it waits; the worker says first that it waits.
+      // So one of the two sees the other.
       if (setup_.woken && setup_.woken()) {
         slot_.set_waiting_client(0);
         return Waited::nothing;
@@ -467,7 +469,8 @@ FetchAndSettle::Waited FetchAndSettle::wait_for_job(const std::vector<std::strin
   }
 }
 
-// The fetch was made even if the wait was refused.  nullopt: there is no job in any queue, as far as `all_were_asked`.
+// Redis has run the fetch even if it refused the wait.  nullopt: no queue has a job; this is known only if
+// `all_were_asked`.
 std::optional<FetchAndSettle::Waited> FetchAndSettle::hold_what_came(const std::vector<Reply>& replies,
                                                                      bool all_were_asked) {
   const ReplyView wait = replies.front().view();
@@ -558,14 +561,15 @@ void FetchAndSettle::retire(const std::vector<Outcome>& outcomes) {
   slot_.record().retired.store(1);
 }
 
-// Only when the old shard has answered that nothing of the old incarnation is left is there a new one.
+// The new incarnation comes only after the old shard has answered that nothing of the old one is left.
 void FetchAndSettle::move() {
   leave_in_order({});
   spent_ = true;
   take_incarnation(setup_.new_incarnation());
 }
 
-// The number stays with the old incarnation until the supervisor has read it, and so has assigned a new one.
+// The slot keeps the number of the old incarnation until the supervisor, which reads it, has assigned a new
+// incarnation.
 void FetchAndSettle::leave_behind() {
   redis_.disconnect();
   batch_.entries.clear();

@@ -18,11 +18,11 @@
 
 namespace brood {
 
-// The worker was told to end while it waited for Redis; nothing is settled that was not.
+// Thrown when the worker is told to end while it waits for Redis.  Nothing more was settled.
 class ToldToStop {};
 
-// The worker is wanted in another shard while it waits for the Redis of this one.  With nothing to settle it calls
-// leave_behind(); else it exits as after ToldToStop.
+// Thrown when the worker is wanted in another shard while it waits for the Redis of this one.  If it has nothing to
+// settle, it then calls leave_behind(); otherwise it exits as after ToldToStop.
 class ShardIsAway {};
 
 // What one worker holds in Redis, and the only code that settles and fetches it: the numbers, the incarnation, the
@@ -37,26 +37,28 @@ class FetchAndSettle {
     std::vector<CapSettings> caps = {};  // of queues
     // Returns a new incarnation, never used before, from the supervisor.
     std::function<std::uint64_t()> new_incarnation;
-    // The same, when what this one holds stays behind in a shard that is away.
+    // The same for leave_behind(): what the old incarnation may hold stays in a shard that is away.
     std::function<std::uint64_t()> incarnation_elsewhere = {};
     // Waits between two attempts while Redis is away; throws ToldToStop to give up, or ShardIsAway.
     std::function<void(std::chrono::milliseconds)> pause;
-    // A descriptor that is readable when somebody wants this worker, who waits in Redis, and what to do then: see
+    // `wake_fd` is readable when somebody wants this worker while it waits in Redis; `woken` says what to do then: see
     // shared/redis/connection.hpp.
     int wake_fd = -1;
     std::function<std::optional<std::chrono::milliseconds>()> woken = {};
-    // Whether the draw of a fetch is no longer what would be drawn now; asked after what may have taken long.
+    // Whether other queues would be drawn now than those of the fetch under way; asked after calls that may have taken
+    // long.
     std::function<bool()> draw_is_out_of_date = {};
-    // A wait has brought nothing, and another begins, unless this says no.
+    // Asked when a wait has brought nothing.  False: no other wait begins.
     std::function<bool()> waits_again = {};
-    // It is wanted in another shard: a wait that is lost is left behind here.
+    // Whether the worker is wanted in another shard.  If so, and the connection is lost during a wait, ShardIsAway is
+    // thrown.
     std::function<bool()> is_to_leave = {};
-    // There is something else to look at: waits in Redis end after some seconds.
+    // Whether the worker has something else to look at soon.  If so, a wait in Redis ends after some seconds.
     std::function<bool()> looks_again_soon = {};
-    // So many replicas are to confirm what is settled, and what is fetched before any of it begins.
+    // How many replicas must confirm what is settled, and what is fetched before any of it begins.
     ReplicaWait wait = {};
-    // They have not: whether the server is the master all the same.  If not, it is left, and all of it sent to the one
-    // that is.
+    // Asked when too few replicas have confirmed: whether the server is the master all the same.  If not, the worker
+    // disconnects and sends the same again to the server that is.
     std::function<bool()> is_at_master = {};
   };
 
@@ -68,14 +70,16 @@ class FetchAndSettle {
     std::vector<Entry> entries;  // oldest first; entry i is entry i of the scoreboard
   };
 
-  // The first incarnation is the one that the supervisor assigned in the slot; without one it asks for it.
+  // The first incarnation is the one that the supervisor assigned in the slot; if the slot has none, the worker asks
+  // the supervisor for one.
   FetchAndSettle(Channel& redis, WorkerSlot& slot, Setup setup);
 
   // Settles the first `outcomes.size()` entries of the held batch, in order, and, if nothing is held then, fetches up
   // to `want` jobs from the first non-empty queue of `draw`.  Sends the same bytes again until it is answered; while
-  // Redis is away it pauses between attempts.  Registers an incarnation first if there is none.  On FENCED it settles
-  // what its own list still holds, if it has lost its field and nobody was there before; the other outcomes it drops,
-  // counts and logs, takes a new incarnation and fetches anew, unless the draw is out of date by then.
+  // Redis is away it pauses between attempts.  Registers an incarnation first if there is none.  On FENCED, if only the
+  // field of this incarnation is lost and nobody has recovered its list, it settles what the list still holds.  The
+  // other outcomes it drops, counts and logs.  Then it takes a new incarnation and fetches again, unless the draw is
+  // out of date by then.
   // After ToldToStop what was sent may or may not be applied: call nothing more but the destructor, and exit without
   // retiring.  The recovery, which knows the number, does the rest.
   // `wait_queue` is the queue that wait_for_job() will wait on, should nothing be found; empty: none.
@@ -108,30 +112,31 @@ class FetchAndSettle {
     nothing,  // nobody pushed one, or the worker was woken
     refused,  // this Redis does not let us wait: for want of memory, by its rules, or for what the queue is
   };
-  // Waits in Redis, after a settle that found nothing and named a `wait_queue`, until a job comes.  A connection that
-  // is lost meanwhile leaves open whether one did: then this incarnation is given up, by the ordinary recovery,
-  // repeated until it is answered, and the next settle takes a new one.
-  // With a `draw`, whoever is let go without a job of that queue has fetched from these at that very moment: the fetch
-  // lies in Redis behind the wait.  Where there may be queues beside these, one that is let go without any job returns.
+  // Waits in Redis, after a settle that found nothing and named a `wait_queue`, until a job comes.  When the connection
+  // is lost meanwhile, nobody knows whether a job came.  Then the worker recovers its own incarnation as that of a dead
+  // worker, again and again until Redis answers, and the next settle takes a new one.
+  // With a `draw`, Redis gets the fetch from these queues behind the wait: a wait that ends without a job is followed
+  // by the fetch at once.  With `may_be_more_queues`, a worker whose wait and fetch bring no job returns instead of
+  // waiting on.
   Waited wait_for_job(const std::vector<std::string>& draw = {}, int want = 1, bool may_be_more_queues = false);
 
-  // Returns the whole held batch, of which nothing may have been begun, to the head of its queue.
+  // Gives the whole held batch back to the head of its queue.  Does nothing if its first job has begun.
   void give_back_unbegun();
 
   // Leaves in order: settles `outcomes`, gives anything unbegun back to the head of its queue, and removes the
   // incarnation.  Marks the slot retired.  Throws ToldToStop when pause() does.
   void retire(const std::vector<Outcome>& outcomes);
 
-  // Leaves in order, as that, and goes on under a new incarnation, which may be in another shard.  All outcomes are
-  // settled.
+  // Leaves in order as retire() does, but goes on under a new incarnation, which may be in another shard.  All outcomes
+  // must be settled before.
   void move();
 
-  // Goes on under a new incarnation in another shard.  What this one may still hold in its own, of which nothing was
-  // begun, the supervisor recovers when that can be reached: from here on nothing is sent there.
+  // Goes on under a new incarnation in another shard.  Sends nothing more to the old shard.  What the old incarnation
+  // may still hold there was not begun: the supervisor recovers it when that shard can be reached.
   void leave_behind();
 
  private:
-  // Pauses between attempts, ever longer, and says once what they wait for and in the end how long it took.
+  // Pauses between attempts, longer each time.  Logs what they wait for, and in the end how long it took.
   class Retries;
 
   // Whether a call is confirmed by replicas once it is answered.
@@ -177,13 +182,13 @@ class FetchAndSettle {
   std::string field_;
   std::uint64_t number_ = 0;
   bool registered_ = false;
-  bool fetch_is_known_ = true;     // to Redis, the script behind a wait
-  bool sizes_are_known_ = true;    // and that of queues' sizes
+  bool fetch_is_known_ = true;     // Redis has the script of the fetch behind a wait
+  bool sizes_are_known_ = true;    // Redis has the script of queues' sizes
   bool in_doubt_ = false;          // what was sent last may have been applied before it was answered
-  std::uint64_t unconfirmed_ = 0;  // since that was last said
+  std::uint64_t unconfirmed_ = 0;  // calls since the last log line about them
   SteadyTime unconfirmed_reported_{};
   bool spent_ = false;                              // this incarnation was given up: the next settle takes a new one
-  std::uint64_t client_id_ = 0, client_id_of_ = 0;  // and of which connection
+  std::uint64_t client_id_ = 0, client_id_of_ = 0;  // the id, and the connection that it is of
   SteadyTime skipped_reported_{};
   FencedBackoff fences_;
   FencedBackoff::Fenced fenced_;

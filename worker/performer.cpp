@@ -60,7 +60,8 @@ double any_fraction() {
 
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
 
-// It did what it was asked to; but a job that is requeued each time its time is up would go on for ever.
+// For an iterable job that ended when its timeout had passed.  It did what it was asked to; but if it were requeued
+// each time its time is up, it would go on for ever.
 Performed wound_up_at_timeout(SteadyTime started) {
   Failure failure;
   failure.error_class = "JobTimeout";
@@ -328,7 +329,7 @@ bool Performer::has_on_expired() const {
   return known != nullptr && known->job_class.on_expired != nullptr;
 }
 
-// It is no run of its class.
+// Ends a job that came too late to begin.  It does not count as a run of its class.
 Outcome Performer::expire(int entry, const std::string& queue) {
   const auto own = config_.classes.find(job_.job_class());
   const bool says = own != config_.classes.end() && own->second.expired;
@@ -379,7 +380,8 @@ Outcome Performer::move_to_dead(int entry, const std::string& text, const std::s
   return outcome;
 }
 
-// It has not begun, and is counted nowhere.  What waits must say where it came from.
+// Lays a job of a class in quarantine aside.  The job has not begun, and is counted nowhere.  While it waits it must
+// name the queue that it came from.
 std::optional<Outcome> Performer::park(int entry, const std::string& queue) {
   if (!slot_.set_aside(entry)) return std::nullopt;
   ask_redis_time(redis_);
@@ -434,7 +436,7 @@ void Performer::begin_batch(std::size_t jobs) {
   slot_.record().cpu_before_us.store(meter_.cpu_before().count());
 }
 
-// They would go on beside the next job, and what they crash would be charged to it.
+// Threads that a job has left would go on beside the next job, and their crash would be charged to that one.
 void Performer::look_for_left_threads() {
   if (age_.left_threads > 0) return;
   if (threads_policy() == LeftThreads::allow) return threads_.note_present();  // the next job has not left them
@@ -462,8 +464,8 @@ LeftThreads Performer::threads_policy() const {
   return in_code == abi::threads_replace ? LeftThreads::replace : settings_.threads;
 }
 
-// What the worker does not live to add to its class's usage, the supervisor finds noted.  A class without code has
-// none.
+// If the worker ends before it adds this run to the usage of its class, the supervisor finds the run noted here.  A
+// class without code has no usage.
 void Performer::note(int entry, RunNote::State state, std::chrono::milliseconds took) {
   if (!worker_setup_.usage || entry < 0 || entry >= max_run_notes) return;
   if (job_.counted_class() != counted_.name || job_.job_class() != counted_.job_class) {
@@ -510,7 +512,7 @@ void Performer::end_handlers() {
   slot_.set_printing("");
 }
 
-// So that nobody pays for what an earlier job has left behind.
+// Puts right what a job has left behind, so that no later job suffers from it.
 void Performer::clean_up(bool made_calls) {
   process_state_->restore_own();
   if (!made_calls) return;

@@ -50,7 +50,7 @@ class Performer {
   // Unless they are loaded already.  Throws LibraryError.
   void load_libraries();
   const JobRegistry& registry() const { return registry_; }
-  // The first job may begin: every other is to find what is there now.
+  // Call it before the first job: every later one is to find the state that is there now.
   void note_process_state();
 
   // Who holds the limits that jobs take, and where they lie: all but LimitKeeper::Setup's pause.  To be said first.
@@ -59,20 +59,22 @@ class Performer {
   // Makes the copy of this worker that forks the processes of isolated jobs, if there are such classes.  Throws
   // LibraryError.
   void prepare_isolation();
-  // The worker ends in order: so does the copy, before it.
+  // Ends that copy; for a worker that ends in order.
   void leave_isolation();
 
-  // Around other code of the libraries than jobs; what it leaves behind is put right like a job's.
+  // Call these around library code that is no job; what it leaves behind is put right as after a job.
   void begin_handlers(std::string_view event);
   void end_handlers();
 
-  // A batch of so many jobs begins.  More than one are short: what they use is measured once for all of them.
+  // A batch of so many jobs begins.  If there are several, they are short: what they use is measured once for all of
+  // them.
   void begin_batch(std::size_t jobs);
   void end_batch();
 
-  // Performs entry `entry` of the held batch; nullopt: the supervisor has taken it back, or it may be long, and a
-  // failure waits, or there is a reason to recycle.  Does not return when the supervisor ends this worker for it, or
-  // when the process of an isolated job has crashed: the worker then ends in the same way.
+  // Performs entry `entry` of the held batch; nullopt: it was not performed, since the supervisor has taken it back, or
+  // it may be long while a failure waits to be settled, or there is a reason to recycle.  Does not return when the
+  // supervisor ends this worker for it, or when the process of an isolated job has crashed: the worker then ends in the
+  // same way.
   std::optional<Outcome> perform_entry(int entry, const std::string& text, const std::string& queue,
                                        bool failure_waits);
 
@@ -84,7 +86,7 @@ class Performer {
   // yet.  `pause` throws to give up.
   void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
 
-  // Between batches: which classes are in quarantine.
+  // Call it between batches: looks which classes are in quarantine.
   void look_at_quarantine(SteadyTime now) { quarantine_.look(now); }
   bool has_quarantined() const { return quarantine_.some_wait(); }
   // The worker has gone to another shard: what was known of the one before is not true there.
@@ -147,8 +149,8 @@ class Performer {
   Channel& redis_;
   StandardOutput output_;
   SyscallWatch syscall_watch_;
-  bool made_calls_ = true;   // the job that ran last, or may have
-  bool runs_hooks_ = false;  // likewise: it failed, and code of its library is asked what is to become of it
+  bool made_calls_ = true;   // the job that ran last made system calls, or may have
+  bool runs_hooks_ = false;  // that job failed, and its library is asked what becomes of it
   bool batch_made_calls_ = false;
   IterationKeeper iterations_;
   std::optional<LimitKeeper> limits_;
@@ -169,7 +171,7 @@ class Performer {
     std::string job_class, name;
     std::optional<int> index = {};  // in the table of usage; nullopt: nobody's code
   };
-  Counted counted_;  // as what the job that began last is counted
+  Counted counted_;  // what the job that began last counts as
   ShortClasses short_classes_;
   WorkerAge age_;
   JobTitle title_;

@@ -102,7 +102,8 @@ void Performer::prepare_sandboxes() {
   scratch_.emplace(slot_.record());
 }
 
-// In the job's process, before anything of its class runs.  The failure of a job that must not run without it.
+// Call it in the job's process, before any code of its class runs.  Returns the failure of a job that must not run
+// without the sandbox.
 std::optional<Failure> Performer::enter_class_sandbox() {
   const SandboxSettings* const sandbox = sandbox_of(job_.job_class());
   if (sandbox == nullptr) return std::nullopt;
@@ -122,7 +123,7 @@ std::optional<Failure> Performer::enter_class_sandbox() {
     return failure;
   }
   if (sandbox->memory_bytes > 0) memory_limit_.emplace(limits.memory_bytes);
-  host_.set_time_left = [](std::chrono::milliseconds) {};  // its timeout is a bound too
+  host_.set_time_left = [](std::chrono::milliseconds) {};  // the job may not move its own deadline
   return std::nullopt;
 }
 
@@ -137,7 +138,8 @@ void Performer::begin_job_process() {
   set_process_title(fmt::format("brood: job {} {}", worker_setup_.slot, host_.capsule));
 }
 
-// There, all that is code of the job's class runs, and nothing that is the worker's: its connection, its control pipe.
+// In this process runs all code of the job's class.  It uses nothing that is the worker's: neither its connection nor
+// its control pipe.
 void Performer::be_job_process(UniqueFd socket) {
   channel_.emplace(std::move(socket));
   const JobOrder order = channel_->take_order();
@@ -193,7 +195,7 @@ void Performer::be_job_process(UniqueFd socket) {
   }
   for (const log::Fact& fact : log::standing_facts()) end.facts.emplace_back(fact.name, fact.value);
   output_.flush();
-  if (threads_.left_behind() == 0) std::fflush(nullptr);  // one that waits in a read has locked its file
+  if (threads_.left_behind() == 0) std::fflush(nullptr);  // a thread that waits in a read has locked its file
   log::flush();
   channel_->end(end);
 }
@@ -220,7 +222,7 @@ Outcome Performer::perform_apart(int entry, const std::string& text, const std::
   return outcome;
 }
 
-// The process is gone, and all that it had started: now what came of it counts.
+// Called once the job's process and all that it had started are gone: only then what it said counts.
 Outcome Performer::settle_apart(int entry, const std::string& queue, SteadyTime started, const JobEnd& end) {
   Performed performed;
   performed.kind = end.kind;
@@ -236,7 +238,8 @@ Outcome Performer::settle_apart(int entry, const std::string& queue, SteadyTime 
   return noted_outcome(end.outcome).value();
 }
 
-// Until a process has said what came of the job.
+// Runs the job in a process, and again in others where that is needed, until one has said how the job ended and what
+// becomes of it.
 JobEnd Performer::run_apart(const JobOrder& first) {
   const auto interrupt = [this] { return orders_.told_to_quiet() || out_of_time(); };
   const JobServices services{
@@ -270,7 +273,7 @@ JobEnd Performer::run_apart(const JobOrder& first) {
       run = run_in_process(*forker_, order, job_, services);
     } catch (const ForkerGone& gone) {
       const int status = forker_->leave();
-      end_offspring();  // the job's process has fallen to us
+      end_offspring();  // the job's process is a child of this one now
       log::error("job_forker_ended", {{"slot", worker_setup_.slot}, {"jid", job_.jid()}, {"reason", gone.what()}});
       end_like(WIFSIGNALED(status) ? status : SIGKILL);
     }
@@ -288,7 +291,7 @@ JobEnd Performer::run_apart(const JobOrder& first) {
       log::info("job_left_processes",
                 {{"jid", job_.jid()}, {"class", job_.display_class()}, {"killed", run.end.killed}});
     const bool was_refused = !run.bad.empty() && !order.failure;
-    if (was_refused) {  // another process asks the class what is to become of it
+    if (was_refused) {  // another process asks the class what becomes of the job
       order.failure.emplace();
       order.failure->error_class = "JobProcessError";
       order.failure->message = "the process of the job wrote into its channel to the worker: " + run.bad;
@@ -308,8 +311,8 @@ JobEnd Performer::run_apart(const JobOrder& first) {
   }
 }
 
-// What has ended the process of a job ends the worker of that job: so there is one way in which a job is charged, and
-// its supervisor sees to it.  The core file, and the stack in the record, are the process's.
+// Ends this worker in the way in which the job's process ended.  So there is only one way in which a job is charged:
+// the supervisor sees how a worker ended.  The core file, and the stack in the record, are the process's.
 void Performer::end_like(int status) {
   slot_.record().job_core_dumped.store(WCOREDUMP(status) ? 1 : 0);
   log::flush();

@@ -22,7 +22,7 @@ bool preload(const Config& config, Preloaded& preloaded) {
   tell_jobs_of_redis(config.redis);
   tell_jobs_of_keys(config.encryption, config.redis.share_with_jobs);
   tell_times(config.compatibility.time_unit());
-  // For good, so only where every worker would do it.
+  // It cannot be undone, so it is done only where every worker would do it.
   if (all([](const WorkerSettings* worker) { return worker->seccomp; })) {
     shield_parent();
     trap_pidfd_signals();

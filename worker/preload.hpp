@@ -13,8 +13,8 @@ struct Preloaded {
 };
 
 // In a child of the supervisor that is to be a template: does all that for `config`, which must live as long as
-// `preloaded`.  False when it is for nothing: no capsule wants it, or they want it only where a library has a handler
-// of preload, and none has.  Throws LibraryError and StartupError.
+// `preloaded`.  False when no template is needed: no capsule wants it, or they want it only where a library has a
+// handler of preload, and none has.  Throws LibraryError and StartupError.
 bool preload(const Config& config, Preloaded& preloaded);
 
 }  // namespace brood

@@ -15,14 +15,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_looks = 5s;
-// Of a worker that is new, since its predecessor may have crashed, and that may not be counted yet.
+// For a new worker: its predecessor may have crashed, and that crash may not be counted yet.
 constexpr auto between_first_looks = 50ms;
 constexpr auto is_new_for = 5s;
 constexpr auto patience = 2000ms;
 constexpr auto length_of_claim = 4500ms;
 constexpr std::size_t looked_at_once = 100, pages_of_a_look = 10;
 
-// nullopt: somebody else has put it there, and a person may look at it.
+// nullopt: it is no job.  Somebody else has put it there, and it stays for a person to look at.
 std::optional<Payload> read_waiting(std::string_view member) {
   try {
     return Payload::parse(std::string(member));
@@ -80,7 +80,7 @@ bool Quarantine::may_release() {
   return read_claimed_look(claim.at(0).view());
 }
 
-// What must wait on may hide what need not: the next look goes on behind it.
+// Jobs that must go on waiting may stand before jobs that need not: the next look goes on behind the former.
 void Quarantine::release(SteadyTime now) {
   std::size_t released = 0;
   for (std::size_t page = 0; page < pages_of_a_look && released == 0; ++page) {
@@ -95,8 +95,8 @@ void Quarantine::release(SteadyTime now) {
   next_look_ = now;
 }
 
-// Of a class that is free all, the newest first, since each goes to the head of its queue; of a class on trial the
-// oldest, if none is under way.
+// Puts back all jobs of a class that is free, the newest first, since each goes to the head of its queue.  Of a class
+// on trial it puts back only the oldest, if no trial is under way.
 std::size_t Quarantine::release_from(std::size_t first, std::size_t& looked_at) {
   const std::vector<Reply> page = redis_.call_patiently(
       {ask_entries_at(quarantined_set, std::to_string(first), std::to_string(first + looked_at_once - 1), false)},
@@ -148,7 +148,7 @@ bool Quarantine::parks(const Payload& job) {
   return true;
 }
 
-// How it ended does not matter: it has not crashed.
+// How the probe ended does not matter: it has not crashed.
 void Quarantine::ended(const Payload& job) {
   if (!probe_) return;
   probe_.reset();

@@ -21,28 +21,28 @@ enum class QuarantineAnswer {
 };
 QuarantineAnswer judge_quarantine(const QuarantinedClass* known, std::string_view libraries);
 
-// One worker's view of the classes in quarantine: lets their jobs wait, tries one when its libraries are others than
-// those that crashed, and puts back what waits once a class is free.
+// One worker's view of the classes in quarantine: lets their jobs wait, tries one of them when the worker's libraries
+// differ from those that crashed, and puts back what waits once a class is free.
 class Quarantine {
  public:
   // `redis` is idle while it is asked here.  `knows` tells whether the worker has code for a class.
   Quarantine(Channel& redis, const QuarantineRules& rules, std::function<bool(const std::string&)> knows);
 
-  // Once they are loaded; see libraries_digest().
+  // Call it once the libraries are loaded; see libraries_digest().
   void set_libraries(std::uint64_t digest);
 
-  // The worker has gone to another shard: what is known is not of it.
+  // The worker has gone to another shard: forgets what it knows of the one before.
   void forget();
 
   // Every few seconds asks Redis which classes there are, and puts back what need not wait any more.
   void look(SteadyTime now);
 
-  // Whether this job is not to be performed now, but to wait.  After no, say when it has ended.
+  // Whether this job must wait, and is not to be performed now.  If false, call ended() when it has ended.
   bool parks(const Payload& job);
   void ended(const Payload& job);
 
   bool is_on() const { return rules_.after > 0; }
-  // When it last looked.
+  // Whether any job waited when it last looked.
   bool some_wait() const { return waiting_ > 0; }
 
  private:
@@ -50,7 +50,7 @@ class Quarantine {
   bool may_release();
   void release(SteadyTime now);
   std::size_t release_from(std::size_t first, std::size_t& looked_at);
-  std::size_t put_back(const Payload& job);  // how many were
+  std::size_t put_back(const Payload& job);  // returns how many were
 
   Channel& redis_;
   const QuarantineRules rules_;

@@ -12,7 +12,7 @@ namespace brood {
 enum class RecycleReason {
   max_jobs,       // it has done as many jobs as it may
   max_rss,        // it has grown larger than it may
-  out_of_memory,  // a job hit the memory limit: who knows what it left behind
+  out_of_memory,  // a job hit the memory limit, and nobody knows what it left behind
   threads,        // a job has left threads behind
   forker,         // the copy that forks its isolated jobs has ended, and no other would be without traces of jobs
 };

@@ -79,7 +79,7 @@ bool SupervisorOrders::was_sent_term() const { return term_came != 0; }
 
 void SupervisorOrders::pass_term_by(bool (*pass)(int signal)) { pass_term = pass; }
 
-// It has no timer of the worker's, and dies with it.
+// The job's process has none of the worker's timers, and dies with the worker.
 void SupervisorOrders::become_a_job() {
   pass_term = nullptr;
   supervisor = getppid();

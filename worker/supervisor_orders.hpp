@@ -19,19 +19,20 @@ class SupervisorOrders {
   // A stop was ordered, or TERM came: the kernel sends it when the supervisor dies.
   bool told_to_stop();
   bool was_sent_term() const;
-  // What the handler of TERM does first, in the worker: `pass` sends it on, and is async-signal-safe.
+  // From now on the handler of TERM in this worker first calls `pass`, which sends the signal on and is
+  // async-signal-safe.
   void pass_term_by(bool (*pass)(int signal));
-  // This process is a copy of the worker from now on, which runs one job: it hears the flags in the slot and TERM, and
-  // must wait for nothing else.
+  // Call it in a copy of the worker that runs one job.  The copy hears only the flags in the slot and TERM, and must
+  // wait for nothing else.
   void become_a_job();
-  // Then: this record is where the flags stand, and not the own one.
+  // After that: reads the flags from `record` instead of the worker's own record.
   void read_flags_of(const SlotRecord& record) { flags_ = &record.flags; }
   // Asks the kernel: a job may have ignored that TERM.  Counts as a stop from then on.
   bool supervisor_gone();
   // Fetch no more; also true when told to stop.
   bool told_to_quiet();
 
-  // From now on the heartbeat is that of this shard.
+  // From now on beat_is_old() and lapses() look at the heartbeat in this shard.
   void serve(int shard);
   // The supervisor has sent no heartbeat for so long that another host may soon take it for dead and adopt its jobs:
   // begin none.
@@ -43,7 +44,7 @@ class SupervisorOrders {
   bool wait(std::chrono::milliseconds longest);
   // Waits for so long, whatever the supervisor says except stop.
   void pause(std::chrono::milliseconds length);
-  // Readable when it says something; -1 when there is none.
+  // Readable when the supervisor says something; -1 when the supervisor is gone.
   int descriptor() const { return orphaned_ ? -1 : worker_setup_.control; }
 
   void say(ControlByte byte);

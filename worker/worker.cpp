@@ -10,6 +10,7 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/config/redis_location.hpp"
+#include "shared/config/registered_periodic.hpp"
 #include "shared/config/told_keys.hpp"
 #include "shared/config/told_shard.hpp"
 #include "shared/scoreboard/told_times.hpp"
@@ -42,7 +43,7 @@ constexpr auto look_for_beat_again = 100ms;
 constexpr auto look_again = 20ms;         // at the queues, when Redis was away so far
 constexpr auto idle_poll = 2s;            // outside of Redis: the supervisor looks and wakes us
 constexpr auto ask_to_wait_again = 10s;   // Redis may allow it by then
-constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to let us go
+constexpr auto time_to_unblock = 250ms;   // the supervisor has asked Redis to end our wait
 constexpr auto longest_unsettled = 50ms;  // of a success
 constexpr auto say_batching_again = 500ms;
 constexpr auto say_left_wait_again = 5s;  // the doorbell looks often for longer than that
@@ -52,6 +53,7 @@ class Worker {
   Worker(const WorkerSetup& worker_setup, const Config& config, const Identity& identity,
          const std::vector<RedisAddress>& shards, Preloaded& preloaded)
       : config_(config),
+        identity_(identity),
         preloaded_(preloaded),
         worker_setup_(worker_setup),
         shards_(shards),
@@ -91,14 +93,11 @@ class Worker {
                     .wait = shards.at(served_).wait,
                     .is_at_master = [this] { return redis_.is_at_master(); }}),
         batch_size_(config.worker_of(worker_setup.capsule).max_batch) {
-    redis_.follow(worker_setup.redis_moves);
     performer_.keep_limits({.holder = [this] { return in_flight_.holder(); },
                             .place_of = [this](const std::string& limit) { return limit_shards_.place_of(limit); },
                             .shard = [this](const std::string& name) { return limit_shards_.shard(name); },
                             .pause = {}});
-    // Of the very shard that is served: a job may have scribbled over the record.
-    orders_.serve(static_cast<int>(served_));
-    lapses_ = orders_.lapses();
+    serve();
   }
 
   void load_libraries() {
@@ -111,6 +110,8 @@ class Worker {
     lifecycle_.start();
     performer_.note_process_state();
     performer_.prepare_isolation();
+    tell_registered_periodic(registered_periodic_path(identity_.runtime_directory, identity_.name),
+                             worker_setup_.generation, performer_.registry().periodic_jobs());
     slot_.record().ready.store(1);
     orders_.say(ControlByte::ready);
   }
@@ -130,8 +131,8 @@ class Worker {
     } catch (const ToldToStop&) {
       log::warn("worker_leaves_jobs_to_recovery", {{"reason", "told to stop while Redis was away"}});
     } catch (const ShardIsAway&) {
-      // The scoreboard says what has become of each, for the recovery when that shard is back.  Another worker takes
-      // this one's place elsewhere.
+      // The scoreboard says what has become of each job, for the recovery when that shard is back.  Another worker
+      // takes this one's place elsewhere.
       log::warn("worker_leaves_jobs_to_recovery",
                 {{"shard", shards_.at(served_).shard}, {"reason", "it is away, and others have jobs"}});
     }
@@ -146,11 +147,18 @@ class Worker {
     return shard < shards_.size() ? shard : 0;  // a job has scribbled over it
   }
 
+  // The very shard that is served: a job may have scribbled over the record.
+  void serve() {
+    if (worker_setup_.beats) redis_.follow(&worker_setup_.beats->at(served_).redis_moves);
+    orders_.serve(static_cast<int>(served_));
+    lapses_ = orders_.lapses();
+  }
+
   bool is_wanted_elsewhere() const {
     return shards_.size() > 1 && worker_setup_.record->wanted_shard.load() != static_cast<std::int32_t>(served_);
   }
 
-  // Once: settles, fetches and performs; or waits, or goes to another shard.
+  // One round: settles, fetches and performs; or waits, or goes to another shard.
   void go_on() {
     const bool quiet = orders_.told_to_quiet();
     const bool begins = !quiet && !waits_for_beat();
@@ -170,7 +178,8 @@ class Worker {
     log::flush();
   }
 
-  // While Redis is away.  Nothing is lost by it: either there is nothing to settle, or all of it is noted.
+  // Whether the worker may leave its shard while that Redis is away.  Nothing is lost then: either there is nothing to
+  // settle, or all of it is noted in the slot.
   bool may_leave() {
     if (!is_wanted_elsewhere() || saves_iterations_) return false;
     for (int entry = 0; unsettled_ && entry < max_batch_entries; ++entry) {
@@ -181,14 +190,15 @@ class Worker {
     return true;
   }
 
-  // Where there are jobs and nobody to take them.  The supervisor says where when it assigns the incarnation.
+  // Goes to a shard where there are jobs and nobody to take them.  The supervisor says which when it assigns the
+  // incarnation.
   void move() {
     if (!outcomes_.empty()) in_flight_.settle_and_fetch(take_outcomes_to_settle(), {}, 0);
     unsettled_ = false;
     in_flight_.move();
   }
 
-  // Of the shard that it is for, which is served from now on.
+  // Gets a new incarnation from the supervisor, and serves from now on the shard that it is for.
   std::uint64_t take_incarnation(ControlByte byte) {
     const std::uint64_t incarnation = orders_.ask_for_incarnation(byte);
     const std::size_t shard = assigned_shard();
@@ -197,16 +207,15 @@ class Worker {
     served_ = shard;
     tell_shard(config_.redis.share_with_jobs ? shards_.at(shard).shard : "");
     redis_.move_to(shards_.at(shard));
-    orders_.serve(static_cast<int>(shard));
+    serve();
     draw_.forget();
     performer_.forget_shard();
     forget_redis_time();
     refused_at_.reset();
-    lapses_ = orders_.lapses();
     return incarnation;
   }
 
-  // Outcomes on their way must not be given up: what they settle has happened.
+  // Notes whether outcomes are on their way to Redis: they must not be given up, since their jobs have run.
   std::vector<Outcome> take_outcomes() {
     unsettled_ = !outcomes_.empty();
     return std::exchange(outcomes_, {});
@@ -245,7 +254,7 @@ class Worker {
     said = now;
   }
 
-  // In Redis, so that a job begins one hop after its push.
+  // Waits in Redis, so that a job begins one hop after its push.
   void wait_for_job() {
     log::flush();
     if (draw_.is_stale()) return;
@@ -258,13 +267,13 @@ class Worker {
     const FetchAndSettle::Waited waited = in_flight_.wait_for_job(draw, batch_size_.want(), may_be_more_queues);
     if (waited == FetchAndSettle::Waited::refused) refused_at_ = steady_now();
     say_whether_batching();
-    // Otherwise everybody waits on the same queue.
+    // Where all workers wait on one queue, the supervisor need not hear that this one has left its wait.
     if (waited == FetchAndSettle::Waited::job && (!draw.empty() || shards_.size() > 1))
       say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   }
 
-  // None where a job can only come from the queue waited on.  They are drawn from what was known when that queue was
-  // chosen: asking Redis now would hide a change that came after the choice.
+  // Empty where a job can only come from the queue that is waited on.  They are drawn from what was known when that
+  // queue was chosen: asking Redis now would hide a change that came after the choice.
   std::vector<std::string> other_queues() {
     draw_.begin_again();
     std::vector<std::string> draw = draw_.take(max_queues_asked_after_wait + 1);
@@ -278,7 +287,8 @@ class Worker {
     return !refused_at_ || steady_now() - *refused_at_ > ask_to_wait_again;
   }
 
-  // Somebody wants us while we wait in Redis, and has asked Redis to end the wait as well.
+  // Whether somebody wants this worker while it waits in Redis.  Whoever wants it has asked Redis to end the wait, and
+  // that may take as long as the time returned.
   std::optional<std::chrono::milliseconds> woken() {
     if (!orders_.wait(0ms) && !orders_.told_to_quiet() && !beat_is_missed() && !draw_.is_stale()) return std::nullopt;
     return time_to_unblock;
@@ -322,7 +332,7 @@ class Worker {
     in_flight_.give_back_unbegun();
   }
 
-  // In order, up to the first whose outcome is to be settled at once.
+  // Performs the jobs in order, up to the first whose outcome is to be settled at once.
   void perform_batch(const FetchAndSettle::Batch& batch) {
     const SteadyTime begun = steady_now();
     SteadyTime last = begun;
@@ -355,7 +365,7 @@ class Worker {
       last = now;
       outcomes_.push_back(std::move(*outcome));
       recycling_ = performer_.reason_to_recycle();
-      // A failure that is not noted would be charged with the next one's crash.
+      // A failed job whose outcome is not noted would be charged if the next job crashed.
       const EntryState state = slot_.entry(performed - 1);
       failure_waits |= state == EntryState::judged;
       go_on = !recycling_ && turn == UniqueTurn::begins &&
@@ -373,6 +383,7 @@ class Worker {
   }
 
   const Config& config_;
+  const Identity& identity_;
   const Preloaded& preloaded_;
   const WorkerSetup worker_setup_;
   const std::vector<RedisAddress>& shards_;

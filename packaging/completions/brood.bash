@@ -27,7 +27,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -53,6 +53,7 @@ _brood() {
     replay) options="-q --queue $foreground $where $every" ;;
     new) options="$every" ;;
     recover) options="--all --dry-run --yes --wait --json $where $every" ;;
+    web) options="--listen --read-only $where $every" ;;
     bench) options="-j --jobs -w --workers --queues --job-ms --latency-jobs --idle --max-batch --append-only --log-jobs --json $where $every" ;;
     *) return ;;
   esac
@@ -86,6 +87,7 @@ _brood() {
     perform:--args | perform:--payload | perform:--jid) ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
+    web:--listen) mapfile -t COMPREPLY < <(compgen -W "unix: 127.0.0.1:7433" -- "$word") ;;
     status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then

@@ -80,8 +80,8 @@ class ApiShards {
     return nullptr;
   }
 
-  // Asks one shard after the other.  One that is away is told to on_away(), and left out; without that, and when all
-  // are, what the first has thrown comes out after the others were asked.
+  // Asks one shard after the other.  A shard that is away is reported to on_away() and left out.  Without on_away(),
+  // and when all are away, the first one's exception is thrown after the others were asked.
   template <typename Ask>
   void each(Ask ask) const {
     if (!several()) return ask(only());
@@ -104,7 +104,7 @@ class ApiShards {
     return all;
   }
 
-  // Of the shard with that name, else of all until one says yes.
+  // Asks the shard with that name; without such a shard, asks all until one says yes.
   template <typename Ask>
   bool any(std::string_view name, Ask ask) const {
     if (!several()) return ask(only());
@@ -114,7 +114,7 @@ class ApiShards {
     return found;
   }
 
-  // For walks that ask a shard again and again: false when it is away, and that was told to on_away().
+  // For walks that ask a shard again and again.  False when the shard is away, after on_away() was told.
   template <typename Ask>
   bool goes_on(ApiState& shard, Ask ask) const {
     if (!several()) return ask(shard), true;

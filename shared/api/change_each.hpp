@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// Changes many in one shard after the other, and adds up what became of them.  `progress` is told of all together.
+// Changes many entries, in one shard after the other, and adds up what became of them.  `progress` gets the sums.
 BulkResult change_each(const detail::ApiShards& shards, const Progress& progress,
                        const std::function<std::size_t(detail::ApiState&)>& size,
                        const std::function<BulkResult(detail::ApiState&, const Progress&)>& change);

@@ -54,7 +54,8 @@ void ClientConnection::prove_that_it_answers() try {
   throw RedisUnreached("Redis at " + name_ + ": " + lost.what());
 }
 
-// What others of the same pipeline have done stands, even where this does not get through.
+// Where it cannot connect, throws ConnectionLost and not NotConnected: what other commands of the same pipeline have
+// done stands.
 std::vector<Reply> ClientConnection::ask_again(const std::vector<Command>& refused) try {
   return connection_.pipeline(refused);
 } catch (const NotConnected& away) {
@@ -105,13 +106,13 @@ std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
   replies.pop_back();
   const auto is_error = [](const Reply& reply) { return reply.view().is_error(); };
   if (std::any_of(replies.begin(), replies.end(), is_error)) return replies;
-  // They may have gone to another server than this was asked of.
+  // The commands may have gone to another server than the one whose replicas were asked.
   if (const std::uint64_t written_on = connection_.connections(); written_on != before) {
     confirmed = 0;
     try {
       const std::int64_t by_its_replicas = confirmed_by(pipeline({wait_for(wait_)}).front().view());
       if (connection_.connections() == written_on) confirmed = by_its_replicas;
-    } catch (const RedisError&) {  // what was pushed stays so: it must not look as if nothing had been sent
+    } catch (const RedisError&) {  // the push stands, and must not look as if nothing had been sent
     }
   }
   if (confirmed < wait_.replicas)

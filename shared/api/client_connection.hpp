@@ -53,7 +53,7 @@ class ClientConnection {
   // The same for commands that push, which replicas are to confirm if the address says so.  Throws NotConfirmed when
   // all are applied and too few replicas have them.
   std::vector<Reply> push(std::vector<Command> commands);
-  // Asks for that alone, of what was sent last.
+  // Only asks whether replicas confirm what was sent last.
   bool is_confirmed();
 
   // One command, or one script.  Throws RedisError for an error reply.
@@ -65,8 +65,8 @@ class ClientConnection {
   // refuses.
   void ask_time();
 
-  // Within a second or two, unless it answered a moment ago: so that what is sent next is risked on no server that has
-  // stopped.  Throws RedisUnreached or LoginFailed.
+  // Returns once Redis has answered, within a second or two, or at once if it answered a moment ago.  So what is sent
+  // next is not risked on a server that hangs.  Throws RedisUnreached or LoginFailed.
   void prove_that_it_answers();
 
   void set_timeouts(Connection::Timeouts timeouts) {

@@ -54,7 +54,7 @@ void ClientShards::keep_while_away(const BufferOptions& options) {
   for (const auto& shard : shards_) shard->sender.use([&](PushSender& sender) { sender.keep_while_away(options); });
 }
 
-// After it was found away, which took since then.
+// Lets a shard rest that was found away; the attempt to reach it began at `since`.
 void ClientShards::Shard::rest(SteadyTime since) {
   const SteadyTime now = steady_now();
   rests_until = (now + rest_after(now - since)).time_since_epoch().count();

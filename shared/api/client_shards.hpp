@@ -26,24 +26,24 @@ class ClientShards {
   ClientShards(const ClientShards&) = delete;
   ClientShards& operator=(const ClientShards&) = delete;
 
-  // Before the first push.
+  // Call it before the first push.
   void keep_while_away(const BufferOptions& options);
 
   // Throws RedisError, which says how many were pushed.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
-  // The unit in which the oldest release reads times that runs where these jobs are about to go; of several shards, as
-  // far as that can be told before middleware has seen them.
+  // The time unit of the oldest Sidekiq release that runs where these jobs will go.  With several shards, that is told
+  // as well as it can be before middleware has seen the jobs.
   TimeUnit times_of_fleet(const std::vector<Push>& jobs, std::size_t batch_size);
-  // Asks one that answers, unless it was asked a moment ago.
+  // Asks a Redis that answers for its time, unless one was asked a moment ago.
   void ask_time();
 
   std::size_t buffered() const;
   // Tries once; false when some Redis is away.
   bool drain(std::chrono::milliseconds longest);
 
-  // Gives `talk` sole use of each shard's part, of one after the other.  What the first that is away throws comes out
-  // at the end.
+  // Gives `talk` sole use of each shard's part, of one after the other.  The exception of the first one that is away is
+  // thrown at the end.
   template <typename Talk>
   void each(Talk talk) {
     std::exception_ptr trouble;

@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// What set_page(), ask_entries_at() and ask_last_entry() are answered.
+// Reads the reply to set_page(), ask_entries_at() or ask_last_entry().
 std::vector<SetEntry> read_entries(ReplyView reply);
 SetEntry read_entry(std::string_view member, std::string_view score);
 

@@ -23,8 +23,8 @@ class EntryCursor {
   // The next page; empty when there are no more.
   std::vector<SetEntry> next(ClientConnection& redis);
 
-  // Names one entry of the last page that is still in the set, after most of that page was taken out: the next page is
-  // found from there.
+  // Call it after most of the last page was taken out of the set, with an entry of that page that is still in it: the
+  // next page is found from there.
   void left(const SetEntry& entry) { anchor_ = entry; }
 
  private:

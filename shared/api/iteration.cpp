@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// Of several shards the one where it has begun: a cancellation is noted in all.
+// Of several records, the one of the shard where the job has begun counts: a cancellation is noted in all shards.
 std::optional<IterationRecord> Api::iteration(std::string_view jid) {
   std::optional<IterationRecord> found;
   shards_->each([&](detail::ApiState& shard) {

@@ -75,7 +75,7 @@ struct Source {
   }
 };
 
-// Through the sets of all shards as through one.
+// Walks through the sets of all shards as if they were one set.
 void walk(const detail::ApiShards& shards, const EntryCursor& begin, JobSet::Order order,
           const std::function<bool(SetEntry&)>& visit) {
   std::vector<Source> sources;

@@ -12,7 +12,7 @@ namespace brood {
 
 // One T per process, used by one thread at a time.  A forked child gets a T of its own: its parent's holds a socket on
 // which both would talk at once, and another thread may have been changing it during the fork.  T::leave_to_parent()
-// lets go of what the parent keeps using.
+// drops what the parent keeps using, and leaves it open there.
 template <typename T>
 class PerProcess {
  public:

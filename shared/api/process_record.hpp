@@ -10,13 +10,13 @@
 
 namespace brood {
 
-// What ask_process_hash() is answered.  nullopt: its hash has expired, or `info` cannot be read.
+// Reads the reply to ask_process_hash().  nullopt: the hash has expired, or its `info` cannot be read.
 std::optional<Process> read_process(std::string identity, ReplyView reply);
 
-// One process that beats in several shards: adds to what it says in one what it says in another.
+// For a process that beats in several shards: adds what it says in another shard to what it says in one.
 void merge_process(Process& into, const Process& other);
 
-// nullopt: no running job.
+// nullopt: `json` is no running job.
 std::optional<Work> read_work(std::string identity, std::string tid, std::string_view json);
 
 }  // namespace brood

@@ -41,7 +41,7 @@ std::optional<Process> find_process(ClientConnection& redis, std::string_view id
 
 enum class Embedded { refuses, obeys };
 
-// In one shard alone, of those where it beats: a second TERM would end a stop at once.
+// Signals a process in only one of the shards where it beats: a second TERM would cut its stop short.
 bool signal(const detail::ApiShards& shards, std::string_view identity, std::string_view name, Embedded embedded) {
   return shards.any("", [&](detail::ApiState& shard) {
     return shard.converse([&](ClientConnection& redis) {

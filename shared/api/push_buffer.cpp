@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// A batch that a slow network does not carry before its deadline would be sent again and again, for ever.
+// Batches are small: one that a slow network does not carry before its deadline would be sent again for ever.
 constexpr std::size_t most_bytes_at_once = bytes_always_taken - 20'000;  // leaves room for the lengths of the payloads
 
 // What waits cannot be pushed: a password or a right is missing.

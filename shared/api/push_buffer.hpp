@@ -28,8 +28,8 @@ class PushBuffer {
   // of them, and RedisError when Redis refuses them for good: then they are not kept.
   void push(ClientConnection& redis, std::vector<ClientPush> jobs);
 
-  // The same where another shard may take them.  Says why, and leaves them in `jobs`, when Redis takes no push now and
-  // has none of them.
+  // The same where another shard may take them: when Redis takes no push now and has none of them, returns why, and
+  // leaves them in `jobs`.
   std::optional<std::string> push_unless_away(ClientConnection& redis, std::vector<ClientPush>& jobs);
 
   // Tries once to push all that is kept; false when Redis is away.  Throws RedisError when Redis refused some of it for

@@ -140,7 +140,7 @@ void PushSender::connect_within(std::chrono::milliseconds longest) {
 std::optional<std::string> PushSender::push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size) try {
   redis_.prove_that_it_answers();
   if (buffer_) return buffer_->push_unless_away(redis_, jobs);
-  std::vector<ClientPush> sent = jobs;  // what is away has to leave them
+  std::vector<ClientPush> sent = jobs;  // `jobs` keeps them if Redis is away
   return why_nothing_was_pushed(redis_.push(commands_for(sent, batch_size)));
 } catch (const RedisUnreached& away) {
   return away.what();

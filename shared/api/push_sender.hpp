@@ -30,8 +30,8 @@ class PushSender {
   // `batch_size` 0: the usual.  Throws RedisError, which says how many were pushed.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
-  // The same of one slice at most, where another shard may take it.  Says why, and leaves it in `jobs`, when Redis
-  // takes no push now and has none of it.  One that has not answered for a while has to prove first that it does.
+  // The same for one slice at most, where another shard may take it: when Redis takes no push now and has none of it,
+  // returns why, and leaves it in `jobs`.  A Redis that has not answered for a while must first prove that it does.
   std::optional<std::string> push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size);
 
   // For one of several shards: how long to wait for a connection, while others may take a push.

@@ -13,7 +13,7 @@ namespace brood {
 // A point in time from seconds since the epoch; the epoch itself for what no clock can hold.
 Time lenient_time(double epoch_seconds);
 
-// All of them, sorted.  Throws RedisError when the key is no set.
+// All names that `pages` reads, sorted.  Throws RedisError when the key is no set.
 std::vector<std::string> all_names(ClientConnection& redis, const NamePages& pages);
 
 }  // namespace brood

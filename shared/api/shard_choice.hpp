@@ -15,7 +15,7 @@ namespace brood {
 // one whose rest is over first.  A time of the past is no rest.
 std::vector<std::size_t> shards_to_try(std::size_t first, std::span<const SteadyTime> rest_until, SteadyTime now);
 
-// How long one is left alone that was found away after `took`: at most a tenth of the time goes into trying.
+// How long a shard rests that was found away after `took`: at most a tenth of the time goes into trying.
 SteadyTime::duration rest_after(SteadyTime::duration took);
 
 }  // namespace brood

@@ -18,7 +18,7 @@ std::vector<StandingFact>& all() {
   return standing;
 }
 
-// They refer to the names of `all()`.
+// The facts point to the names in `all()`.
 std::vector<Fact>& as_facts() {
   static std::vector<Fact> facts;
   return facts;

@@ -49,7 +49,7 @@ bool extend(const MappedFile& file) {
   return extended;
 }
 
-// Puts an empty page in its place, for this process and its later children alone.
+// Puts an empty page in the place of the lost one, for this process and its later children alone.
 bool replace_page(const MappedFile& file, char* address) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   void* const at = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) / page * page);
@@ -59,7 +59,8 @@ bool replace_page(const MappedFile& file, char* address) {
 
 struct sigaction handler_before {};
 
-// Ours stays: that one may return, or leave by a jump, and the next fault be one of a file.
+// Hands the signal to the handler that was there before.  Ours stays installed: the other one may return or jump away,
+// and the next fault may be one of a file.
 void hand_on(int signal, siginfo_t* fault, void* context) {
   const bool was_sent = fault->si_code <= 0;  // by somebody; a fault comes again as soon as we return
   const bool is_handler = handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN;

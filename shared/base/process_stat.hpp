@@ -14,7 +14,7 @@ class ProcessStat {
  public:
   // Nullopt when there is no such process, or it is hidden.
   static std::optional<ProcessStat> read(pid_t pid);
-  // The same of such a line; nullopt when it is none.  The name in it may hold spaces and parentheses.
+  // The same of the line of that file; nullopt when `line` is none.  The name in it may hold spaces and parentheses.
   static std::optional<ProcessStat> parse(const std::string& line);
 
   char state() const { return fields_[0][0]; }

@@ -9,11 +9,11 @@ namespace brood {
 // last, counted on by the steady clock; until Redis has told one, this host's own clock.
 WallTime redis_now();
 
-// Redis said `time` between these two moments.  What was known is kept if that allows it: a slow reply tells less than
-// an earlier quick one.  Children that are forked later know it too.
+// Redis said `time` between these two moments.  What was known is kept if it fits in between: a slow reply tells less
+// than an earlier quick one.  Children that are forked later know it too.
 void note_redis_time(WallTime time, SteadyTime asked, SteadyTime answered);
 
-// Another Redis is talked to from now on: as if none had told a time.
+// Call it when another Redis is used from now on: forgets the time that the old one told.
 void forget_redis_time();
 
 // False when Redis told the time too long ago, or this host's clock was set since, or the host slept: ask before making

@@ -53,7 +53,7 @@ class Secret {
   std::shared_ptr<const Pages> pages_;
 };
 
-// For text that held a secret on its way.
+// Overwrites a text that held a secret for a while.
 inline void wipe(std::string& text) {
   text.resize(text.capacity());
   explicit_bzero(text.data(), text.size());

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <stdexcept>
 #include <thread>
 
 #include "shared/base/log_line.hpp"
 #include "shared/base/processors.hpp"
 #include "shared/config/config_section.hpp"
 #include "shared/config/credential.hpp"
+#include "shared/config/listen_address.hpp"
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
@@ -186,6 +188,56 @@ void read_crashes(const ConfigSection& section, CrashSettings& crashes) {
   section.duration("within", crashes.within, 1s, 24h);
 }
 
+void check_listen_address(const Place& at, const std::string& text) {
+  try {
+    ListenAddress::parse(text);
+  } catch (const std::invalid_argument& error) {
+    at.refuse(error.what());
+  }
+}
+
+WebSettings::Metrics read_web_metrics(const Place& at, const std::string& word) {
+  if (word == "all") return WebSettings::Metrics::all;
+  if (word == "host") return WebSettings::Metrics::host;
+  if (word == "redis") return WebSettings::Metrics::redis;
+  at.refuse("must be \"all\", \"host\" or \"redis\", not \"" + word + "\"");
+}
+
+std::string read_header_name(const Place& at, std::string name) {
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-')
+      at.refuse("must be the name of a header, such as \"X-Forwarded-User\"");
+  }
+  return name;
+}
+
+void read_web(const ConfigSection& section, WebSettings& web) {
+  section.text("listen", [&](const Place& at, const std::string& text) {
+    check_listen_address(at, text);
+    web.listen = text;
+  });
+  section.text("mode", [&](const Place& at, const std::string& mode) {
+    if (mode.size() != 4 || mode[0] != '0' || mode.find_first_not_of("01234567") != mode.npos)
+      at.refuse("must be the mode of a file, such as \"0660\"");
+    web.mode = mode;
+  });
+  section.boolean("read_only", web.read_only);
+  section.texts("hosts", [&](const Place& at, const std::string& host) { web.hosts.push_back(check_name(at, host)); });
+  section.text("users",
+               [&](const Place& at, const std::string& path) { web.users = read_path_or_credential(at, path); });
+  section.text("user_header",
+               [&](const Place& at, const std::string& name) { web.user_header = read_header_name(at, name); });
+  section.text("metrics", [&](const Place& at, const std::string& word) { web.metrics = read_web_metrics(at, word); });
+  if (!web.user_header.empty() && web.users.empty())
+    section.where_is("user_header").refuse("needs users = \"/path\", which says what each of them may do");
+  if (web.listen.empty() || ListenAddress::parse(web.listen).is_local()) return;
+  if (web.users.empty())
+    section.where_is("listen").refuse("can be reached from other machines: users = \"/path\" must say who may come");
+  if (!web.user_header.empty())
+    section.where_is("user_header").refuse("any client could send it where others than a proxy reach the page");
+}
+
 constexpr int latest_version_of_keys = 1'000'000;
 
 void read_encryption(const ConfigSection& section, EncryptionSettings& encryption) {
@@ -345,6 +397,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("restart", [&](const ConfigSection& section) { read_restart(section, config.restart); });
   root.section("pressure", [&](const ConfigSection& section) { read_pressure(section, config.pressure); });
   root.section("crashes", [&](const ConfigSection& section) { read_crashes(section, config.crashes); });
+  root.section("web", [&](const ConfigSection& section) { read_web(section, config.web); });
   root.section("encryption", [&](const ConfigSection& section) { read_encryption(section, config.encryption); });
   root.section("periodic", [&](const ConfigSection& section) { read_periodic_jobs(section, config); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });

@@ -54,19 +54,20 @@ struct RedisSettings {
   std::optional<TlsSettings> tls = {};                 // [redis.tls]
   std::shared_ptr<TlsCertificates> certificates = {};  // that its files hold; null: nobody has read them yet
   SentinelSettings sentinel = {};
-  int wait = 0;                                   // so many replicas confirm what is pushed and settled
-  std::chrono::milliseconds wait_timeout{1'000};  // as long as they may take
-  std::vector<ShardSettings> shard_list = {};     // where not empty, `url` is
+  int wait = 0;                                   // how many replicas must confirm what is pushed and settled
+  std::chrono::milliseconds wait_timeout{1'000};  // how long they may take
+  std::vector<ShardSettings> shard_list = {};     // if there are any, `url` is empty
   int shards = 16;                                // of a cluster://
   AppendFsync appendfsync = AppendFsync::always;  // of the embedded server
   bool share_with_jobs = true;                    // jobs, and what they start, find the same Redis in their environment
-  bool share_password_in_url = false;             // there, with the password that `url` holds
-  std::string private_password_file = {};         // of ours, with that password, for jobs; empty: there is none
+  bool share_password_in_url = false;             // and in it the URL with its password
+  std::string private_password_file = {};         // that brood writes for jobs, with that password; empty: none
   // How long `run` keeps trying at its start when Redis refuses us or the host name is unknown; 0: for ever.
   std::chrono::milliseconds give_up_after{30'000};
 };
 
-// Whether workers are forked from a process that has loaded the libraries, and run their handlers of preload, for all.
+// Whether workers are forked from a template: a process that has loaded the libraries and run their handlers of preload
+// for all of them.
 enum class Preload {
   automatic,  // when a library has such a handler
   always,
@@ -135,16 +136,28 @@ struct RestartSettings {
   std::chrono::milliseconds canary_watch{30'000};  // how long they are watched after the last one was replaced
 };
 
-// When a class's jobs wait, since they crash again and again at one place with the same libraries.
+// When the jobs of a class must wait (quarantine), since they crash again and again at one place with the same
+// libraries.
 struct CrashSettings {
-  int quarantine_after = 0;  // so many crashes with one fingerprint; 0: never
+  int quarantine_after = 0;  // after how many crashes with one fingerprint; 0: never
   std::chrono::seconds within{600};
 };
 
-// When workers are held back for want of memory.
+// When fewer workers may fetch, for want of memory.
 struct PressureSettings {
-  int memory = 10;  // percent of the time in which nobody gets on for want of it; 0: never
-  std::string proc = "/proc", cgroup = "/sys/fs/cgroup";  // where the kernel says so
+  int memory = 10;  // percent of the time in which every process stalls for want of memory; 0: never
+  std::string proc = "/proc", cgroup = "/sys/fs/cgroup";  // where the kernel tells that
+};
+
+// The page that shows all of this to a browser ([web]).
+struct WebSettings {
+  std::string listen;              // as ListenAddress reads it; empty: there is none
+  std::string mode = "0660";       // of a Unix socket
+  bool read_only = false;          // nothing can be changed by it
+  std::vector<std::string> hosts;  // names by which it is asked for, beside those of the address itself
+  std::string users;               // a file of who may come; empty: whoever reaches the socket
+  std::string user_header;         // in which a proxy says who it is; empty: none does
+  enum class Metrics { all, host, redis } metrics = Metrics::all;
 };
 
 // Every setting of etc/brood.toml as a plain value.
@@ -177,6 +190,7 @@ struct Config {
   RestartSettings restart;
   PressureSettings pressure;
   CrashSettings crashes;
+  WebSettings web;
   EncryptionSettings encryption;
   std::map<std::string, PeriodicSettings> periodic;
   bool serves_sidekiq_cron = false;   // what the gem of that name has in Redis, too

@@ -36,7 +36,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
           "restart",       "pressure",
           "crashes",       "expired",
           "encryption",    "periodic",
-          "limits"}},
+          "limits",        "web"}},
     {"redis",
      {"url", "user", "password_file", "appendfsync", "share_with_jobs", "give_up_after", "shard", "shards", "sentinel",
       "wait", "wait_timeout", "tls"}},
@@ -47,6 +47,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"restart", {"canary", "canary_watch"}},
     {"pressure", {"memory", "proc", "cgroup"}},
     {"crashes", {"quarantine_after", "within"}},
+    {"web", {"listen", "mode", "read_only", "hosts", "users", "user_header", "metrics"}},
     {"encryption", {"keys", "active", "core_files"}},
     {"periodic", {"sidekiq_cron", "*"}},
     {"periodic.*", {"cron", "class", "args", "queue", "tz", "retry", "catch_up", "within", "overlap", "jitter"}},
@@ -78,7 +79,7 @@ const std::vector<std::string>& keys_of_section(const std::string& kind) { retur
 std::string meant_key(const std::string& key, const std::vector<std::string>& known) {
   if (const auto like = nearest(key, known)) return *like;
   if (const auto sidekiq = names_of_sidekiq.find(key); sidekiq != names_of_sidekiq.end()) return sidekiq->second;
-  // Backwards, so that the general section comes before the capsules; a shard has no key that [redis] has not, but one.
+  // Backwards, so that the general section comes before the capsules; a shard has only one key that [redis] has not.
   for (auto known_one = known_keys.rbegin(); known_one != known_keys.rend(); ++known_one) {
     const auto& [section, keys] = *known_one;
     if (!section.empty() && section != "redis.shard" && std::find(keys.begin(), keys.end(), key) != keys.end())

@@ -69,7 +69,8 @@ PasswordFiles::File PasswordFiles::write(const Secret& password, const std::stri
   return file;
 }
 
-// Ours are those of the program that we took over from: they are replaced, and there at every moment.
+// Files with our own pid are those of the program that we took over from.  They are replaced, not removed, so that jobs
+// find them at every moment.
 void PasswordFiles::remove_those_of_the_dead() const {
   const std::string ours = std::string(prefix) + std::to_string(owner_);
   std::error_code error;

@@ -12,19 +12,19 @@
 namespace brood {
 
 // The passwords that the addresses of Redis hold, each in a file of our user's own (0400), for clients in jobs: so they
-// need not stand in an environment, which every program inherits and shows.  Gone with their owner; what owners that
-// were killed have left is removed by the next one.
+// need not stand in an environment, which every program inherits and shows.  They are removed with this object; those
+// of owners that were killed are removed by the next owner.
 class PasswordFiles {
  public:
-  // In `directory`, which is made if it is not there; existing ones of this process are replaced.  There is none for an
-  // address without a password, and none where it is not to be shared or has a file already.  Throws AddressError, and
-  // std::system_error.
+  // Writes them into `directory`, which is made if it is not there, and replaces those of this process.  Writes none
+  // for an address without a password, or whose password is not to be shared or has a file already.  Throws
+  // AddressError, and std::system_error.
   PasswordFiles(const RedisSettings& settings, const std::string& directory);
-  ~PasswordFiles();  // in a forked child: nothing
+  ~PasswordFiles();  // removes the files; in a forked child it does nothing
   PasswordFiles(const PasswordFiles&) = delete;
   PasswordFiles& operator=(const PasswordFiles&) = delete;
 
-  // Names them in settings with the same addresses: private_password_file.
+  // Sets private_password_file in settings with the same addresses.
   void name_in(RedisSettings& settings) const;
 
  private:

@@ -31,6 +31,14 @@ auto read_word(const Words& words, const Place& at, const std::string& word) {
   at.refuse("must be one of " + known + "\", not \"" + word + "\"");
 }
 
+template <typename Words>
+auto value_of(const Words& words, std::string_view word) -> std::optional<decltype(words[0].second)> {
+  for (const auto& [name, value] : words) {
+    if (word == name) return value;
+  }
+  return std::nullopt;
+}
+
 template <typename Words, typename Value>
 std::string_view word_of(const Words& words, Value value) {
   for (const auto& [name, one] : words) {
@@ -74,7 +82,6 @@ PeriodicSettings read_periodic_job(const std::string& name, const Place& at, con
   section.text("overlap", [&](const Place& word_at, const std::string& word) {
     job.overlap = read_word(overlap_words, word_at, word);
   });
-  if (job.overlap != Overlap::allow) section.where_is("overlap").refuse("must be \"allow\": others come with a later brood");
   section.duration("jitter", job.jitter, 0ms, longest_jitter);
   return job;
 }
@@ -92,6 +99,8 @@ std::chrono::seconds PeriodicSettings::late_at_most() const {
   return overlap == Overlap::queue ? 24h : 1h;
 }
 
+std::optional<CatchUp> catch_up_of(std::string_view word) { return value_of(catch_up_words, word); }
+std::optional<Overlap> overlap_of(std::string_view word) { return value_of(overlap_words, word); }
 std::string_view name_of(CatchUp catch_up) { return word_of(catch_up_words, catch_up); }
 std::string_view name_of(Overlap overlap) { return word_of(overlap_words, overlap); }
 

@@ -21,6 +21,7 @@ struct PeriodicSettings {
   std::string job_class;
   std::string args = "[]";  // JSON
   std::string queue = "default";
+  std::string members = {};                         // further ones of the payload, as JSON: `,"tags":["slow"]`
   std::string retry = "true";                       // JSON: true, false or a count
   std::optional<CatchUp> catch_up = {};             // nullopt: last where a tick comes once an hour at most, else none
   std::optional<std::chrono::seconds> within = {};  // how old a tick may be that is caught up; nullopt: see below
@@ -33,6 +34,9 @@ struct PeriodicSettings {
   std::chrono::seconds late_at_most() const;
 };
 
+// Of the words of a configuration; nullopt: another word.
+std::optional<PeriodicSettings::CatchUp> catch_up_of(std::string_view word);
+std::optional<PeriodicSettings::Overlap> overlap_of(std::string_view word);
 std::string_view name_of(PeriodicSettings::CatchUp catch_up);
 std::string_view name_of(PeriodicSettings::Overlap overlap);
 

@@ -80,7 +80,7 @@ bool is_told_of_tls(const Environment& environment) {
          !heard(told_server_name, environment).empty();
 }
 
-// Their files as paths: who is told of them may have other credentials than this service.
+// The settings with their files as paths: a program that is told of them may have other credentials than this service.
 TlsSettings with_paths(TlsSettings settings, const Environment& environment) {
   for (TlsSettings::File* const file : {&settings.ca, &settings.cert, &settings.key})
     file->path = credential_path(file->path, environment);
@@ -180,7 +180,7 @@ RedisAddress locate_redis(const RedisSettings& settings, const Environment& envi
       address.sentinel_password = read_password(credential_path(settings.sentinel.password_file, environment));
   }
   if (address.must_be_found() && (settings.tls || is_told_of_tls(environment)))
-    address.tls.emplace();  // no scheme says so
+    address.tls.emplace();  // the schemes of such addresses do not say whether TLS is spoken
   address.wait = {settings.wait, settings.wait_timeout};
   address.certificates = settings.certificates;
   if (address.tls) address.tls = tls_settings(settings, environment);

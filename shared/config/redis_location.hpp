@@ -17,8 +17,8 @@ std::string redis_url(const RedisSettings& settings, const Environment& environm
 // True when the supervisor starts a redis-server of its own.
 bool uses_embedded_redis(const RedisSettings& settings, const Environment& environment = process_environment);
 
-// How TLS is spoken where it is: as the settings say, else the variables BROOD_REDIS_TLS_CA, _CERT, _KEY, _SERVER_NAME
-// and _MIN_VERSION.  Throws AddressError.
+// How TLS is spoken where it is: as the settings say, else as the variables say: BROOD_REDIS_TLS_CA, _CERT, _KEY,
+// _SERVER_NAME and _MIN_VERSION.  Throws AddressError.
 TlsSettings tls_settings(const RedisSettings& settings, const Environment& environment = process_environment);
 
 // The address behind redis_url(), with the settings' user, the content of their password file, and tls_settings().
@@ -33,9 +33,9 @@ std::vector<RedisAddress> locate_shards(const RedisSettings& settings,
 // BROOD_REDIS_PASSWORD_FILE, BROOD_REDIS_TLS_... and what goes with them of its environment; with several shards
 // BROOD_REDIS_SHARDS names them all, in the place of the first.  A client in a job, and a brood command in a program
 // that a job starts, prefer it to the Redis of the machine's configuration.  Where redis_url() throws, no URL is told.
-// The environment holds no password: the URL is told without, also in the variable that gave the worker its URL, and
-// the file holds it. With share_password_in_url both have it, and with share_with_jobs = false nothing is told, and
-// that variable is removed.
+// The environment holds no password: the URL is told without it, also in the variable that gave the worker its URL, and
+// the password is in the file. With share_password_in_url both have it, and with share_with_jobs = false nothing is
+// told, and that variable is removed.
 void tell_jobs_of_redis(const RedisSettings& settings);
 
 // Tells how TLS is spoken by the variables that locate_redis() reads: to jobs, and to the clients of this process.

@@ -12,10 +12,10 @@ struct SandboxSettings {
   bool network = true;  // false: no sockets, not even local ones
   // What they may write and read, with all below it; absolute paths.  nullopt: whatever the user may.
   std::optional<std::vector<std::string>> write = {}, read = {};
-  std::uint64_t memory_bytes = 0;  // of each process; 0: no limit
+  std::uint64_t memory_bytes = 0;  // of each process, and 64 MB more of all together; 0: no limit
   double cpu = 0;                  // processors, of a job and all that it starts; 0: no limit
   int processes = 0;               // and threads, of a job and all that it starts; 0: no limit
-  bool strict = false;             // nothing starts where the kernel lacks something of this
+  bool strict = false;             // no worker starts where the kernel cannot enforce all of this
 };
 
 class ConfigSection;

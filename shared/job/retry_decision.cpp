@@ -105,7 +105,7 @@ bool holds_crash_report(const Payload& job) {
   return crash && crash->starts_with("{\"at\":");
 }
 
-// What an earlier attempt left would explain the wrong error.
+// Writes the stack of this failure, or removes an earlier one: that would explain the wrong error.
 void note_stack(Edits& edits, const Payload& job, const Failure& failure) {
   std::vector<std::string> lines = lines_to_store(job, failure);
   for (std::string& line : lines) line = page_text(line);

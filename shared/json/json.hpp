@@ -8,7 +8,7 @@
 
 namespace brood {
 
-// A text that is not JSON, or that Ruby would not read: what() says what stands where, by byte.
+// A text that is not JSON, or that Ruby would not read: what() says what is wrong, and at which byte.
 class BadJson : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -10,9 +10,9 @@
 namespace brood {
 namespace {
 
-constexpr std::size_t worth_keeping = 64 * 1024;  // of one text's memory for the next
+constexpr std::size_t worth_keeping = 64 * 1024;  // how much of one text's memory is kept for the next
 
-// A double too large or too small for from_chars, which leaves open which of both it was.
+// Reads a double that is too large or too small for from_chars, which does not say which of the two it is.
 double rounded_to_range(const std::string& text) {
   static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
   return strtod_l(text.c_str(), nullptr, c_locale);

@@ -137,7 +137,7 @@ class Walk {
     part.value_end = walk(v, 1);
   }
 
-  // Returns where the value ends; inside of nested values nobody asks.
+  // Returns where the value ends; for nested values the result is not used.
   std::size_t walk(value v, int depth) {
     const std::string_view token = v.raw_json_token();
     const std::size_t begin = offset(token.data());

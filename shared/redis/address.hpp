@@ -67,10 +67,10 @@ struct RedisAddress {
 
   bool needs_resolving() const;  // a host name, not a numeric address or a socket
   bool has_sentinels() const { return !master.empty(); }
-  bool must_be_found() const { return !seeds.empty(); }  // by asking these
+  bool must_be_found() const { return !seeds.empty(); }  // by asking `seeds`
 };
 
-// The same cluster, and of its shards the one with this number, from 0: all its keys lie in one slot.
+// The address of the shard with this number, from 0, of the same cluster: all its keys lie in one slot.
 RedisAddress in_shard(RedisAddress cluster, int number);
 
 }  // namespace brood

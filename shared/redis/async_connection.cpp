@@ -22,15 +22,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds connect_timeout{5'000};
-constexpr milliseconds time_for_plain_answer{1'000};  // of that
-constexpr milliseconds look_interval{1'000};          // at what an exchange that takes longer has got done
+constexpr milliseconds time_for_plain_answer{1'000};  // of the time to connect
+constexpr milliseconds look_interval{1'000};          // between looks at how far a longer exchange has got
 constexpr milliseconds shortest_rest{50};
 constexpr milliseconds longest_rest{5'000};
 constexpr milliseconds shortest_service{1'000};
-constexpr std::size_t longest_message = std::size_t{1} << 20;  // to whom has subscribed
+constexpr std::size_t longest_message = std::size_t{1} << 20;  // that a subscriber takes
 constexpr std::size_t max_unsent_bytes = std::size_t{64} << 20;
 
-// libuv uses a handle until its close callback has run, on a later turn than its owner may live to see.
+// libuv uses a handle until its close callback has run, on a later turn: by then the owner may be gone.
 struct CloseHandle {
   template <typename Handle>
   void operator()(Handle* handle) const {
@@ -45,7 +45,7 @@ void check_uv(const char* call, int result) {
   if (result < 0) throw std::system_error(-result, std::generic_category(), call);
 }
 
-// What a server says that is no master (any more, or yet); empty: nothing of the kind.
+// The error of a server that is no master (any more, or yet); empty: the reply is none.
 std::string no_master(const Reply& reply) {
   const std::string_view error = reply.view().error();
   return classify_error(error) == ErrorKind::not_applied_reconnect ? std::string(error) : std::string();
@@ -65,7 +65,7 @@ Owned<uv_timer_t> new_timer(uv_loop_t* loop, void* owner) {
 
 }  // namespace
 
-// Lives on, held by whichever of its functions is running, when a callback destroys the AsyncConnection.
+// When a callback destroys the AsyncConnection, the function that is running keeps its state alive.
 struct AsyncConnection::State : std::enable_shared_from_this<State> {
   enum class Phase {
     closed,         // nobody wants a connection
@@ -76,6 +76,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
     connected,
   };
   struct Unanswered {
+    SteadyTime sent;
     Pace pace;
     Callback callback;
   };
@@ -93,6 +94,10 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
     guarded([this] { push_out(); });
   }
   void post(std::function<void()> act);
+
+  std::optional<SteadyTime> waits_since() const {
+    return unanswered.empty() ? std::nullopt : std::optional(unanswered.front().sent);
+  }
 
   Phase phase = Phase::closed;
   RedisAddress address;
@@ -136,8 +141,8 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   int watched = 0;
   unsigned socket_number = 0;  // tells a running function that a callback changed the socket under it
 
-  bool asked_whether_plain = false;  // this server, which has said nothing yet
-  SteadyTime plain_question{};       // when it is asked
+  bool asked_whether_plain = false;  // this server was, since it had said nothing
+  SteadyTime plain_question{};       // when it is to be asked
 
   SteadyTime connect_deadline{}, connected_at{}, armed_for = SteadyTime::max();
   std::deque<Unanswered> unanswered;  // in the order sent
@@ -147,7 +152,7 @@ struct AsyncConnection::State : std::enable_shared_from_this<State> {
   std::size_t next_endpoint = 0;  // of those that the address has, in turn
   milliseconds next_rest = shortest_rest;
   bool told_of_failures = false;
-  std::string refused_by_one;  // of the numbers tried in this turn
+  std::string refused_by_one;  // by one of the numeric addresses tried in this turn
   std::string last_failure = "no connection was opened";
 };
 
@@ -157,7 +162,7 @@ void AsyncConnection::State::create_timers() {
   post_timer = new_timer(loop, this);
 }
 
-// Runs what may find the connection lost, or call back somebody who closes, reopens or destroys it.
+// Runs `act`, which may find the connection lost, or call back somebody who closes, reopens or destroys it.
 template <typename Act>
 void AsyncConnection::State::guarded(const Act& act) {
   const auto alive = shared_from_this();
@@ -284,14 +289,14 @@ void AsyncConnection::State::begin_service() {
 void AsyncConnection::State::lose(const std::string& why, bool refused, bool closed) {
   if (phase == Phase::closed || phase == Phase::resting) return;
   const bool was_connected = phase == Phase::connected;
-  // One that ends as soon as it has begun is a failed connect in another guise.
+  // A connection that ends as soon as it has begun counts as a failed connect.
   if (was_connected && steady_now() - connected_at >= shortest_service) next_rest = shortest_rest;
   last_failure = fmt::format("{}: {}", address.without_password(), why);
   drop_socket(last_failure, closed);
 
-  // An address of several numbers has failed when each of them has.
+  // A host with several numeric addresses has failed when each of them has.
   const bool tried_all = was_connected || next_endpoint == 0;
-  // Of several numbers that fail, the one that has something to say tells why.
+  // If several fail, the one that has refused us says why.
   if (refused) refused_by_one = last_failure;
   if (tried_all) {
     refusal = std::exchange(refused_by_one, "");
@@ -347,9 +352,9 @@ void AsyncConnection::State::subscribe(std::string_view channel, milliseconds ti
 
 void AsyncConnection::State::expect(milliseconds timeout, Callback callback) {
   const SteadyTime now = steady_now();
-  // What waits before it in the kernel has to get through as well.
+  // What waits in the kernel already has to get through before it.
   const std::uint64_t through = unanswered.empty() ? stream->moved() : stream->through();
-  unanswered.push_back({Pace(now + timeout, timeout, through), std::move(callback)});
+  unanswered.push_back({now, Pace(now + timeout, timeout, through), std::move(callback)});
   arm(now + std::min<milliseconds>(timeout, look_interval));
 }
 
@@ -455,7 +460,7 @@ void AsyncConnection::State::look_at_deadline() {
     // The loop runs its timers before it looks at sockets, so after a long turn the answer may be there already.
     if (!read_answers()) return;
     if (unanswered.empty()) return;
-    // Answers come in order, but a younger command may be in more of a hurry.
+    // Answers come in order, but a later command may have an earlier deadline.
     const SteadyTime now = steady_now();
     const std::uint64_t through = stream->through();
     SteadyTime first = SteadyTime::max();
@@ -471,7 +476,7 @@ void AsyncConnection::State::look_at_deadline() {
 
 // ---- The next turn
 
-// Callbacks of what failed run on a turn of their own: whoever called send() is not yet ready for them.
+// Callbacks of a failure run on a later turn: whoever called send() is not yet ready for them.
 void AsyncConnection::State::post(std::function<void()> act) {
   posted.push_back(std::move(act));
   if (posted.size() > 1) return;
@@ -506,6 +511,8 @@ bool AsyncConnection::connected() const { return state_->phase == State::Phase::
 const std::string& AsyncConnection::refusal() const { return state_->refusal; }
 
 const RedisAddress& AsyncConnection::address() const { return state_->address; }
+
+std::optional<SteadyTime> AsyncConnection::waits_since() const { return state_->waits_since(); }
 
 void AsyncConnection::send(const Command& command, milliseconds deadline, Callback callback) {
   state_->send(command, deadline, std::move(callback));

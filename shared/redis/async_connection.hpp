@@ -3,11 +3,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "shared/base/clock.hpp"
 #include "shared/redis/address.hpp"
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
@@ -17,8 +19,8 @@ struct uv_loop_s;
 namespace brood {
 
 // The supervisor's connection: nothing here waits.  Connects by itself to a numeric address or a socket, says so, and
-// after a loss connects again with backoff and jitter (50 ms doubling to 5 s).  A server that answers as no master does
-// (READONLY, say) is left: the next connection may find the one that is.
+// after a loss connects again with backoff and jitter (50 ms doubling to 5 s).  When a server answers that it is no
+// master (READONLY, say), the connection is closed: the next one may find the master.
 //
 // Callbacks run from the loop, never from within a call of ours, and may send, open, close or destroy the connection.
 // A std::runtime_error that one throws (an UnexpectedReply, say) costs the connection and is reported as the reason.
@@ -56,6 +58,8 @@ class AsyncConnection {
   void close();  // unanswered commands get an error on the next turn; `disconnected` is not called
 
   bool connected() const;
+  // When the oldest command that has no answer yet was sent; nullopt: there is none.
+  std::optional<SteadyTime> waits_since() const;
   // In its words, how the server refused us (a wrong password, say) when this connection last failed; empty: it
   // connected, or did not even answer.
   const std::string& refusal() const;
@@ -79,8 +83,8 @@ class AsyncConnection {
   std::shared_ptr<State> state_;
 };
 
-// Who sends through a connection, and may be gone when the answer comes: nothing that went through a Scope is called
-// back once that is destroyed or cancelled.  A callback of its own may do either.  The connection must outlive it.
+// For a sender that may be gone when the answer comes: no callback of what was sent through a Scope runs once the Scope
+// is destroyed or cancelled.  A callback of its own may do either.  The connection must outlive it.
 class AsyncConnection::Scope {
  public:
   explicit Scope(AsyncConnection& connection) : connection_(connection) {}
@@ -106,7 +110,7 @@ class AsyncConnection::Scope {
   bool connected() const { return connection_.connected(); }
   AsyncConnection& connection() { return connection_; }
 
-  // What was sent until now is answered to nobody; what is sent from now on is.
+  // Answers to what was sent until now are dropped; those to what is sent from now on are not.
   void cancel() { open_ = std::make_shared<Open>(); }
 
  private:

@@ -31,7 +31,7 @@ constexpr std::size_t longest_host = 255;  // as DNS has at most
 RedisSeed read_node(ReplyView node) {
   const std::int64_t port = node[1].integer();
   if (port < 1 || port > 65'535) throw UnexpectedReply("a node of the cluster has no port");
-  // One that does not know, or does not tell, its own place.
+  // A node may not know its own host, or not tell it.
   const bool is_known = node[0].is_string() && node[0].text() != "?";
   if (is_known && !fits_a_host(node[0].text())) throw UnexpectedReply("a node of the cluster has no host's name");
   return {is_known ? std::string(node[0].text()) : "", static_cast<std::uint16_t>(port)};
@@ -91,7 +91,7 @@ std::optional<SlotOwner> read_slot_owner(int slot, std::span<const Reply> replie
     }
     if (owner || slot < range[0].integer() || slot > range[1].integer() || range.size() < 3) continue;
     owner = SlotOwner{.node = read_node(range[2])};
-    // Without it, where a user may not ask for the nodes, the one who answers first is believed.
+    // Where a user may not ask for the nodes, there is no epoch, and the node that answers first is believed.
     if (nodes.is_string() && range[2].size() > 2) {
       const NodeLine line = line_of(range[2][2].text(), nodes.text());
       owner->epoch = line.epoch;

@@ -25,10 +25,14 @@ namespace {
 // How often a slow exchange looks at how much has got through.
 constexpr std::chrono::seconds pace_look_interval{1};
 
-// How long what a cluster redirects is sent again, and the pauses between; after that whoever asked is told.
+// How long commands that a cluster redirects are sent again, and the pauses in between; after that the caller gets the
+// error.
 constexpr std::chrono::seconds longest_redirection{2};
 constexpr std::chrono::milliseconds shortest_redirection_pause{5}, longest_redirection_pause{100};
 constexpr int redirections_without_pause = 3;
+
+// How often who waits looks whether the server has moved.
+constexpr std::chrono::milliseconds look_for_move{250};
 
 // What a node tells of its cluster.
 constexpr std::size_t longest_cluster_reply = 4 << 20;
@@ -52,7 +56,8 @@ std::size_t largest_value(std::span<const Command> commands) {
   return size;
 }
 
-// Sends again.  Where something else was sent, and applied, before, a failure does not say that nothing was.
+// Sends again.  If something else was sent and applied before, the error of a failure must not say that nothing was
+// applied.
 template <typename Send>
 auto send_again(bool nothing_was_applied, Send send) {
   try {
@@ -64,6 +69,12 @@ auto send_again(bool nothing_was_applied, Send send) {
     if (nothing_was_applied) throw;
     throw ConnectionLost(refused.what());
   }
+}
+
+// Of two answers to WAIT; one that is no number confirms nothing.
+bool confirms_less(const Reply& one, const Reply& other) {
+  const auto count = [](const Reply& reply) { return reply.view().is_integer() ? reply.view().integer() : -1; };
+  return count(one) < count(other);
 }
 
 Reply not_too_large(Reply reply) {
@@ -101,7 +112,7 @@ struct Connection::State {
   void redirect(std::span<const Command> commands, std::vector<Reply>& replies);
   void note_move(const std::vector<Reply>& replies);
   void go_to(const RedisSeed& node);
-  Reply ask_aside(const RedisSeed& node, const Command& command);
+  std::vector<Reply> ask_aside(const RedisSeed& node, const std::vector<Command>& commands);
   RedisAddress find(SteadyTime deadline);
   void connect(std::chrono::milliseconds longest);
   void connect_if_needed(std::chrono::milliseconds longest);
@@ -123,16 +134,19 @@ struct Connection::State {
 };
 
 // Waits until `fd` (-1: none) has one of `events` or an error.  When the deadline passes first, throws ConnectionLost
-// for `what_for`, or returns 0 when that is null.
+// for `what_for`, or returns 0 when that is null.  Who is about to connect to a server that is not the master any more
+// need not wait for it, which may be cut off.
 short Connection::State::wait(int fd, short events, SteadyTime deadline, const char* what_for) {
   for (;;) {
     // No POLLIN: unread bytes in the pipe must not wake us, only its end.
     pollfd watched[] = {{fd, events, 0}, {eof_fd, POLLRDHUP, 0}};
-    const int ready = poll(watched, 2, milliseconds_until(deadline));
+    const SteadyTime look = moves == nullptr ? deadline : std::min<SteadyTime>(deadline, steady_now() + look_for_move);
+    const int ready = poll(watched, 2, milliseconds_until(look));
     if (ready < 0 && errno == EINTR) continue;
     check("poll", ready);
     if (watched[0].revents != 0) return watched[0].revents;
     if (watched[1].revents != 0) throw ConnectionLost("gave up waiting for Redis: the supervisor is gone");
+    if (fd >= 0 && has_moved()) throw ConnectionLost("another server is the master by now");
     if (steady_now() < deadline) continue;
     if (what_for == nullptr) return 0;
     throw ConnectionLost(fmt::format("no {} within the deadline", what_for));
@@ -156,7 +170,7 @@ UniqueFd Connection::State::connect_any(const RedisAddress& server, SteadyTime d
   const std::vector<Endpoint> endpoints = endpoints_of(server, Lookup::blocking);
   for (std::size_t i = 0;; ++i) {
     try {
-      // Each gets its share of the time, so that an address that swallows packets leaves some to the next.
+      // Each address gets its share of the time, so that one that swallows packets leaves some to the next.
       const auto share = (deadline - steady_now()) / static_cast<int>(endpoints.size() - i);
       return connect_one(endpoints[i], steady_now() + share);
     } catch (const std::runtime_error&) {
@@ -329,7 +343,7 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
   std::chrono::milliseconds pause = shortest_redirection_pause;
   for (int i = 0; const auto redirected = find_redirected(commands, replies); ++i) {
     const Redirection& to = redirected->redirection;
-    const bool asks = to.kind == Redirection::Kind::ask && !redirected->together;
+    const bool asks = to.kind == Redirection::Kind::ask && !redirected->in_transaction;
     const bool nothing_was_applied = redirected->places.size() == commands.size();
     if (to.kind == Redirection::Kind::moved) go_to(to.node);
     if (steady_now() >= until) return;
@@ -338,19 +352,28 @@ void Connection::State::redirect(std::span<const Command> commands, std::vector<
       wait(-1, 0, steady_now() + pause, nullptr);
       pause = std::min(2 * pause, longest_redirection_pause);
     }
+    std::vector<std::size_t> places = redirected->places;
+    // Of several, others may have been redirected otherwise.
+    if (asks && redirected->with_wait)
+      places = {places.front(), places.back()};
+    else if (asks)
+      places.resize(1);
+    std::vector<Command> again;
+    for (const std::size_t place : places) again.push_back(commands[place]);
     if (asks) {
-      const std::size_t place = redirected->places.front();
-      replies[place] = send_again(nothing_was_applied, [&] { return ask_aside(to.node, commands[place]); });
+      std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return ask_aside(to.node, again); });
+      replies[places.front()] = std::move(answers.front());
+      // What stayed here has been confirmed here; whoever confirms less counts.
+      if (answers.size() > 1 && confirms_less(answers.back(), replies[places.back()]))
+        replies[places.back()] = std::move(answers.back());
       continue;
     }
-    std::vector<Command> again;
-    for (const std::size_t place : redirected->places) again.push_back(commands[place]);
     std::vector<Reply> answers = send_again(nothing_was_applied, [&] { return exchange_once(again); });
-    for (std::size_t j = 0; j < answers.size(); ++j) replies[redirected->places[j]] = std::move(answers[j]);
+    for (std::size_t j = 0; j < answers.size(); ++j) replies[places[j]] = std::move(answers[j]);
   }
 }
 
-// What waited is not sent again by itself: only who sent it knows whether it still wants that.
+// Commands that were to wait in Redis are not sent again here: only the caller knows whether it still wants to wait.
 void Connection::State::note_move(const std::vector<Reply>& replies) {
   for (const Reply& reply : replies) {
     const auto redirection = read_redirection(reply.view().error());
@@ -364,12 +387,16 @@ void Connection::State::go_to(const RedisSeed& node) {
 }
 
 // Once, and without believing that it owns the slot.
-Reply Connection::State::ask_aside(const RedisSeed& node, const Command& command) {
+std::vector<Reply> Connection::State::ask_aside(const RedisSeed& node, const std::vector<Command>& commands) {
   if (!aside || aside_at != node) {
     aside = std::make_unique<Connection>(node_address(address, node, connected_host), timeouts, client_name);
     aside_at = node;
   }
-  return std::move(aside->pipeline({{"ASKING"}, command}).back());
+  std::vector<Command> asking{{"ASKING"}};
+  asking.insert(asking.end(), commands.begin(), commands.end());  // a WAIT behind the first needs no leave
+  std::vector<Reply> replies = aside->pipeline(asking);
+  replies.erase(replies.begin());
+  return replies;
 }
 
 std::vector<Reply> Connection::State::exchange_once(std::span<const Command> commands) {
@@ -409,7 +436,7 @@ std::vector<Reply> Connection::State::await(const std::vector<Command>& commands
       if (is_over(pace, steady_now())) throw ConnectionLost("no reply within the deadline");
       const short unsent = stream->unsent() > 0 ? POLLOUT : 0;
       pollfd watched[] = {{stream->fd(), static_cast<short>(POLLIN | unsent), 0}, {wake_fd, POLLIN, 0}};
-      // Who may be woken is woken when the server moves.
+      // A caller with a wake_fd is woken through it when the server moves.
       const bool looks = moves != nullptr && wake_fd < 0;
       const SteadyTime until =
           looks ? std::min<SteadyTime>(pace.deadline(), steady_now() + pace_look_interval) : pace.deadline();
@@ -501,7 +528,7 @@ bool Connection::is_at_master() {
   if (!state_->address.has_sentinels()) return true;
   try {
     const FoundServer found = find_server(state_->address, deadline);
-    return !found.sentinels.empty() && place_of(found.server) == state_->place;
+    return !found.tellers.empty() && place_of(found.server) == state_->place;
   } catch (const ConnectionLost&) {
     return false;
   }

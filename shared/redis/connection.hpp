@@ -129,7 +129,7 @@ class Connection : public Channel {
   // Sends all commands at once and returns as many replies.  One deadline for all of them, as for one.
   std::vector<Reply> pipeline(const std::vector<Command>& commands);
   void disconnect() override;
-  // Closes the connection; the next call connects to this one.
+  // Closes the connection; the next call connects to `address`.
   void move_to(RedisAddress address);
   bool connected() const;
   void set_timeouts(Timeouts timeouts);  // from the next call on

@@ -46,7 +46,7 @@ std::string text_of(const RedisSeed& seed) {
 
 // What earlier searches of this process, or of the one that forked it, have learnt.
 struct Known {
-  std::vector<FoundSentinel> sentinels;
+  std::vector<Teller> sentinels;
   std::optional<RedisSeed> master;
 };
 struct Memory {
@@ -72,7 +72,7 @@ void remember(const RedisAddress& address, const FoundServer& found) {
   if (!lock) return;
   Known& known = memory().known[address.without_password()];
   known.master = RedisSeed{found.server.host, found.server.port};
-  if (!found.sentinels.empty()) known.sentinels = found.sentinels;
+  if (!found.tellers.empty()) known.sentinels = found.tellers;
 }
 
 bool same_place(const Endpoint& a, const Endpoint& b) {
@@ -134,7 +134,7 @@ class Question {
   const Endpoint& endpoint() const { return endpoint_; }
   bool is_seed() const { return is_seed_; }
   const RedisSeed& at() const { return at_; }
-  FoundSentinel found() const { return {seed_, at_.host}; }
+  Teller found() const { return {seed_, at_.host}; }
   const std::optional<SentinelAnswer>& answer() const { return answer_; }
   // Why there is no answer, and whether the sentinel said so itself.
   const std::string& failure() const { return failure_; }
@@ -192,7 +192,7 @@ class Question {
 class Inquiry {
  public:
   // Name servers are asked until `deadline` at most: none is begun with after that.
-  Inquiry(const RedisAddress& address, std::vector<FoundSentinel> known, SteadyTime deadline)
+  Inquiry(const RedisAddress& address, std::vector<Teller> known, SteadyTime deadline)
       : address_(address), known_(std::move(known)), begun_(steady_now()) {
     // Those that need no name server first.
     for (const bool by_name : {false, true}) {
@@ -202,7 +202,7 @@ class Inquiry {
     }
   }
 
-  // Until most of them agree, or `deadline`, or a little later where name servers have taken all the time.
+  // Waits until most of them agree, or until `deadline`, or a little longer where name servers have taken all the time.
   void wait(SteadyTime deadline) {
     const SteadyTime half = begun_ + (deadline - begun_) / 2;
     for (;;) {
@@ -214,7 +214,7 @@ class Inquiry {
         asked_others_ = true;
         for (const SentinelAnswer& answer : said)
           for (const RedisSeed& other : answer.others) known_.push_back({other, ""});
-        for (const FoundSentinel& other : known_) ask(other, half, false);
+        for (const Teller& other : known_) ask(other, half, false);
         continue;
       }
       SteadyTime until = deadline;
@@ -233,7 +233,8 @@ class Inquiry {
     return said;
   }
 
-  // How many the URL names.  One of several numbers is as many as have answered.
+  // How many sentinels the URL names.  A name with several numeric addresses counts as often as one of them has
+  // answered.
   std::size_t seeds() const {
     std::ptrdiff_t count = 0;
     for (const RedisSeed& seed : address_.seeds) {
@@ -245,15 +246,15 @@ class Inquiry {
     return static_cast<std::size_t>(count);
   }
 
-  std::vector<FoundSentinel> who_answered() const {
-    std::vector<FoundSentinel> found;
+  std::vector<Teller> who_answered() const {
+    std::vector<Teller> found;
     for (const Question& question : questions_) {
       if (question.answer()) found.push_back(question.found());
     }
     return found;
   }
 
-  // Of sentinels of which none answered.
+  // Call it when no sentinel has answered.
   [[noreturn]] void throw_why_none() const {
     for (const Question& question : questions_) {
       if (question.refused()) throw LoginRefused("the sentinel " + question.failure());
@@ -269,7 +270,7 @@ class Inquiry {
   }
 
  private:
-  void ask(const FoundSentinel& whom, SteadyTime resolves_until, bool is_seed) {
+  void ask(const Teller& whom, SteadyTime resolves_until, bool is_seed) {
     const RedisAddress sentinel = sentinel_address(address_, whom);
     if (questions_.size() >= most_asked) return;
     const bool by_name = sentinel.needs_resolving();
@@ -292,7 +293,7 @@ class Inquiry {
 
   void not_found(const std::string& why) { unknown_ += (unknown_.empty() ? "" : "; ") + why; }
 
-  // Who has answered, or may yet.
+  // How many have answered, or may yet.
   std::size_t still_asked() const {
     return still_asked([](const Question&) { return true; });
   }
@@ -334,13 +335,13 @@ class Inquiry {
   }
 
   const RedisAddress& address_;
-  std::vector<FoundSentinel> known_;
+  std::vector<Teller> known_;
   const SteadyTime begun_;
   std::vector<Question> questions_;
   std::optional<SteadyTime> first_answer_;
   SteadyTime at_least_until_{};
   bool asked_others_ = false;
-  std::string unknown_;  // whose names are
+  std::string unknown_;  // hosts whose names nobody knows
 };
 
 // A replica, which follows another server.
@@ -377,7 +378,7 @@ void prove_master(const RedisAddress& server, SteadyTime deadline) {
     throw ConnectionLost(server.without_password() + " is a replica, or does not say");
 }
 
-// Its address, with the number by which `at` proves to be the master.
+// The address of the server `at`, with the numeric address at which it proves to be the master.
 RedisAddress prove_any(const RedisAddress& address, const RedisSeed& at, SteadyTime deadline) {
   const RedisAddress server = as_server(address, at);
   const std::vector<Endpoint> endpoints = endpoints_of(server, Lookup::blocking);
@@ -401,7 +402,7 @@ RedisSeed place_of(const RedisAddress& server) {
   return {server.numeric_hosts.empty() ? server.host : server.numeric_hosts.front(), server.port};
 }
 
-RedisAddress sentinel_address(const RedisAddress& address, const FoundSentinel& found) {
+RedisAddress sentinel_address(const RedisAddress& address, const Teller& found) {
   RedisAddress sentinel = address;
   sentinel.host = found.seed.host;
   sentinel.port = found.seed.port;
@@ -418,7 +419,7 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
   if (!address.must_be_found()) return {address, {}};
   if (address.in_cluster) {
     FoundServer found{find_slot_owner(address, deadline), {}};
-    for (const RedisSeed& node : known_nodes(address)) found.sentinels.push_back({.seed = node, .number = {}});
+    for (const RedisSeed& node : known_nodes(address)) found.tellers.push_back({.seed = node, .number = {}});
     return found;
   }
   const Known known = recall(address);
@@ -465,7 +466,7 @@ FoundServer find_server(const RedisAddress& address, SteadyTime deadline) {
 void remember_server(const RedisAddress& address, const FoundServer& found) {
   if (!address.in_cluster) return remember(address, found);
   std::vector<RedisSeed> nodes;
-  for (const FoundSentinel& node : found.sentinels) nodes.push_back(node.seed);
+  for (const Teller& node : found.tellers) nodes.push_back(node.seed);
   remember_nodes(address, nodes);
 }
 

@@ -9,25 +9,25 @@
 namespace brood {
 
 // A sentinel that answered, or a node of a cluster.
-struct FoundSentinel {
+struct Teller {
   RedisSeed seed;      // as it is called: a certificate may be for that name
   std::string number;  // that it answered at; empty: unknown
-  bool operator==(const FoundSentinel&) const = default;
+  bool operator==(const Teller&) const = default;
 };
 
 // Where the server is now, and who said so.
 struct FoundServer {
-  RedisAddress server;                   // host and port, or socket; never sentinels.  Of a name the number is known
-  std::vector<FoundSentinel> sentinels;  // or nodes of a cluster; none where nobody had to be asked
+  RedisAddress server;          // host and port, or socket; never sentinels.  Of a name the number is known
+  std::vector<Teller> tellers;  // none where nobody had to be asked
 };
 
-// Where that is, by number.
+// The server's place, with its numeric address.
 RedisSeed place_of(const RedisAddress& server);
 
-// Finds the server behind `address`: an ordinary one is itself.  Of sentinels all are asked at once, those of the
-// address and, as they are needed, those that these know of.  Whom most of them name is connected to, and is the master
-// only if it says so itself (ROLE); else the next one named is tried.  When no sentinel answers, the last master that
-// this process knew is tried in the same way.  Of a cluster it is the node that owns the shard's slot: see
+// Finds the server behind `address`: an ordinary one is itself.  Sentinels are asked all at once: those of the address
+// and, if needed, those that these know of.  The server that most of them name is connected to.  It is the master only
+// if it says so itself (ROLE); else the next one named is tried.  When no sentinel answers, the last master that this
+// process knew is tried in the same way.  Of a cluster it is the node that owns the shard's slot: see
 // find_slot_owner.hpp.
 //
 // Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when there is no master (now),
@@ -36,9 +36,9 @@ RedisSeed place_of(const RedisAddress& server);
 FoundServer find_server(const RedisAddress& address, SteadyTime deadline);
 
 // One of the sentinels of `address`, and who we are to it.
-RedisAddress sentinel_address(const RedisAddress& address, const FoundSentinel& sentinel);
+RedisAddress sentinel_address(const RedisAddress& address, const Teller& sentinel);
 
-// Lets this process, and its children to come, know what another has found.
+// Lets this process, and its children to come, know what another process has found.
 void remember_server(const RedisAddress& address, const FoundServer& found);
 
 }  // namespace brood

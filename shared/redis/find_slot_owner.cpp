@@ -133,7 +133,7 @@ bool others_name_owner(const RedisAddress& shard, const RedisSeed& owner, Steady
     if (left <= 0ms) return false;
     try {
       const Told told = ask_node(shard, node, left);
-      if (told.owner.is_teller && told.owner.node == owner) continue;  // by another name
+      if (told.owner.is_teller && told.owner.node == owner) continue;  // the owner under another name
       if (told.works) return told.owner.node == owner;
     } catch (const ConnectionLost&) {
     }

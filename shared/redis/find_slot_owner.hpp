@@ -9,8 +9,8 @@ namespace brood {
 
 // Finds the node of a Redis Cluster that owns the slot of a shard.  Nodes are asked one after the other, those that are
 // known from an earlier search and those of the address, until one says who the owner is and that the cluster works;
-// where none says that, the youngest claim is believed.  Whoever is found may have been overtaken by another since: it
-// then answers MOVED, or not at all.
+// where none says that, the youngest claim is believed.  By then another node may own the slot: the one found then
+// answers MOVED, or not at all.
 //
 // Blocks until `deadline` at most, but for the system's resolver.  Throws ConnectionLost when no node answers or nobody
 // owns the slot, LoginRefused when all that answer refuse us, HostUnknown when no node's name is known.

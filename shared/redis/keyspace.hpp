@@ -24,8 +24,8 @@ class Keyspace {
   std::string prefix_;
 };
 
-// A key, or a pattern of keys, without the prefix of its shard.  No text becomes one by itself, and none is text: so
-// that a command knows which of its arguments are keys, and no function can forget to say so.
+// A key, or a pattern of keys, without the prefix of its shard.  It converts neither from text nor to text by itself:
+// so a command knows which of its arguments are keys, and no function can forget to say so.
 class RedisKey {
  public:
   explicit RedisKey(std::string name) : name_(std::move(name)) {}
@@ -38,7 +38,7 @@ class RedisKey {
   std::string name_;
 };
 
-// A key that has one name for all.
+// A key whose name is a constant.
 class FixedKey {
  public:
   explicit constexpr FixedKey(std::string_view name) : name_(name) {}

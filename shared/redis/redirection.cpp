@@ -52,7 +52,7 @@ std::optional<Redirection> read_redirection(std::string_view error) {
 std::optional<Redirected> find_redirected(std::span<const Command> commands, std::span<const Reply> replies) {
   std::optional<Redirected> redirected;
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    // To where the command, or the transaction that it begins, ends.
+    // Goes to the end of the command, or of the transaction that it begins.
     std::size_t end = i + 1;
     if (commands[i].args.front() == "MULTI") {
       while (end < commands.size() && commands[end - 1].args.front() != "EXEC") ++end;
@@ -60,13 +60,14 @@ std::optional<Redirected> find_redirected(std::span<const Command> commands, std
     for (std::size_t part = i; part < end; ++part) {
       const auto redirection = read_redirection(replies[part].view().error());
       if (!redirection) continue;
-      if (!redirected) redirected = Redirected{{}, *redirection, end > i + 1};
+      if (!redirected)
+        redirected = Redirected{.places = {}, .redirection = *redirection, .in_transaction = end > i + 1};
       for (std::size_t place = i; place < end; ++place) redirected->places.push_back(place);
       break;
     }
     if (redirected && commands[i].args.front() == "WAIT") {
       redirected->places.push_back(i);
-      redirected->together = true;
+      redirected->with_wait = true;
     }
     i = end - 1;
   }

@@ -21,17 +21,18 @@ struct Redirection {
     try_again,  // the slot is on its way, and only some of the keys have gone
   } kind = Kind::moved;
   int slot = 0;    // not with try_again, nor the node
-  RedisSeed node;  // without a host: where the one is that answered so
+  RedisSeed node;  // without a host: that of the node that answered
 };
 std::optional<Redirection> read_redirection(std::string_view error);
 
-// Of commands that were sent together, those that are to be sent again, in order, and why: the first of them that was
-// redirected says so.  Of a transaction all are, from MULTI to EXEC, if one was: none of it was applied.  So is a WAIT
-// behind one of them: it asked whether replicas have what was not written.
+// Of commands that were sent together, those to send again, in order; `redirection` is that of the first one that was
+// redirected.  Where one command of a transaction was, all of it is sent again, from MULTI to EXEC: none of it was
+// applied.  A WAIT behind a redirected command is sent again, too: it asked whether replicas have what was not written.
 struct Redirected {
   std::vector<std::size_t> places;
   Redirection redirection;
-  bool together = false;  // the first of them is no command for itself
+  bool in_transaction = false;  // the first of them begins one
+  bool with_wait = false;       // the last of them asks for replicas
 };
 std::optional<Redirected> find_redirected(std::span<const Command> commands, std::span<const Reply> replies);
 

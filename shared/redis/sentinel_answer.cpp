@@ -52,8 +52,8 @@ std::vector<RedisSeed> sentinels_in(ReplyView list) {
   return found;
 }
 
-// Of several answers of one sentinel, which may be asked at several addresses, the first.  Who bears the run id of
-// another and names another master takes nothing from it.
+// Of several answers of one sentinel, which may be asked at several addresses, keeps the first.  An answer that has the
+// same run id but names another master counts as that of another sentinel.
 std::vector<SentinelAnswer> one_of_each(const std::vector<SentinelAnswer>& answers) {
   std::vector<SentinelAnswer> each;
   for (const SentinelAnswer& answer : answers) {
@@ -101,7 +101,7 @@ SentinelReply read_sentinel(const std::string& master, const std::vector<Reply>&
   if (details.is_array()) {
     answer.config_epoch = number_in(value_of(details, "config-epoch")).value_or(-1);
     const std::string_view flags = value_of(details, "flags");
-    // During a failover the address is already that of the one that is promoted, and these are the old one's flags.
+    // During a failover the address is already that of the new master, but these flags are the old one's.
     const bool of_this_one = value_of(details, "ip") == answer.master.host &&
                              value_of(details, "port") == std::to_string(answer.master.port);
     answer.is_down = of_this_one && (has_flag(flags, "s_down") || has_flag(flags, "o_down"));

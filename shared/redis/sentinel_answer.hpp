@@ -19,11 +19,11 @@ struct SentinelAnswer {
   std::int64_t config_epoch = -1;  // grows with each failover that the sentinels agreed on; -1: it does not say
   bool is_down = false;            // it says that it cannot reach the master
   std::vector<RedisSeed> others;   // further sentinels that it knows
-  bool is_seed = false;            // the URL names it; of others we know by the word of a sentinel alone
+  bool is_seed = false;            // the URL names it; others are known only by a sentinel's word
 };
 
-// What to ask a sentinel, and what it answered: one reply each.  A user of the sentinel who may use the first alone is
-// enough.
+// What to ask a sentinel, and what it answered: one reply each.  A user of the sentinel needs only the right to the
+// first command.
 std::vector<Command> ask_sentinel(const std::string& master);
 struct SentinelReply {
   std::optional<SentinelAnswer> answer;
@@ -40,13 +40,13 @@ struct NamedMaster {
   int votes = 0;  // of sentinels that reach it
   int votes_of_seeds = 0;
   std::int64_t config_epoch = -1;
-  bool is_down = true;  // says everybody who names it
+  bool is_down = true;  // everybody who names it says so
 };
 std::vector<NamedMaster> rank_masters(const std::vector<SentinelAnswer>& answers, std::size_t seeds = 0);
 
-// Whether more than half of the sentinels that there are, as far as these know, and of the `asked` agree on one that
-// they reach, and so do more than half of the `seeds`, or no other of those may yet answer: no further answer matters.
-// Pure.
+// Whether no further answer matters: more than half of the sentinels that there are, as far as these know, and of the
+// `asked` agree on one master that they reach; and more than half of the `seeds` do so, or no other seed may yet
+// answer.  Pure.
 bool is_settled(const std::vector<SentinelAnswer>& answers, std::size_t asked, std::size_t seeds = 0);
 
 }  // namespace brood

@@ -30,7 +30,7 @@ constexpr unsigned long long max_elements = 1ULL << 24;
 // Sidekiq's data and our scripts nest three deep.  hiredis 1.x reads any depth and frees it recursively.
 constexpr int max_depth = 7;
 
-// So much is encrypted before the socket has taken what was: not all of a large command is held twice.
+// At most this much is encrypted ahead of what the socket has taken, so that a large command is not held twice.
 constexpr std::size_t encrypted_at_once = 64 * 1024;
 
 // Redis takes no more than 64 KB for a command without lengths (PROTO_INLINE_MAX_SIZE).
@@ -260,7 +260,7 @@ void Stream::feed(const char* bytes, std::size_t count) {
     throw ConnectionLost(fmt::format("reading a reply: {}", reader_->errstr));
 }
 
-// All that can be decrypted of it is: nothing waits where poll() does not see it.
+// Decrypts all that can be: nothing may wait where poll() does not see it.
 void Stream::decrypt(const char* bytes, std::size_t count) {
   try {
     tls_->receive({bytes, count});
@@ -293,7 +293,7 @@ Reply Stream::next_reply() {
 bool Stream::silent() {
   if (reader_->len != reader_->pos || reader_->reply != nullptr) return false;
   if (tls_) {
-    // What is there may be the protocol's own: a ticket for a later session, another key.
+    // The bytes may be those of TLS itself: a ticket for a later session, another key.
     try {
       read_some();
     } catch (const ConnectionLost&) {

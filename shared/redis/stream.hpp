@@ -17,8 +17,8 @@ struct redisReader;
 
 namespace brood {
 
-// A connected socket with hiredis' reader behind it, and where TLS is spoken that between them: commands go out, whole
-// replies come in.  Only read_patiently() waits; its owner polls the socket and keeps the deadlines.
+// A connected socket with hiredis' reader behind it and, where TLS is spoken, a TlsSession in between: commands go out,
+// whole replies come in.  Only read_patiently() waits; its owner polls the socket and keeps the deadlines.
 class Stream {
  public:
   explicit Stream(UniqueFd socket, std::unique_ptr<TlsSession> tls = nullptr);
@@ -26,8 +26,9 @@ class Stream {
 
   // The TLS handshake is under way: write_some() and read_some() carry it on, and commands wait until it is done.
   bool shakes_hands() const { return tls_ && !tls_->is_established(); }
-  // To a server that has not said a word yet: a plain Redis waits for the end of what it takes for a command, and says
-  // that it is too long once it gets so many bytes.  Only for who is about to give up: no handshake survives it.
+  // Finds out whether a server that has not said a word yet is a plain Redis.  That one takes the handshake for the
+  // beginning of a command, and says that it is too long once it has got enough bytes.  Call it only before giving up:
+  // no handshake survives it.
   void ask_whether_plain();
 
   int fd() const { return socket_.get(); }
@@ -58,7 +59,7 @@ class Stream {
   // Whether anything has come yet.
   bool heard() const { return heard_; }
 
-  // Of whom no large replies are expected, and who may not be trusted: 1 GB otherwise.
+  // For a server of which no large replies are expected, and which may not be trusted.  Otherwise the limit is 1 GB.
   void set_longest_reply(std::size_t bytes) { longest_reply_ = bytes; }
 
   // The next whole reply; an empty one when there is none yet.  Throws ConnectionLost when the server does not speak
@@ -86,9 +87,9 @@ class Stream {
   UniqueFd socket_;
   std::unique_ptr<redisReader, Free> reader_;
   std::string output_;
-  std::size_t sent_ = 0;  // of it; by TLS: encrypted
+  std::size_t sent_ = 0;  // how much of it; with TLS: how much is encrypted
   std::unique_ptr<TlsSession> tls_;
-  std::size_t wire_sent_ = 0;    // of what TLS has for the wire
+  std::size_t wire_sent_ = 0;    // how much of what TLS has for the wire
   std::size_t reply_bytes_ = 0;  // read since the last whole reply
   std::size_t longest_reply_ = std::size_t{1} << 30;
   std::uint64_t moved_ = 0;
@@ -98,7 +99,7 @@ class Stream {
   int write_error_ = 0;
 };
 
-// Why a handshake is given up for which there is no time left.
+// The error for a handshake that took too long.
 std::string no_handshake(const Stream& stream);
 
 // How many bytes `command` takes on the wire, or a few more.

@@ -22,8 +22,7 @@ namespace fs = std::filesystem;
   throw TlsError(fmt::format("{}: {} {}", file.place, file.path, why));
 }
 
-// A file of ours must be readable before OpenSSL reads it: its own words for that are many, and not those of the
-// system.
+// Checks that a file can be read before OpenSSL reads it: OpenSSL's own error is long, and not the system's.
 void require_readable(const TlsSettings::File& file) {
   if (access(file.path.c_str(), R_OK) != 0) refuse(file, "cannot be read: " + std::generic_category().message(errno));
 }
@@ -32,7 +31,8 @@ bool load_authorities(SSL_CTX* context, const std::string& path) {
   return SSL_CTX_load_verify_file(context, path.c_str()) == 1;
 }
 
-// Not by the names that OpenSSL gives the files of such a directory: whoever fills it need not know of them.
+// Reads every file of the directory.  OpenSSL would only take files under names of its own making, which whoever fills
+// the directory need not know.
 void load_directory(SSL_CTX* context, const TlsSettings::File& ca) {
   std::error_code error;
   std::vector<fs::path> files;
@@ -56,7 +56,7 @@ void load_trust(SSL_CTX* context, const TlsSettings::File& ca) {
     load_directory(context, ca);
   else if (!load_authorities(context, ca.path))
     refuse(ca, "holds no certificate");
-  // Whom the file names is trusted, also an authority that another one vouches for.
+  // Whoever the file names is trusted, an intermediate authority too.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
 }
 
@@ -71,7 +71,7 @@ void load_identity(SSL_CTX* context, const TlsSettings& settings) {
     refuse(settings.cert, "holds no certificate");
   const TlsSettings::File& key = settings.key.path.empty() ? settings.cert : settings.key;
   require_readable(key);
-  // OpenSSL would ask at the terminal.
+  // OpenSSL would ask at the terminal for the password of the key.
   bool is_protected = false;
   SSL_CTX_set_default_passwd_cb_userdata(context, &is_protected);
   SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void* noted) {

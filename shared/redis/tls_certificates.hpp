@@ -16,7 +16,7 @@ class TlsCertificates {
   // Reads the files.  Throws TlsError.
   explicit TlsCertificates(const TlsSettings& settings);
 
-  // Sessions that begin from now on, of all who share this, are made of what `newer` has read.
+  // From now on, new sessions of all who share this object use what `newer` has read.
   void follow(const TlsCertificates& newer) { *this = newer; }
 
   const std::shared_ptr<ssl_ctx_st>& context() const { return context_; }

@@ -157,7 +157,7 @@ int refusal_index() {
   return index;
 }
 
-// What the other end has against us; RFC 8446, 6.2.  OpenSSL's number for an alert is that of the alert and an offset.
+// Why the other end refuses us; RFC 8446, 6.2.  OpenSSL's number for an alert is that of the alert and an offset.
 std::string words_for_alert(int alert, bool shows_certificate) {
   switch (alert) {
     case SSL_AD_CERTIFICATE_REQUIRED:
@@ -229,7 +229,7 @@ TlsSession::TlsSession(const RedisAddress& address) {
   read(nullptr, 0);  // the first words are ours
 }
 
-// Says no goodbye: a forked child lets go of its parent's conversation so.
+// Sends no farewell alert, so that a forked child can drop its copy of the parent's session without ending that.
 TlsSession::~TlsSession() = default;
 
 void TlsSession::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }

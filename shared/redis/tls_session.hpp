@@ -33,9 +33,8 @@ class TlsSession {
   // What came from the wire.  It must be read empty before it goes away: read() returns 0 then.
   void receive(std::span<const char> wire);
 
-  // The next bytes for the caller; 0: there are none, or the handshake is not done.  Throws LoginRefused when the two
-  // cannot come together (who of them refuses the other's certificate, and why), ConnectionLost for what is no TLS in
-  // the midst of it.
+  // The next bytes for the caller; 0: there are none, or the handshake is not done.  Throws LoginRefused when the
+  // handshake fails (and says who refuses whose certificate, and why), ConnectionLost when what comes later is no TLS.
   std::size_t read(char* bytes, std::size_t size);
 
   // Encrypts `bytes`.  Throws ConnectionLost.
@@ -60,7 +59,7 @@ class TlsSession {
   std::unique_ptr<ssl_st, Free> ssl_;
   std::span<const char> received_;
   std::string wire_;
-  std::string refusal_;  // of the server's certificate: why
+  std::string refusal_;  // why the server's certificate is refused
   bool heard_ = false, is_established_ = false, is_closed_ = false;
 };
 

@@ -56,7 +56,7 @@ std::string read_name(const UsageEntry& entry) {
   return name;
 }
 
-// The runs come last: whoever adds counts them first, so that there is no part of them without them.
+// Reads `runs` last: whoever adds a run counts it there first.  So there are never fewer runs than failed ones.
 ClassUsage read(const UsageEntry& entry) {
   const auto bounded = [](const std::atomic<std::uint64_t>& count) { return std::min(count.load(), largest_count); };
   ClassUsage usage;
@@ -241,7 +241,7 @@ std::vector<RunTally> read_generation(const Scoreboard& board, std::uint64_t gen
     const UsageEntry& entry = board.usage().entries[i];
     if (entry.hash.load() == 0) continue;
     const GenerationCounts& counts = entry.generations[generation % generations_counted];
-    // What went wrong first: see read().
+    // Reads what went wrong before `runs`: see read().
     tallies[i].failed = std::min(counts.failed.load(), largest_count);
     tallies[i].crashed = std::min(counts.crashed.load(), largest_count);
     tallies[i].runs = std::min(counts.runs.load(), largest_count);

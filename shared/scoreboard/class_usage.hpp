@@ -19,14 +19,14 @@ class Scoreboard;
 
 inline constexpr int max_usage_classes = 256;
 
-// What is counted for each generation apart.  The numbers of generations share so few places, since no more than two
-// are ever compared.
+// How many places a class has for what is counted of each generation.  Generations share the places by their number: no
+// more than two are ever compared.
 inline constexpr std::uint32_t generations_counted = 4;
 struct GenerationCounts {
   std::atomic<std::uint64_t> runs, failed, crashed;
 };
 
-// Who runs before the crashes of a class more often than chance would have it.
+// A class that ran before the crashes of another class more often than chance explains.
 struct PrecedingClass {
   int index = 0;                       // in the table
   int crashes = 0, crashes_after = 0;  // that were looked at, and those that it ran before
@@ -34,13 +34,13 @@ struct PrecedingClass {
   double certainty = 0;                // that this is not chance
 };
 
-// The same in two words.  Whoever reads between their writes sees some of an older one.
+// The same in two words of shared memory.  A reader that comes between the two writes sees a part of the older value.
 struct NotedPrecedingClass {
   std::atomic<std::uint64_t> who;   // 0: nobody; the index plus one, and above its 16 bits what is counted of crashes
   std::atomic<std::uint64_t> odds;  // in millionths
 
   void note(const std::optional<PrecedingClass>& preceding);
-  std::optional<PrecedingClass> read() const;  // whatever a job wrote there: in bounds
+  std::optional<PrecedingClass> read() const;  // in bounds, whatever a job wrote there
 };
 
 // What the jobs of one class have used since the supervisor began, in shared memory.
@@ -56,7 +56,7 @@ struct alignas(64) UsageEntry {
   std::atomic<std::uint64_t> left_threads;                        // jobs that ended while threads of theirs went on
   std::atomic<std::uint64_t> expired;                             // jobs that came too late to begin: no runs of theirs
   std::array<GenerationCounts, generations_counted> generations;  // by the worker's
-  std::atomic<std::uint32_t> allows_threads;  // not 0: such jobs are not looked for: what ran one last may keep them
+  std::atomic<std::uint32_t> allows_threads;  // not 0: its jobs may leave threads, nobody looks for them
   std::atomic<std::uint32_t> isolated;        // not 0: each ran in a process of its own
   NotedPrecedingClass preceding;              // written by the supervisor
 };
@@ -70,10 +70,10 @@ struct alignas(64) UsageTable {
   UsageEntry& at(int index);  // max_usage_classes and whatever is no index: the others
 };
 
-// No name that would break a key or a page of Sidekiq's: those of a payload may hold anything.
+// Whether a name is safe in a key and on a page of Sidekiq: names in payloads may hold anything.
 bool is_countable(std::string_view job_class);
 
-// Whose entry that is; empty: nobody's.
+// The class that owns the entry; empty: none does.
 std::string class_at(const UsageTable& table, int index);
 
 // The entry of a class, claimed if it has none yet; that of the others where there is no room, or where the name is not
@@ -105,7 +105,7 @@ void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generatio
 void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together, std::uint64_t generation = 1);
 
 // Adds what a worker noted and did not live to add, and forgets the notes.  `cut_short` tells of an entry of the batch
-// whether the worker's end was that of its run, which has used `usage`, and has `crashed` or been ended by somebody.
+// whether the worker's end cut its run short.  That run has used `usage`; it has `crashed`, or somebody has ended it.
 void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short, bool crashed,
                    const JobUsage& usage, std::uint64_t generation = 1);
 
@@ -132,7 +132,7 @@ struct ClassUsage : ClassTotals {
   std::uint64_t left_threads =
       0;                        // runs that ended while threads of theirs went on, for which their worker was replaced
   std::uint64_t expired = 0;    // jobs that came too late to begin, and are no runs
-  bool allows_threads = false;  // nobody looks for such
+  bool allows_threads = false;  // its jobs may leave threads; nobody looks for them
   bool isolated = false;        // each runs in a process of its own
   std::optional<PrecedingClass> preceding = std::nullopt;
   std::string preceding_name = {};  // of that class; empty: there is none
@@ -141,11 +141,11 @@ struct ClassUsage : ClassTotals {
 // By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for.
 std::vector<ClassUsage> read_class_usage(const Scoreboard& board);
 
-// How the runs of one class ended that workers of one generation have had.  Each count only grows.
+// How the runs of one class have ended in the workers of one generation.  Each count only grows.
 struct RunTally {
   std::uint64_t runs = 0, failed = 0, crashed = 0;
 };
-// By the entry's number; empty of a class that has no entry.
+// One for each entry of the table, in its order; zeros where no class has the entry.
 std::vector<RunTally> read_generation(const Scoreboard& board, std::uint64_t generation);
 // The class that the entry counts; empty: it is scribbled over.
 std::string class_of_entry(const Scoreboard& board, int index);

@@ -6,9 +6,9 @@
 
 namespace brood {
 
-// What a worker writes among the output of its jobs, after each that printed anything: what stands before it was
-// printed by that job.  The token is random for each worker, so that no job prints a mark by accident; one that forges
-// it misleads only about its own output.
+// The mark that a worker writes into the output of its jobs, after each job that printed anything: what stands before
+// it was printed by that job.  The token is random for each worker, so that no job prints a mark by accident; a job
+// that forges a mark misleads only about its own output.
 
 // One line, short enough for a pipe to take in one piece.  Control characters of jid and class are escaped, long ones
 // cut.
@@ -18,7 +18,8 @@ struct JobEnd {
   std::string_view jid, job_class;
 };
 
-// Finds a mark at the end of a line without its newline: behind what the job printed last without one.
+// Finds a mark at the end of `line`, which has no newline.  The mark stands behind what the job printed last without a
+// newline.
 struct FoundMark {
   std::size_t at;  // where in the line it begins
   JobEnd end;

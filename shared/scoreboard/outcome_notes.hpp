@@ -15,8 +15,9 @@ struct OutcomeNote {
   std::string payload;
 };
 
-// Those of a worker's batch, in its record, until they are settled: so that the jobs behind a failed one may begin
-// before that.  Whoever recovers from a worker that did not live to settle them reads them when it is dead.
+// The notes of a worker's batch, in its record until the entries are settled.  Thanks to them the jobs behind a failed
+// one may begin before that one is settled.  Whoever recovers from a worker that did not live to settle them reads them
+// when it is dead.
 struct OutcomeNotes {
   static constexpr std::size_t entries = 32, text_bytes = 16 * 1024;
 

@@ -29,7 +29,7 @@ class OutputReads {
 };
 
 // The worker, after it has asked what is still in the pipe.  Waits for a read that goes on, which takes microseconds;
-// if that takes longer, the supervisor is held up, and the answer is yes: a mark too many is none too few.
+// if that takes longer, the supervisor is held up, and the answer is yes: a mark too many is better than one too few.
 class OutputSeen {
  public:
   bool was_read(const SlotRecord& record) {

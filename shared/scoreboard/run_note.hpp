@@ -7,11 +7,11 @@
 namespace brood {
 
 // One run of a worker's batch: a word in its record, until the worker adds all of the batch to what the classes have
-// used.  What it does not live to add, the supervisor does.
+// used.  If the worker does not live to do so, the supervisor adds it.
 struct RunNote {
   enum class State : std::uint8_t {
     none,        // nothing to add
-    begun,       // to say whether it has, ask the entry
+    begun,       // whether it has ended, the state of the entry says
     ended_well,  // or interrupted itself
     failed,
   };

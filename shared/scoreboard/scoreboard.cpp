@@ -94,7 +94,7 @@ Scoreboard Scoreboard::open(const std::string& path, bool writable) {
   Scoreboard board = map(file.get(), static_cast<int>(slots), writable, path);
   const Header& header = board.header();
   const std::size_t identity_length = strnlen(header.identity, sizeof header.identity);
-  // While it grows its header says so last.
+  // The header of a scoreboard that grows gets its new count of slots last.
   if (header.magic != magic || header.version != version || header.record_size != sizeof(SlotRecord) ||
       header.slots > slots || identity_length == sizeof header.identity) {
     throw std::runtime_error(path + " is no scoreboard of this version");
@@ -174,7 +174,8 @@ bool Scoreboard::mend() {
   if (path_.empty()) return false;
   struct stat status {};
   const bool cut = ::stat(path_.c_str(), &status) == 0 && static_cast<std::size_t>(status.st_size) < mapping_.size;
-  // Whoever touches what was cut off brings all of it back; the last byte of the records is as good as any.
+  // To touch what was cut off brings all of it back (see mapped_file.hpp); the last byte of the records is as good as
+  // any.
   if (cut) [[maybe_unused]]
     const char back = static_cast<volatile char*>(mapping_.memory)[mapping_.size - 1];
   const Header& header = this->header();
@@ -200,7 +201,7 @@ void Scoreboard::note_beat(BootTime sent, int shard) {
   beat.last_beat.store(sent.time_since_epoch().count());
 }
 
-// Whoever is killed meanwhile leaves one of them twice, and loses none but the oldest.
+// A supervisor that is killed meanwhile leaves one token twice, and loses only the oldest.
 void Scoreboard::note_beat_token(std::uint64_t token, int shard) {
   auto& tokens = beat(shard).beat_tokens;
   for (std::size_t i = tokens.size() - 1; i > 0; --i) tokens[i] = tokens[i - 1].load();
@@ -219,7 +220,10 @@ std::vector<std::uint64_t> Scoreboard::beat_tokens() const {
 
 std::atomic<std::uint32_t>& Scoreboard::queue_changes() { return header().queue_changes; }
 
-std::atomic<std::uint32_t>& Scoreboard::redis_moves() { return header().redis_moves; }
+void Scoreboard::note_redis_moved(int shard) {
+  ++beat(shard).redis_moves;
+  ++header().all_redis_moves;
+}
 
 SlotRecord& Scoreboard::slot(int i) {
   if (i < 0 || i >= slots_) throw std::out_of_range("slot " + std::to_string(i) + " of the scoreboard");

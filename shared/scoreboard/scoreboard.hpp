@@ -37,8 +37,8 @@ enum class EntryState : std::uint8_t {
   judged,        // ended badly, and what becomes of it is noted; not yet settled
 };
 
-// Another host may take over the jobs of a supervisor whose last heartbeat is 60 s old.  Its workers begin none on one
-// that is older than this.
+// Another host may take over the jobs of a supervisor whose last heartbeat is 60 s old.  Its workers begin no job when
+// that heartbeat is older than this.
 constexpr std::chrono::seconds longest_life_after_beat{45};
 inline bool is_old(const std::atomic<std::int64_t>& beat, BootTime now) {
   return beat.load() < (now - longest_life_after_beat).time_since_epoch().count();
@@ -51,19 +51,19 @@ inline bool is_old(const std::atomic<std::int64_t>& beat, BootTime now) {
 struct alignas(64) SlotRecord {
   // Written by the supervisor.
   std::atomic<std::int32_t> pid;
-  std::atomic<std::uint64_t> start_time;  // of the worker process, clock ticks since boot; written by the worker itself
+  std::atomic<std::uint64_t> start_time;  // of that process, in clock ticks since boot; the worker writes both, too
   std::atomic<std::uint32_t> generation;
   std::atomic<std::uint64_t> incarnation;  // assigned; the worker registers it
-  std::atomic<std::int32_t> shard;         // in this shard; written before it
+  std::atomic<std::int32_t> shard;         // the shard of that incarnation; written before it
   std::atomic<std::int32_t> wanted_shard;  // where the worker is to go once it holds nothing; the same: it stays
   std::atomic<std::int32_t> number_in_capsule;
   char capsule[64];                                            // its name, cut to fit
   std::atomic<std::uint64_t> processed_before, failed_before;  // the counters below when the worker was forked
   std::atomic<std::uint32_t> flags;                            // SlotFlag bits
-  std::atomic<std::uint32_t> waits_outside;                    // 1: not in Redis, which would not let go of the worker
-  std::atomic<std::int64_t> spawned_at;                        // steady nanoseconds
-  std::atomic<std::int64_t> rests_until;                       // steady nanoseconds; a vacant slot is not filled before
-  std::atomic<std::uint32_t> output_reads;                     // see output_reads.hpp
+  std::atomic<std::uint32_t> waits_outside;  // 1: the worker must not wait in Redis, which could not wake it
+  std::atomic<std::int64_t> spawned_at;      // steady nanoseconds
+  std::atomic<std::int64_t> rests_until;     // steady nanoseconds; a vacant slot is not filled before
+  std::atomic<std::uint32_t> output_reads;   // see output_reads.hpp
 
   // Written by the worker.
   std::atomic<std::uint64_t> own_incarnation;  // the incarnation that number, queue and entries speak of
@@ -81,7 +81,7 @@ struct alignas(64) SlotRecord {
   std::atomic<std::uint32_t> retired;            // 1: left its incarnation in order; nothing to recover
   std::atomic<std::uint32_t> class_flags;        // of the running class: ClassFlag bits
   std::atomic<std::uint32_t> forks_jobs;         // 1: it has a JobForker, and dies before its descendants
-  std::atomic<std::uint32_t> job_core_dumped;    // 1: the process below has left a core file, of which its worker died
+  std::atomic<std::uint32_t> job_core_dumped;    // 1: `job_pid` left a core file, and its crash ended the worker
   std::atomic<std::int32_t> job_pid;             // of the process that runs the entry; 0: the worker itself does
   std::atomic<std::uint64_t> job_start_time;     // its, in clock ticks since boot
   std::atomic<std::uint64_t> processed, failed;  // attempts begun, attempts that ended badly; never reset
@@ -159,14 +159,13 @@ class WorkerSlot {
   void set_deadline(std::optional<SteadyTime> deadline);
   std::optional<SteadyTime> deadline() const;
   // running -> succeeded, failed or interrupted by compare-and-swap; false when the supervisor is killing it:
-  // then it is not this worker's to settle, which has only its own end to wait for.
+  // then the entry is not this worker's to settle, and the worker waits for its own end.
   bool end(int entry, EntryState state);
-  // A failed entry's hooks have run too: the worker is done with it, and this becomes of it.  failed -> judged by
-  // compare-and-swap, unless there is no room for the note: then it stays failed, and is to be settled before another
-  // entry begins.  False as above.
+  // Notes what becomes of a failed entry, once its hooks have run.  failed -> judged by compare-and-swap, unless there
+  // is no room for the note: then it stays failed, and is to be settled before another entry begins.  False as above.
   bool finish_entry(int entry, const OutcomeNote& becomes);
 
-  // It waits in Redis for a job of the queue that set_queue() named; 0: no longer.
+  // The worker waits in Redis, as this client, for a job of the queue that set_queue() named; 0: it no longer does.
   void set_waiting_client(std::uint64_t client_id);
 
   EntryState entry(int i) const;
@@ -189,8 +188,8 @@ class WorkerSlot {
 
 SlotSnapshot snapshot(const SlotRecord& record);
 
-// As that, of a worker that is dead, with what it noted.  If it was killed after it had taken an entry and before it
-// said which, the texts are of the one before, and left out.
+// As snapshot(), but of a dead worker, with the outcomes that it noted.  If the worker was killed after it had taken an
+// entry and before it wrote which, the texts are those of the entry before, and are left out.
 SlotSnapshot last_words(const SlotRecord& record);
 
 // Makes a slot ready for its next occupant, before the fork: no process, no batch, no flags, and `incarnation`
@@ -212,10 +211,11 @@ bool mark_being_killed(SlotRecord& record, std::uint64_t number, int entry);
 // the records lies what each job class has used.
 class Scoreboard {
  public:
-  // What is known of the supervisor's heartbeat in one shard.
+  // What is known of one shard: the supervisor's heartbeat there, and where it is.
   struct ShardBeat {
     std::atomic<std::int64_t> last_beat;                    // BootTime of the last one
     std::atomic<std::uint32_t> lapses;                      // how often it has come again after it was old
+    std::atomic<std::uint32_t> redis_moves;                 // how often another server was found to be its master
     std::array<std::atomic<std::uint64_t>, 4> beat_tokens;  // of the last ones, newest first; 0: none
   };
   struct Header {
@@ -223,7 +223,7 @@ class Scoreboard {
     std::uint32_t version, record_size, slots;
     std::atomic<std::uint32_t> queue_changes;  // how often the supervisor saw other queues, or others paused
     char identity[184];
-    std::atomic<std::uint32_t> redis_moves;  // how often the supervisor found that another server is the master
+    std::atomic<std::uint32_t> all_redis_moves;  // of all shards, for workers of a program that knew no others
     char instance[64];  // what its operator calls the supervisor, where several run; empty: nothing
     std::array<ShardBeat, max_shards> beats;
   };
@@ -254,19 +254,21 @@ class Scoreboard {
   // Of all shards, in the order of the configuration.
   std::array<ShardBeat, max_shards>& beats() { return header().beats; }
   std::atomic<std::int64_t>& last_beat(int shard = 0) { return beat(shard).last_beat; }
-  // A heartbeat that was sent then has been answered.
+  // Redis has answered a heartbeat that was sent at that time.
   void note_beat(BootTime sent, int shard = 0);
   const std::atomic<std::uint32_t>& lapses(int shard = 0) const { return beat(shard).lapses; }
-  // Before a heartbeat with this token is sent, so that whatever Redis may hold of this supervisor stands here.
+  // Call it before a heartbeat with this token is sent: so every token of this supervisor that Redis may hold stands
+  // here.
   void note_beat_token(std::uint64_t token, int shard = 0);
   std::vector<std::uint64_t> beat_tokens() const;  // of all shards
   std::atomic<std::uint32_t>& queue_changes();
-  std::atomic<std::uint32_t>& redis_moves();
+  // Another server is the shard's master.
+  void note_redis_moved(int shard = 0);
   const std::string& path() const { return path_; }
   void remove_file();
 
-  // What any job can do to the file, cutting it short or writing over it, is put right as far as the supervisor knows
-  // it: the size and the header.  False when nothing was wrong.
+  // A job may have cut the file short or written over it.  Puts right what the supervisor knows: the size and the
+  // header.  False when nothing was wrong.
   bool mend();
 
  private:

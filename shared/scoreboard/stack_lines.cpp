@@ -5,8 +5,8 @@
 namespace brood {
 namespace {
 
-// Of "#0 decode(Image&) at decode.cpp:42 (libjobs.so+0x1a2b, inlined)" or "#0 libjobs.so+0x1a2b [build id 1f2e...]";
-// empty: the frame lies in none.
+// The module in "#0 decode(Image&) at decode.cpp:42 (libjobs.so+0x1a2b, inlined)" or "#0 libjobs.so+0x1a2b [build id
+// 1f2e...]"; empty: the frame lies in none.
 std::string_view module_of(std::string_view line) {
   const std::size_t bracket = line.ends_with(')') ? line.rfind(" (") : line.npos;
   const std::size_t begin = bracket == line.npos ? line.find(' ') + 1 : bracket + 2;

@@ -23,7 +23,7 @@ struct ModuleRecord {
 
 enum class StackState : std::uint32_t {
   none,
-  header,    // what is known for sure; the frames are being collected, or that was the end
+  header,    // what is known for sure; the frames are being collected, or the process ended before
   complete,  // with the frames
 };
 
@@ -74,7 +74,7 @@ CapturedStack read_stack(const StackRecord& record);
 // What a signal says of itself: "SIGSEGV (SEGV_MAPERR) at 0x10".
 std::string describe_signal(const CapturedStack& stack);
 
-// Before a slot's next occupant.
+// Call it before the slot's next occupant.
 void clear_stack(StackRecord& record);
 
 }  // namespace brood

@@ -21,9 +21,8 @@ struct WorkerSetup {
   int output = -1;   // the worker's end of the pipe that takes its standard output and error; -1: they stay as they are
   std::string output_token = {};  // of the job end marks that it writes there
   SlotRecord* record = nullptr;
-  const std::array<Scoreboard::ShardBeat, max_shards>* beats = nullptr;  // of the supervisor's heartbeats
+  const std::array<Scoreboard::ShardBeat, max_shards>* beats = nullptr;  // what is known of each shard
   const std::atomic<std::uint32_t>* queue_changes = nullptr;             // see Scoreboard::Header
-  const std::atomic<std::uint32_t>* redis_moves = nullptr;               // as well
   pid_t supervisor = 0;
   UsageTable* usage = nullptr;    // what each job class has used; nullptr: nobody counts
   bool in_memory_cgroup = false;  // the kernel holds this worker to memory_limit; otherwise it does so itself

@@ -21,7 +21,7 @@ if try("DEL", own) and try("DEL", other) then    -- frees memory; and without th
     try(call[1], own, unpack(call, 2))
   end
   try("LMOVE", own, other, "LEFT", "LEFT")
-  for _, call in ipairs({{"RPOP"}, {"LREM", 0, 1}, {"DEL"}, {"HSET", "a", 1}, {"HSETNX", "a", 1}, {"HGET", "a"},
+  for _, call in ipairs({{"RPOP"}, {"LREM", 0, 1}, {"DEL"}, {"HSET", "a", 1}, {"HSETNX", "a", 1}, {"HGET", "a"}, {"HMGET", "a"},
                          {"HEXISTS", "a"}, {"HDEL", "a"}, {"DEL"}, {"SET", 1, "EX", 60}, {"GET"}, {"EXPIRE", 60}, {"INCR"},
                          {"TYPE"}, {"EXISTS"}, {"DEL"}, {"ZADD", 1, "a"}, {"ZSCORE", "a"}, {"ZMSCORE", "a"}, {"ZCARD"},
                          {"ZCOUNT", 0, 0}, {"ZRANGEBYSCORE", 0, 0}, {"ZREM", "a"}, {"ZREMRANGEBYRANK", 1, 0}, {"ZREMRANGEBYSCORE", 1, 0}, {"DEL"},

@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// The data API on the shards that `access` means, with the configured limits of the dead set.  One that is away is said
-// on standard error.  Throws what RedisAccess::shards() throws.
+// The data API on the shards that `access` names, with the configured limits of the dead set.  Says on standard error
+// which shard is away.  Throws what RedisAccess::shards() throws.
 Api open_api(const RedisAccess& access);
 
 }  // namespace brood

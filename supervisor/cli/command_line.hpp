@@ -30,14 +30,14 @@ struct Answer {
   std::string text;
 };
 
-// The options of one command, as its help shows them; -h and -V are among them.  Only its source includes CLI11, which
-// takes as long to compile as everything else that a command includes.
+// The options of one command, as its help shows them; -h and -V are among them.  Only command_line.cpp includes CLI11,
+// which takes as long to compile as everything else that a command includes.
 //
-// `names` is "-q,--queue" or "--json", `type` what the help calls the value.  The variable of an option that is not
-// given stays as it was.
+// `names` is like "-q,--queue" or "--json"; `type` is what the help calls the value.  When an option is not given, its
+// variable stays as it was.
 class CommandLine {
  public:
-  // `command` is what it is called by: "brood queues".
+  // `command` is what the user types: "brood queues".
   CommandLine(const std::string& about, const std::string& command);
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
@@ -45,7 +45,7 @@ class CommandLine {
 
   void flag(const std::string& names, bool& into, const std::string& text);
 
-  // Of an option that is given twice the last value counts; a vector gets all of them.
+  // When an option is given several times, the last value counts; a vector gets all of them.
   void option(const std::string& names, std::string& into, const std::string& type, const std::string& text);
   void option(const std::string& names, std::optional<std::string>& into, const std::string& type,
               const std::string& text);
@@ -55,20 +55,20 @@ class CommandLine {
   void option(const std::string& names, std::vector<std::string>& into, const std::string& type,
               const std::string& text);
 
-  // A number from `least` to `most`; the help names its default, which is what it holds now.
+  // A number from `least` to `most`.  What `into` holds now is the default, and the help names it.
   void number(const std::string& names, int& into, const std::string& text, int least, int most);
   void number(const std::string& names, std::size_t& into, const std::string& text, std::size_t least,
               std::size_t most);
   void number(const std::string& names, double& into, const std::string& text, double least, double most);
 
-  // For one brood to tell another: no help shows it.
+  // Options by which one brood tells another something: no help shows them.
   void hidden(const std::string& names, std::string& into);
   void hidden(const std::string& names, std::optional<int>& into);
 
   void footer(const std::string& text);
 
   // Returns the words that are neither options nor values of options, in order and unchanged (CLI11 would take "[1,2]"
-  // apart); all words after "--" are such.  Throws UsageError, or Answer.
+  // apart); so are all words after "--".  Throws UsageError, or Answer.
   std::vector<std::string> parse(const std::vector<std::string>& args);
 
   // After parse(): the long names of the options that were given, such as "--queue".
@@ -79,7 +79,7 @@ class CommandLine {
   std::unique_ptr<Parser> parser_;
 };
 
-// For commands that take none: throws UsageError when there are any.
+// For commands that take no arguments: throws UsageError when there are any.
 void refuse_arguments(const std::vector<std::string>& arguments);
 
 // -C, else /etc/brood/brood.toml where it can be read, else none.

@@ -6,9 +6,9 @@
 
 namespace brood {
 
-// Programs that come with brood, for what no supervisor and few commands need: `brood status --watch` becomes
-// brood-watch, `brood bench` brood-bench.  They lie beside brood where they are built, and in libexec/brood where they
-// are installed.
+// Programs that come with brood, with code that no supervisor and few commands need: `brood status --watch` becomes
+// brood-watch, `brood bench` becomes brood-bench.  They lie beside brood where they are built, and in libexec/brood
+// where they are installed.
 
 // what() says which program is missing, and where it was looked for.
 class CompanionMissing : public std::runtime_error {

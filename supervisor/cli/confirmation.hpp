@@ -4,8 +4,9 @@
 
 namespace brood {
 
-// Whether to do what cannot be undone.  `sentence` says what that is, without its full stop: "deletes 3 jobs".
-// With `yes` nobody is asked.  On a terminal the user is; where standard input is none, this throws UsageError.
+// Whether to do something that cannot be undone.  `sentence` says what, without its full stop: "deletes 3 jobs".  With
+// `yes` nobody is asked.  Otherwise the user is asked on the terminal; throws UsageError when standard input is no
+// terminal.
 bool confirmed(const std::string& sentence, bool yes);
 
 }  // namespace brood

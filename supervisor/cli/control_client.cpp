@@ -116,7 +116,7 @@ std::vector<LocalSupervisor> local_supervisors(const std::string& directory) {
       const pid_t pid = pid_in(identity);
       if (pid_is_taken(pid))
         found.push_back({identity, pid, control_socket_path(directory, identity), board.instance()});
-    } catch (const std::exception&) {  // of another version, another user's, or gone this moment
+    } catch (const std::exception&) {  // of another version, of another user, or gone this moment
     }
   }
   return found;

@@ -18,7 +18,7 @@ struct LocalSupervisor {
   std::string instance;
 };
 
-// Those whose scoreboards lie in `directory`, by identity.
+// The supervisors whose scoreboards lie in `directory`, by identity.
 std::vector<LocalSupervisor> local_supervisors(const std::string& directory);
 
 // The supervisor did not answer in time, or not in the protocol of supervisor/control/control_protocol.hpp, or it ended

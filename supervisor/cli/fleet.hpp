@@ -12,11 +12,11 @@ namespace brood {
 // What the processes of all machines say of themselves in Redis, and orders to them through Redis.  All functions here
 // throw ConnectionLost or UnexpectedReply.
 
-// The identities of brood's supervisors that beat, sorted.
+// The identities of brood's supervisors that send heartbeats, sorted.
 std::vector<std::string> supervisors_that_beat(Connection& redis);
 
-// Sends an order to a supervisor of brood; false when none of this identity beats.  The supervisor follows it within
-// some two seconds; an order that nobody has read after a minute is forgotten.
+// Sends an order to a supervisor of brood; false when none of this identity sends heartbeats.  The supervisor follows
+// the order within some two seconds; an order that nobody has read after a minute is forgotten.
 bool send_word(Connection& redis, const std::string& identity, const FleetWord& word);
 
 // Which supervisors say that they run the job.  An id of the usual length may be shortened to its first four characters

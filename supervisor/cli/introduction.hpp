@@ -8,7 +8,7 @@
 namespace brood {
 
 // Tells people which of several supervisors this is, by its answer to "status": "tag shop; queues critical, default; 4
-// workers; up 3m".  What the answer lacks is left out.
+// workers; up 3m".  What the answer does not say is left out.
 std::string introduction(const JsonObject& status, WallTime now);
 
 }  // namespace brood

@@ -9,7 +9,7 @@ namespace brood {
 std::string job_json(const JobRecord& job, bool with_stack = false);
 std::string job_json(const SetEntry& entry, bool with_stack = false);
 
-// One JSON array on standard output, written element by element, so that it may be of any length.
+// One JSON array on standard output, written element by element: it may be of any length.
 class JsonArray {
  public:
   void add(const std::string& element);

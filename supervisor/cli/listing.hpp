@@ -16,7 +16,8 @@ std::size_t usual_limit();
 // "25 shown, page 2; there are 1,204 retries".
 std::string listing_summary(std::size_t shown, std::size_t page, bool more, const std::string& total);
 
-// One page of many jobs: a table for people, an array for programs, who get all unless they say how many.
+// One page of many jobs: a table for people, a JSON array for programs.  Programs get all jobs unless they say how
+// many.
 template <typename Job>
 class Listing {
  public:

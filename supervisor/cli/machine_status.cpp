@@ -98,7 +98,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
       }
       std::vector<ClassUsage>& usage = status.usage[board.identity()] = read_class_usage(board);
       for (const ClassUsage& of_class : usage) add(classes[of_class.job_class], of_class);
-    } catch (const std::exception&) {  // of another version, another user's, or gone this moment
+    } catch (const std::exception&) {  // of another version, of another user, or gone this moment
     }
   for (auto& [name, usage] : classes) status.classes.push_back(std::move(usage));
   return status;

@@ -29,15 +29,15 @@ struct WorkerStatus {
 // Sums over all workers that a supervisor has had.
 struct JobCounters {
   std::uint64_t processed = 0, failed = 0;
-  std::uint64_t outcomes_dropped = 0;  // since Redis no longer knew who reported them: it was emptied, or failed over
+  std::uint64_t outcomes_dropped = 0;  // Redis did not know their worker any more: it was emptied, or failed over
   std::uint64_t unconfirmed = 0;       // settles that replicas did not confirm in time
   std::uint64_t expired = 0;           // jobs that came too late to begin; they are among the processed
 };
 
-// What the scoreboards of this machine and user say, those of dead supervisors too while they lie there.
+// What the scoreboards of this machine and user say; those of dead supervisors too, as long as the files are there.
 struct MachineStatus {
   std::vector<WorkerStatus> workers;
-  std::vector<ClassUsage> classes;                       // of all of them together, by name
+  std::vector<ClassUsage> classes;                       // of all supervisors together, by name
   std::map<std::string, std::vector<ClassUsage>> usage;  // the same by the supervisor's identity
   std::map<std::string, JobCounters> counters;           // by the supervisor's identity
 };
@@ -49,7 +49,7 @@ JobCounters sum_of_counters(const MachineStatus& machine);
 MachineStatus read_scoreboards(const std::string& directory);
 
 // "Mail: 10 of 12 crashes followed Decode in the same worker, as 21.0% of other runs did; 99.97% certain not to be
-// chance".  Of a class with such a predecessor alone.
+// chance".  Only for a class that has such a predecessor.
 std::string preceding_class_text(const ClassUsage& usage);
 
 }  // namespace brood

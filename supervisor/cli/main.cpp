@@ -53,6 +53,8 @@ const std::vector<NamedCommand>& commands() {
       {"replay", "the same with a job that has failed", replay_command},
       {"new", "make a project with a job, a test and a unit", new_command},
       {"recover", "give back what dead supervisors had in flight", recover_command},
+      {"web", "serve a page for browsers, metrics and an API",
+       [](const std::vector<std::string>& args) -> int { become_companion("brood-web", "web", args); }},
       {"bench", "measure throughput, latency and cost on this machine",
        [](const std::vector<std::string>& args) -> int { become_companion("brood-bench", "bench", args); }},
   };

@@ -31,7 +31,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Short: somebody has pressed Tab and waits.
+// Short: a user has pressed Tab and waits.
 constexpr Connection::Timeouts patience{.connect = 300ms, .command = 500ms};
 constexpr std::size_t most_names = 200;
 

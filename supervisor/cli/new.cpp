@@ -29,14 +29,14 @@ constexpr const char* new_footer = R"(Examples:
 The last part of DIR is the name of the project: a letter, then letters, digits, "-" and "_".  DIR must not exist, or
 be empty.)";
 
-// What the template's texts call the project.
+// The names that are put into the template's texts.
 struct Project {
   std::string name, library;
 };
 
 std::string printable(const std::filesystem::path& path) { return log::printable(path.native().substr(0, 200)); }
 
-// CMake allows no target called "test", and a library called "images" might be somebody else's.
+// CMake allows no target called "test", and another project may have a library called "images".
 std::string library_name(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   if (name == "jobs" || name.ends_with("_jobs")) return name;

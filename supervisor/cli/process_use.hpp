@@ -7,15 +7,15 @@ namespace brood {
 
 // What the kernel says of a process.
 struct ProcessUse {
-  std::uint64_t start_time = 0;  // clock ticks since boot; with another one it is another process
-  double cpu_s = 0;              // that it has used in its life
+  std::uint64_t start_time = 0;  // clock ticks since boot; another start time means another process
+  double cpu_s = 0;              // used since the process began
   std::uint64_t rss_kb = 0;
 };
 
 // Nullopt when there is no such process.
 std::optional<ProcessUse> use_of_process(std::int64_t pid);
 
-// What a worker's row shows: the process of its job where that is another (`job` not 0), else the worker.
+// What a worker's row shows: the process of its job where there is one (`job` is not 0), else the worker.
 std::optional<ProcessUse> use_of_worker(std::int64_t worker, std::int64_t job);
 
 }  // namespace brood

@@ -77,7 +77,7 @@ Ending run_to_ending(const std::function<int()>& command) {
 
 int tell(const std::string& name, const Ending& ending) {
   if (!ending.complaint) return ending.status;
-  // The journal takes a line without a priority for mere information.
+  // The journal would file a line without a priority under information.
   fmt::print(stderr, "{}{}: {}\n", log::standard_error_is_the_journal() ? "<3>" : "", name,
              log::printable(*ending.complaint));
   if (ending.status == exit_status::usage) fmt::print(stderr, "Try \"{} --help\".\n", name);
@@ -88,7 +88,7 @@ int companion_main(int argc, char** argv, const std::string& command,
                    int (*run)(const std::vector<std::string>& args)) {
   begin_program(argc, argv);
   const std::vector<std::string>& words = own_words();
-  const std::size_t named = words.size() > 1 && words[1] == command ? 2 : 1;  // else it was started by hand
+  const std::size_t named = words.size() > 1 && words[1] == command ? 2 : 1;  // else the companion was started by hand
   const auto skipped = static_cast<std::ptrdiff_t>(std::min(named, words.size()));
   const std::vector<std::string> args(words.begin() + skipped, words.end());
   return tell("brood " + command, run_to_ending([&] { return run(args); }));

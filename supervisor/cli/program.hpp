@@ -14,13 +14,13 @@ void begin_program(int argc, char** argv);
 
 struct Ending {
   int status = 0;                        // the exit status
-  std::optional<std::string> complaint;  // one sentence, when something went wrong that was thrown
+  std::optional<std::string> complaint;  // one sentence, when an exception told that something went wrong
 };
 
 // Runs `command`, which returns the exit status.  Each kind of exception has a status of its own; an Answer is printed.
 Ending run_to_ending(const std::function<int()>& command);
 
-// Says on standard error what `name`, such as "brood status", has to complain of.  Returns the exit status.
+// Prints the complaint on standard error, after `name`, such as "brood status".  Returns the exit status.
 int tell(const std::string& name, const Ending& ending);
 
 // The main() of the companion that `brood COMMAND` becomes; `run` gets the words after COMMAND.

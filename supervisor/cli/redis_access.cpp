@@ -38,7 +38,7 @@ Config RedisAccess::configuration() const {
   ConfigOverrides overrides;
   if (!url.empty()) overrides.redis_url = url;
   Config found = load_config(config_path_or_default(config), overrides);
-  // A program that a job has started means the Redis of that job, unless it says otherwise.
+  // A command that a job has started goes to the Redis of that job, unless options say otherwise.
   if (url.empty() && config.empty()) found.redis = redis_told_to_jobs().value_or(found.redis);
   tell_times(found.compatibility.time_unit());
   tell_tls(found.redis.tls);

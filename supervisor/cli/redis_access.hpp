@@ -12,10 +12,10 @@ namespace brood {
 
 class CommandLine;
 
-// How a command that needs Redis is told where it is; `run` is told the same way.
+// The options that tell a command where Redis is; `run` has the same ones.
 struct RedisAccess {
   std::string config, url;
-  std::optional<std::string> shard;  // the one that is meant; nullopt: all
+  std::optional<std::string> shard;  // nullopt: all shards
 
   void add_options(CommandLine& line);
 
@@ -23,13 +23,13 @@ struct RedisAccess {
   // times and how they speak TLS from it from now on.  Throws ConfigError.
   Config configuration() const;
 
-  // The shards that are meant, one at least; their names are empty where there is but one Redis.  Throws ConfigError or
-  // AddressError; ConnectionLost when the embedded redis-server is meant and does not run; UsageError, with the names
-  // that there are, for a shard that is none.
+  // The shards that the options name, at least one; where there is only one Redis, its shard's name is empty.  Throws
+  // ConfigError or AddressError; ConnectionLost when the embedded redis-server is meant and does not run; UsageError,
+  // which lists the known names, for an unknown shard.
   std::vector<RedisAddress> shards() const;
-  // The same, as a client takes it.
+  // The same, in the form that a client takes.
   KnownRedis known() const;
-  // For commands that work with one: throws UsageError when several are meant.
+  // For commands that work with one shard: throws UsageError when several are meant.
   RedisAddress locate() const;
 };
 

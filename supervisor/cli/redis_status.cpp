@@ -27,7 +27,7 @@ std::vector<std::string> sorted_names(const Reply& reply) {
   return names;
 }
 
-// What other programs wrote may be anything: infinite times, and fields that are no numbers, count as 0.
+// Other programs may write anything: infinite times, and fields that are no numbers, count as 0.
 double sane_time(double seconds) { return seconds >= 0 && seconds < 1e11 ? seconds : 0; }
 
 void add_processes(Connection& redis, const std::vector<std::string>& identities, RedisStatus& status) {
@@ -152,11 +152,22 @@ std::optional<double> RedisStatus::oldest_in_flight() const {
 
 namespace {
 
-// The keys may be of another type, or we may lack the right to read them: then there is nothing to be shown.
+// The keys may be of another type, or we may lack the right to read them: then nothing is shown.
 void ask_quarantine(Connection& redis, RedisStatus& status) {
   const std::vector<Reply> replies = redis.pipeline({ask_quarantined(), ask_set_size(quarantined_set)});
   status.quarantine = read_quarantined(replies[0].view());
   status.quarantined = replies[1].view().is_integer() ? replies[1].view().integer() : 0;
+}
+
+void ask_periodic_jobs(Connection& redis, RedisStatus& status) {
+  const std::vector<std::string> names = read_periodic_names(redis.call(ask_periodic_names()).view());
+  if (names.empty()) return;
+  std::vector<Command> commands;
+  for (const std::string& name : names) commands.push_back(ask_periodic(name));
+  const std::vector<Reply> replies = redis.pipeline(commands);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (auto known = read_periodic(replies[i].view())) status.periodic.emplace(names[i], std::move(*known));
+  }
 }
 
 constexpr std::size_t most_limits_shown = 200;
@@ -197,7 +208,7 @@ void sum_crash(Crash& sum, const Crash& one) {
   sum.count = count;
 }
 
-// Adds each to the one of the same name, in the order of the names.
+// Adds each item of `more` to the one of the same name; the result is in the order of the names.
 template <typename Item, typename Name, typename Add>
 void merge(std::vector<Item>& into, const std::vector<Item>& more, Name name, Add add) {
   std::map<std::string, Item> all;
@@ -227,6 +238,7 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     merge(sum.silent, one.silent, &SilentStatus::identity, add_silent);
     merge(sum.queues, one.queues, &QueueStatus::name, add_queue);
     merge(sum.crashes, one.crashes, &Crash::fingerprint, sum_crash);
+    sum.periodic.insert(one.periodic.begin(), one.periodic.end());  // each is in one alone
     for (const auto& [name, quarantined] : one.quarantine) {
       const auto [known, is_new] = sum.quarantine.try_emplace(name, quarantined);
       if (!is_new && quarantined.since > known->second.since) known->second = quarantined;
@@ -242,6 +254,7 @@ RedisStatus ask_redis(Connection& redis) {
   ask_in_flight(redis, status);
   status.crashes = ask_crashes(redis);
   ask_quarantine(redis, status);
+  ask_periodic_jobs(redis, status);
   ask_limits(redis, status);
   return status;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,14 +11,15 @@
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
 #include "supervisor/cli/limit_list.hpp"
 
 namespace brood {
 
 // One entry of Sidekiq's process list: a supervisor of brood, or a Ruby Sidekiq.
 struct ProcessStatus : Process {
-  std::optional<std::int64_t> in_flight;  // jobs; nullopt: it keeps no lists of them, as Ruby's Sidekiq
-  // Seconds that the job which began first has run, as of the last heartbeat; nullopt: none runs.
+  std::optional<std::int64_t> in_flight;  // jobs; nullopt: the process keeps no lists of them, like Ruby's Sidekiq
+  // Seconds that its longest running job had run at the last heartbeat; nullopt: none runs.
   std::optional<double> oldest_in_flight;
 };
 
@@ -33,31 +35,33 @@ struct QueueStatus {
 struct SilentStatus {
   std::string identity;
   std::int64_t in_flight = 0;
-  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued: nobody says any more when it began
+  std::optional<double> oldest_in_flight;  // seconds since that job was enqueued; when it began is not known any more
 };
 
 struct RedisStatus {
   std::int64_t processed = 0, failed = 0, enqueued = 0, scheduled = 0, retries = 0, dead = 0;
   std::vector<ProcessStatus> processes;
-  std::vector<SilentStatus> silent;  // by identity
-  std::vector<QueueStatus> queues;   // by name
-  std::vector<Crash> crashes;        // the latest first
-  QuarantinedClasses quarantine;     // by class
-  std::int64_t quarantined = 0;      // jobs that wait in it
-  std::vector<ListedLimit> limits;   // some hundreds at most; empty too where they cannot be read
+  std::vector<SilentStatus> silent;               // by identity
+  std::vector<QueueStatus> queues;                // by name
+  std::vector<Crash> crashes;                     // the latest first
+  QuarantinedClasses quarantine;                  // by class
+  std::int64_t quarantined = 0;                   // jobs that wait in it
+  std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
+  std::vector<ListedLimit> limits;                // some hundreds at most; empty too where they cannot be read
 
   bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;
   std::optional<double> oldest_in_flight() const;
 };
 
-// What several shards say, as if it were one Redis: a process that beats in several is one, and so is a queue.
+// Several shards shown as one Redis: a process that sends heartbeats to several shards is one process, a queue in
+// several shards is one queue.
 RedisStatus sum_of(const std::vector<RedisStatus>& shards);
 
 // Throws ConnectionLost or UnexpectedReply.
 RedisStatus ask_redis(Connection& redis);
 
-// The same without crashes and quarantine, which are by far the most of it.
+// The same without crashes and quarantine, which are by far the most data.
 RedisStatus ask_redis_without_crashes(Connection& redis);
 // Empty when they cannot be read: that must not hide all the rest.  Throws ConnectionLost.
 std::vector<Crash> ask_crashes(Connection& redis);

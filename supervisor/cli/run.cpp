@@ -1,7 +1,6 @@
 #include "supervisor/cli/run.hpp"
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -31,11 +30,14 @@
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
 #include "shared/store/rights.hpp"
+#include "supervisor/cli/companion.hpp"
 #include "supervisor/cli/iso_time.hpp"
+#include "supervisor/process/descriptor_limit.hpp"
 #include "supervisor/process/fork_child.hpp"
 #include "supervisor/process/own_words.hpp"
 #include "supervisor/queues/queue_rivals.hpp"
 #include "supervisor/redis/redis_requirements.hpp"
+#include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/upgrade/way_back.hpp"
 #include "supervisor/version.hpp"
@@ -51,7 +53,7 @@
 namespace brood {
 namespace {
 
-// In a child.  Empty when all libraries can be loaded and all programs executed.
+// Runs in a child.  Empty when all libraries can be loaded and all programs executed.
 std::string why_not_loadable(const Config& config) {
   try {
     require_programs(config);
@@ -63,7 +65,7 @@ std::string why_not_loadable(const Config& config) {
   }
 }
 
-// What the files of [redis.tls] hold, where TLS is spoken.  Throws ConfigError.
+// Reads the files of [redis.tls], where TLS is spoken.  Throws ConfigError.
 void read_certificates(RedisSettings& settings) try {
   if (uses_embedded_redis(settings)) return;
   for (const RedisAddress& shard : locate_shards(settings)) {
@@ -77,7 +79,8 @@ void read_certificates(RedisSettings& settings) try {
   throw ConfigError(error.what());
 }
 
-// For the supervisor's connections, which outlive a configuration: with certificates of their own.
+// The shards for the supervisor's own connections.  These outlive a configuration, so they get a copy of the
+// certificates.
 std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings) {
   std::vector<RedisAddress> shards = locate_shards(settings);
   if (!settings.certificates) return shards;
@@ -86,7 +89,8 @@ std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings) {
   return shards;
 }
 
-// In a child, which may wait.  Empty when each Redis takes these certificates and shows one that we take, or is away.
+// Runs in a child, which may wait.  Empty when each Redis accepts our certificates and shows one that we accept, or is
+// away.
 std::string why_no_tls(const std::vector<RedisAddress>& shards) {
   for (const RedisAddress& shard : shards) {
     if (!shard.tls) continue;
@@ -101,7 +105,7 @@ std::string why_no_tls(const std::vector<RedisAddress>& shards) {
   return "";
 }
 
-// In a child: the supervisor's process loads no job library, not even to look at it.
+// Runs `body` in a child: the supervisor's process loads no job library, not even to check it.
 int try_in_child(const std::string& what, const std::function<void()>& body) {
   const pid_t child = spawn({.title = "brood: check", .keep = {}}, [&] {
     try {
@@ -123,6 +127,16 @@ int try_in_child(const std::string& what, const std::function<void()>& body) {
   return EX_CONFIG;
 }
 
+// Their rules and zones are known to be good.
+void show_periodic_jobs(const PeriodicJobSettings& jobs) {
+  for (const auto& [name, job] : jobs) {
+    const auto next = next_tick(job.rule, Zone::find(job.zone).value_or(Zone()),
+                                std::chrono::floor<std::chrono::seconds>(wall_now()));
+    std::cout << "periodic " << name << ": " << log::printable(job.cron) << " in " << job.zone << ", next "
+              << (next ? iso_time(WallTime(*next)) : "never") << std::endl;
+  }
+}
+
 int check_libraries(const Config& config) {
   return try_in_child("loading the libraries", [&] {
     JobRegistry registry;
@@ -130,10 +144,14 @@ int check_libraries(const Config& config) {
     std::cout << "libraries: " << config.require.size() << ", programs: " << config.commands.size() << ", job classes:";
     for (const std::string& name : registry.class_names()) std::cout << ' ' << name;
     std::cout << '\n';
+    const auto refuse = [](const std::string& name, const std::string& why) {
+      throw LibraryError("the periodic job " + name + " of a library: " + why);
+    };
+    show_periodic_jobs(read_registered_periodic(registry.periodic_jobs(), refuse));
   });
 }
 
-// For each capsule a child starts as its first worker would, and ends.
+// For each capsule, starts a child as its first worker would start; the child then ends.
 int check_startup(const Config& config) {
   for (const CapsuleSettings& capsule : config.capsules) {
     if (capsule.concurrency == 0) continue;
@@ -151,18 +169,23 @@ int check_startup(const Config& config) {
   return EX_OK;
 }
 
-// What its settings say of a node of a cluster.
+// Adds what the settings of a cluster's node say to its fitness.
 void add_cluster(Connection& connection, RedisFitness& fitness) {
   const std::vector<Reply> replies = connection.pipeline(ask_cluster_settings());
   std::vector<ReplyView> answers;
   for (const Reply& reply : replies) answers.push_back(reply.view());
   const RedisFitness settings = judge_cluster(answers);
   fitness.refusal = settings.refusal;
-  if (!settings.warning.empty()) fitness.warning += (fitness.warning.empty() ? "" : "; ") + settings.warning;
+  const auto warn = [&](const std::string& more) { fitness.warning += (fitness.warning.empty() ? "" : "; ") + more; };
+  if (!settings.warning.empty()) warn(settings.warning);
+  if (answers.front().is_error())
+    warn("CONFIG GET is not allowed (" + std::string(answers.front().error()) +
+         "): whether the cluster is set to lose what it has confirmed is not known; see appendonly, save, "
+         "cluster-replica-validity-factor and cluster-require-full-coverage");
 }
 
-// Redis may be away while a machine is set up, and `run` waits for it; one that refuses us or can never be used is an
-// error, with the status by which `run` would end.  Notes where its data are beside the `others`.
+// Redis may be away while a machine is set up: that is no error, as `run` waits for it.  A Redis that refuses us or can
+// never be used is an error, with the exit status that `run` would have.  Adds where its data are to `others`.
 int check_redis(const Config& config, const RedisAddress& address, std::vector<RedisData>& others) {
   const std::string which = address.shard.empty() ? "" : " " + address.shard;
   std::cout << "redis" << which << ": " << (uses_embedded_redis(config.redis) ? "embedded, " : "")
@@ -210,17 +233,7 @@ int check_redis(const Config& config, const RedisAddress& address, std::vector<R
   return EX_TEMPFAIL;
 }
 
-// Their rules and zones are known to be good.
-void show_periodic_jobs(const Config& config) {
-  for (const auto& [name, job] : config.periodic) {
-    const auto next = next_tick(job.rule, Zone::find(job.zone).value_or(Zone()),
-                                std::chrono::floor<std::chrono::seconds>(wall_now()));
-    std::cout << "periodic " << name << ": " << log::printable(job.cron) << " in " << job.zone << ", next "
-              << (next ? iso_time(WallTime(*next)) : "never") << std::endl;
-  }
-}
-
-// Its cgroups are not looked at: whether there are some is known to a service alone that runs.
+// Cgroups are not checked: only a running service knows whether it has them.
 int check_sandboxes(const Config& config) {
   for (const LackingSandbox& one : lacking_sandboxes(config, nullptr)) {
     const std::string text =
@@ -244,7 +257,7 @@ int check_sandboxes(const Config& config) {
   return EX_OK;
 }
 
-// While brood runs, one shard that refuses us for now is no reason to run on the program before.
+// While brood runs, a shard that refuses us for now is no reason to keep the program before: then one shard is enough.
 enum class Wanted { every_shard, one_shard };
 
 int check_everything(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted,
@@ -259,7 +272,7 @@ int check_everything(const Config& config, const std::vector<RedisAddress>& shar
     for (const std::string& queue : capsule.queues.names()) std::cout << ' ' << queue;
     std::cout << std::endl;
   }
-  show_periodic_jobs(config);
+  show_periodic_jobs(config.periodic);
   int redis_status = EX_OK;
   bool one_is_fine = false;
   std::vector<RedisData> data;
@@ -307,7 +320,7 @@ void warn_of(const Config& config) {
     log::warn("no_job_library", {{"hint", "name one with -r; every job will fail as an unknown class"}});
 }
 
-// Any process of the same user may read and write the memory of one that can be dumped; jobs are the same user.
+// Any process of the same user may read and write the memory of a process that can be dumped, and jobs run as our user.
 void shield_from_jobs(const Config& config) {
   check("prctl", prctl(PR_SET_DUMPABLE, 0));
   const auto is_shielded = [&](const CapsuleSettings& one) { return one.worker.value_or(config.worker).seccomp; };
@@ -326,8 +339,8 @@ Handover take_handover(int descriptor) {
   return handover;
 }
 
-// A program that takes over goes by the configuration of the rehearsal, whatever the file holds by now; one that comes
-// back goes by the configuration that it had.
+// A program that takes over uses the configuration of the rehearsal, whatever the file holds by now; a program that
+// comes back uses the configuration that it had.
 Config config_of(const RunOptions& options, const std::optional<Handover>& handover) {
   const auto& text = options.failed.empty() ? handover->config : handover->former_config;
   if (!text) return load_config(options.config_path, options.overrides);
@@ -345,22 +358,40 @@ void open_log(const log::Options& options, const std::optional<Handover>& handov
   }
 }
 
-// A worker has two descriptors here, and until this program stands there are copies of both.
-void require_descriptors(std::size_t workers) {
-  rlimit limit{};
-  check("getrlimit", getrlimit(RLIMIT_NOFILE, &limit));
-  constexpr std::size_t for_itself = 64;
-  const std::size_t needed = 4 * workers + for_itself;
-  if (limit.rlim_cur < needed)
-    throw std::runtime_error(
-        fmt::format("a takeover needs {} descriptors, and the limit is {}", needed, limit.rlim_cur));
+// With one Redis only as many as it is given.
+std::size_t descriptors_wanted(std::size_t workers, std::size_t shards) {
+  return shards > 1 ? descriptors_needed(workers, shards) : 0;
 }
 
-// In a child of the program that would hand over: all that can fail in a takeover, without changing anything.
+void require_descriptors(std::size_t workers, std::size_t shards) {
+  const std::size_t needed = descriptors_needed(workers, shards),
+                    limit = DescriptorLimit(descriptors_wanted(workers, shards)).now();
+  if (limit < needed)
+    throw std::runtime_error(fmt::format("a takeover needs {} descriptors, and the limit is {}", needed, limit));
+}
+
+// At a rolling restart.
+void warn_of_other_shards(const Config& adopted, const std::vector<RedisAddress>& served) {
+  const auto places = [](const std::vector<RedisAddress>& shards) {
+    std::vector<std::string> texts;
+    for (const RedisAddress& shard : shards)
+      texts.push_back(shard.shard + " " + shard.key_prefix + " " + shard.without_password());
+    return texts;
+  };
+  try {
+    if (places(locate_shards(adopted.redis)) == places(served)) return;
+    log::warn("redis_changes_at_a_start_alone",
+              {{"hint", "the configuration names another Redis, or other shards: stop and start brood to use them"}});
+  } catch (const std::runtime_error& error) {
+    log::warn("redis_changes_at_a_start_alone", {{"reason", error.what()}});
+  }
+}
+
+// Runs in a child of the program that would hand over: tries all that can fail in a takeover, and changes nothing.
 int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy) {
   const int status = check_everything(config, shards, Wanted::one_shard);
   if (status != EX_OK) return status;
-  require_descriptors(handover.workers.size());
+  require_descriptors(handover.workers.size(), shards.size());
   log::open(log_options(config));
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
@@ -370,6 +401,18 @@ int rehearse(const Config& config, const std::vector<RedisAddress>& shards, cons
     EmbeddedRedis(state_directory(), embedded_socket_path(), config.redis.appendfsync);
   sign_rehearsal(copy);
   return EX_OK;
+}
+
+// In a child: its program reads the same configuration, and hears when this one ends.
+int become_page(const RunOptions& options, const WebSettings& web) try {
+  std::vector<std::string> words = {"--supervised", "yes", "--listen", web.listen};
+  if (web.read_only) words.push_back("--read-only");
+  if (!options.config_path.empty()) words.insert(words.end(), {"-C", options.config_path});
+  if (options.overrides.redis_url) words.insert(words.end(), {"--redis", *options.overrides.redis_url});
+  become_companion("brood-web", "web", words);
+} catch (const std::exception& error) {
+  log::error("web_not_started", {{"reason", error.what()}});
+  return EX_UNAVAILABLE;
 }
 
 }  // namespace
@@ -383,7 +426,7 @@ int run_command(const RunOptions& options) {
   const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis);
   std::string where;
   for (const RedisAddress& shard : shards) where += (where.empty() ? "" : " ") + shard.without_password();
-  // The jobs that the workers hold are in that Redis.
+  // The jobs that our workers hold are in the Redis that the program before used.
   if (handover && handover->redis != where)
     throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
   const bool only_looks = options.check || (handover && handover->rehearsal);
@@ -417,8 +460,14 @@ int run_command(const RunOptions& options) {
   if (uses_embedded_redis(config.redis))
     embedded = std::make_unique<EmbeddedRedis>(state_directory(), embedded_socket_path(), config.redis.appendfsync);
 
+  const std::size_t descriptors = descriptors_wanted(static_cast<std::size_t>(config.concurrency()), shards.size());
+  const DescriptorLimit descriptor_limit(descriptors);
+  if (descriptor_limit.now() < descriptors)
+    log::warn("few_descriptors", {{"needed", descriptors},
+                                  {"limit", descriptor_limit.now()},
+                                  {"hint", "LimitNOFILE of the service, or ulimit -Hn, bounds it"}});
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
-    const auto preloaded = std::make_shared<Preloaded>();  // in the template and its copies; here nothing is
+    const auto preloaded = std::make_shared<Preloaded>();  // filled in the template and its copies only
     const auto as_configured = [certificates = config->redis.certificates](RedisAddress address) {
       if (address.tls) address.certificates = certificates;
       return address;
@@ -433,6 +482,7 @@ int run_command(const RunOptions& options) {
             },
         .worker =
             [=, &identity](const WorkerSetup& worker_setup) {
+              descriptor_limit.give_back();
               follow_log(*config);
               return run_worker(worker_setup, *config, identity, addresses, *preloaded);
             },
@@ -461,7 +511,7 @@ int run_command(const RunOptions& options) {
     set_process_title("brood: supervisor" + (named.tag.empty() ? "" : " " + named.tag));
   };
   name_process(config);
-  // These stay open, for the program before, until the supervisor stands.
+  // Until the supervisor stands, these stay open for the program before.
   std::vector<int> left;
   if (handover) left = descriptors_of(*handover);
   if (options.adopt) left.push_back(*options.adopt);
@@ -501,8 +551,10 @@ int run_command(const RunOptions& options) {
                certificates->follow(*adopted.redis.certificates);
              follow_log(adopted);
              warn_of(adopted);
+             warn_of_other_shards(adopted, shards);
              name_process(adopted);
-           }});
+           },
+       .web = [&options](const WebSettings& web) { return become_page(options, web); }});
   return supervisor.run();
 }
 

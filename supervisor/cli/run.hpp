@@ -13,8 +13,8 @@ struct RunOptions {
   ConfigOverrides overrides;
   std::optional<int> adopt = {};   // the descriptor of what another program has left in this process
   std::optional<int> former = {};  // the descriptor of that program's file, see way_back.hpp
-  std::string failed = {};         // why the program that took over from this one gave back
-  std::string instance = {};       // a name for this supervisor, where several run
+  std::string failed = {};         // why a program that took over from this one has given the process back
+  std::string instance = {};       // the operator's name for this supervisor, where several run
   bool check = false;              // say whether everything could run, and exit
   bool startup = false;            // with `check`: run the handlers of startup too
 };

@@ -52,7 +52,7 @@ ServedQueues ask_served_queues(Connection& redis) {
   for (const std::string& identity : *identities) commands.push_back(ask_info(identity));
   for (const Reply& reply : redis.pipeline(commands)) {
     const auto info = read_info(reply.view());
-    if (!info) continue;  // expired: nobody has taken its name away yet
+    if (!info) continue;  // its heartbeat has expired, but its name is still listed
     served.somebody_beats = true;
     add_queues(*info, served.names);
   }

@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// The queues that some process says it fetches from, Ruby's too: what its heartbeat shows.
+// The queues from which processes fetch, Ruby's too, as their heartbeats say.
 struct ServedQueues {
   bool known = false;  // false: the processes cannot be read, and every queue counts as served
   bool somebody_beats = false;

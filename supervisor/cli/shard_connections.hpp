@@ -23,17 +23,17 @@ class ShardConnections {
   std::size_t size() const { return shards_.size(); }
   Shard& operator[](std::size_t i) { return *shards_[i]; }
 
-  // One after the other.  One that is away is said on standard error, and left out; ConnectionLost comes out when all
-  // are, or the only one.
+  // Calls `ask` with one shard after the other.  A shard that is away is named on standard error and left out.  Throws
+  // ConnectionLost when all are away.
   void each(const std::function<void(Shard&)>& ask);
-  // The same until one says yes.
+  // The same, until `ask` returns true for one.
   bool any(const std::function<bool(Shard&)>& ask);
 
  private:
   std::vector<std::unique_ptr<Shard>> shards_;
 };
 
-// Says once on standard error that what is shown or done leaves this shard out.
+// Says on standard error, once for each shard, that it is away and left out.
 void say_away(const std::string& shard, const std::string& why);
 
 }  // namespace brood

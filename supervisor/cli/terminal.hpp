@@ -53,7 +53,7 @@ class OutputClosed : public std::runtime_error {
 // Writes all of `text` to standard output.  Throws OutputClosed, or std::system_error for a full disk and the like.
 void print(std::string_view text);
 
-// The same for JSON, which may hold anybody's text: nothing in it acts on a terminal.
+// The same for JSON, in which texts may come from anybody: what would act on a terminal is made harmless.
 void print_json(std::string_view json);
 
 }  // namespace brood

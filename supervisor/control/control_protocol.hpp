@@ -22,10 +22,10 @@ struct ControlRequest {
 struct ControlLine {
   enum class Kind { progress, ok, error };
   Kind kind = Kind::error;
-  std::string text;  // of ok the JSON, else the sentence
+  std::string text;  // JSON where `kind` is ok, else a sentence
 };
 
-// With the newline; the other two read lines without it.
+// These end with the newline; the two parsers below take a line without it.
 std::string text_of(const ControlRequest& request);
 std::string text_of(const ControlLine& line);
 

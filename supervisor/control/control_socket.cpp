@@ -33,7 +33,7 @@ bool is_gone(int fd) {
 
 }  // namespace
 
-// One connection.  It closes itself: its owner then forgets it, which may be its end.
+// One connection.  When it closes itself, its owner drops it, which may destroy it.
 class ControlSocket::Client : public std::enable_shared_from_this<Client> {
  public:
   Client(ControlSocket& owner, UniqueFd fd, const ucred& peer)
@@ -70,7 +70,7 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     watched_ = events;
     if (events == 0) return;
     watch_ = std::make_unique<FdWatch>(owner_.loop_, fd_.get(), events, [this](int seen) {
-      const auto alive = shared_from_this();  // either may close it
+      const auto alive = shared_from_this();  // either call may close this client
       if (seen & FdWatch::writable) send_unsent();
       if (seen & FdWatch::readable) receive();
     });
@@ -83,7 +83,8 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (state_ == State::waiting) {
-      // The end of its sending half, or more than one request: neither is watched for any longer.
+      // A client that has ended its sending half is not read any more.  One that has gone, or sends more than one
+      // request, is closed.
       if (size == 0 && !gone()) return watch(watched_ & FdWatch::writable);
       return close();
     }
@@ -132,7 +133,8 @@ class ControlSocket::Client : public std::enable_shared_from_this<Client> {
     if (watched_ & FdWatch::writable) watch(watched_ & ~FdWatch::writable);
   }
 
-  // From the first byte that it does not take: one that takes a byte now and then is as slow as one that takes none.
+  // The patience runs from the first byte that the client does not take.  A client that takes a byte now and then is as
+  // slow as one that takes none.
   void wait_for_the_reader() {
     if (!patience_.running()) patience_.start_in(patience);
     const int events = FdWatch::writable | (state_ == State::answered ? 0 : watched_ & FdWatch::readable);
@@ -235,14 +237,16 @@ void ControlSocket::accept_clients() {
   }
 }
 
-// The place of one that left while it waited, which is not noticed when it had closed its sending half before.
+// Frees the places of clients that left while they waited.  A client that had closed its sending half before is not
+// watched, so nobody has noticed that it left.
 bool ControlSocket::make_room() {
   if (clients_.size() < most_clients) return true;
   std::erase_if(clients_, [](const auto& client) { return client->gone(); });
   return clients_.size() < most_clients;
 }
 
-// A client that cannot be accepted stays in the listener's queue, which is readable without end.
+// A client that cannot be accepted stays in the listener's queue and keeps the listener readable: without a pause the
+// loop would spin.
 void ControlSocket::pause() {
   log::warn("control_socket_pauses", {{"reason", std::generic_category().message(errno)}});
   watch_.reset();

@@ -16,27 +16,27 @@ namespace brood {
 
 // Where the command line speaks to a running supervisor: a Unix stream socket of mode 0600, for its own user and root.
 // The lines are those of supervisor/control/control_protocol.hpp.  The supervisor closes the connection after its last
-// line, also after what it does not understand.  A client may close its sending half after the request; one that sends
-// anything more, leaves a request unfinished for 10 s or a line unread for 10 s is closed.
+// line, also when it did not understand the request.  A client may close its sending half after the request.  A client
+// that sends more, leaves a request unfinished for 10 s or leaves a line unread for 10 s is closed.
 //
-// Nothing here waits, and whatever clients do costs 16 descriptors, 64 KB of request and 1 MB of answer each.
+// Nothing here waits.  Clients cost 16 descriptors at most, and each at most 64 KB of request and 1 MB of answer.
 class ControlSocket {
  private:
   class Client;
   struct Conversation;
 
  public:
-  // How one request is answered: at once, or later by whoever keeps it.  Copies answer the same request, and only the
-  // first answer counts; when the last copy goes without one, the client is told that there will be none.  A client, or
-  // a socket, that has gone meanwhile makes all of this do nothing.
+  // Answers one request: at once, or later by whoever keeps the Reply.  Copies answer the same request, and only the
+  // first answer counts.  When the last copy is destroyed without an answer, the client is told that there will be
+  // none.  Once the client or the socket has gone, all calls do nothing.
   class Reply {
    public:
-    Reply() = default;  // nobody's: what was ordered without a client; a refusal goes to the log
+    Reply() = default;  // for an order that no client gave; a refusal goes to the log
     void progress(std::string_view sentence) const;
     void ok(std::string_view json) const;
     void error(std::string_view sentence) const;
     bool client_gone() const;
-    pid_t from_pid() const;  // who connected: a job may, for it runs as the same user
+    pid_t from_pid() const;  // of the client, which may be a job: it runs as the same user
 
    private:
     friend class ControlSocket;
@@ -47,7 +47,8 @@ class ControlSocket {
   // Called for every well-formed request; an exception is an error for the client.
   using Handler = std::function<void(const std::string& verb, const std::vector<std::string>& arguments, Reply reply)>;
 
-  // Listens at `path`, by `listener` if that is somebody's who did so before; throws as listen_at() does.
+  // Listens at `path`.  A program that took over passes the `listener` of the program before it.  Throws as listen_at()
+  // does.
   ControlSocket(EventLoop& loop, std::string path, Handler handler, UniqueFd listener = {});
   ~ControlSocket();  // closes all clients and removes the file
   ControlSocket(const ControlSocket&) = delete;

@@ -16,7 +16,7 @@
 namespace brood {
 namespace {
 
-// No ordinary program is so many generations from its worker; who is makes us wait.
+// No ordinary program is so many generations away from its worker; one that is only wants to keep us busy.
 constexpr int most_generations = 256;
 // An ancestor that ends while we look leaves its children to another one.
 constexpr int most_looks = 3;
@@ -65,7 +65,7 @@ Ancestor look_at(pid_t pid) {
   return {errno == EPERM ? Ancestor::Sight::of_another : Ancestor::Sight::gone, 0};
 }
 
-// Of each of its threads; the kernel names them also where they hide.
+// The children of each thread of `pid`.  The kernel lists children here even when they hide.
 std::optional<std::vector<pid_t>> children_in_proc(pid_t pid) {
   std::vector<pid_t> children;
   std::error_code refused;

@@ -8,38 +8,37 @@
 
 namespace brood {
 
-// Whether a process comes from this one: whatever a job has started runs as our user and may speak to us like an
-// operator, however many processes lie between it and its worker.
+// Whether a process descends from this one.  What a job has started runs as our user and may speak to us like an
+// operator, however many processes lie between it and the worker.
 enum class Descent {
-  stranger,    // it comes from somewhere else
-  descendant,  // of a child of ours
-  unknown,     // it has ended, its ancestors change faster than they can be followed, or it hides as one of ours does
+  stranger,    // it does not descend from this process
+  descendant,  // it is a child of ours, or descends from one
+  unknown,     // it has ended, its ancestors change faster than we can follow, or it hides as a descendant of ours does
 };
 
 // What can be seen of a process by one look.
 struct Ancestor {
   enum class Sight {
     seen,
-    hidden,      // it is there, of our own user, and not to be seen: by its own wish, or in another user namespace
-    of_another,  // of another user, which no job becomes
+    hidden,      // it runs as our user and cannot be looked at: it wishes so, or is in another user namespace
+    of_another,  // it runs as another user, which no job can become
     gone,
   };
   Sight sight = Sight::gone;
-  pid_t parent = 0;  // of one that is seen
+  pid_t parent = 0;  // where `sight` is seen
 };
 
 struct Family {
   std::function<Ancestor(pid_t)> look;
   // The children of one process; nullopt: it has gone, or hides.
   std::function<std::optional<std::vector<pid_t>>(pid_t)> children_of;
-  // The children of ours that were there before we were a supervisor: they are no jobs', and neither is what they
-  // start.
+  // Children that this process had before it became a supervisor.  No job started them, nor anything that they start.
   std::function<bool(pid_t)> is_foreign;
 };
 
-// Pure: follows the parents of `pid` up to `self`.  Where one of them hides, as what the service manager starts in a
-// sandbox of its own does, all that comes from `self` is gone through instead: if nobody there hides and it is not
-// among them, it is a stranger.
+// Pure.  Follows the parents of `pid` up to `self`.  When a parent hides, as a program does that the service manager
+// starts in a sandbox, the tree below `self` is searched instead: if nobody in that tree hides and the process is not
+// in it, the process is a stranger.
 Descent descent_of(pid_t pid, pid_t self, const Family& family);
 
 // As /proc has it.

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// What the supervisors of a fleet are told through Redis beside Sidekiq's TSTP, TERM and TTIN: an order of the control
-// socket, as a word in the list of signals of one identity.  Only brood's own identities are sent one: Ruby's Sidekiq
+// An order to a supervisor by way of Redis: one of the control socket's, as a word in the list of signals of one
+// identity, where Sidekiq puts TSTP, TERM and TTIN.  Only brood's own identities are sent such words: Ruby's Sidekiq
 // knows none of them.
 //
 //   resume    scale N CAPSULE    kill JID retry|dead|discard
@@ -21,7 +21,7 @@ struct FleetWord {
 
 std::string text_of(const FleetWord& word);
 
-// nullopt: it is none of ours, too long, or has more to it than its verb takes.
+// nullopt: the text is no word of ours, is too long, or has more or fewer arguments than its verb takes.
 std::optional<FleetWord> parse_fleet_word(std::string_view text);
 
 }  // namespace brood

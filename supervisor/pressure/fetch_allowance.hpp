@@ -9,16 +9,18 @@ namespace brood {
 
 // What one look at the kernel's figures found.
 struct PressureReading {
-  // Percent of the last ten seconds in which nobody got on for want of memory; nullopt: the kernel does not say.
+  // Percent of the last ten seconds in which no process made progress for want of memory; nullopt: the kernel does not
+  // say.
   std::optional<double> stalled = {};
-  bool killed = false;    // since the look before, the kernel killed for want of memory, or found nothing to reclaim
-  bool at_limit = false;  // since then the cgroup was held back at its memory.high or memory.max
+  bool killed = false;    // since the last look, the kernel killed for want of memory, or found nothing to reclaim
+  bool at_limit = false;  // since the last look, the cgroup was held back at its memory.high or memory.max
 };
 
-// How many workers may fetch, by how scarce memory is: half as many when nobody gets on for `limit` percent of the
-// time or the kernel kills, and so on every ten seconds, but one at least; more again, step by step, when that share
-// has been below half of it for ten seconds.  In between nothing changes, so that it does not go to and fro.  A cgroup
-// that has reached its limit may only drop what is cached there: that alone is nothing, but halves the `limit`.  Pure.
+// How many workers may fetch while memory is scarce.  Pure.  When no process makes progress for `limit` percent of the
+// time, or when the kernel kills, the number is halved, and halved again every ten seconds, down to one.  It rises
+// again step by step once that percentage has been below half of `limit` for ten seconds.  In between nothing changes,
+// so that the number does not swing.  A cgroup at its own limit may only be dropping its cache: that alone changes
+// nothing, but it halves `limit`.
 class FetchAllowance {
  public:
   static constexpr std::chrono::seconds between_steps{10};

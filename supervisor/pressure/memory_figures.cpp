@@ -29,8 +29,8 @@ std::optional<double> full_avg10(const path& file) {
   return std::nullopt;
 }
 
-// Of "0::/system.slice/brood.service".  Where workers have cgroups of their own the supervisor is in a leaf beside
-// them; see MemoryCgroup.
+// The cgroup in a line like "0::/system.slice/brood.service".  Where workers have cgroups of their own, the supervisor
+// is in a leaf beside them, and the cgroup above is meant; see MemoryCgroup.
 path own_group(const CgroupPlaces& places) {
   std::ifstream lines(places.membership);
   for (std::string line; std::getline(lines, line);) {

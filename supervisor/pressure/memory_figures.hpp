@@ -11,7 +11,7 @@ namespace brood {
 
 // What the kernel says of memory: how much of the time is lost waiting for it (PSI), on this host and in brood's own
 // cgroup (version 2), and what happened at that cgroup's limits.  Every reading opens the files anew: they are short,
-// and wait for nobody.
+// and reading them does not wait.
 class MemoryFigures {
  public:
   // Where the host's PSI lies, and the cgroups.
@@ -21,7 +21,7 @@ class MemoryFigures {
   };
   explicit MemoryFigures(const Places& places);
 
-  // The larger of the two shares, and what is new since the last time.
+  // The larger of the host's and the cgroup's figure, and what happened since the last reading.
   PressureReading read();
 
   // For the log: what is read, and what is not there.

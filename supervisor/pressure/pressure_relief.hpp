@@ -10,10 +10,10 @@
 
 namespace brood {
 
-// Lets fewer workers fetch while memory is scarce, before the kernel has to kill one, and more when it is not.  Those
-// that are held back finish the job in hand, as in a quiet.  It looks once a second: the kernel's averages over ten
-// seconds change no faster than that matters, a trigger of the kernel needs rights that a container often lacks, and
-// plain files can be looked at wherever they lie.
+// Lets fewer workers fetch while memory is scarce, before the kernel has to kill one, and more when it is not.  Workers
+// that are held back finish the job in hand, as in a quiet.  The figures are read once a second: often enough, as the
+// kernel averages them over ten seconds.  A trigger of the kernel would need rights that a container often lacks; plain
+// files can be read anywhere.
 class PressureRelief {
  public:
   PressureRelief(WorkerOrders& orders, const PressureSettings& settings);

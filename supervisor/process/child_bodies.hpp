@@ -16,19 +16,20 @@ namespace brood {
 // What forked children run.  The supervisor knows no worker: the program hands it these, and tests hand it lambdas.
 // Each returns the child's exit status.
 struct ChildBodies {
-  // How many bytes have gone to Redis and come from it: a child in which they move is not hanging.
+  // Bytes sent to Redis and received from it: a child in which this number grows is not hanging.
   using ByteCount = std::atomic<std::uint64_t>;
 
-  // In a template: loads what its workers would.  False when it is for nothing; throws when it cannot be done.
+  // In a template: loads what its workers would load.  False when a template would gain nothing; throws when it cannot
+  // load.
   std::function<bool()> preload = {};
   std::function<int(const WorkerSetup&)> worker = {};
-  // These three of what is in one Redis.
+  // Each of these three works on one Redis.
   std::function<int(const RedisAddress&, const std::vector<WorkerDeath>&, RecoveryMode, ByteCount&)>
       recover_worker_deaths = {};
   std::function<int(const RedisAddress&, const OrphanedJobs&, RecoveryMode, ByteCount&)> orphaned_jobs = {};
   std::function<int(const RedisAddress&, const OwnIncarnations&)> sweep = {};
   std::function<int(const std::vector<DumpRequest>&)> log_stacks = {};
-  // Tries what a worker would load; why it cannot be used, in a sentence, or nothing.
+  // Tries what a worker would load.  Returns a sentence that says why it cannot be used, or nothing.
   std::function<std::string()> check = {};
 };
 

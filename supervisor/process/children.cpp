@@ -80,7 +80,7 @@ bool Children::reaped(pid_t pid, const ExitStatus& status, SteadyTime now) {
   const std::shared_ptr<Child::Record> record = std::move(found->second);
   running_.erase(found);
   record->pid = 0;
-  // Whoever is told may let go of this child, and start another.
+  // The callback may drop this child and start another.
   const Ended ended = std::exchange(record->ended, nullptr);
   if (ended) ended({.pid = pid, .status = status, .overdue = record->overdue, .at = now});
   return true;

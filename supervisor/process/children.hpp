@@ -70,7 +70,7 @@ class Children {
 
   // It was forked here, and has not been reaped.
   bool is_one(pid_t pid) const { return running_.contains(pid); }
-  // One of them that no signal ends when this process ends.
+  // It is one of them, and gets no signal when this process ends.
   bool outlives_us(pid_t pid) const;
   // It has ended and been waited for; false when `pid` was none of them.
   bool reaped(pid_t pid, const ExitStatus& status, SteadyTime now);

@@ -62,7 +62,7 @@ void Timer::start_in(std::chrono::nanoseconds delay) {
         const auto callback =
             static_cast<Handle*>(timer->data)->callback;  // a copy: the callback may destroy the timer
         if (callback) callback();
-        // run_once() begins with the timers and would go on to wait, for ever when this was the last.
+        // libuv runs timers first, and run_once() would then go on to wait: for ever when this was the last timer.
         uv_stop(timer->loop);
       },
       static_cast<std::uint64_t>(ms), 0);

@@ -35,16 +35,17 @@ class EventLoop {
   std::unique_ptr<uv_loop_s, Close> loop_;
 };
 
-// In a child that is to have no loop, before it closes the descriptors of its parent: at each later fork of it, libuv
-// would close two more by the numbers that its own had, whoever has them by then.
+// For a child that is to have no loop, before it closes the descriptors of its parent.  Otherwise libuv, at each later
+// fork in the child, would close two descriptors by the numbers that its own once had, whoever has those numbers by
+// then.
 void forget_event_loops();
 
 // Calls back once, later.  Destroying it cancels it; restarting moves it.
 //
-// Time has one regime: each part of the supervisor owns the timers of what it has to do later, and nobody asks it for
-// its next moment.  What speaks with Redis or with clients acts in its timer's callback.  What looks after processes
-// acts in the supervisor's round, in an order that matters: its timer, without a callback, only brings a round, and is
-// set anew whenever the part has acted.
+// Each part of the supervisor owns the timers of what it has to do later; nobody asks a part when it wants to act next.
+// A part that speaks with Redis or with clients acts in its timer's callback.  A part that looks after processes acts
+// in the supervisor's round, where the order matters: its timer has no callback, only brings about a round, and is set
+// anew whenever the part has acted.
 class Timer {
  public:
   explicit Timer(EventLoop& loop, std::function<void()> callback = nullptr);

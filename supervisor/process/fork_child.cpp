@@ -27,7 +27,7 @@
 namespace brood {
 namespace {
 
-constexpr std::uint64_t no_copy = std::uint64_t{1} << 32;  // and errno
+constexpr std::uint64_t no_copy = std::uint64_t{1} << 32;  // plus errno: the fork failed
 
 // Forking a process with several threads copies one of them and every lock the others hold.
 void require_one_thread() {
@@ -94,7 +94,7 @@ void volunteer_for_the_oom_killer(int adjustment) {
   std::ofstream("/proc/self/oom_score_adj") << std::min(own + adjustment, 1000);
 }
 
-// What every child is.
+// What each child does first, forked by the supervisor or by a sibling.
 void become_itself(const SpawnSettings& settings) {
   setsid();
   log::forget_waiting();
@@ -105,7 +105,7 @@ void become_itself(const SpawnSettings& settings) {
 void become_a_child(const SpawnSettings& settings, pid_t parent) {
   // The supervisor cannot be dumped; a child writes core files, and may write into its own /proc.
   prctl(PR_SET_DUMPABLE, 1);
-  // It may have died before we could ask to be told.
+  // The parent may have died before we asked to be told of its death.
   if (settings.parent_death_signal != 0 && !end_with_parent(settings.parent_death_signal, parent)) _exit(EXIT_SUCCESS);
   std::vector<int> keep = settings.keep;
   keep.push_back(log::descriptor());
@@ -126,7 +126,7 @@ void become_a_child(const SpawnSettings& settings, pid_t parent) {
     log::error("child_failed", {{"child", settings.title}, {"reason", error.what()}});
   }
   log::flush();
-  // Not exit(): the parent's static objects and its buffers are not this child's to end.
+  // Not exit(): it would destroy the parent's static objects and flush the parent's buffers.
   _exit(status);
 }
 
@@ -143,8 +143,8 @@ pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body) {
   return pid;
 }
 
-// By way of a process in between, which ends at once.  That one shares this one's memory while it lives: only the copy
-// pays for copying page tables, which of a gigabyte take milliseconds.
+// A process in between forks the copy and ends at once.  The process in between shares our memory (vfork), so that page
+// tables are copied once only, for the copy: for a gigabyte that takes milliseconds.
 pid_t spawn_sibling(const SpawnSettings& settings, const std::function<int()>& body) {
   require_one_thread();
   const SignalsBlocked blocked;
@@ -160,7 +160,7 @@ pid_t spawn_sibling(const SpawnSettings& settings, const std::function<int()>& b
     answer.value().store(copy > 0 ? static_cast<std::uint64_t>(copy) : no_copy + static_cast<std::uint64_t>(errno));
     _exit(EXIT_SUCCESS);
   }
-  check("waitpid", waitpid(between, nullptr, 0));  // from here on the copy is the supervisor's
+  check("waitpid", waitpid(between, nullptr, 0));  // from here on the copy is a child of the supervisor
   const std::uint64_t got = answer.value().load();
   if (got == 0) throw std::runtime_error("fork: the process in between did not answer");
   if (got >= no_copy) throw std::system_error(static_cast<int>(got - no_copy), std::generic_category(), "fork");

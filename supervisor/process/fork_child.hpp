@@ -18,23 +18,22 @@ struct SpawnSettings {
   int oom_score_adjustment = 0;  // added to the parent's; the kernel takes the highest first
 };
 
-// Forks a child that runs `body` and exits with what it returns.  The child leads a session of its own, once it runs:
+// Forks a child that runs `body` and exits with what it returns.  Once it runs, the child leads a session of its own:
 // Control-C at a terminal reaches only the supervisor, and what a job does to its session, such as writing to
-// /proc/self/autogroup, does not.  It begins with default signal dispositions, an
-// empty signal mask, standard input from /dev/null and no descriptor but its list and the log's; it touches nothing of
-// the parent's loop.  Throws std::system_error when fork fails, std::logic_error when this process has a second thread.
+// /proc/self/autogroup, does not reach the supervisor.  The child begins with default signal dispositions, an empty
+// signal mask, standard input from /dev/null and no descriptor but its list and the log's; it touches nothing of the
+// parent's loop.  Throws std::system_error when fork fails, std::logic_error when this process has a second thread.
 pid_t spawn(const SpawnSettings& settings, const std::function<int()>& body);
 
-// From a child of the supervisor, as a copy of itself, a child of the supervisor too, which must be a subreaper: of
-// this process' settings, signals and descriptors the copy keeps all; `parent_death_signal` is not set, `keep` says
-// nothing.
+// Called in a child of the supervisor: forks a copy of this process that becomes a child of the supervisor too, which
+// must be a subreaper.  The copy keeps all settings, signals and descriptors of this process; `parent_death_signal` and
+// `keep` are ignored.
 pid_t spawn_sibling(const SpawnSettings& settings, const std::function<int()>& body);
 
-// From now on this process gets `signal` when its parent ends.  False when it is another's child than `parent`'s by
-// now.
+// From now on this process gets `signal` when its parent ends.  False when its parent is no longer `parent`.
 bool end_with_parent(int signal, pid_t parent);
 
-// The same for a program: the child executes `argv` and exits with 127 when it cannot.
+// As spawn(), for a program: the child executes `argv`, and exits with 127 when it cannot.
 pid_t spawn_program(const SpawnSettings& settings, const std::vector<std::string>& argv);
 
 struct ControlPipe {

@@ -5,7 +5,8 @@
 
 namespace brood {
 
-// A pause that is up to a quarter shorter or longer: machines that start at one moment do not do everything at one.
+// A pause that is up to a quarter shorter or longer, so that machines that start together do not do everything
+// together.
 inline std::chrono::nanoseconds jittered(std::chrono::nanoseconds pause) {
   static std::mt19937_64 random{std::random_device{}()};
   const double factor = std::uniform_real_distribution<>(0.75, 1.25)(random);

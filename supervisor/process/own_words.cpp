@@ -19,7 +19,7 @@ std::vector<std::string>& words_of_this_process() {
   return words;
 }
 
-// Where user and password stand in an address; of a password that should have been escaped, all of it.
+// Where user and password stand in an address.  A password with an @ that should have been escaped is covered whole.
 struct Credentials {
   std::size_t begin = 0, size = 0;
 };
@@ -51,7 +51,8 @@ void wipe_credentials(char* url) {
   std::memset(url + length - (found->size - kept), 0, found->size - kept);
 }
 
-// What /proc shows of our environment is what we were started with; the variable itself moves elsewhere.
+// /proc shows the memory in which our environment lay at the start: the variable is copied elsewhere, and that memory
+// wiped.
 void hide_address_of_environment() {
   const char* const provider = std::getenv("REDIS_PROVIDER");
   const std::string name = provider != nullptr && *provider != '\0' ? provider : "REDIS_URL";
@@ -60,7 +61,7 @@ void hide_address_of_environment() {
   if (setenv(name.c_str(), std::string(shown).c_str(), 1) == 0) wipe_credentials(shown);
 }
 
-// What a predecessor has hidden from the words, which comes right behind the name of the command.
+// Puts an address that the program before us hid (HiddenAddress) back among the words, right behind the command's name.
 void take_hidden_address(std::vector<std::string>& words) {
   char* const hidden = std::getenv(variable);
   if (hidden == nullptr) return;
@@ -83,7 +84,7 @@ const std::vector<std::string>& own_words() { return words_of_this_process(); }
 
 HiddenAddress::HiddenAddress(std::vector<std::string>& words) {
   std::vector<std::size_t> taken;
-  std::string last;  // it counts
+  std::string last;  // the last one counts
   each_address(words, [&](std::size_t word, std::size_t begin) {
     last = words[word].substr(begin);
     if (begin == 0) taken.push_back(word - 1);

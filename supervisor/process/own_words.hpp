@@ -8,14 +8,15 @@ namespace brood {
 // The words that this program was started with, its own name first.  Everybody on the machine may read them, and
 // --redis may hold a password.
 
-// Keeps them, and makes `ps` show *** where a password stood; so does /proc/PID/environ for the variable that says
-// where Redis is.  Call it before anything else.
+// Keeps these words, and makes `ps` show *** where a password stood.  The same goes for /proc/PID/environ and the
+// variable that says where Redis is.  Call it before anything else.
 void take_own_words(int argc, char** argv);
 
 const std::vector<std::string>& own_words();
 
-// For an exec of this program by itself.  While one lives, `words` have no --redis with a password: the address goes by
-// the environment, which only our own user may read, and take_own_words() puts it back, and wipes it there too.
+// For when this program executes itself.  While a HiddenAddress lives, `words` have no --redis with a password: the
+// address travels in the environment, which only our own user may read.  take_own_words() puts it back among the words
+// and wipes it in the environment.
 class HiddenAddress {
  public:
   explicit HiddenAddress(std::vector<std::string>& words);

@@ -33,7 +33,7 @@ ServiceNotify::ServiceNotify() {
 }
 
 void ServiceNotify::ready() { send("READY=1"); }
-// systemd takes the one that it waits for by its time.
+// By this time systemd recognises the message that it waits for.
 void ServiceNotify::reloading() {
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(steady_now().time_since_epoch());
   send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now.count()));

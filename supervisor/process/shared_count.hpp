@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// A number that a child, forked afterwards, and this process have in common.
+// A number that this process shares with the children that it forks afterwards.
 class SharedCount {
  public:
   SharedCount() {
@@ -25,7 +25,7 @@ class SharedCount {
 
   std::atomic<std::uint64_t>& value() const { return *value_; }
 
-  // Children that are forked from now on do not have it: one that runs what nobody trusts could count in it.
+  // Children that are forked from now on do not share the number: a child that runs untrusted code could change it.
   void keep_from_later_children() const { madvise(value_, sizeof *value_, MADV_DONTFORK); }
 
  private:

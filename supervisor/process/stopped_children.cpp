@@ -14,7 +14,7 @@ constexpr int most_a_call = 16;
 
 bool detach_traced(const siginfo_t& change) {
   if (change.si_code != CLD_TRAPPED) return false;
-  // Whatever signal it stopped at comes through; after an exec that is one that it would not have had.
+  // The signal at which it stopped is delivered, but not SIGTRAP: an exec sends that only because the worker is traced.
   const long signal = change.si_status == SIGTRAP ? 0 : change.si_status;
   ptrace(PTRACE_DETACH, change.si_pid, nullptr, signal);
   return true;

@@ -12,8 +12,9 @@ namespace brood {
 // know.
 std::vector<pid_t> newly_stopped_children();
 
-// A job that asks to be traced (PTRACE_TRACEME) makes its supervisor its tracer, which is told of each signal that the
-// worker gets and must let it through.  True when `change` is such a stop: it is let go of, and goes on untraced.
+// A job that asks to be traced (PTRACE_TRACEME) makes the supervisor its tracer: the supervisor is told of each signal
+// that the worker gets and must let it through.  True when `change` is such a stop: the worker is then detached and
+// goes on untraced.
 bool detach_traced(const siginfo_t& change);
 
 }  // namespace brood

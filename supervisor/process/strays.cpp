@@ -38,7 +38,8 @@ void Strays::look(SteadyTime now) {
       killed_.erase(child);
       continue;
     }
-    // Another user's, by a set-user-ID program: to wait for it would hold up whoever waits for all to be gone.
+    // It runs as another user, by a set-user-ID program.  We cannot kill it, and to wait for it would hold up whoever
+    // waits for all strays to be gone.
     if (kill(child, SIGKILL) != 0 && errno == EPERM) continue;
     ++seen;
     if (getpgid(child) == child) kill(-child, SIGKILL);
@@ -46,7 +47,7 @@ void Strays::look(SteadyTime now) {
     if (count_++ == 0) reported_at_ = now;
   }
   if (seen == 0) {
-    killed_.clear();  // what is not our child any more has been reaped by whoever reaps them all
+    killed_.clear();  // those that are no longer our children have been reaped
     next_look_.reset();
   } else {
     next_look_ = now + (seen == most_killed_a_turn ? 0ms : until_they_are_dead);

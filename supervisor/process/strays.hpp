@@ -13,13 +13,14 @@
 
 namespace brood {
 
-// Descendants of a dead worker that had left its process group.  Workers adopt what their jobs leave behind, and when
-// one dies it all falls to the supervisor: so whoever is its child then, and was neither forked by it nor there before
-// it, is a stray, and is killed.  What a stray leaves behind in turn falls to the supervisor too, until nobody is left.
+// Descendants of a dead worker that had left its process group.  Workers adopt what their jobs leave behind, and when a
+// worker dies, all of that becomes children of the supervisor.  So a child that the supervisor did not fork, and that
+// was not there before the supervisor, is a stray and is killed.  The children of a stray become the supervisor's in
+// turn, until nobody is left.
 class Strays {
  public:
-  // `is_ours` tells the children that the supervisor forked.  Those that the process has already, from whatever it was
-  // before, are let be.
+  // `is_ours` says which children the supervisor forked.  Children that the process already has, from whatever program
+  // it was before, are left alone.
   Strays(EventLoop& loop, std::function<bool(pid_t)> is_ours);
 
   // A worker has been reaped: look in this turn.

@@ -25,7 +25,7 @@ EntryState state_in(std::uint32_t word) { return static_cast<EntryState>(word & 
 
 bool BatchAges::holds_up(int slot, const SlotRecord& record, SteadyTime now) {
   const int current = record.current.load();
-  // Unbegun entries are the last ones, so the next one tells.
+  // The unbegun entries come last, so it is enough to look at the next one.
   const bool unbegun_behind =
       current >= 0 && current + 1 < max_batch_entries &&
       state_in(record.entries[static_cast<std::size_t>(current) + 1].load()) == EntryState::fetched;
@@ -65,9 +65,9 @@ void BatchWatch::State::look() {
   if (now - last < looks_last) next_look.start_in(batch_look_interval);
 }
 
-// What is sent may be lost, refused or too late, and is not repeated: the worker finds that it cannot begin the next
-// entry, settles what is done, and the number moves on.  Either the script came first and the list ends there, or it
-// comes too late and does nothing, and the rest of the list is the reply to that settle: fetched anew.
+// The script may be lost, refused or too late, and is not repeated.  The worker finds that it cannot begin the next
+// entry, settles what is done, and the batch's number moves on.  If the script came first, the list ends there.  If it
+// comes too late it does nothing, and the reply to that settle gives the worker the rest of the list, as fetched anew.
 void BatchWatch::State::take_back(const OccupiedSlot& slot) {
   const SlotSnapshot seen = snapshot(*slot.record);
   if (!seen.text_is_whole || seen.queue.empty()) return;  // being written, or scribbled over: the next look may know

@@ -13,14 +13,15 @@
 
 namespace brood {
 
-// How long each worker has been at its batch, as far as anybody looked.  Pure but for the scoreboard that it reads.
+// How long each worker has been at its batch, as far as our looks have seen.  Pure but for the scoreboard that it
+// reads.
 class BatchAges {
  public:
   // True when this worker has jobs that it has not begun, and is too slow to begin them soon: its job runs for long, or
   // its batch does.
   bool holds_up(int slot, const SlotRecord& record, SteadyTime now);
 
-  // Whether any worker held a job that it had not begun while it ran another, since when.
+  // When a look last found a worker that runs one job and holds another unbegun; nullopt: never.
   std::optional<SteadyTime> last_seen() const { return last_seen_; }
 
  private:

@@ -23,7 +23,7 @@ using Result = AsyncConnection::Result;
 namespace {
 
 constexpr auto look_interval = 100ms;
-constexpr int share_of_looks = 10;  // the time from one to the next is at least so many times what the first took
+constexpr int share_of_looks = 10;  // from one look to the next passes at least this many times what the first one took
 // Each look wakes the supervisor, which costs more than the look itself: some 60 us.
 constexpr auto calm_look_interval = 250ms;  // when nothing has changed for a while
 constexpr auto a_while = 10s;
@@ -34,7 +34,7 @@ constexpr auto peek_again_after = 10s;
 constexpr auto look_at_type_again_after = 60s;
 constexpr auto between_reports = 60s;
 
-// By weight, where there are any; then as listed.
+// By weight where there are weights, else in the order of the list.
 std::vector<std::string> by_priority(const QueueOrder& order) {
   std::vector<std::string> names = order.names();
   std::map<std::string, int> weights = order.weights();
@@ -169,7 +169,7 @@ void Doorbell::set_timer(SteadyTime now) {
   next_.start_in(at - now);
 }
 
-// False: nobody can be.
+// False: nobody can be woken.
 bool Doorbell::wake_one(const std::string& queue) {
   const std::vector<IdleWorker> idle = watch_.look();
   plan_is_carried_out_ = false;
@@ -182,7 +182,7 @@ bool Doorbell::wake_one(const std::string& queue) {
     if (waits_in_redis && workers_.may_unblock()) {
       workers_.unblock(*occupied.record);
     } else {
-      // It gives its wait up, which costs it a quarter of a second and an incarnation: once.
+      // The worker gives up its wait in Redis, which costs it a quarter of a second and its incarnation, but only once.
       if (waits_in_redis) occupied.record->waits_outside.store(1);
       workers_.wake(*slot);
     }
@@ -190,7 +190,7 @@ bool Doorbell::wake_one(const std::string& queue) {
   return true;
 }
 
-// Unless somebody waits on that very queue, and has the job already.
+// Calls nobody when a worker waits on this very queue: that worker has the job already.
 bool Doorbell::call_one(const std::string& queue, const std::vector<IdleWorker>& idle) {
   if (std::any_of(idle.begin(), idle.end(), [&](const IdleWorker& worker) { return worker.waits_on == queue; }))
     return false;
@@ -230,7 +230,7 @@ bool Doorbell::keep_peeking(const std::string& queue, const std::vector<IdleWork
   return true;
 }
 
-// Rather somebody whom no other peek is to free.
+// Prefers a worker that no other peek is to free.
 QueuePeek::Candidate Doorbell::candidate_for(const std::string& queue, const std::vector<IdleWorker>& idle) const {
   if (!workers_.may_unblock()) return {};
   std::vector<IdleWorker> others = idle;
@@ -258,7 +258,7 @@ void Doorbell::answered(QueuePeek& peek, const QueuePeek::Answer& answer) {
     plan_is_carried_out_ = false;
   } else {
     backoff_.found_empty(peek.queue());
-    // A lost connection is opened anew by it
+    // A lost connection opens itself anew.
     if (!answer.refusal.empty()) refused(peek.queue(), answer.refusal, now);
   }
   replan();

@@ -19,11 +19,11 @@
 
 namespace brood {
 
-// Tells an idle worker of a queue that nobody waits on.  The first such queues get a blocking peek each, BLMOVE from a
-// queue's tail to the same queue's tail, which moves nothing and touches no list of ours; the others, and all of them
-// where Redis refuses the peek, are looked at ten times a second.  With nobody idle, or with a waiter on every queue,
-// it asks Redis nothing.  Where there are several shards, those who would come from another count as idle here; they
-// are called when nobody who is here can be freed.
+// Tells an idle worker that there is a job in a queue on which no worker waits.  The first such queues get a blocking
+// peek each: BLMOVE from a queue's tail to the same queue's tail, which moves nothing and touches no list of ours.  The
+// other queues, and all of them where Redis refuses the peek, are looked at ten times a second.  When nobody is idle,
+// or every queue has a worker that waits on it, nothing is asked of Redis.  Where there are several shards, workers
+// that would come from another shard count as idle here; one is called when no worker of this shard can be freed.
 class Doorbell {
  public:
   // Peeks on connections of its own, to the address that `redis` is connected to.
@@ -31,19 +31,20 @@ class Doorbell {
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
-  // Begins; and again whenever Redis is there again.  From then on it goes by itself.
+  // Call this to begin, and again whenever Redis is back.  From then on it goes by itself.
   void listen();
 
-  // Looks now who waits where, and more often for a while: a worker has said ControlByte::left_wait.
+  // A worker has said ControlByte::left_wait: looks now who waits where, and more often for a while.
   void look();
 
-  // The slots' capsules: none before, and from now on these.
+  // The capsules whose workers are rung for; before the first call there are none.
   void set_capsules(std::vector<CapsuleSettings> capsules);
 
-  // What Redis says of the queues: those that capsules of all queues take, and those that nobody rings for.
+  // What Redis says of the queues: their names, for capsules that take all queues, and which are paused, for those are
+  // not rung for.
   void know(const KnownQueues& known);
 
-  // The connections to where it was are of no use.
+  // Redis is at another address: connections to the old one are of no use.
   void redis_has_moved();
 
   // Rings nobody any more, and closes its connections.

@@ -15,7 +15,7 @@ struct IdleWorker {
   int slot = 0;
   int capsule = 0;
   std::string waits_on = {};  // the queue that it waits on in Redis; empty: it does not wait there
-  std::uint64_t client = 0;   // as which it waits there
+  std::uint64_t client = 0;   // the id of the connection on which it waits
 };
 
 // The queues of each capsule, in order of priority.
@@ -23,24 +23,24 @@ using CapsuleQueues = std::vector<std::vector<std::string>>;
 
 inline constexpr std::size_t most_doorbells = 16;
 
-// Which queues somebody must watch because no worker waits on them, although one that could take their jobs is idle.
-// The first of every capsule come first.  Pure.
+// Which queues must be watched for the workers: no worker waits on them, although one that could take their jobs is
+// idle.  The first queues of every capsule come first.  Pure.
 struct DoorbellPlan {
-  std::vector<std::string> doorbells;  // by a doorbell each, as many as there may be
-  std::vector<std::string> looked_at;  // the rest: by a look now and then
+  std::vector<std::string> doorbells;  // get a doorbell each, `most` at the most
+  std::vector<std::string> looked_at;  // the rest: looked at now and then
 };
 // Capped queues are looked at: a peek would ring while their jobs may not be taken.
 DoorbellPlan plan_doorbells(const CapsuleQueues& capsules, const std::vector<IdleWorker>& idle,
                             const std::set<std::string>& left_out, std::size_t most = most_doorbells,
                             const std::set<std::string>& capped = {});
 
-// Whom to free for a job of `queue`: of the idle workers that may take it rather one that does not wait in Redis, then
-// one beside whom another waits on the same queue, then the one whose queue comes last in its capsule.  nullopt: nobody
-// is idle, or somebody waits on that very queue and has the job already.
+// Which idle worker to free for a job of `queue`.  Of those that may take it, first choice is one that does not wait in
+// Redis, then one that waits on a queue on which another waits too, then the one whose queue comes last in its capsule.
+// nullopt: nobody is idle, or somebody waits on that very queue and has the job already.
 std::optional<int> worker_to_free(std::string_view queue, const CapsuleQueues& capsules,
                                   const std::vector<IdleWorker>& idle);
 
-// What tells a doorbell that a worker's situation has changed, at the price of a few loads.
+// What a doorbell compares to see that a worker's situation has changed; it costs a few loads.
 struct IdleSign {
   bool idle = false;
   std::uint64_t waiting_client = 0;
@@ -49,7 +49,7 @@ struct IdleSign {
 };
 IdleSign idle_sign(const SlotRecord& record);
 
-// The whole of it, for one whose sign says that it is idle.
+// All about a worker whose sign says that it is idle.
 IdleWorker idle_worker(const OccupiedSlot& slot);
 
 }  // namespace brood

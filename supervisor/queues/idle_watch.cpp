@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto time_to_follow = 250ms;  // for a worker that was freed
-constexpr auto time_to_wait = 50ms;     // for one that finds nothing to say what it waits on
+constexpr auto time_to_wait = 50ms;     // for a worker that found no job to say on which queue it waits
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::vector<IdleSign> IdleWatch::read(const std::vector<OccupiedSlot>& slots) {
   for (const OccupiedSlot& slot : slots) {
     IdleSign sign = idle_sign(*slot.record);
     seen_[slot.slot] = sign;
-    // Its own queue may need a doorbell at once.
+    // A worker that was just freed does not count as idle, so the queue on which it waited may need a doorbell at once.
     if (const auto known = freed_.find(slot.slot); known != freed_.end()) {
       if (known->second.sign == sign && now < known->second.until)
         sign = {};

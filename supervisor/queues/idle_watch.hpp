@@ -9,20 +9,20 @@
 
 namespace brood {
 
-// Who has nothing to do, as a doorbell sees it: a worker that was rung for is idle no more until it says so again, and
-// one on its way from a fetch that found nothing to its wait is no business of ours.
+// Which workers have nothing to do, as a doorbell sees it.  A worker that was rung for is not idle until it says so
+// again.  A worker whose fetch found nothing, and that is about to wait, does not count yet.
 class IdleWatch {
  public:
   explicit IdleWatch(QueueWorkers& workers) : workers_(workers) {}
 
-  // Whether anybody's situation is another than at the last look, at the price of a few loads.
+  // Whether any worker's situation has changed since the last look; costs a few loads for each.
   bool changed();
   std::vector<IdleWorker> look();
 
   // This worker was freed for a job, as it was at the last look.
   void freed(int slot);
 
-  // The next look is a change.
+  // The next call of changed() is to say true.
   void forget();
 
  private:

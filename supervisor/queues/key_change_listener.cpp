@@ -63,9 +63,9 @@ void KeyChangeListener::stop() {
   end_hearing();
 }
 
-// Of what is lost on the way the connections begin anew by themselves.
+// When a connection is lost meanwhile, it is opened anew and this begins again.
 void KeyChangeListener::subscribe() {
-  // Its number must be known before: whoever is subscribed may ask nothing.
+  // Asks for the connection's number first: once it is subscribed, it may ask nothing.
   listener_->send({"CLIENT", "ID"}, longest_answer_time, [this](const Result& id) {
     if (!id.error.empty()) return;
     if (!id.ok()) return give_up_for_a_while(id.why());
@@ -92,7 +92,7 @@ void KeyChangeListener::track() {
                       for (const Result& result : results) {
                         if (!result.error.empty()) return;
                       }
-                      // The one that it asked for may have gone meanwhile, and another have come.
+                      // The listener for which it asked may have gone meanwhile, and another have come.
                       if (listener_id_ != by) return track();
                       for (const Result& result : results) {
                         if (!result.ok()) return give_up_for_a_while(result.why());
@@ -101,7 +101,7 @@ void KeyChangeListener::track() {
                     });
 }
 
-// An array of keys; nothing for all of them, when Redis was emptied.  Anything else was published by somebody else.
+// Redis sends an array of keys, or nil for all keys when it was emptied.  Anything else was published by somebody else.
 void KeyChangeListener::note(ReplyView changed) {
   if (changed.is_nil()) changed_ = all_keys();
   if (changed.is_array()) {
@@ -121,7 +121,7 @@ void KeyChangeListener::read_when_allowed() {
   next_read_.start_in(between_reads - rested);
 }
 
-// First it is read, then told: what changes while somebody looks is heard again.
+// Keys are read first and their changes told afterwards: so a change during that is heard again.
 void KeyChangeListener::read() {
   if (!hears_) return;
   reading_ = true;

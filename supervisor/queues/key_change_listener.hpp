@@ -14,23 +14,25 @@
 
 namespace brood {
 
-// Hears at once when somebody changes one of a few keys.  Redis remembers that a key was read on one connection, and
-// says on another, which is subscribed to such news, when that key changes for the first time since.  So each is read
-// again then, but no more than once in 10 ms.  Where any of this is refused it says so once, and tries again later.
+// Hears at once when somebody changes one of a few keys.  Redis remembers that one connection has read a key, and at
+// the first change after that tells another connection, which is subscribed to such news.  So a key that has changed is
+// read again, but no more than once in 10 ms.  Where Redis refuses any of this, that is logged once, and tried again
+// later.
 class KeyChangeListener {
  public:
   // What is to be done when a key may have changed.
   using Keys = std::map<std::string, std::function<void()>, std::less<>>;
 
-  // Uses connections of its own, to the address that `redis` is connected to.  `hears` is told when changes begin to be
-  // heard, after which each key counts as changed; and when they no longer are, and somebody else must look.
+  // Uses connections of its own, to the address that `redis` is connected to.  `hears` is called with true when changes
+  // begin to be heard, whereupon each key counts as changed; and with false when they are no longer heard, and somebody
+  // else must look.
   KeyChangeListener(EventLoop& loop, AsyncConnection& redis, Keys keys, std::function<void(bool)> hears,
                     std::chrono::nanoseconds between_attempts = std::chrono::minutes(1));
   ~KeyChangeListener();
   KeyChangeListener(const KeyChangeListener&) = delete;
   KeyChangeListener& operator=(const KeyChangeListener&) = delete;
 
-  // Begins; and again whenever Redis is there again, perhaps elsewhere.
+  // Call this to begin, and again whenever Redis is back, perhaps elsewhere.
   void listen();
 
   // Hears no more, and closes its connections.

@@ -10,8 +10,8 @@
 
 namespace brood {
 
-// How long to leave a queue alone whose doorbell has rung: somebody is on the way to its job, and asking again at once
-// would hear of the same one.  Each time that it still lies there the rest is longer, from 1 ms up to 100 ms.
+// How long to leave a queue alone whose doorbell has rung: a worker is on its way to the job, and a peek at once would
+// find the same job.  Each time the job still lies there the pause doubles, from 1 ms up to 100 ms.
 class QueueBackoff {
  public:
   // `job` lay at the tail.

@@ -29,7 +29,7 @@ std::vector<std::string> queues_in(std::string_view info) {
     if (!raw) return {};
     detail::JsonReader reader(*raw);
     detail::read_value(reader, queues);
-  } catch (const std::exception&) {  // whoever wrote it: it says nothing of queues
+  } catch (const std::exception&) {  // not JSON, whoever wrote it: it says nothing of queues
     return {};
   } catch (const detail::Misfit&) {
     return {};
@@ -72,7 +72,7 @@ void QueueOwnersLook::ask_of(const std::vector<std::string>& processes, const st
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!results[i].ok()) continue;
       const auto told = read_info_and_quiet(results[i].reply.view());
-      // One that is quiet schedules nothing any more.
+      // A quiet process schedules nothing any more.
       if (told && !told->quiet) owners.add(told->info, broods.contains(processes[i]));
     }
     answer(std::move(owners), then);

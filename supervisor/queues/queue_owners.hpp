@@ -19,20 +19,22 @@ class QueueOwners {
   // One process: what its heartbeat says of it, in JSON.
   void add(std::string_view info, bool is_brood);
 
-  // Ruby's processes serve it and none of brood's does: their scheduler is to push its jobs, through their client's
-  // middleware.
+  // Ruby's processes serve the queue and none of brood's does: then Ruby's scheduler is to push its jobs, through the
+  // middleware of Ruby's client.
   bool are_ruby_alone(std::string_view queue) const;
 
  private:
   std::set<std::string, std::less<>> broods_, rubys_;
 };
 
-// Asks Redis who serves what.  `own` is one of brood's, even before its workers have registered and so listed it.
+// Asks Redis which processes serve which queues.  `own` counts as brood's, even before its workers have registered and
+// so listed it.
 class QueueOwnersLook {
  public:
   QueueOwnersLook(AsyncConnection& redis, std::string own) : redis_(redis), own_(std::move(own)) {}
 
-  // Calls `then` with what was known not long ago, or is known now.  Whoever cannot be asked serves nothing.
+  // Calls `then` with an answer that is not old, or with a new one.  A process for which no answer comes counts as
+  // serving nothing.
   using Then = std::function<void(const QueueOwners&)>;
   void look(const Then& then);
 

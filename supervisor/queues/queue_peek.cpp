@@ -36,7 +36,8 @@ void QueuePeek::begin(const std::string& queue, Candidate candidate) {
                          Answer answer;
                          if (peeked.ok()) answer.job = read_peek(peeked.reply.view());
                          if (peeked.error.empty() && !peeked.ok()) answer.refusal = peeked.why();
-                         // Refused: whoever frees somebody else in its stead hears of it too.
+                         // Where Redis refused, `freed` stays false; whoever then frees a worker instead hears of the
+                         // refusal too.
                          if (results.size() > 1 && results[1].ok())
                            answer.freed = results[1].reply.view().integer() == 1;
                          events_.answered(*this, answer);

@@ -11,13 +11,13 @@
 namespace brood {
 
 // A blocking look at the tail of a queue that moves nothing, on a connection of its own.  It ends when a job lies
-// there, or after a while.  Behind it lies the freeing of one worker, so that Redis lets that one go the moment that
-// the job comes, and we need not be asked: it holds its job before we hear of it.
+// there, or after a while.  On the same connection follows the command that frees one worker from its wait.  So Redis
+// frees the worker the moment the job comes, without us: the worker has its job before we hear of it.
 class QueuePeek {
  public:
   struct Candidate {
     int slot = -1;             // -1: nobody
-    std::uint64_t client = 0;  // as which it waits in Redis
+    std::uint64_t client = 0;  // the id of the connection on which it waits in Redis
   };
   struct Answer {
     std::string job;      // empty: none came
@@ -32,7 +32,7 @@ class QueuePeek {
 
   bool connected() const { return connection_.connected(); }
 
-  // On one that is connected, and not under way.
+  // It must be connected, and no peek under way.
   void begin(const std::string& queue, Candidate candidate);
 
   bool under_way() const { return under_way_; }

@@ -11,8 +11,8 @@
 
 namespace brood {
 
-// A queue of ours from which a Ruby process fetches too.  Each performs what is the other's: Ruby finds no such class
-// for a job of brood's, and brood none for a job of Ruby's.
+// A queue of ours from which a Ruby process fetches too.  Each takes jobs that are meant for the other: Ruby finds no
+// class for a job of brood's, and brood none for a job of Ruby's.
 struct QueueRivalry {
   std::string queue, process;
 };
@@ -24,7 +24,7 @@ std::vector<QueueRivalry> queue_rivalries(const std::vector<CapsuleSettings>& ou
 // One sentence about it.
 std::string describe(const QueueRivalry& rivalry);
 
-// Warns of them in the log, of each once.
+// Warns of rivalries in the log, of each once.
 class QueueRivals {
  public:
   explicit QueueRivals(AsyncConnection& redis) : redis_(redis) {}

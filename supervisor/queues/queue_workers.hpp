@@ -7,7 +7,7 @@
 
 namespace brood {
 
-// The workers, as those see them who look after the queues: their records, and how each is freed from its wait.  A
+// The workers, as the code that looks after queues sees them: their records, and how each is freed from its wait.  A
 // shard's are ShardWorkers; tests invent some.
 class QueueWorkers {
  public:
@@ -20,22 +20,23 @@ class QueueWorkers {
   virtual bool somebody_is_idle() const = 0;
   virtual bool somebody_is_busy() const { return false; }
 
-  // Has Redis let go of a worker that waits there (WorkerUnblocker): its fetch lies behind its wait already.
+  // Makes Redis end the wait of a worker there (WorkerUnblocker).  The worker has sent its next fetch behind the wait
+  // already.
   virtual void unblock(const SlotRecord& record) = 0;
-  // False: Redis refuses to let go of anybody.  Workers are told to wait outside then, before they are woken.
+  // False: Redis refuses to end anybody's wait.  Then workers are told to wait outside Redis before they are woken.
   virtual bool may_unblock() const = 0;
   // Sends the slot's worker a byte: it then fetches from all its queues.
   virtual void wake(int slot) = 0;
 
-  // Where there are several shards: of which capsules a worker of another would come to this one.
+  // Where there are several shards: the capsules of which a worker of another shard would come to this one.
   virtual std::set<int> capsules_to_call() { return {}; }
-  // Has one of these capsules come; false: nobody does.
+  // Makes a worker of one of these capsules come; false: nobody comes.
   virtual bool call(const std::set<int>&) { return false; }
   // Whether others may be free at any moment without saying so, and come.
   virtual bool others_may_come() const { return false; }
 
-  // Other queues are known, or others paused: each worker looks for itself before its next fetch.  With `to_all` those
-  // that wait for a job do so at once, also those that are not known to be ready.
+  // The known or the paused queues have changed: each worker looks for itself before its next fetch.  With `to_all`,
+  // workers that wait for a job do so at once, also workers that are not known to be ready.
   virtual void note_queues_changed(bool to_all) = 0;
 };
 

@@ -21,7 +21,7 @@ namespace {
 constexpr auto between_untold_looks = 1s;
 constexpr auto between_counts = 100ms;
 constexpr auto between_looks_when_told = 5s;
-constexpr auto names_last = 5s;  // one may have gone while another came
+constexpr auto names_last = 5s;  // the count is the same when one queue has gone and another has come
 
 }  // namespace
 
@@ -55,7 +55,7 @@ std::chrono::nanoseconds QueuesAndPausesWatch::between_looks() const {
 }
 
 void QueuesAndPausesWatch::look_anew() {
-  look_again_ = asking_;  // what is asked for now may have been read before
+  look_again_ = asking_;  // the answer to the question under way may be older than this change
   paused_read_ = {};
   count_ = -1;
   tick();

@@ -14,9 +14,10 @@
 
 namespace brood {
 
-// Which queues Redis knows, and which of them are paused: looked at when it is told of a change, and every five
-// seconds. Where nobody tells it, it looks every second, and for new queues ten times a second while a worker of all
-// queues has nothing to do.  With Redis away what was known holds; a set that is none is empty.
+// Which queues Redis knows, and which of them are paused.  It looks when it is told of a change, and every five
+// seconds.  Where nobody tells it, it looks every second, and for new queues ten times a second while a worker that
+// takes all queues has nothing to do.  While Redis is away, what was known stays.  A key that is no set counts as an
+// empty one.
 class QueuesAndPausesWatch {
  public:
   // `changed` is told after the workers.
@@ -25,13 +26,13 @@ class QueuesAndPausesWatch {
   QueuesAndPausesWatch(const QueuesAndPausesWatch&) = delete;
   QueuesAndPausesWatch& operator=(const QueuesAndPausesWatch&) = delete;
 
-  // Whether some capsule takes every queue: otherwise their names are not asked for.
+  // `follow`: some capsule takes every queue.  Otherwise the names of queues are not asked for.
   void follow_names(bool follow);
 
-  // Begins, or looks now: something has changed.  From then on it goes by itself.
+  // Call this to begin, or to look now because something has changed.  From then on it goes by itself.
   void look();
 
-  // Where it is told of changes, it looks so many times as rarely as it would.
+  // While it is told of changes, it looks `times` times more rarely.
   void slow_down(int times) { pace_ = times; }
 
   // Whether look() is called for every change from now on.
@@ -60,7 +61,7 @@ class QueuesAndPausesWatch {
   KnownQueues known_;
   std::int64_t count_ = -1;
   SteadyTime paused_read_{}, names_read_{};
-  bool knows_paused_ = false;  // workers that another program has left may know better
+  bool knows_paused_ = false;  // until then workers that the program before us has left may know better
   bool said_no_set_ = false;
   std::vector<std::string> said_unsafe_;
 };

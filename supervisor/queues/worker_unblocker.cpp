@@ -22,8 +22,8 @@ constexpr auto ask_again_after = 5min;
 }  // namespace
 
 void WorkerUnblocker::send(const Attempt& attempt) {
-  // The client may be somebody else's, should a job have scribbled over its record: to whoever it is, its wait has
-  // merely timed out.
+  // A job may have scribbled over the record, and the client may be somebody else's: to that client it looks as if its
+  // wait had timed out.
   redis_.send({"CLIENT", "UNBLOCK", std::to_string(attempt.client)}, short_answer_time,
               [this, attempt](const AsyncConnection::Result& result) {
                 if (!result.error.empty()) return;  // with Redis away nobody waits there for long

@@ -11,24 +11,24 @@
 
 namespace brood {
 
-// Has Redis let go of workers that wait there, so that each follows what it was just told, or has what it fetched.
+// Makes Redis end the wait of workers, so that each does what it was just told, or goes on with what it fetched.
 class WorkerUnblocker {
  public:
   WorkerUnblocker(EventLoop& loop, AsyncConnection& redis);
   WorkerUnblocker(const WorkerUnblocker&) = delete;
   WorkerUnblocker& operator=(const WorkerUnblocker&) = delete;
 
-  // Of one who is to follow something, after the byte that says so and never before it: a worker says that it waits,
-  // then empties its control pipe and reads its flags, then waits, so that either it sees the byte or we see that it
-  // waits. Of one who is to fetch only, without a byte: the answer tells whether Redis knew of its wait. `record` must
-  // outlive this object.
+  // Ends the wait of one worker.  A worker that was told something must be unblocked after the byte that says so, never
+  // before: it notes that it waits, then empties its control pipe and reads its flags, then waits, so that either it
+  // sees the byte or we see that it waits.  A worker that is only to fetch gets no byte: Redis' answer tells whether
+  // Redis knew of the wait.  `record` must outlive this object.
   void unblock(const SlotRecord& record);
 
-  // False for some minutes after Redis has refused it, for what its rules say.
+  // False for some minutes after Redis has refused the command, by its access rules for instance.
   bool allowed() const;
 
  private:
-  // A worker that said it waits when Redis did not know of it yet.
+  // A worker that had noted that it waits when Redis did not know of its wait yet.
   struct Attempt {
     const SlotRecord* record;
     std::uint64_t client;

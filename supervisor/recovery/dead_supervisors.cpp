@@ -21,12 +21,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Without its scoreboard a dead supervisor's workers have no names; by then their own alarm has ended them.
+// Without the scoreboard we do not know a dead supervisor's workers; by this time their own alarm has ended them.
 constexpr auto workers_are_gone_after = 60s;
 constexpr auto forgotten_files_are_kept = 24h;
 
-// One that a job has stopped, with SIGSTOP say, neither finishes nor ever sees its alarm set: its job would be in
-// flight for ever.  The descriptor keeps its pid from becoming another's between the look and the kill.
+// A worker that a job has stopped, with SIGSTOP say, neither finishes nor sets its alarm: its job would be in flight
+// for ever.  The descriptor keeps the pid from becoming another process's between the look and the kill.
 void kill_orphan(const SlotSnapshot& worker) {
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));
   if (!process || !process_lives(worker.pid, worker.start_time)) return;
@@ -45,7 +45,7 @@ bool supervisor_may_live(const Scoreboard& board) {
 bool supervisor_may_live(const std::string& file) {
   try {
     return supervisor_may_live(Scoreboard::open(file, false));
-  } catch (const std::exception&) {  // gone, or nobody's
+  } catch (const std::exception&) {  // gone, or no scoreboard
     return false;
   }
 }
@@ -58,10 +58,10 @@ bool workers_live(const Scoreboard& board) {
   return false;
 }
 
-// Its record was lost, and found by its keys: it may have been of this host or of any other.
+// Its record was lost and only its keys were found: it may have run on this host or on any other.
 bool is_known_by_name_alone(const Identity& identity) { return identity.boot_id.empty(); }
 
-// Somebody whose record was lost may be found by its keys, and then this file says what its workers had done.
+// A supervisor whose record was lost may still be found by its keys, and then this file says what its workers had done.
 bool may_be_needed(const std::filesystem::path& file, const std::string& identity) {
   std::error_code gone;
   const auto written = std::filesystem::last_write_time(file, gone);
@@ -105,7 +105,7 @@ void DeadSupervisors::handle(const DeadSupervisor& dead, SteadyTime now) {
         break;
     }
   }
-  // What its records name must be answered first: afterwards all that is left is taken as unknown.
+  // The workers that the scoreboard names must be recovered first: after that, all that is left counts as unknown.
   if (!recovery_.fields_of(name).empty()) return;
   progress.orphans_handed_over = true;
   recovery_.add(OrphanedJobs{name, {}, !dead.same_host}, [this, name] { close(name); });
@@ -135,7 +135,7 @@ void DeadSupervisors::end_look(const std::set<std::string>& listed) {
 DeadSupervisors::Workers DeadSupervisors::hand_over_dead_workers(const std::string& name, Progress& progress,
                                                                  SteadyTime now, bool is_proven_dead) {
   try {
-    WorkersLeft left = read_workers_left(progress.scoreboard, name);
+    WorkersLeft left = read_workers_left(progress.scoreboard, name, shard_);
     for (const SlotSnapshot& worker : left.living) {
       if (is_proven_dead && now - progress.first_seen >= workers_are_gone_after) kill_orphan(worker);
     }
@@ -154,10 +154,10 @@ void DeadSupervisors::close(const std::string& name) {
   if (closed == progress_.end()) return;
   const Progress& progress = closed->second;
   const bool same_host = !progress.scoreboard.empty();
-  // One that beats again needs its scoreboard and its control socket.
+  // A supervisor that sends heartbeats again needs its scoreboard and its control socket.
   if (same_host && (progress.is_proven_dead || !supervisor_may_live(progress.scoreboard)))
     files_.remove(shard_, name, progress.scoreboard);
-  // Another host's may only have been cut off for a while, and beat again.
+  // A supervisor of another host may only have been cut off for a while, and send heartbeats again.
   if (same_host || progress.orphans_handed_over) pruning_.unlist(name);
   progress_.erase(closed);
   log::info("supervisor_inherited", {{"identity", name}});

@@ -14,33 +14,33 @@
 
 namespace brood {
 
-// Takes over what dead supervisors left: each of their workers once it too is gone, by the record in the scoreboard
-// file that outlived them; then the rest of their in-flight hash, and the file.
+// Takes over what dead supervisors left.  First the jobs of each of their workers once that is gone too, by its record
+// in the scoreboard file, which outlives them; then the rest of their in-flight hash, and the file.
 class DeadSupervisors : public OrphanWatch::Heir {
  public:
-  // `own` is our identity's name.  Each that is gone with all its workers is taken off Sidekiq's list too.  `shard` is
-  // the one that is looked at, whose number `files` knows.
+  // `own` is our identity's name.  A supervisor that is gone with all its workers is taken off Sidekiq's list too.
+  // `shard` is the number of the shard that is looked at, as `files` counts them.
   DeadSupervisors(RecoveryChildren& recovery, ProcessPruning& pruning, DeadFiles& files, int shard, std::string own,
                   std::string runtime_directory);
 
   // Called for as long as the dead one is listed in Redis.
   void handle(const DeadSupervisor& dead, SteadyTime now) override;
 
-  // Recovers what a worker of ours has left, of which nothing else is known.
+  // Recovers what a worker of ours left under this field; nothing else is known of that worker.
   void handle_field(const std::string& field) override;
 
-  // Called after each look at that list.  The last of a dead one's workers takes its supervisor off the list, whether
-  // it left by itself or was recovered: then only the file is left to remove.  From the first look on, until the last
-  // of their workers has left, the same is done for files that nobody is listed for: those had nothing in flight, or
-  // their heir died before it could.
-  // Who is `listed` may live, even if its file is here: a clone of this machine has the same.
+  // Called after each look at that list.  When the last worker of a dead supervisor leaves or is recovered, its
+  // supervisor is taken off the list, and only the file is left to remove.  Files of supervisors that are not listed
+  // are removed too, from the first look until the last of their workers has left: those had nothing in flight, or
+  // their heir died before it could remove them.  A supervisor that is `listed` may live, even if its file is here: a
+  // clone of this machine has the same file.
   void end_look(const std::set<std::string>& listed) override;
 
  private:
   struct Progress {
     SteadyTime first_seen{};
     std::string scoreboard;               // path; empty: another host's, or not found
-    bool is_proven_dead = false;          // else only its heartbeat says so, and may come again
+    bool is_proven_dead = false;          // else only its heartbeat is missing, and may come again
     bool still_listed = true;             // at the look under way
     std::set<std::uint64_t> handed_over;  // incarnations
     bool orphans_handed_over = false;

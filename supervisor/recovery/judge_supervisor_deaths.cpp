@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto missing_long_enough = 60s;
-// A heartbeat lives for 60 s: between looks closer than that none can come and go unseen.
+// A heartbeat lives for 60 s: none can come and go unseen between two looks that are closer together than that.
 constexpr auto longest_gap = 30s;
 
 }  // namespace

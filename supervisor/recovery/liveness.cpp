@@ -19,7 +19,7 @@ const char* text_of(Liveness liveness) {
 Liveness liveness_of(const InFlightHolder& holder, const Identity& own, const WorkersLive& workers_live,
                      const std::function<bool(const Identity&)>& lives) {
   if (holder.identity && holder.identity->same_boot(own)) {
-    // Here the processes themselves are seen, and a heartbeat proves nothing: Redis keeps it for a minute after the
+    // On this host we see the processes themselves.  A heartbeat proves nothing: Redis keeps it for a minute after the
     // death.
     if (lives(*holder.identity)) return Liveness::lives;
     if (const std::optional<bool> some_left = workers_live(*holder.identity))

@@ -39,7 +39,7 @@ OrphanWatch::OrphanWatch(EventLoop& loop, AsyncConnection& redis, Identity own, 
       heir_(heir),
       again_(loop, [this] { look(); }) {}
 
-// An answer that comes after stop() finds nobody.
+// After stop() no answer is read any more.
 template <typename Read>
 void OrphanWatch::ask(const std::vector<Command>& commands, Read read) {
   redis_.send_all(commands, longest_answer_time, [this, read = std::move(read)](const Results& results) {
@@ -61,7 +61,7 @@ void OrphanWatch::look() {
 }
 
 void OrphanWatch::read_processes(const Results& results) {
-  // Redis away is said by the connection itself; what had been seen missing must be seen anew.
+  // The connection itself logs that Redis is away.  Heartbeats that we saw missing must be seen missing anew.
   if (!results[0].error.empty()) return forget_what_was_seen();
   if (results[1].ok()) report_orphan_fields(read_name_list(results[1].reply.view()));
   if (stopped_) return;
@@ -91,7 +91,7 @@ void OrphanWatch::read_heartbeats(Sightings sightings, const Results& results) {
   for (std::size_t i = 0; i < sightings.size(); ++i) {
     const AsyncConnection::Result &beats = results[2 * i + 2], &token = results[2 * i + 3];
     if (!beats.error.empty() || !token.error.empty()) return forget_what_was_seen();
-    // Refused (by an access list, say): not seen missing.
+    // A question that was refused (by an access list, say) does not count as a missing heartbeat.
     sightings[i].has_heartbeat = read_whether_beats(beats.reply.view()).value_or(true);
     sightings[i].beat_token = read_beat_token(token.reply.view());
   }
@@ -109,8 +109,8 @@ void OrphanWatch::read_heartbeats(Sightings sightings, const Results& results) {
 }
 
 void OrphanWatch::report_orphan_fields(const std::vector<std::string>& fields) const {
-  // A field named before the look may have been left in order since, and one named only now may have been registered
-  // while the look was under way: an orphan is named by nobody at either time.
+  // A field is an orphan when it was in use neither before the look nor after it.  One that was in use before may have
+  // been left in order since, and one that is in use only now may have been registered while the look was under way.
   const std::set<std::string> living_after = living_fields_();
   for (const std::string& field : fields) {
     if (stopped_) return;
@@ -127,7 +127,7 @@ OrphanWatch::Sightings OrphanWatch::identities(const std::vector<OwnerRecord>& r
       sighting.identity = *record.identity;
       sightings.push_back(std::move(sighting));
     } else if (reported_records_.insert(record.name).second) {
-      // Perhaps a later release's: what is not understood is not taken over.
+      // Perhaps a later release wrote it: what we do not understand we do not take over.
       log::warn("process_record_not_understood", {{"identity", record.name}});
     }
   }

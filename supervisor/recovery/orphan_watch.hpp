@@ -14,11 +14,11 @@
 
 namespace brood {
 
-// Looks into Redis for jobs in flight that nobody beats for: those of dead supervisors, and the fields of our own
-// identity that no slot names.  What it finds is reported at every look for as long as it is there.
+// Looks into Redis for jobs in flight that no living process looks after: those of dead supervisors, and the fields of
+// our own identity that no slot names.  What it finds is reported at every look for as long as it is there.
 class OrphanWatch {
  public:
-  // Whoever takes over what is found: DeadSupervisors; tests listen.
+  // Takes over what is found: DeadSupervisors, and in tests a listener.
   class Heir {
    public:
     virtual ~Heir() = default;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -146,6 +147,17 @@ std::set<std::string> RecoveryChildren::fields_of(const std::string& identity) c
       std::for_each(worker_deaths->begin(), worker_deaths->end(), insert);
   }
   return fields;
+}
+
+std::vector<WorkerDeath> RecoveryChildren::dead_workers_of(const std::string& identity) const {
+  std::vector<WorkerDeath> dead;
+  for (const Task& task : tasks_) {
+    const auto* worker_deaths = std::get_if<std::vector<WorkerDeath>>(&task.work);
+    if (worker_deaths == nullptr) continue;
+    std::copy_if(worker_deaths->begin(), worker_deaths->end(), std::back_inserter(dead),
+                 [&](const WorkerDeath& one) { return one.worker.identity == identity; });
+  }
+  return dead;
 }
 
 int RecoveryChildren::running() const {

@@ -16,33 +16,38 @@
 
 namespace brood {
 
-// Sees to it that what dead workers had in flight is acknowledged, charged or given back: by short-lived children, so
-// that nothing of it can hold up or take down the supervisor.  A child that fails is followed by one that dares less;
-// one that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
+// Makes sure that jobs which dead workers had in flight are acknowledged, charged or given back.  Short-lived children
+// do it, so that nothing of it can hold up or take down the supervisor.  After a child that fails comes one that dares
+// less; a child that lost Redis is repeated.  A job to be charged has a child of its own, everything else shares one.
 class RecoveryChildren {
  public:
-  // They go to `redis`.  `recovered` is told of each dead worker, once that has said that nothing of it is left.
+  // The children connect to `redis`.  `recovered` is called for each dead worker, once Redis has said that nothing of
+  // it is left.
   RecoveryChildren(EventLoop& loop, Children& children, const ChildBodies& bodies, RedisAddress redis,
                    std::function<void(const WorkerDeath&)> recovered = {});
 
   void add(WorkerDeath worker_death);
-  // The same, but descendants of the dead worker may run the job still: nothing is done before release_held(), which
+  // As add(), but descendants of the dead worker may still run the job: nothing is done before release_held(), which
   // says that they are gone.
   void hold(WorkerDeath worker_death) { held_.push_back(std::move(worker_death)); }
   void release_held();
-  // `done` is called when all that the dead supervisor had in flight has been seen to.
+  // `done` is called when all that the dead supervisor had in flight is recovered.
   void add(OrphanedJobs orphaned_jobs, std::function<void()> done);
-  // `own` is asked when its child is forked: which lists are no strays.
+  // `own` is called when the child is forked, and says which lists are no strays.
   void sweep(std::function<OwnIncarnations()> own);
 
-  // Forks the children that are due; called while Redis answers.  Those that take too long, and in which no byte moves
-  // to or from Redis, are killed.
+  // Forks the children that are due; called while Redis answers.  A child that takes too long, and moves no byte to or
+  // from Redis, is killed.
   void spawn_due(SteadyTime now);
   // When a child is to be started; nullopt while there is nothing to do.
   std::optional<SteadyTime> next_start() const;
-  // "<slot>.<incarnation>" of every dead worker of `identity` that is still to be answered.
+  // "<slot>.<incarnation>" of every dead worker of `identity` that is not recovered yet.
   std::set<std::string> fields_of(const std::string& identity) const;
   bool is_idle() const { return tasks_.empty() && held_.empty(); }
+  // Nothing is under way, and whoever knows dead_workers_of() our identity could go on in our place: dead supervisors
+  // are found again, and so are lists without a field.
+  bool may_be_left() const { return held_.empty() && running() == 0; }
+  std::vector<WorkerDeath> dead_workers_of(const std::string& identity) const;
 
  private:
   struct OrphanedJobsTask {
@@ -55,7 +60,7 @@ class RecoveryChildren {
     RecoveryMode mode = RecoveryMode::full;
     SteadyTime not_before{};
     std::chrono::milliseconds pause{0};
-    Child child = {};  // runs, or the task waits
+    Child child = {};  // while none runs, the task waits
   };
 
   void start_due(SteadyTime now);

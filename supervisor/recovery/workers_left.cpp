@@ -23,13 +23,13 @@ bool has_left_files(const Identity& dead, const std::string& beat_token, const s
   return false;
 }
 
-WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity) {
+WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& identity, std::optional<int> shard) {
   const Scoreboard board = Scoreboard::open(scoreboard, false);
   if (board.identity() != identity) throw std::runtime_error(scoreboard + " is not of " + identity);
   WorkersLeft left;
   for (int i = 0; i < board.slots(); ++i) {
     SlotSnapshot seen = snapshot(board.slot(i));
-    // The process of a job may outlive its worker for a moment.
+    // A job with a process of its own may outlive its worker for a moment.
     const bool lives = seen.pid > 0 && process_lives(seen.pid, seen.start_time);
     if (lives || (seen.job_pid > 0 && process_lives(seen.job_pid, seen.job_start_time))) {
       left.living.push_back(std::move(seen));
@@ -41,7 +41,8 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
                            .slot = i,
                            .incarnation = seen.incarnation,
                            .record = record_of(last_words(board.slot(i))),
-                           .ended_by_brood = false};
+                           .ended_by_brood = false,
+                           .served_elsewhere = shard && seen.shard != *shard};
     worker_death.cause_unknown = true;
     worker_death.class_flags = seen.class_flags;
     left.dead.push_back(std::move(worker_death));
@@ -52,6 +53,7 @@ WorkersLeft read_workers_left(const std::string& scoreboard, const std::string& 
 void remove_runtime_files(const std::string& scoreboard) {
   unlink(scoreboard.c_str());
   unlink(std::filesystem::path(scoreboard).replace_extension(".control").c_str());
+  unlink(std::filesystem::path(scoreboard).replace_extension(".periodic").c_str());
 }
 
 }  // namespace brood

@@ -120,14 +120,14 @@ void EmbeddedRedis::ended(const Children::End& end) {
 
 void EmbeddedRedis::look(SteadyTime now) {
   if (stopping_ || next_start_ || running()) return;
-  try_lock(user_lock_, LOCK_SH);  // whoever stopped the server may have held it when we began
+  try_lock(user_lock_, LOCK_SH);  // the supervisor that stopped the server may have held this lock when we began
   next_start_ = now;
 }
 
 bool EmbeddedRedis::stop() {
   stopping_ = true;
   next_start_.reset();
-  if (!running()) {  // when we found its lock taken it may not have listened yet
+  if (!running()) {  // when we found the server's lock taken, the server may not have listened yet
     adopted_ = listener_of(socket_path_);
     adopted_start_time_ = adopted_ > 0 ? process_start_time(adopted_) : 0;
   }

@@ -27,10 +27,10 @@ class EmbeddedRedis {
 
   // Starts the server unless one runs.  Throws std::system_error when it cannot fork.
   void start(Children& children);
-  // When one of ours that has ended is to be started again.
+  // When a server of ours that has ended is to be started again.
   std::optional<SteadyTime> next_start() const { return next_start_; }
-  // Called now and then while the server does not answer: one that is no child of ours may have ended, or we may never
-  // have managed to fork.
+  // Called now and then while the server does not answer: a server that is no child of ours may have ended, or our fork
+  // may have failed.
   void look(SteadyTime now);
 
   // Asks it to end, when no other supervisor uses it.  False: nothing to wait for.

@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto resolve_again_after = 5s;
 constexpr auto ask_others_again_after = 500ms;
+constexpr auto unusual_silence = 1s;         // of a node of a cluster: another may have taken its place
 constexpr auto worth_a_search_at_once = 1s;  // so long it was of use
 constexpr auto time_to_move = 10s;           // from a sentinel's word until the server says the same
 constexpr auto look_again_after = 1s;
@@ -107,7 +108,7 @@ void RedisLink::found(const FoundServer& found) {
     return;
   }
   remember_server(address_, found);  // for workers to come
-  if (address_.has_sentinels()) sentinels_.listen(address_, found.sentinels);
+  if (address_.has_sentinels()) sentinels_.listen(address_, found.tellers);
   const RedisSeed at = place_of(found.server);
   if (connects_to_master_ && master_ == at) {
     if (searches_until_ && steady_now() < *searches_until_) next_search_ = steady_now() + ask_others_again_after;
@@ -126,8 +127,8 @@ void RedisLink::found(const FoundServer& found) {
   if (has_moved) events_.redis_has_moved();
 }
 
-// Not believed, but a reason to look, and again for a while: the others may not have heard of it yet.  Whoever says so
-// again and again does not make us look more often.
+// A sentinel's word is not believed, but it makes us look, and look again for a while: the other sentinels may not have
+// heard of the move yet.  A sentinel that says so again and again does not make us look more often.
 void RedisLink::somebody_says_it_moved() {
   searches_until_ = steady_now() + time_to_move;
   next_search_ = std::max<SteadyTime>(steady_now(), last_search_ + ask_others_again_after);
@@ -148,7 +149,7 @@ void RedisLink::connected_now() {
   });
 }
 
-// How the node of the cluster is set.  Not said where we may not ask.
+// Judges how the node of the cluster is set.  Settings for which we may not ask are not judged.
 void RedisLink::look_at_cluster() {
   connection_.send_all(ask_cluster_settings(), probe_deadline,
                        [this](const std::vector<AsyncConnection::Result>& results) {
@@ -181,7 +182,7 @@ void RedisLink::usable_now() {
   events_.redis_is_usable();
 }
 
-// Of a server that has just greeted us.
+// Judges a server that has just greeted us.
 void RedisLink::judge(const AsyncConnection::Result& info) {
   const Topology topology = address_.in_cluster ? Topology::cluster : Topology::single;
   const RedisFitness fitness = info.ok() ? judge_redis(info.reply.view().text(), topology) : RedisFitness{};
@@ -204,13 +205,14 @@ void RedisLink::refuse(const std::string& why, RedisTrouble trouble) {
     log::error("redis_unfit", {{"reason", why}, {"redis", address_.without_password()}});
   if (!refused_since_) {
     refused_since_ = steady_now();
-    next_report_ = *refused_since_ + report_interval;  // it was said
+    next_report_ = *refused_since_ + report_interval;  // it was logged just now
   }
   if (!was_usable_) events_.redis_is_unusable(trouble);
   throw LoginRefused(why);
 }
 
-// A master that has become a replica refuses writes, and is left for that; but it may be configured to take them.
+// A master that has become a replica refuses writes, and that makes us leave it.  But a replica may be configured to
+// take writes, so we ask for its role too.
 void RedisLink::look_at_role() {
   connection_.send({"INFO", "replication"}, role_deadline, [](AsyncConnection::Result info) {
     if (!info.ok()) return;
@@ -222,8 +224,8 @@ void RedisLink::look_at_role() {
 void RedisLink::disconnected(const std::string& why) {
   is_usable_ = connects_to_master_ = false;
   data_.run_id.clear();
-  // A name may point elsewhere by now, and so may the sentinels.  Whom these led us to is not tried again unless he
-  // proves to be the master still.  One that is lost as soon as it was found is no reason to hurry.
+  // The host's name, or the sentinels, may point elsewhere by now.  A server to which sentinels led us is not tried
+  // again unless it is still the master.  A server that was lost as soon as it was found is no reason to hurry.
   const SteadyTime now = steady_now();
   if (ServerFinder::has_to_find(address_))
     next_search_ = now + (!away_since_ && now - usable_since_ >= worth_a_search_at_once ? 0ms
@@ -278,10 +280,11 @@ void RedisLink::catch_up(SteadyTime now) {
 void RedisLink::do_what_is_due(SteadyTime now) {
   if (next_search_ && *next_search_ <= now) connect();
   look_at_refusal(now);
+  if (is_silent(now) && now - last_search_ >= unusual_silence) look_for_server();
   if (connected() && now >= next_role_look_) {
     next_role_look_ = now + pace_ * look_at_role_again_after;
     look_at_role();
-    // Nobody would tell us that it moved.
+    // No sentinel would tell us that the master moved.
     if (address_.has_sentinels() && !sentinels_.hears()) look_for_server();
   }
   if (!server_ || stopping_) return;
@@ -291,6 +294,14 @@ void RedisLink::do_what_is_due(SteadyTime now) {
     server_->look(now);
     next_look_ = now + look_again_after;
   }
+}
+
+// Nobody tells us that a node of a cluster has been replaced, and one that stands still, or is cut off, closes no
+// connection and refuses none.
+bool RedisLink::is_silent(SteadyTime now) const {
+  if (!address_.in_cluster || !connects_to_master_) return false;
+  const auto waits_since = connection_.waits_since();
+  return !connected() || (waits_since && now - *waits_since >= unusual_silence);
 }
 
 std::optional<SteadyTime> RedisLink::next_deadline() const {

@@ -19,7 +19,8 @@ namespace brood {
 // The supervisor's line to Redis: finds the server, connects, judges whether this Redis can be used, says once when it
 // is away and when it is back, and looks after the embedded server where that is the one.  A replica is not used, and a
 // master that has become one is left; the server is then looked for anew.  Where there are sentinels, it also looks
-// when one of them says that another server is the master, and goes there once that one says so itself.  A Redis that
+// when one of them says that another server is the master, and goes there once that one says so itself; in a cluster,
+// when its node keeps an answer back for a second.  A Redis that
 // refuses us is tried again and again: for ever if one was usable before, else for `give_up_after`.
 class RedisLink {
  public:
@@ -29,7 +30,7 @@ class RedisLink {
     virtual void redis_is_usable() = 0;  // connected, and judged: each time
     // This Redis cannot be used, and none was until now.
     virtual void redis_is_unusable(RedisTrouble trouble) = 0;
-    // Why these data are not ours: see why_not_beside().
+    // Why `data` cannot be ours; empty: they can.  See why_not_beside().
     virtual std::string why_not(const RedisData& data) const = 0;
     // Another server is the master: connections to the one before are of no use, although nobody may have closed them.
     virtual void redis_has_moved() = 0;
@@ -50,15 +51,15 @@ class RedisLink {
   bool connected() const { return connection_.connected(); }
   bool is_away() const { return away_since_.has_value(); }
   std::optional<SteadyTime> away_since() const { return away_since_; }
-  // What stands against using it, other than that it does not answer: it refuses us, or its name is not known.  Empty:
-  // nothing that we know of.
+  // Why this Redis cannot be used, other than that it does not answer: it refuses us, or its name is not known.  Empty:
+  // no reason that we know of.
   std::string refusal() const;
   const RedisData& data() const { return data_; }  // without a run_id unless it is known where they are
   std::string address() const { return address_.without_password(); }
   std::string describe() const;  // for logs: "embedded", or the address without its password
   std::string title() const;     // for people: "Redis", or with its name where there are several
 
-  // Looks so many times as rarely as it would whether this Redis is a master still.
+  // From now on looks `times` times more rarely whether this Redis is still a master.
   void slow_down(int times) { pace_ = times; }
 
   // Each turn, what is due: a server to look for anew, or to start again.
@@ -87,6 +88,7 @@ class RedisLink {
   void note_away(const std::string& why);
   void look_at_refusal(SteadyTime now);
   void do_what_is_due(SteadyTime now);
+  bool is_silent(SteadyTime now) const;
   std::optional<SteadyTime> next_deadline() const;
 
   Children& children_;
@@ -99,12 +101,12 @@ class RedisLink {
   SentinelWatch sentinels_;
   Timer wake_;  // for catch_up()
   std::optional<SteadyTime> away_since_, next_search_, refused_since_;
-  std::string not_found_;  // why no operator's doing nothing will find it: a name is not known, or sentinels refuse us
+  std::string not_found_;  // why waiting alone may not find the server: a name is not known, or sentinels refuse us
   bool host_is_unknown_ = false;
   std::optional<RedisSeed> master_;  // that sentinels have led us to
-  bool connects_to_master_ = false;  // or is connected; until that is lost
+  bool connects_to_master_ = false;  // connects or is connected to `master_`; until that is lost
   SteadyTime last_search_{}, usable_since_{};
-  std::optional<SteadyTime> searches_until_;  // since a sentinel said that it moved
+  std::optional<SteadyTime> searches_until_;  // set when a sentinel said that the master moved
   SteadyTime next_report_{};
   SteadyTime next_look_{}, next_role_look_{};
   std::string said_away_for_, said_unfit_for_;

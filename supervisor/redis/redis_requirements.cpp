@@ -99,8 +99,8 @@ RedisFitness judge_cluster(std::span<const ReplyView> answers) {
     const auto setting = settings.find(name);
     return setting != settings.end() && setting->second == value;
   };
-  // A node that is back before the others have missed it is the master still, with what it finds on its disk; and its
-  // replicas, which had everything, take that over.
+  // A node that is back before the others have missed it is still the master, with only what it finds on its disk.  Its
+  // replicas, which had everything, then copy that.
   if (is("appendonly", "no") && is("save", ""))
     add(fitness.refusal,
         "appendonly is no and save is empty: a node that restarts comes back empty, and its replicas empty themselves; "

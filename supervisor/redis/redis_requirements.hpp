@@ -41,23 +41,23 @@ struct RedisData {
   std::string key_prefix;
 };
 
-// Why these cannot be a shard's beside the others': they are another's already; empty: they can.  Pure.
+// Why `one` cannot be a shard's data beside the `others`: another shard has the same data.  Empty: it can.  Pure.
 std::string why_not_beside(const RedisData& one, const std::vector<RedisData>& others);
 
 // What may keep us from a Redis that answers.
 enum class RedisTrouble {
   unfit,            // it lacks what is needed, or is set to lose jobs
   same_as_another,  // another shard has these data
-  refuses_us,       // for as long as one at the start is waited for
+  refuses_us,       // for longer than we wait for a Redis at the start
 };
 
-// The status by which the supervisor ends for a Redis that it has never been able to use; nullopt: it goes on without.
-// One of several costs its own jobs alone.  But a configuration that names one Redis twice is a mistake, to be mended
-// before anything runs.  Pure.
+// The exit status of a supervisor that has never been able to use this Redis; nullopt: it goes on without.  One shard
+// of several costs only its own jobs.  But a configuration that names one Redis twice is a mistake, to be mended before
+// anything runs.  Pure.
 std::optional<int> exit_status_for(RedisTrouble trouble, bool another_is_usable, bool at_start);
 
-// Whether a node of a cluster is set to lose what it has confirmed, or to be away for longer than it must.  Asked of a
-// node by `ask_cluster_settings`, and read from the answers in order; what a user may not ask for is not judged.  Pure.
+// Whether a node of a cluster is set to lose what it has confirmed, or to be away for longer than it must.  The answers
+// to `ask_cluster_settings` are judged in their order; a setting for which our user may not ask is not judged.  Pure.
 std::vector<Command> ask_cluster_settings();
 RedisFitness judge_cluster(std::span<const ReplyView> answers);
 

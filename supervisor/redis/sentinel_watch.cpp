@@ -19,7 +19,7 @@ constexpr auto ping_interval = 10s;
 }  // namespace
 
 struct SentinelWatch::Listener {
-  FoundSentinel at;
+  Teller at;
   std::string master;
   bool hears = false, was_lost = false;
   std::unique_ptr<AsyncConnection> connection;
@@ -30,12 +30,12 @@ SentinelWatch::SentinelWatch(EventLoop& loop, std::function<void()> look)
 
 SentinelWatch::~SentinelWatch() = default;
 
-void SentinelWatch::listen(const RedisAddress& address, const std::vector<FoundSentinel>& sentinels) {
+void SentinelWatch::listen(const RedisAddress& address, const std::vector<Teller>& sentinels) {
   if (sentinels.empty()) return;
   std::erase_if(listeners_, [&](const std::unique_ptr<Listener>& listener) {
     return !listener->hears && std::find(sentinels.begin(), sentinels.end(), listener->at) == sentinels.end();
   });
-  for (const FoundSentinel& at : sentinels) {
+  for (const Teller& at : sentinels) {
     if (listeners_.size() >= most_listeners) break;
     const bool is_known =
         std::any_of(listeners_.begin(), listeners_.end(), [&](const auto& listener) { return listener->at == at; });
@@ -69,7 +69,7 @@ void SentinelWatch::subscribe(Listener& listener) {
       [this, &listener](const AsyncConnection::Result& subscribed) {
         if (!subscribed.ok()) return;
         listener.hears = true;
-        if (std::exchange(listener.was_lost, false)) look_();  // and what was said meanwhile?
+        if (std::exchange(listener.was_lost, false)) look_();  // we missed what was said meanwhile
       },
       // Its words are the master's name, where it was, and where it is.
       [this, &listener](ReplyView message) {

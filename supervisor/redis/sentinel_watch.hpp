@@ -15,12 +15,12 @@ namespace brood {
 // is not believed.
 class SentinelWatch {
  public:
-  // `look` is called when one says so, and when one is heard again that was not for a while.
+  // `look` is called when a sentinel says so, and when a sentinel is heard again that was not heard for a while.
   SentinelWatch(EventLoop& loop, std::function<void()> look);
   ~SentinelWatch();
 
   // Listens to these sentinels of `address`; those that it hears already stay.
-  void listen(const RedisAddress& address, const std::vector<FoundSentinel>& sentinels);
+  void listen(const RedisAddress& address, const std::vector<Teller>& sentinels);
   void stop();
   bool hears() const;  // at least one
 

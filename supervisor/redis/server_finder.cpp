@@ -70,7 +70,7 @@ std::string search_text(const ServerSearch& search) {
   for (const std::string& host : server.numeric_hosts.empty() ? std::vector{server.host} : server.numeric_hosts) {
     if (text.size() < longest_answer / 3) text += "host " + host + "\n";
   }
-  for (const FoundSentinel& sentinel : search.found->sentinels) {
+  for (const Teller& sentinel : search.found->tellers) {
     if (text.size() < longest_answer * 2 / 3)
       text += "sentinel " + std::to_string(sentinel.seed.port) + " " +
               (sentinel.number.empty() ? "-" : sentinel.number) + " " + sentinel.seed.host + "\n";
@@ -79,7 +79,7 @@ std::string search_text(const ServerSearch& search) {
 }
 
 ServerSearch read_search(const RedisAddress& address, const std::string& text) {
-  FoundServer found{.server = address, .sentinels = {}};
+  FoundServer found{.server = address, .tellers = {}};
   std::istringstream lines(text);
   for (std::string word; lines >> word;) {
     std::string rest;
@@ -92,10 +92,10 @@ ServerSearch read_search(const RedisAddress& address, const std::string& text) {
     if (word == "name") found.server.host = rest;
     if (word == "host") found.server.numeric_hosts.push_back(rest);
     if (word == "sentinel") {
-      FoundSentinel sentinel;
+      Teller sentinel;
       std::istringstream(rest) >> sentinel.seed.port >> sentinel.number >> sentinel.seed.host;
       if (sentinel.number == "-") sentinel.number.clear();
-      if (!sentinel.seed.host.empty()) found.sentinels.push_back(std::move(sentinel));
+      if (!sentinel.seed.host.empty()) found.tellers.push_back(std::move(sentinel));
     }
   }
   if (found.server.numeric_hosts.empty()) {

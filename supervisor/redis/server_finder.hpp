@@ -29,10 +29,10 @@ class ServerFinder {
 
   explicit ServerFinder(Children& children) : children_(children) {}
 
-  // Whether that has to be done for this address before one can connect to it.
+  // Whether `address` takes a search before one can connect to it.
   static bool has_to_find(const RedisAddress& address) { return address.needs_resolving() || address.must_be_found(); }
 
-  // Begins to search, unless it is about to already; `done` is told within ten seconds.  Throws std::system_error when
+  // Begins to search, unless a search is under way; `done` is called within ten seconds.  Throws std::system_error when
   // it cannot fork.
   void find(const RedisAddress& address, Done done);
 

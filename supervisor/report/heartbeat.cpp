@@ -30,7 +30,7 @@ struct Heartbeat::Sent {
   BootTime boot;
 };
 
-// What is told once the beat is.
+// What is sent once the heartbeat itself has been answered.
 struct Heartbeat::Rest {
   bool shows_work;
   std::vector<RunningJob> running;
@@ -47,7 +47,7 @@ Heartbeat::Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity,
       tokens_(std::move(tokens)),
       tick_timer_(loop, [this] { tick(); }),
       finish_timer_(loop, [this] { finished(); }),
-      metrics_flush_(redis) {
+      metrics_flush_(redis, workers.metrics()) {
   set_facts(std::move(facts));
 }
 
@@ -72,8 +72,8 @@ std::vector<SeenSlot> Heartbeat::observe_slots() {
   std::vector<SeenSlot> slots = workers_.slots();
   const SteadyTime now = steady_now();
   for (const auto& [number, seen] : slots) statistics_.observe(number, {seen.processed, seen.failed}, now);
-  metrics_flush_.metrics().observe(workers_.take_class_usage(), now);
-  if (!tells_metrics_) metrics_flush_.metrics().forget_unflushed();
+  tells_of_classes_ = workers_.observe_classes(now);
+  if (tells_of_classes_ && !tells_metrics_) workers_.metrics().forget_unflushed();
   return slots;
 }
 
@@ -121,7 +121,7 @@ void Heartbeat::send(std::int64_t rtt_us) {
   Rest rest{!shows_nothing_, what_runs(slots), {}, statistics_.unflushed()};
   const std::uint64_t token = new_beat_token();
   workers_.note_beat_token(token);
-  tokens_.add(token);  // its own too: between us and Redis something may send it twice
+  tokens_.add(token);  // this beat's own token too: something between us and Redis may send the command twice
   ScriptCall call = send_beat(identity_.name, identity_record(identity_), tokens_.known(),
                               describe(slots, rest.running.size(), rtt_us, token));
   rest.shows_work |= !rest.running.empty();
@@ -137,7 +137,7 @@ void Heartbeat::send(std::int64_t rtt_us) {
                }));
 }
 
-// The table of what runs goes by our name too: it is not written before we know that the name is ours.
+// The table of running jobs is kept under our name too: it is not written before we know that the name is ours.
 void Heartbeat::settle_beat(Sent sent, Rest rest, const AsyncConnection::Result& result) {
   if (!result.ok()) {
     say_failing(result.why());
@@ -184,13 +184,14 @@ void Heartbeat::settle(Sent sent, const BeatAnswer& answer, Rest& rest, Results&
   flush_metrics(short_answer_time, &Heartbeat::end_beat);
 }
 
-// After all else: whatever becomes of them, nothing waits for it.
+// Metrics come after all else: nothing waits for them.
 void Heartbeat::flush_metrics(std::chrono::milliseconds within, void (Heartbeat::*then)()) {
+  if (!tells_of_classes_) return (this->*then)();
   metrics_flush_.begin(within, [this, then] { (this->*then)(); });
 }
 
-// An error reply is a refusal: the counts are sent again.  No reply may mean either; better to lose them than to count
-// them twice.
+// An error reply is a refusal: the counts are sent again.  No reply may mean that they were counted or not: better lose
+// them than count them twice.
 void Heartbeat::settle_counts(Statistics::Counts counts, const AsyncConnection::Result& answer) {
   if (!answer.error.empty() || answer.ok()) statistics_.flushed(counts);
   if (!answer.ok()) return;
@@ -219,7 +220,7 @@ void Heartbeat::note_rtt(std::int64_t us) {
 }
 
 void Heartbeat::say_failing(const std::string& error) {
-  // That Redis is away the connection says it
+  // The connection itself logs that Redis is away.
   if (!redis_.connected() || std::exchange(failing_, true)) return;
   log::warn("heartbeat_fails", {{"error", error}});
 }

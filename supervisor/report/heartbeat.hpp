@@ -23,8 +23,8 @@ namespace brood {
 
 // Tells Sidekiq's tools every ten seconds that this process lives, what its workers run and what they have done, and
 // follows the signals that the Web UI's buttons leave.  It looks for such signals when it is told that there are some,
-// or every two seconds where nobody tells it, and beats early if what runs has changed, so that buttons and busy page
-// answer like those of one machine.
+// or every two seconds where nobody tells it.  It beats early when the running jobs have changed, so that buttons and
+// the busy page react soon.
 class Heartbeat {
  public:
   // The workers, as a beat tells of them.  A shard's are ShardWorkers; tests invent
@@ -33,8 +33,10 @@ class Heartbeat {
    public:
     virtual ~Workers() = default;
     virtual std::vector<SeenSlot> slots() const = 0;  // all of them
-    // What the classes have done and used, and their peaks since this was last asked.
-    virtual std::vector<ClassUsage> take_class_usage() = 0;
+    // What the classes have done, in all shards together, and no Redis has been told.
+    virtual Metrics& metrics() = 0;
+    // Counts what they have done since.  False: the heartbeat of another shard tells of it.
+    virtual bool observe_classes(SteadyTime now) = 0;
     virtual void note_beat_token(std::uint64_t token) = 0;  // the next beat carries it, and is not yet sent
     // A beat was answered; `sent` is when it left, so that Redis keeps it for 60 s from then at least.
     virtual void note_beat(BootTime sent) = 0;
@@ -43,16 +45,16 @@ class Heartbeat {
    public:
     virtual ~Events() = default;
     virtual bool is_quiet() const = 0;  // also true while stopping
-    // TSTP, TERM or TTIN, or anything else: who writes to Redis may write it.
+    // TSTP, TERM or TTIN, or anything else: whoever may write to Redis may write here.
     virtual void signal_came_from_redis(const std::string& signal) = 0;
     virtual void beaten() = 0;  // after note_beat()
-    // Redis has lost our record from brood:processes, and perhaps those of others that nobody beats for any more.
+    // Redis has lost our record from brood:processes, and perhaps records of dead supervisors too.
     virtual void was_unlisted() = 0;
-    // Another process beats under our name.  Nothing was written, and no beat follows.
+    // Another process sends heartbeats under our name.  Nothing was written, and no beat follows.
     virtual void name_is_taken() = 0;
   };
 
-  // `tokens`: of the program before, in the same process.
+  // `tokens`: those of the program before us in the same process.
   Heartbeat(EventLoop& loop, AsyncConnection& redis, Identity identity, ProcessFacts facts, Workers& workers,
             Events& events, BeatTokens tokens = {});
   Heartbeat(const Heartbeat&) = delete;
@@ -64,24 +66,23 @@ class Heartbeat {
   // Looks for signals now: somebody has left one.
   void look_for_signals();
 
-  // Whether look_for_signals() is called for each from now on.
+  // Whether look_for_signals() is called for each signal from now on.
   void rely_on_being_told(bool told) { is_told_ = told; }
 
   // After a reload; shown with the next beat.
   void set_facts(ProcessFacts facts);
 
-  // Instead of every ten seconds.
+  // `interval` replaces the ten seconds.
   void beat_every(std::chrono::seconds interval) { interval_ = interval; }
 
-  // Whether what the classes do is told; else it is forgotten.
+  // Whether the metrics of job classes are sent; if not, they are dropped.
   void tell_metrics(bool wanted) { tells_metrics_ = wanted; }
 
   // A beat is under way, and with it perhaps counts.
   bool beating() const { return beating_; }
 
-  // What has been and is to be counted.  Counts wait here while Redis is away.
+  // The counts that are not sent yet.  They wait here while Redis is away.
   Statistics& statistics() { return statistics_; }
-  Metrics& metrics() { return metrics_flush_.metrics(); }
   const BeatTokens& tokens() const { return tokens_; }
 
   // Beats no more: hands over the last counts, and leaves `processes` and the list of running jobs.  `done` is called
@@ -121,19 +122,19 @@ class Heartbeat {
   int concurrency_ = 0;
   Statistics statistics_;
   MetricsFlush metrics_flush_;
-  bool tells_metrics_ = true;
+  bool tells_metrics_ = true, tells_of_classes_ = true;
   bool is_told_ = false;  // of signals
 
   std::chrono::seconds interval_{10};
   bool beating_ = false;
   SteadyTime last_beat_{};  // that was answered
   std::vector<RunningJob> shown_;
-  bool shows_nothing_ = false;  // for certain: nothing need be cleared
+  bool shows_nothing_ = false;  // certain: no row of ours is shown, so none need be cleared
   int slow_rtts_ = 0;
   bool failing_ = false;
   std::int64_t counters_refused_ = 0;  // said once
   bool finishing_ = false;
-  bool taken_ = false;          // somebody else goes by our name: nothing of it is ours to write
+  bool taken_ = false;          // another process uses our name: we must not write anything under it
   std::function<void()> done_;  // of finish
 };
 

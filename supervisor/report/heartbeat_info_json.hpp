@@ -16,7 +16,7 @@ struct ProcessFacts {
   std::vector<CapsuleSettings> capsules;
   std::string tag;
   std::vector<std::string> labels;
-  std::string version;  // the Web UI shows it when it is not its own
+  std::string version;  // the Web UI shows it where it differs from the UI's own version
   WallTime started_at{};
 
   int concurrency() const;  // workers of all capsules together

@@ -9,15 +9,13 @@
 
 namespace brood {
 
-// Tells Redis what the classes have done, a few at a time and the next when those are answered.  What Redis refuses is
-// kept for another time, and said once.
+// Sends the metrics of job classes to Redis, a few classes at a time, the next few when those are answered.  What Redis
+// refuses is kept for later, and the refusal logged once.
 class MetricsFlush {
  public:
-  explicit MetricsFlush(AsyncConnection& redis) : redis_(redis) {}
+  MetricsFlush(AsyncConnection& redis, Metrics& metrics) : redis_(redis), metrics_(metrics) {}
 
-  Metrics& metrics() { return metrics_; }
-
-  // `done` is called once: when all is told, or when no more can be told now.
+  // `done` is called once: when all is sent, or when no more can be sent now.
   void begin(std::chrono::milliseconds deadline, std::function<void()> done);
 
  private:
@@ -25,7 +23,7 @@ class MetricsFlush {
   bool settle(const std::vector<ClassUsage>& told, const AsyncConnection::Result& answer);
 
   AsyncConnection::Scope redis_;
-  Metrics metrics_;
+  Metrics& metrics_;
   bool refused_ = false;
   std::int64_t keys_refused_ = 0;
 };

@@ -14,15 +14,16 @@ using namespace std::chrono_literals;
 
 constexpr auto window_length = 10min;
 constexpr std::int64_t windows_kept = 24h / window_length;
-// What one look costs is bounded: a class that crashes all the time is known well enough by a part of its crashes.
+// Bounds that keep one look cheap: of a class that crashes all the time, a part of its crashes tells enough.
 constexpr int most_crashes_of_stratum = 32;
 constexpr std::size_t most_strata_with_crashes = 256;
 
 constexpr double certain_enough = 0.99;
 constexpr int fewest_crashes = 3;
 
-// The chance that `found` or more of the crashes have the suspect before them, if in each stratum they are drawn from
-// all runs alike.  The strata's counts are independent, so that the distribution of the sum is theirs convolved.
+// The chance that `found` or more of the crashes have the suspect before them, if in each stratum crashes are drawn
+// from all runs at random.  The counts of the strata are independent, so the distribution of their sum is the
+// convolution of their distributions.
 class SumOfDraws {
  public:
   void add(int drawn, int marked, int all) {
@@ -55,7 +56,7 @@ PrecedingClasses::Stratum& PrecedingClasses::stratum_of(const Run& run, SteadyTi
   return strata_[Key(window, run.job_class, run.capsule, run.generation, run.before.size())];
 }
 
-// What has no crash by the end of its window will never have one.
+// A stratum without a crash at the end of its window will never have one.
 void PrecedingClasses::forget_old(std::int64_t window) {
   window_ = window;
   std::erase_if(strata_, [&](const auto& known) {
@@ -99,9 +100,9 @@ std::vector<PrecedingClasses::Verdict> PrecedingClasses::judge() {
   return verdicts;
 }
 
-// Who looks often enough at many finds something by chance.  Each chance is multiplied with the number of classes that
-// it could have been, and with k (k + 1) for the k-th look and for the k-th crashed class: 1 / (k (k + 1)) sums up to 1
-// over all k, so that all looks at all classes together suspect an innocent one no more often than is said.
+// Many looks at many classes find something by chance.  So each chance is multiplied by the number of classes that
+// could be suspected, and by k (k + 1) for the k-th look and for the k-th crashed class.  As 1 / (k (k + 1)) sums up to
+// 1 over all k, all looks at all classes together suspect an innocent class no more often than `certainty` says.
 PrecedingClasses::Verdict PrecedingClasses::judge(int job_class, const Victim& victim) const {
   std::vector<const Stratum*> strata;
   std::set<int> candidates;

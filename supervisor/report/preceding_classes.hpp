@@ -11,12 +11,12 @@
 
 namespace brood {
 
-// Which job classes run before others' crashes, in the same worker process, more often than chance would have it.
+// Which job classes run before crashes of other classes, in the same worker process, more often than by chance.
 //
-// A class may simply run often, or together with the one that crashes, or at the hour when that one gets what it
-// crashes of.  So the crashes of a class are compared only with its other runs of the same ten minutes, in workers of
-// the same capsule and generation that had as many classes behind them.  That a crash is the only thing that tells two
-// such runs apart is what chance means here.
+// A class may simply run often, or together with the class that crashes, or at the hour when that class gets the
+// arguments at which it crashes.  So the crashes of a class are compared only with its other runs in the same ten
+// minutes, in workers of the same capsule and generation that had run as many other classes before.  By chance means:
+// as if crashes fell on such runs at random.
 class PrecedingClasses {
  public:
   // Classes by their numbers in the table of usage.
@@ -26,26 +26,26 @@ class PrecedingClasses {
     int capsule = 0;
     std::uint64_t generation = 0;
     int slot = 0;                          // of its worker
-    std::uint64_t number = 0, oldest = 0;  // in that slot: its own, and the first of those before
+    std::uint64_t number = 0, oldest = 0;  // of runs in that slot: this run, and the first one in `before`
   };
-  // A run that is looked at without regard to what becomes of it.  Those that share a run before them with one that was
-  // taken would be counted as many and say no more than one: they are left out.
+  // A run that we looked at whether or not it crashes.  A run is left out when it shares a run before it with one that
+  // was taken: both together would say no more than one.
   void note_run(const Run& run, SteadyTime now);
   // A run that its worker did not survive.
   void note_crash(const Run& run, SteadyTime now);
 
   struct Suspicion {
     int suspect = 0;
-    int crashes = 0, crashes_after = 0;  // that were looked at, and those with the suspect before them
-    double usual = 0;                    // the share of runs that have it before them, among those compared with
-    double certainty = 0;                // that this is not chance: 0.99 or more
+    int crashes = 0, crashes_after = 0;  // crashes that were looked at, and those of them with the suspect before them
+    double usual = 0;      // the share of runs with the suspect before them, among the runs that were compared
+    double certainty = 0;  // that this is not chance: 0.99 or more
   };
-  // The crashed class, and who most certainly precedes its crashes; nullopt: nobody does.
+  // The crashed class, and the class that most certainly precedes its crashes; nullopt: none does.
   struct Verdict {
     int job_class = 0;
     std::optional<Suspicion> suspicion;
   };
-  // On each class that has crashed since it was last asked.
+  // One verdict for each class that has crashed since the last call.
   std::vector<Verdict> judge();
 
  private:
@@ -56,8 +56,8 @@ class PrecedingClasses {
   // When, of which class, in which capsule and generation, after how many other classes.
   using Key = std::tuple<std::int64_t, int, int, std::uint64_t, std::size_t>;
   struct Victim {
-    int ordinal = 0;  // as how many-th class it crashed
-    int looks = 0;    // how often it was judged
+    int ordinal = 0;  // 1 for the first class that crashed, 2 for the second, ...
+    int looks = 0;    // how often this class was judged
     bool crashed_again = false;
   };
 
@@ -67,7 +67,7 @@ class PrecedingClasses {
 
   std::map<Key, Stratum> strata_;
   std::map<int, Victim> victims_;
-  std::map<int, std::uint64_t> taken_;  // the last run of each slot that was
+  std::map<int, std::uint64_t> taken_;  // the number of the last run that was taken in each slot
   std::int64_t window_ = 0;
 };
 

@@ -21,7 +21,8 @@ class ProcessPruning {
   // Prunes now, unless somebody did within the last minute.
   void prune();
 
-  // Takes out one that is known to be dead: its heartbeat would keep it on Sidekiq's pages for up to a minute.
+  // Takes out an identity that is known to be dead: otherwise its last heartbeat would keep it on Sidekiq's pages for
+  // up to a minute.
   void unlist(const std::string& identity);
 
  private:

@@ -23,7 +23,7 @@ std::vector<RunningJob> what_runs(const std::vector<SeenSlot>& slots);
 // The rows of Sidekiq's busy page.  A job whose record was torn is left out: without the queue its list is not known.
 std::vector<BusyWorker> busy_workers(const std::vector<SeenSlot>& slots);
 
-// What the busy page may show of a job whose class or jid is markup: both without it, and no arguments.
+// What the busy page may show of a job whose class or jid contains markup: both without the markup, and no arguments.
 std::string neutral_payload(const SlotSnapshot& seen);
 
 }  // namespace brood

@@ -8,8 +8,9 @@
 
 namespace brood {
 
-// What Sidekiq's counters have yet to be told: the workers' counters in shared memory as differences, and the failures
-// that only the supervisor saw.  A job can scribble over those counters, so nothing implausible is believed.  Pure.
+// What is still to be added to Sidekiq's counters: how much the workers' counters in shared memory have grown, and the
+// failures that only the supervisor saw.  A job can scribble over the workers' counters, so nothing implausible is
+// believed.  Pure.
 class Statistics {
  public:
   struct Counts {
@@ -25,11 +26,12 @@ class Statistics {
   // backwards, or faster than any worker could, count nothing and become the new base.
   void observe(int slot, Counts counters, SteadyTime now);
 
-  // A failure that no worker lived to count: a crash, a timeout, a kill.  Its start is in the worker's counter already.
+  // Counts a failure that no worker lived to count: a crash, a timeout, a kill.  The worker's counter of processed jobs
+  // has that job already.
   void count_failure() { ++unflushed_.failed; }
 
   Counts unflushed() const { return unflushed_; }
-  // For a scoreboard that was adopted: what its slots have gained and nobody has been told of.
+  // For a scoreboard that was adopted: what its slots had gained and the program before us had not sent yet.
   void add_unflushed(Counts counts);
 
   // The counters of each slot as they were observed last.

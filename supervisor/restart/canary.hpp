@@ -14,20 +14,22 @@
 
 namespace brood {
 
-// Whether the workers that a rolling restart brings crash or fail more than those that they replace, class by class.
-// It is told once a second how many runs of each class both have had, and remembers ten minutes of them.
+// Whether the workers that a rolling restart brings crash or fail more than the workers that they replace, class by
+// class.  Once a second it is told how many runs of each class both have had, and it remembers ten minutes of them.
 //
-// A class crashes, or fails, more when chance_of() what was seen is below a bound, its odds are twice what they were,
-// in the ten minutes and when the old workers last ran it, and it did not happen within one burst.  The bounds of all
-// looks at all classes add up to `false_alarms`, so that a restart in which nothing changed is taken back at most that
-// often: the b-th look at which something new went wrong, of the j-th class and way to go wrong that did so, has
-// false_alarms / (b (b + 1) j (j + 1)).  Looks between them can bring no alarm.  Pure.
+// A class crashes, or fails, more when three things hold: chance_of() what was seen is below a bound; its odds are
+// twice what they were, both over the ten minutes and when the old workers last ran it; and it did not all happen
+// within one burst.  The bounds of all looks at all classes add up to `false_alarms`, so that a restart in which
+// nothing changed is taken back at most that often.  A look counts only when something new went wrong at it: the b-th
+// such look at the j-th class and way to go wrong has the bound false_alarms / (b (b + 1) j (j + 1)).  Other looks
+// bring no alarm.  Pure.
 class Canary {
  public:
   static constexpr double false_alarms = 0.001;
   static constexpr std::chrono::seconds between_looks{1};
   static constexpr std::size_t minutes_remembered = 10;
-  // So many runs of a class, none of them worse than before, are enough: one that crashes in 1 % has done so by then.
+  // This many runs of a class that do no worse than before are enough: a class that crashes in 1 % of its runs has done
+  // so by then.
   static constexpr double enough_runs = 300;
 
   enum class Way { crashed, failed };
@@ -36,18 +38,18 @@ class Canary {
   // What the workers of the present generation have had, and, between begin() and end(), those of the one that comes.
   void note(const Totals& present, const Totals& coming, SteadyTime now);
 
-  // A roll begins; `coming` is what stands counted already where its runs are going to be.
+  // A roll begins.  `coming` holds the counts that are already there where the new workers' runs will be counted.
   void begin(const Totals& coming);
-  // It is over.  When it was `adopted` the one that came is the present one from now on.
+  // The roll is over.  `adopted`: the generation that came is the present one from now on.
   void end(bool adopted);
 
   struct Alarm {
     int job_class = 0;
     Way way = Way::crashed;
     double bad_before = 0, runs_before = 0, bad_after = 0, runs_after = 0;
-    double certainty = 0;  // 1: none can be more certain
+    double certainty = 0;  // at most 1
   };
-  // What the last note() has made certain.
+  // Set once a note() has made it certain.
   const std::optional<Alarm>& alarm() const { return alarm_; }
 
   // Whether there is nothing to wait for: the new workers run nothing that the old ones ran, or have no job any more,
@@ -64,7 +66,8 @@ class Canary {
     std::deque<Counts> minutes, seconds;  // the youngest first; of the seconds those with a run
     Counts after;
     Counts before() const;
-    // In the last seconds in which the old workers ran it: so many, and more until there were so many runs.
+    // The last seconds in which the old workers ran it: at least `least_seconds`, and more until they hold
+    // `least_runs`.
     Counts lately(std::size_t least_seconds, double least_runs) const;
   };
 
@@ -73,7 +76,7 @@ class Canary {
 
   std::map<int, OfClass> classes_;
   Totals seen_present_, seen_coming_;
-  std::map<std::pair<int, Way>, int> troubles_;  // in the order in which they came, from 1
+  std::map<std::pair<int, Way>, int> troubles_;  // numbered from 1, in the order in which they came up
   std::optional<Alarm> alarm_;
   std::optional<SteadyTime> minute_began_;
   bool seeded_ = false, under_way_ = false;

@@ -37,8 +37,9 @@ double ClusteredRuns::design_effect() const {
   return std::max(1.0, intervals_ / (intervals_ - 1) * residuals / (runs_ * p * (1 - p)));
 }
 
-// R. A. Fisher, "Statistical Methods for Research Workers", 5th edition (1934), section 21.02: with the number of all
-// that went wrong given, how many of them are among the n after is hypergeometric if both are alike.
+// R.  A.  Fisher, "Statistical Methods for Research Workers", 5th edition (1934), section 21.02: if both groups are
+// alike, and the number of all runs that went wrong is given, then the number of those among the `after_runs` has a
+// hypergeometric distribution.
 double fisher_tail(double before_bad, double before_runs, double after_bad, double after_runs) {
   if (after_bad <= 0 || before_runs <= 0) return 1;
   const double bad = before_bad + after_bad, most = std::min(bad, after_runs);
@@ -54,7 +55,7 @@ double fisher_tail(double before_bad, double before_runs, double after_bad, doub
 double chance_of(const ClusteredRuns& before, const ClusteredRuns& after) {
   if (before.runs() <= 0 || after.bad() * before.runs() <= before.bad() * after.runs()) return 1;
   const double old_effect = before.design_effect(), new_effect = after.design_effect();
-  // Whole numbers, rounded to the side of no alarm.
+  // Whole numbers, rounded so that an alarm gets less likely.
   const double before_runs = std::max(1.0, std::floor(before.runs() / old_effect)),
                before_bad = std::min(before_runs, std::ceil(before.bad() / old_effect));
   const double after_runs = std::max(1.0, std::ceil(after.runs() / new_effect)),

@@ -4,19 +4,19 @@
 
 namespace brood {
 
-// How many runs there were and how many of them went wrong, with how unevenly both came over time.
+// How many runs there were, how many of them went wrong, and how unevenly both were spread over time.
 class ClusteredRuns {
  public:
-  // What one interval, a second, brought.  One without runs is left out.
+  // The runs of one interval, a second.  An interval without runs is left out.
   void add(std::uint64_t runs, std::uint64_t bad);
   ClusteredRuns& operator+=(const ClusteredRuns& other);
 
   double runs() const { return runs_; }
   double bad() const { return bad_; }
-  double bad_intervals() const { return bad_intervals_; }  // in which one or more went wrong
+  double bad_intervals() const { return bad_intervals_; }  // intervals in which one or more runs went wrong
 
-  // How many times more such counts vary than those of independent runs; 1 or more.  Jobs seldom fail alone: where a
-  // service is away for a second, all of that second's jobs fail, and say no more than one of them.
+  // How many times larger the variance of such counts is than that of independent runs; 1 or more.  Jobs seldom fail
+  // alone: where a service is away for a second, all of that second's jobs fail, and tell no more than one of them.
   double design_effect() const;
 
  private:
@@ -24,11 +24,12 @@ class ClusteredRuns {
   double runs_squared_ = 0, bad_squared_ = 0, runs_by_bad_ = 0;
 };
 
-// How likely it is that as many runs of `after` went wrong, or more, if all of both were alike.  Fisher's exact test,
+// The chance that as many runs of `after` go wrong, or more, if `before` and `after` are alike.  Fisher's exact test,
 // one-sided, on counts divided by their design effects.
 double chance_of(const ClusteredRuns& before, const ClusteredRuns& after);
 
-// Fisher's exact test alone: that `after_bad` or more of all that went wrong are among those after.
+// Fisher's exact test alone: the chance that `after_bad` or more of all the runs that went wrong are among the later
+// ones.
 double fisher_tail(double before_bad, double before_runs, double after_bad, double after_runs);
 
 }  // namespace brood

@@ -41,7 +41,7 @@ JsonWriter json_of(const RollingRestart::Result& result) {
       .decimal("at", epoch_seconds(result.at));
 }
 
-// In a child.
+// Runs in a child.
 int write_refusal(const ChildBodies& bodies, int to) {
   const std::string refusal = bodies.check();
   if (refusal.empty()) return EX_OK;
@@ -89,7 +89,7 @@ void RollingRestart::begin() {
     const auto config = read_config_();
     if (changes_redis(*config))
       return fail(Outcome::refused, "where Redis is cannot change while brood runs: stop it and start it again");
-    // Whose runs are counted apart from those of the present one.
+    // Takes a number whose runs are counted apart from those of the present generation.
     while (++last_number_ % generations_counted == present_->number % generations_counted) {
     }
     next_ = std::make_shared<Generation>(
@@ -122,7 +122,7 @@ void RollingRestart::checked(const std::string& refusal) {
   bring_next();
 }
 
-// The old libraries as new workers of the old generation would load them.
+// Checks the old libraries, as new workers of the old generation would load them.
 void RollingRestart::check_return() {
   has_canary_ = true;
   if (!present_->libraries) return return_checked("the program was upgraded since it loaded its job libraries");
@@ -226,7 +226,7 @@ void RollingRestart::go_on(SteadyTime now) {
   tell_progress(now);
 }
 
-// Also while nothing is under way: what the old workers do is what new ones will be compared with.
+// Also while no restart is under way: new workers will be compared with what the old ones did.
 void RollingRestart::look_at_runs(SteadyTime now) {
   next_look_ = now + Canary::between_looks;
   const bool compares = rolls() && has_canary_;

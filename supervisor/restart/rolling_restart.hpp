@@ -19,9 +19,9 @@
 namespace brood {
 
 // Replaces the workers one after the other by those of a configuration that is read anew, and changes how many there
-// are: reads it, has it and its libraries checked, rolls, watches the new workers for a while, and takes everything
-// back when that fails, or when they do worse than the old ones did: see Canary.  One at a time; a restart that is
-// asked for meanwhile begins when the one under way has ended.
+// are: reads the configuration, has it and its libraries checked, rolls, and watches the new workers for a while.  It
+// takes everything back when that fails, or when the new workers do worse than the old ones did: see Canary.  One
+// restart at a time; one that is asked for meanwhile begins when the one under way has ended.
 class RollingRestart {
  public:
   enum class Outcome {
@@ -44,7 +44,7 @@ class RollingRestart {
     virtual void restart_begun() = 0;
     virtual void capsules_changed() = 0;  // what workers fetch from: see Generations::capsules()
     virtual void generation_changed(const Generation& present) = 0;
-    virtual void restart_ended() = 0;  // and no other begins at once
+    virtual void restart_ended() = 0;  // called when no other restart begins at once
   };
   RollingRestart(EventLoop& loop, Children& children, WorkerSuccession& workers, ReadConfig read_config,
                  BodiesFor bodies, Events& events);
@@ -53,14 +53,15 @@ class RollingRestart {
   void restart(std::optional<ControlSocket::Reply> asked_by);
   void scale(int workers, const std::string& capsule, const ControlSocket::Reply& asked_by);
 
-  // Answered as one that is under way, or as the last one was; "not_now" when there was none.
+  // Answers when the restart under way ends, or at once as the last one was answered; "not_now" when there was none.
   void await(const ControlSocket::Reply& reply);
 
   // Each turn.
   void advance(SteadyTime now);
   void note_end(const WorkerPool::Reaped& reaped, SteadyTime now);
 
-  // Ends what is under way and what waits: the old workers go on, or what else the supervisor tells them.
+  // Ends the restart under way and the one that waits: the old workers go on, or do what else the supervisor tells
+  // them.
   void abandon(const std::string& why);
 
   bool under_way() const { return step_ != Step::none; }
@@ -73,12 +74,12 @@ class RollingRestart {
     none,
     checking,
     rolling,
-    watching,  // all workers are new, and the old ones can still be had back
+    watching,  // all workers are new, and the old ones can still be brought back
   };
 
   void begin();
   void checked(const std::string& refusal);
-  // Whether the old workers could be had back: without that there is no canary.
+  // Checks whether the old workers could be brought back: without that there is no canary.
   void check_return();
   void return_checked(const std::string& refusal);
   void bring_next();
@@ -89,7 +90,7 @@ class RollingRestart {
   void take_back(const Canary::Alarm& alarm);
   bool may_end(SteadyTime now);
   void succeed();
-  // `why` by value: it may belong to what ends here.
+  // `why` by value: it may be a part of something that is destroyed here.
   void fail(Outcome outcome, std::string why);
   void end(Outcome outcome, std::string why);
   std::string answer() const;
@@ -110,7 +111,7 @@ class RollingRestart {
   std::optional<RollPlan> roll_;
   Canary canary_;
   bool has_canary_ = false;                      // this roll
-  std::shared_ptr<const Generation> as_it_was_;  // the present one, where its libraries lie elsewhere by now
+  std::shared_ptr<const Generation> as_it_was_;  // the present generation, where its libraries lie elsewhere by now
   std::optional<SteadyTime> watched_since_;
   SteadyTime next_look_{};
   SteadyTime began_{}, told_at_{};

@@ -45,6 +45,7 @@ std::string definition_of(const PeriodicSettings& job) {
       .number("within", job.late_at_most().count())
       .text("overlap", name_of(job.overlap))
       .number("jitter", job.jitter.count())
+      .json("members", "{" + (job.members.empty() ? "" : job.members.substr(1)) + "}")
       .object();
 }
 
@@ -210,7 +211,9 @@ TickClaim PeriodicJobs::Run::claim_of(const std::string& name, const ServedJob& 
     text.text("unique_lock", turn_of_periodic(name));
     claim.while_held = settings.overlap == Overlap::queue ? TickClaim::WhileHeld::wait : TickClaim::WhileHeld::skip;
   }
-  claim.payload = prepare_due_job(text.object(), now(), random).payload;
+  std::string payload = text.object();
+  payload.insert(payload.size() - 1, settings.members);
+  claim.payload = prepare_due_job(payload, now(), random).payload;
   claim.jid = Payload::parse(claim.payload).jid();
   claim.entry = JsonWriter()
                     .number("tick", tick.time_since_epoch().count())

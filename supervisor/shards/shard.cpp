@@ -15,11 +15,11 @@ using namespace std::chrono_literals;
 // So that sixteen idle shards cost no more than some twenty commands a second.
 constexpr int few_shards = 4, slowest_pace = 3;
 constexpr auto beat_interval = 10s,
-               longest_beat_interval = 20s;  // whoever misses two of these is not taken for dead yet
+               longest_beat_interval = 20s;  // a supervisor that misses two of these still does not count as dead
 
 constexpr auto sweep_interval = 1h;
-constexpr auto between_first_sweeps = 3s;  // of one shard and of the next
-constexpr auto time_to_be_listed = 15s;    // by a heartbeat, for whoever lives
+constexpr auto between_first_sweeps = 3s;  // from the first sweep of one shard to that of the next
+constexpr auto time_to_be_listed = 15s;    // until every living supervisor has listed itself by a heartbeat
 
 }  // namespace
 
@@ -32,7 +32,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
       unblocker_(parts.loop, redis_.connection()),
-      workers_(setup.number, parts.moves, parts.orders, parts.pool, unblocker_),
+      workers_(setup.number, parts.moves, parts.orders, parts.pool, parts.metrics, unblocker_),
       recovery_(parts.loop, parts.children, parts.bodies, std::move(setup.redis),
                 [this](const WorkerDeath& answered) { pool_.recovered(answered.worker); }),
       pruning_(parts.loop, redis_.connection()),
@@ -58,7 +58,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
   redis_.slow_down(pace_);
 }
 
-// What changes in Redis, and who looks at it.
+// Which keys are watched, and which part looks when one has changed.
 KeyChangeListener::Keys Shard::keys_to_watch() {
   const WatchedKeys keys = watched_keys(identity_);
   return {{keys.schedule.name(), [this] { scheduler_.glance(); }},
@@ -131,7 +131,8 @@ void Shard::look_for_work() {
 
 // ---- What its parts tell and ask it
 
-// Orphans are looked for once the beat has said that we alone go by our name: another's workers are none.
+// Orphans are looked for only after a heartbeat has told that no other process uses our name: the workers of such a
+// process would look like orphans.
 void Shard::redis_is_usable() {
   heartbeat_.beat();
   if (!owner_.is_quiet()) look_for_work();
@@ -141,7 +142,7 @@ void Shard::redis_is_usable() {
 
 void Shard::redis_has_moved() {
   doorbell_.redis_has_moved();
-  owner_.redis_has_moved();
+  owner_.redis_has_moved(number_);
 }
 
 void Shard::was_unlisted() { next_sweep_ = std::min(next_sweep_, steady_now() + time_to_be_listed); }
@@ -164,7 +165,7 @@ Scheduler::Settings Shard::scheduler_settings() const {
 
 // Each lives in the shard that its name has for all supervisors.
 PeriodicJobs::Settings Shard::periodic_settings() const {
-  PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.config().periodic};
+  PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.periodic_jobs()};
   std::erase_if(settings.jobs, [this](const auto& job) {
     return !names_.empty() && shard_of_key(names_, job.first) != static_cast<std::size_t>(number_);
   });

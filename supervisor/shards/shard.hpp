@@ -29,6 +29,7 @@
 #include "supervisor/report/process_pruning.hpp"
 #include "supervisor/schedule/gem_schedules.hpp"
 #include "supervisor/schedule/periodic_jobs.hpp"
+#include "supervisor/schedule/registered_periodic_jobs.hpp"
 #include "supervisor/schedule/scheduler.hpp"
 #include "supervisor/shards/shard_moves.hpp"
 #include "supervisor/shards/shard_workers.hpp"
@@ -38,20 +39,21 @@
 namespace brood {
 
 // All that a supervisor does with one Redis: it connects, watches the queues there and what is paused, moves due jobs,
-// beats, and recovers what dead workers and dead supervisors have left in it.
+// sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
 class Shard : private RedisLink::Events, private Heartbeat::Events {
  public:
-  // Whose it is: the supervisor.
+  // The supervisor, as a shard sees it.
   class Owner {
    public:
     virtual ~Owner() = default;
     virtual const Config& config() const = 0;  // of the present generation
     virtual ProcessFacts process_facts() const = 0;
+    virtual PeriodicJobSettings periodic_jobs() const = 0;                    // by the configuration and by libraries
     virtual bool is_quiet() const = 0;                                        // also true while stopping
     virtual bool goes_by_clock_of(int shard) const = 0;                       // one alone, while it answers
     virtual void redis_is_unusable(RedisTrouble trouble) = 0;                 // see RedisLink::Events
     virtual std::string why_not(int shard, const RedisData& data) const = 0;  // as well
-    virtual void redis_has_moved() = 0;                                       // as well
+    virtual void redis_has_moved(int shard) = 0;                              // as well
     virtual void signal_came_from_redis(const std::string&) = 0;              // see Heartbeat::Events
     virtual void name_is_taken() = 0;                                         // as well
   };
@@ -62,7 +64,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
-    BeatTokens beat_tokens = {};  // of the program before, in the same process
+    BeatTokens beat_tokens = {};  // those of the program before us in the same process
   };
   // What all shards of a supervisor share.
   struct Parts {
@@ -71,6 +73,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     const ChildBodies& bodies;
     WorkerOrders& orders;
     WorkerPool& pool;
+    Metrics& metrics;
     ShardMoves& moves;
     DeadFiles& dead_files;
     const Identity& identity;
@@ -81,6 +84,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   // Begins to connect.
   void open() { redis_.open(); }
 
+  int number() const { return number_; }
   RedisLink& redis() { return redis_; }
   const RedisLink& redis() const { return redis_; }
   WorkerUnblocker& unblocker() { return unblocker_; }
@@ -103,8 +107,10 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
   // The present generation is another.
   void follow_config();
+  // What is periodic is other than before.
+  void follow_periodic() { periodic_jobs_.set(periodic_settings()); }
 
-  // What a quiet stops, and what ends that.
+  // Stops what a quiet stops, and begins it again.
   void wind_down();
   void resume();
 

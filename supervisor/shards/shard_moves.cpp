@@ -48,18 +48,20 @@ std::vector<MovableWorker> ShardMoves::movable() {
   return workers;
 }
 
-// In a capsule of one worker order holds: what was left behind here goes back first.
 std::set<int> ShardMoves::capsules_to_call(int number) {
   if (!are_several()) return {};
   std::set<int> capsules = brood::capsules_to_call(number, movable());
-  if (shard(number).recovery().fields_of(identity_).empty()) return capsules;
+  std::erase_if(capsules, [&](int capsule) { return !may_serve(capsule, number); });
+  return capsules;
+}
+
+// In a capsule of one worker order holds: what was left behind here goes back first.
+bool ShardMoves::may_serve(int capsule, int number) const {
+  if (shard(number).recovery().fields_of(identity_).empty()) return true;
   const std::vector<CapsuleSettings> settings = generations_.capsules();
   // One of a generation that is on trial is not among them yet.
-  std::erase_if(capsules, [&](int capsule) {
-    const auto index = static_cast<std::size_t>(capsule);
-    return index >= settings.size() || settings[index].concurrency == 1;
-  });
-  return capsules;
+  const auto index = static_cast<std::size_t>(capsule);
+  return index < settings.size() && settings[index].concurrency != 1;
 }
 
 bool ShardMoves::call(int number, const std::set<int>& capsules) {
@@ -78,7 +80,7 @@ void ShardMoves::want(int slot, int number, bool if_first) {
   taken.goes_if_first = if_first;
   taken.called_at = steady_now();
   slots_.board.slot(slot).wanted_shard.store(number);
-  if (!if_first) orders_.wake(slot);  // a busy one looks by itself
+  if (!if_first) orders_.wake(slot);  // a busy worker looks by itself
 }
 
 void ShardMoves::stay(int slot) {
@@ -94,7 +96,8 @@ void ShardMoves::leave_those_away(SteadyTime now) {
     const auto away_since = shard(worker.shard).redis().away_since();
     if (!away_since || now - *away_since < patience_with_one_away || worker.runs_a_job) continue;
     if (worker.wanted != worker.shard && is_usable(worker.wanted)) continue;
-    if (const int refuge = emptiest_usable(); refuge >= 0) want(worker.slot, refuge, false);
+    const int refuge = emptiest_usable();
+    if (refuge >= 0 && may_serve(worker.capsule, refuge)) want(worker.slot, refuge, false);
   }
 }
 
@@ -105,10 +108,18 @@ bool ShardMoves::is_usable(int number) const {
   return !redis.is_away() && redis.refusal().empty();
 }
 
-int ShardMoves::usable_near(int number) const {
+int ShardMoves::first_usable() const {
+  for (int number = 0; number < static_cast<int>(shards_.size()); ++number) {
+    if (is_usable(number)) return number;
+  }
+  return 0;
+}
+
+// Itself where there is no other.
+int ShardMoves::usable_near(int number, int capsule) const {
   const int count = static_cast<int>(shards_.size());
   for (int next = number; next < number + count; ++next) {
-    if (is_usable(next % count)) return next % count;
+    if (is_usable(next % count) && (next == number || may_serve(capsule, next % count))) return next % count;
   }
   return number;
 }
@@ -129,19 +140,19 @@ int ShardMoves::emptiest_usable() const {
 }
 
 void ShardMoves::place_new(int slot, int capsule, int number) {
-  enter(slot, usable_near((capsule + number) % static_cast<int>(shards_.size())));
+  enter(slot, usable_near((capsule + number) % static_cast<int>(shards_.size()), capsule));
   stay(slot);
 }
 
 void ShardMoves::place_again(int slot) {
   if (!are_several()) return;
   ProcessTable::Slot& taken = slots_.table[slot];
-  const int from = taken.shard, to = is_usable(taken.wanted_shard) ? taken.wanted_shard : usable_near(from);
+  const int from = taken.shard, capsule = generations_.index_of(taken.generation, taken.capsule);
+  const int to = is_usable(taken.wanted_shard) ? taken.wanted_shard : usable_near(from, capsule);
   const bool was_the_first = taken.goes_if_first && to != from;
   enter(slot, to);
   stay(slot);
   if (was_the_first) {
-    const int capsule = generations_.index_of(taken.generation, taken.capsule);
     for (const OccupiedSlot& other : orders_.fetching_slots()) {
       const ProcessTable::Slot& called = slots_.table[other.slot];
       if (called.goes_if_first && called.wanted_shard == to && other.capsule == capsule) stay(other.slot);
@@ -153,7 +164,7 @@ void ShardMoves::place_again(int slot) {
   shard(to).look_who_waits();
 }
 
-// What the slot has counted until now was of the shard before.
+// The slot's worker enters another shard: what it has counted until now belongs to the shard before.
 void ShardMoves::enter(int slot, int number) {
   ProcessTable::Slot& taken = slots_.table[slot];
   if (taken.shard == number) return;
@@ -166,7 +177,7 @@ void ShardMoves::enter(int slot, int number) {
   taken.in_shard_since = now;
 }
 
-// Not believed of one that was called nowhere, and whose shard answers.
+// Not believed of a worker that was called nowhere and whose shard answers.
 bool ShardMoves::left_behind(int slot) {
   if (!are_several()) return false;
   const ProcessTable::Slot& taken = slots_.table[slot];

@@ -15,25 +15,27 @@
 namespace brood {
 
 class Shard;
-// Those of one supervisor, in the order of its configuration; at least one.
+// The shards of one supervisor, in the order of its configuration; at least one.
 using Shards = std::vector<std::unique_ptr<Shard>>;
 
-// Which worker serves which shard.  They begin spread over all of them.  One that has nothing to do is brought to where
-// a job waits and nobody is free to take it; with nobody idle, the first that ends what it does goes to a shard in
-// which nobody is at all; and whoever waits in a shard that is away goes to another.
+// Which worker serves which shard.  At first workers are spread over all shards.  An idle worker is brought to a shard
+// where a job waits and nobody is free to take it.  When no worker is idle, the first that ends its job goes to a shard
+// that has no worker at all.  A worker that waits in a shard that is away goes to another.
 class ShardMoves : public WorkerShards {
  public:
-  // `identity` is the supervisor's name.  `orders` and `shards` may come to be after this object.
+  // `identity` is the supervisor's name.  `orders` and `shards` may be constructed after this object.
   ShardMoves(std::string identity, WorkerSlots& slots, const Generations& generations, WorkerOrders& orders,
              Shards& shards);
 
-  // Of which capsules somebody would come to this shard if called: indexes into Generations::capsules().
+  // The capsules of which a worker would come to this shard if called: indexes into Generations::capsules().
   std::set<int> capsules_to_call(int shard);
-  // Brings somebody of these capsules.  False: nobody comes, or whoever does was called before.
+  // Calls a worker of these capsules to this shard.  False: none comes, or the one that comes was called before.
   bool call(int shard, const std::set<int>& capsules);
   bool are_several() const;
+  // The first of all, while none can be used.
+  int first_usable() const;
 
-  // Now and then: nobody who runs no job is to wait in a shard that is away.
+  // Now and then: brings workers that run no job out of shards that are away.
   void leave_those_away(SteadyTime now);
 
   void place_new(int slot, int capsule, int number) override;
@@ -44,7 +46,8 @@ class ShardMoves : public WorkerShards {
  private:
   std::vector<MovableWorker> movable();
   bool is_usable(int shard) const;
-  int usable_near(int shard) const;
+  bool may_serve(int capsule, int shard) const;
+  int usable_near(int shard, int capsule) const;
   int emptiest_usable() const;
   void want(int slot, int shard, bool if_first);
   void stay(int slot);

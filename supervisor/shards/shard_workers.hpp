@@ -12,12 +12,12 @@
 
 namespace brood {
 
-// The workers of one shard, those that serve it now, as its parts see them: who look after its queues, and who tells of
-// them there.
+// The workers that serve one shard now, as its parts see them: the parts that look after its queues, and its heartbeat.
 class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
  public:
-  ShardWorkers(int shard, ShardMoves& moves, WorkerOrders& orders, WorkerPool& pool, WorkerUnblocker& unblocker)
-      : shard_(shard), moves_(moves), orders_(orders), pool_(pool), unblocker_(unblocker) {}
+  ShardWorkers(int shard, ShardMoves& moves, WorkerOrders& orders, WorkerPool& pool, Metrics& metrics,
+               WorkerUnblocker& unblocker)
+      : shard_(shard), moves_(moves), orders_(orders), pool_(pool), metrics_(metrics), unblocker_(unblocker) {}
 
   std::vector<OccupiedSlot> occupied_slots() override { return of_the_shard(orders_.occupied_slots()); }
   std::vector<OccupiedSlot> fetching_slots() override { return of_the_shard(orders_.fetching_slots()); }
@@ -36,9 +36,12 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
     std::erase_if(seen, [this](const SeenSlot& slot) { return pool_.shard_of(slot.number) != shard_; });
     return seen;
   }
-  // What the classes do is counted for all shards together, and told in the first.
-  std::vector<ClassUsage> take_class_usage() override {
-    return shard_ == 0 ? pool_.take_class_usage() : std::vector<ClassUsage>();
+  // What the classes do is counted for all shards together, and told in the first that can be used.
+  Metrics& metrics() override { return metrics_; }
+  bool observe_classes(SteadyTime now) override {
+    if (moves_.first_usable() != shard_) return false;
+    metrics_.observe(pool_.take_class_usage(), now);
+    return true;
   }
   void note_beat_token(std::uint64_t token) override { pool_.note_beat_token(token, shard_); }
   void note_beat(BootTime sent) override { pool_.note_beat(sent, shard_); }
@@ -53,6 +56,7 @@ class ShardWorkers : public QueueWorkers, public Heartbeat::Workers {
   ShardMoves& moves_;
   WorkerOrders& orders_;
   WorkerPool& pool_;
+  Metrics& metrics_;
   WorkerUnblocker& unblocker_;
 };
 

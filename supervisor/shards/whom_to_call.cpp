@@ -9,14 +9,14 @@ namespace {
 
 bool is_called(const MovableWorker& worker) { return worker.wanted != worker.shard; }
 
-// How many of these each shard has.
+// How many of these workers each shard has.
 std::map<int, int> by_shard(const std::vector<const MovableWorker*>& workers) {
   std::map<int, int> counts;
   for (const MovableWorker* worker : workers) ++counts[worker->shard];
   return counts;
 }
 
-// Without those that do not have more of their capsule where they are than there are in long jobs where they would go.
+// Keeps a worker where it is unless its shard has more workers of its capsule than the other shard has in long jobs.
 void keep_where_more_are(std::vector<const MovableWorker*>& workers, const std::map<int, int>& in_long_jobs) {
   std::map<std::pair<int, int>, int> there;
   for (const MovableWorker* worker : workers) ++there[{worker->shard, worker->capsule}];

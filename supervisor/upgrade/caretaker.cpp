@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto until_next_try = 5s;
-constexpr auto time_to_finish = 25s;  // the configuration may be what cannot be read
+constexpr auto time_to_finish = 25s;  // fixed: the configuration, which would say, may be what cannot be read
 
 bool is_told_to_stop(std::chrono::nanoseconds within) {
   sigset_t stops;
@@ -52,7 +52,7 @@ int stop(ServiceNotify& service) {
   tell_children(SIGTERM);
   const SteadyTime deadline = steady_now() + time_to_finish;
   while (children_are_left() && steady_now() < deadline) {
-    if (is_told_to_stop(100ms)) break;  // a second one
+    if (is_told_to_stop(100ms)) break;  // a second signal
     service.watchdog();
   }
   tell_children(SIGKILL);
@@ -65,7 +65,7 @@ int take_care_of_workers(const std::string& why, int status) {
   if (!has_children()) return status;
   way_back::restore_environment();
   ServiceNotify service;
-  // No signal that comes early may end us, nor the program that begins again.
+  // A signal that comes early must end neither us nor the program that begins again.
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
@@ -76,7 +76,7 @@ int take_care_of_workers(const std::string& why, int status) {
       if (is_told_to_stop(std::min<std::chrono::nanoseconds>(service.watchdog_interval().value_or(1s), 1s)))
         return stop(service);
     }
-    // A mask survives the exec.
+    // Restored for the exec, which keeps the mask.
     sigprocmask(SIG_SETMASK, &before, nullptr);
     way_back::begin_again(why);
     sigprocmask(SIG_SETMASK, &all, nullptr);

@@ -4,10 +4,10 @@
 
 namespace brood {
 
-// For a process whose programs could not take over, neither the new one nor the one before: its workers run on, and
-// whoever ends the process ends them.  So it feeds the watchdog, says what is wrong, and begins again every few
-// seconds; it reaps nobody, since the program that will take over has to see who ended.  Returns the exit status: 0
-// once it was told to stop and the workers have gone, `status` at once where there are no children.
+// For a process that neither the new program nor the one before could take over: its workers run on, and end when the
+// process ends.  So this feeds the watchdog, says what is wrong, and starts the program again every few seconds.  It
+// reaps nobody, since the program that takes over has to see which workers ended.  Returns the exit status: 0 once it
+// was told to stop and the workers have gone, `status` at once where there are no children.
 int take_care_of_workers(const std::string& why, int status);
 
 }  // namespace brood

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -24,9 +25,11 @@ namespace {
 
 constexpr off_t largest = 64 << 20;
 constexpr std::int64_t nobody_said = -1;  // whose process it is
-constexpr char signature = '\n';          // behind the text
+constexpr int nobody_chose = -1;          // what becomes of a job
+constexpr int as_configured = -1;
+constexpr char signature = '\n';  // behind the text
 
-// The writer takes what the reader fills.
+// The record that the reader fills is const for the writer.
 class Writer;
 template <typename Io, typename Record>
 using Of = std::conditional_t<std::is_same_v<Io, Writer>, const Record, Record>;
@@ -71,6 +74,13 @@ class Writer {
     json_.json(key, fmt::format("[{}]", fmt::join(values, ",")));
   }
 
+  // Of any bytes at all.
+  void bytes(const char* key, const std::string& value) {
+    std::string digits;
+    for (const unsigned char byte : value) digits += fmt::format("{:02x}", byte);
+    json_.text(key, digits);
+  }
+
   template <typename Record>
   static std::string object_of(const Record& value) {
     Writer writer;
@@ -82,7 +92,7 @@ class Writer {
   JsonWriter json_;
 };
 
-// What is absent leaves its member as it is.
+// A key that is absent leaves its member as it is.
 class Reader {
  public:
   explicit Reader(std::string_view json) : object_(JsonObject::parse(json)) {}
@@ -143,6 +153,19 @@ class Reader {
     }
   }
 
+  void bytes(const char* key, std::string& into) const {
+    const auto digits = object_.string(key);
+    if (!digits) return;
+    into.clear();
+    for (std::size_t at = 0; at + 1 < digits->size(); at += 2) {
+      unsigned byte = 0;
+      const char* const pair = digits->data() + at;
+      if (std::from_chars(pair, pair + 2, byte, 16).ptr != pair + 2)
+        throw BadHandover(std::string("the handover's ") + key + " are no bytes");
+      into += static_cast<char>(byte);
+    }
+  }
+
   template <typename Record>
   static void read(std::string_view json, Record& into) {
     const Reader reader(json);
@@ -158,7 +181,7 @@ class Reader {
   JsonObject object_;
 };
 
-// Each member once, for both directions.
+// Each member is named once, for writing and reading.
 template <typename Io>
 void members(Io& io, Of<Io, Statistics::Counts>& counts) {
   io.number("processed", counts.processed);
@@ -291,6 +314,85 @@ void members(Io& io, Of<Io, Handover::Shard>& shard) {
   io.text("beat_tokens", shard.beat_tokens);
 }
 
+// What a number stands for among the first `count` of an enumeration.
+template <typename Io, typename Enumeration>
+void enumerator(Io& io, const char* key, Enumeration& value, int count) {
+  int number = static_cast<int>(value);
+  io.number(key, number);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    if (number < 0 || number >= count) throw BadHandover(std::string("the handover's ") + key + " is out of range");
+    value = static_cast<Enumeration>(number);
+  }
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Outcome>& outcome) {
+  enumerator(io, "kind", outcome.kind, static_cast<int>(Outcome::Kind::park) + 1);
+  io.bytes("payload", outcome.payload);
+  std::int64_t microseconds = std::llround(outcome.score * 1e6);
+  io.number("score_us", microseconds);
+  if constexpr (!std::is_same_v<Io, Writer>) outcome.score = static_cast<double>(microseconds) / 1e6;
+}
+
+// An entry of a dead worker's batch.
+struct LeftEntry {
+  EntryState state = EntryState::none;
+  std::optional<Outcome> outcome;
+};
+
+template <typename Io>
+void members(Io& io, Of<Io, LeftEntry>& entry) {
+  enumerator(io, "state", entry.state, static_cast<int>(EntryState::judged) + 1);
+  io.record("outcome", entry.outcome);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, DeadWorker::Record>& record) {
+  io.number("number", record.number);
+  io.bytes("queue", record.queue);
+  io.bytes("jid", record.jid);
+  std::vector<LeftEntry> entries;
+  for (std::size_t i = 0; i < record.entries.size(); ++i)
+    entries.push_back({record.entries[i], i < record.outcomes.size() ? record.outcomes[i] : std::nullopt});
+  io.records("entries", entries);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    for (LeftEntry& entry : entries) {
+      record.entries.push_back(entry.state);
+      record.outcomes.push_back(std::move(entry.outcome));
+    }
+  }
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, WorkerDeath::Cause>& cause) {
+  io.bytes("error_class", cause.error_class);
+  io.bytes("message", cause.message);
+  io.truth("counts_as_crash", cause.counts_as_crash);
+}
+
+template <typename Io>
+void members(Io& io, Of<Io, Handover::Left>& left) {
+  io.number("shard", left.shard);
+  auto& death = left.death;
+  io.bytes("identity", death.worker.identity);
+  io.number("slot", death.worker.slot);
+  io.number("incarnation", death.worker.incarnation);
+  io.record("record", death.worker.record);
+  io.truth("ended_by_brood", death.worker.ended_by_brood);
+  io.record("cause", death.cause);
+  int fate = death.fate ? static_cast<int>(*death.fate) : nobody_chose;
+  io.number("fate", fate);
+  io.truth("cause_unknown", death.cause_unknown);
+  io.number("class_flags", death.class_flags);
+  int max_crashes = death.max_crashes.value_or(as_configured);
+  io.number("max_crashes", max_crashes);
+  if constexpr (!std::is_same_v<Io, Writer>) {
+    if (fate >= 0 && fate <= static_cast<int>(WorkerDeath::Fate::discard))
+      death.fate = static_cast<WorkerDeath::Fate>(fate);
+    if (max_crashes != as_configured) death.max_crashes = max_crashes;
+  }
+}
+
 template <typename Io>
 void members(Io& io, Of<Io, ConfigAsRead>& file) {
   io.text("text", file.text);
@@ -322,6 +424,7 @@ void members(Io& io, Of<Io, Handover>& handover) {
   io.text("beat_tokens", handover.beat_tokens);
   io.records("classes", handover.classes);
   io.records("other_shards", handover.other_shards);
+  io.records("left", handover.left);
 }
 
 void refuse_nonsense(const Handover& handover) {
@@ -330,6 +433,11 @@ void refuse_nonsense(const Handover& handover) {
   for (const Handover::Worker& worker : handover.workers) {
     if (worker.shard < 0 || worker.shard >= max_shards) throw BadHandover("the handover names a shard that cannot be");
     if (worker.pid <= 0 || worker.slot < 0) throw BadHandover("the handover names a worker without process or slot");
+  }
+  for (const Handover::Left& left : handover.left) {
+    if (left.shard < 0 || left.shard >= max_shards) throw BadHandover("the handover names a shard that cannot be");
+    if (left.death.worker.record && left.death.worker.record->entries.size() > max_batch_entries)
+      throw BadHandover("the handover tells of more jobs than a worker holds");
   }
   for (const Handover::Template& one : handover.templates) {
     if (one.pid <= 0) throw BadHandover("the handover names a template without process");
@@ -376,7 +484,7 @@ UniqueFd write_handover(const Handover& handover) {
   for (std::size_t written = 0; written < json.size();)
     written +=
         static_cast<std::size_t>(check("write", ::write(file.get(), json.data() + written, json.size() - written)));
-  // Sealed, since the program before may still need it.
+  // Sealed, so that the new program cannot change it: the program before may still need it.
   if (!handover.rehearsal)
     check("fcntl", fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL));
   return file;

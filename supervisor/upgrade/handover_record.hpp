@@ -11,6 +11,7 @@
 #include "shared/base/identity.hpp"
 #include "shared/base/unique_fd.hpp"
 #include "shared/config/config.hpp"
+#include "shared/store/in_flight/worker_death.hpp"
 #include "supervisor/report/metrics.hpp"
 #include "supervisor/report/statistics.hpp"
 
@@ -29,18 +30,18 @@ struct ConfigAsRead {
 };
 
 // What a supervisor leaves to the program that takes its place in the same process.  It travels as JSON in a memfd, so
-// that another version can read it: members that it does not know it passes over, and those that are missing have the
-// values that stand here.  `format` changes when that is not enough.
+// that another version can read it: a reader skips members that it does not know, and members that are missing keep the
+// values given here.  `format` changes when that is not enough.
 struct Handover {
-  // 2 rehearses, and leaves a way back.
+  // Since format 2 there are rehearsals and a way back.
   static constexpr int current_format = 2;
 
   int format = current_format;
-  std::string version;     // of brood that wrote it
+  std::string version;     // of the brood that wrote it
   std::string program;     // the name of its file
-  bool rehearsal = false;  // a copy for a child: whoever reads it looks whether it could take over, and signs it
+  bool rehearsal = false;  // a copy for a child, which looks whether it could take over, and then signs the copy
   Identity identity;
-  std::string redis;  // its address, without a password; several: of all shards, one after the other
+  std::string redis;  // its address without a password; with several shards, the addresses of all
   WallTime started_at{};
   bool quiet = false;
 
@@ -54,7 +55,7 @@ struct Handover {
     WorkerSettings worker;
   };
   std::vector<Generation> generations;
-  std::uint32_t present = 1;  // the one that vacant places are filled from
+  std::uint32_t present = 1;  // the generation from which vacant places are filled
 
   struct Worker {
     pid_t pid = 0;
@@ -67,48 +68,55 @@ struct Handover {
     std::uint32_t flags = 0;
     bool waits_its_turn = false, never_fetched = false;
     std::uint64_t processed_before = 0;
-    SteadyTime occupied_since{}, ready_at{};  // ready_at zero: it is not
+    SteadyTime occupied_since{}, ready_at{};  // ready_at zero: not ready
     int control = -1, output = -1;            // descriptors
     std::string output_token = {};
   };
   std::vector<Worker> workers;
 
-  // Processes that fork workers of a generation; one that understands no more what it is asked ends by itself.
+  // Processes that fork workers of a generation.  A template that does not understand a request ends by itself.
   struct Template {
     pid_t pid = 0;
     std::uint32_t generation = 1;
-    int slots = 0;  // that it knows
+    int slots = 0;  // how many slots it knows
     int line = -1;  // a descriptor
   };
   std::vector<Template> templates = {};
 
   int control_listener = -1;
-  int log = -1;  // where lines go, should its file not open any more
+  int log = -1;  // used when the log's file cannot be opened any more
 
   // None: there is no file.
-  std::optional<ConfigAsRead> config = {};         // that the next program goes by
-  std::optional<ConfigAsRead> former_config = {};  // that this one goes by
+  std::optional<ConfigAsRead> config = {};         // of the next program
+  std::optional<ConfigAsRead> former_config = {};  // of this program
   struct Counted {
     int slot = -1;
     Statistics::Counts counts = {};
   };
-  std::vector<Counted> counted;  // what Redis has been told of, or may have been
-  Statistics::Counts uncounted;  // and what it has not
+  std::vector<Counted> counted;  // counts that were sent to Redis, or may have been
+  Statistics::Counts uncounted;  // counts that were not sent
   std::string beat_tokens;       // see BeatTokens
   std::vector<Metrics::Known> classes;
-  // These three members again, of each shard but the first.
+  // The same three members for each shard but the first.
   struct Shard {
     std::vector<Counted> counted;
     Statistics::Counts uncounted;
     std::string beat_tokens;
   };
   std::vector<Shard> other_shards = {};
+  // What dead workers have left in a shard that is away.  How the machine saw a crash is not among it: the job's report
+  // has its signal and no stack.
+  struct Left {
+    int shard = 0;
+    WorkerDeath death;
+  };
+  std::vector<Left> left = {};
 };
 
-// The descriptors in it, which survive the exec.  Until the next program stands they stay open for the one before; the
-// next program works with copies.
+// The descriptors in the handover, which survive the exec.  Until the next program stands they stay open for the
+// program before; the next program works with copies.
 std::vector<int> descriptors_of(const Handover& handover);
-// Such a copy; none of -1.  Throws std::system_error.
+// A copy of such a descriptor; none for -1.  Throws std::system_error.
 UniqueFd own_descriptor(int left);
 
 std::string to_json(const Handover& handover);
@@ -116,11 +124,11 @@ std::string to_json(const Handover& handover);
 Handover parse_handover(const std::string& json);
 
 // Writes the handover to a memfd, which an exec closes unless it is told otherwise, and reads it back without moving
-// the file's offset.  Only a rehearsal's can be written to afterwards.
+// the file's offset.  Only the handover of a rehearsal can be written to afterwards.
 UniqueFd write_handover(const Handover& handover);
 Handover read_handover(int descriptor);
 
-// A program that could take over signs the copy that it was given: no other program answers in this way.  Throws
+// A program that could take over signs the copy that it was given; a program that is not brood would not do so.  Throws
 // std::system_error.
 void sign_rehearsal(int descriptor);
 bool is_signed(int descriptor);

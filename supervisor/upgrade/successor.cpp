@@ -28,7 +28,7 @@ bool same_file(const std::string& a, const std::string& b) {
          first.st_ino == second.st_ino;
 }
 
-// The name by which this program was found, if it still leads here; else the kernel's name for its file.
+// The name by which this program was found, if that still leads to it; else the kernel's name for its file.
 std::string find_own_path(const std::string& called) {
   std::error_code ignored;
   if (called.find('/') != std::string::npos) {
@@ -58,7 +58,7 @@ std::vector<std::string> environment() {
   return variables;
 }
 
-// While it lives, these descriptors survive an exec.
+// While an object of this class lives, these descriptors survive an exec.
 class KeptOpen {
  public:
   explicit KeptOpen(std::vector<int> descriptors) : descriptors_(std::move(descriptors)) { set(0); }
@@ -99,7 +99,7 @@ int Successor::rehearse(int handover) const {
   std::vector<std::string> words = command(handover);
   const HiddenAddress hidden(words);
   fcntl(handover, F_SETFD, 0);
-  // Nobody wants to read its standard output; a refusal is on standard error.
+  // Standard output is thrown away; a refusal comes on standard error.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
   execv(path_.c_str(), pointers(words).data());

@@ -8,20 +8,20 @@
 
 namespace brood {
 
-// The program that takes over when this process executes its own file once more: whatever lies there by then.
+// The program that takes over when this process executes its own file again: whatever lies there by then.
 class Successor {
  public:
-  // `argv` as this program was started, the name of the file first.  Call it early: later the file may be another, and
-  // the environment has lost what only the service itself may know (see ServiceNotify).
-  // `path`: where the program lies, if another in this process knew it.
+  // `argv` as this program was started, the name of the file first.  Call it early: later another file may lie there,
+  // and the environment lacks what only the service itself may know (see ServiceNotify).  `path`: where the program
+  // lies, if a program before us in this process knew it.
   explicit Successor(std::vector<std::string> argv, std::string path = "");
 
-  // The name that the file goes by: as it was called, so that a symbolic link is followed anew.
+  // The path of the file, as this program was called: so a symbolic link is followed anew.
   const std::string& path() const { return path_; }
 
-  // In a child: executes the successor as it will be, with the same words, but with the handover of a rehearsal.  It
-  // says on standard error why it could not take over; exit status 0 and a signature: it could.  Returns the exit
-  // status of a failed exec.
+  // In a child: executes the successor as take_over() would, with the same words, but with the handover of a rehearsal.
+  // The successor says on standard error why it could not take over; exit status 0 and a signature mean that it could.
+  // Returns only the exit status of a failed exec.
   int rehearse(int handover) const;
 
   // Executes the successor in place of this program, with its arguments and the environment that it was started with;

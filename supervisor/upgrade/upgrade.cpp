@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_wait = 60s;  // for what is half done
+constexpr auto longest_wait = 60s;  // for half-done work to end
 
 // The last line is the reason; before it a library may have printed anything.
 std::string last_line(const std::string& text) {
@@ -75,7 +75,7 @@ void Upgrade::checked(const std::string& refusal) {
   const bool answered = is_signed(copy_.get());
   copy_.reset();
   if (!refusal.empty()) return fail(Outcome::refused, last_line(refusal));
-  // Whatever was executed, it has not looked at what it would get.
+  // Whatever program was executed, it has not looked at the handover.
   if (!answered)
     return fail(Outcome::refused,
                 successor_.path() + " cannot be executed in place of this program: it does not answer as brood does");

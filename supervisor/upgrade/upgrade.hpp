@@ -14,13 +14,13 @@
 
 namespace brood {
 
-// Lets the program that now lies in this one's file take over this process.  First that program looks, in a child, at a
+// Lets the program that now lies in our own file take over this process.  First that program looks, in a child, at a
 // copy of what it would get.  If it finds nothing wrong, this program gives way as soon as nothing is half done.  The
-// configuration is read once, for both.  On success nothing here returns.
+// configuration is read once, for both programs.  On success nothing here returns.
 class Upgrade {
  public:
   using ReadFile = std::function<ConfigFile()>;  // of the configuration; throws ConfigError
-  // Whose process it is.
+  // The supervisor, as an upgrade sees it.
   class Owner {
    public:
     virtual ~Owner() = default;
@@ -29,11 +29,11 @@ class Upgrade {
     virtual void upgrade_begun() = 0;
     virtual void upgrade_given_up() = 0;  // everything is as it was
   };
-  // `failed`: why the program that took over from this one gave back; empty: none has.
+  // `failed`: why a program that took over from this one has given the process back; empty: none has.
   Upgrade(Children& children, const Successor& successor, ReadFile read_file, Owner& owner, std::string failed);
 
-  // The client is answered with a JSON object when the upgrade fails; when it succeeds, the client's connection ends,
-  // and it asks the successor.
+  // When the upgrade fails, the client is answered with a JSON object.  When it succeeds, the client's connection ends,
+  // and the client asks the successor.
   void begin(std::optional<ControlSocket::Reply> asked_by);
   // Answers with the refusal of the last upgrade; false when it was not refused.
   bool answer_failure(const ControlSocket::Reply& reply) const;
@@ -59,7 +59,7 @@ class Upgrade {
   ChildCheck check_;
   Step step_ = Step::none;
   UniqueFd copy_;    // of the handover, for the rehearsal
-  ConfigFile file_;  // of the configuration, as it was rehearsed with
+  ConfigFile file_;  // the configuration that the rehearsal used
   SteadyTime give_up_at_{};
   std::string waits_for_, last_failure_;
   std::optional<ControlSocket::Reply> client_;

@@ -19,7 +19,7 @@ namespace {
 
 struct Crash {
   int signal;
-  const char* word;  // for the other
+  const char* word;  // the argument for the other program
 };
 constexpr std::array crashes{
     Crash{SIGSEGV, "--failed=it was killed by SIGSEGV"}, Crash{SIGBUS, "--failed=it was killed by SIGBUS"},
@@ -43,12 +43,12 @@ std::optional<int> descriptor_after(const std::vector<std::string>& argv, std::s
   return descriptor >= 0 && fcntl(descriptor, F_GETFD) >= 0 ? descriptor : -1;
 }
 
-// One word, since a reason may begin as an option does.
+// One word, since a reason may look like an option.
 std::string word_of(const std::string& why) {
   return std::string(failed) + "=" + (why.empty() ? "it ended before it stood" : why);
 }
 
-// All that an exec needs is made before anything can go wrong: the handler of a crash must not allocate.
+// All that an exec needs is made at the beginning: the handler of a crash must not allocate.
 class Way {
  public:
   Way(const std::vector<std::string>& argv, int handover, int program)
@@ -66,7 +66,7 @@ class Way {
     program_ = -1;
   }
 
-  // Both return only when it fails.
+  // Both return only when the exec fails.
   void take(const char* word) { execute(program_, word); }
   void begin_again(const char* word) { execute(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC), word); }
   void restore_environment() { environ = environment_.data(); }
@@ -90,13 +90,13 @@ class Way {
 };
 
 std::unique_ptr<Way> way;                 // while there is something to give back
-alignas(16) char crash_stack[16 * 1024];  // the usual stack may be what has overflowed
+alignas(16) char crash_stack[16 * 1024];  // the usual stack may have overflowed
 
 void crashed(int signal) {
   for (const Crash& crash : crashes) {
     if (way && crash.signal == signal) way->take(crash.word);
   }
-  raise(signal);  // SA_RESETHAND: by now the default handles it
+  raise(signal);  // SA_RESETHAND has restored the default action, so this ends us
 }
 
 void watch_for_crashes() {
@@ -114,7 +114,7 @@ void watch_for_crashes() {
 void stop_watching() {
   for (const Crash& crash : crashes) {
     struct sigaction now {};
-    // Another handler may have taken our place meanwhile, against what a job does to the scoreboard.  It stays.
+    // The handler that guards against what a job does to the scoreboard may have taken our place meanwhile.  It stays.
     if (sigaction(crash.signal, nullptr, &now) == 0 && now.sa_handler == crashed) ::signal(crash.signal, SIG_DFL);
   }
   stack_t none{};
@@ -127,7 +127,7 @@ void stop_watching() {
 void open(const std::vector<std::string>& argv) {
   const auto handover = descriptor_after(argv, adopt), program = descriptor_after(argv, former);
   const bool only_looks = std::find(argv.begin(), argv.end(), "--check") != argv.end();
-  // A rehearsal gets the number of the program's descriptor, but the exec has closed it.
+  // A rehearsal gets the number of the program's descriptor, but its exec has closed that descriptor.
   if (!handover || *handover < 0 || only_looks || program == -1) return;
   way = std::make_unique<Way>(argv, *handover, program.value_or(-1));
   if (way->leads_back()) watch_for_crashes();

@@ -12,9 +12,9 @@
 
 namespace brood {
 
-// Workers of the program that was in this process before, whose records this one cannot read: they are told to finish
-// the job in hand and exit, and go by themselves.  What one that crashes leaves in flight is found by its field, of
-// which nobody says any more that it lives, and given back.
+// Workers of the program before us in this process, whose records we cannot read: they are told to finish the job in
+// hand and exit.  When one of them crashes, its field no longer counts as living, and so what it left in flight is
+// found by that field and given back.
 class Predecessors {
  public:
   Predecessors() = default;
@@ -22,12 +22,12 @@ class Predecessors {
   explicit Predecessors(const std::vector<Handover::Worker>& workers);
 
   bool is_one(pid_t pid) const { return left_.contains(pid); }
-  // False when it was none.
+  // False when `pid` was none of them.
   bool reaped(pid_t pid);
   void kill_all() const;
 
   int size() const { return static_cast<int>(left_.size()); }
-  std::set<std::string> fields() const;  // "<slot>.<incarnation>" of those that live
+  std::set<std::string> fields() const;  // "<slot>.<incarnation>" of each that lives
 
  private:
   struct One {

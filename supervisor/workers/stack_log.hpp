@@ -6,14 +6,14 @@
 
 namespace brood {
 
-// Asks the workers for their stacks and has them written to the log: by a short-lived child, since finding the names
-// of their functions takes time and reads files that may be anything.
+// Asks the workers for their stacks.  A short-lived child writes the stacks to the log, since finding the names of
+// functions takes time and reads files that may be anything.
 class StackLog {
  public:
   StackLog(Children& children, const ChildBodies& bodies, WorkerOrders& orders)
       : children_(children), bodies_(bodies), orders_(orders) {}
 
-  // While an earlier one is still being written, the workers are asked and nothing is written.
+  // While such a child still runs, the workers are asked and nothing is written.
   void write();
 
  private:

@@ -10,17 +10,17 @@
 // How the workers pass from one program to the next in the same process.
 namespace brood {
 
-// The workers and their generations, into `handover`.  Not while a generation comes, or a worker is being ended, or a
-// dead one's jobs are not recovered.
+// Writes the workers and their generations into `handover`.  Must not be called while a generation is coming, a worker
+// is being ended, or jobs of a dead worker are not recovered.
 void hand_over_workers(Handover& handover, const WorkerSlots& slots, const Generations& generations,
                        const WorkerOrders& orders);
 
-// Those that are left go by these.  What is not told of their configuration is as in the `first` one; without any, or
-// where `slots` could not be adopted, that is the only one.
+// The generations of the workers that are left.  What the handover does not say of their configuration is as in
+// `first`.  When none are left, or `slots` could not be adopted, `first` is the only generation.
 Generations generations_of(const std::optional<Handover>& left, const WorkerSlots& slots, const Generation& first,
                            const BodiesFor& bodies);
 
-// Takes over the workers that are left, in the slots that they have.
+// Takes over the workers that are left, in the slots that they have already.
 void adopt_workers(const Handover& left, WorkerSlots& slots, WorkerOrders& orders);
 
 }  // namespace brood

@@ -14,7 +14,7 @@ namespace brood {
 
 WorkerOrders::WorkerOrders(EventLoop& loop, WorkerShards& shards, WorkerSlots& slots, const Generations& generations)
     : loop_(loop), shards_(shards), slots_(slots), generations_(generations) {
-  // Those that another program's workers were asked for count on.
+  // Goes on counting where the program before stopped: its workers have seen its requests.
   if (!slots_.adopted()) return;
   for (int slot = 0; slot < slots_.board.slots(); ++slot)
     dump_requests_ = std::max(dump_requests_, slots_.board.slot(slot).dump.request.load());
@@ -51,16 +51,16 @@ WorkerOrders::Descriptors WorkerOrders::descriptors_of(int slot) const {
   return {with.control.get(), with.output ? with.output->descriptor() : -1, with.output ? with.output->token() : ""};
 }
 
-// A worker may write anything into its pipe: what is read per turn is bounded, and the first byte that is none of ours
-// ends it.
+// A worker may write anything into its pipe: what is read per turn is bounded, and a byte that is no ControlByte ends
+// the worker.
 void WorkerOrders::heard(int slot) {
   ProcessTable::Slot& taken = slots_.table[slot];
   SlotRecord& record = slots_.board.slot(slot);
   char bytes[64];
   const ssize_t got = recv(lines(slot).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-    // It is gone and will be reaped; or its job has closed the pipe, and then it hears nothing any more: no other job
-    // is to run there.
+    // The worker is gone and will be reaped; or its job has closed the pipe.  Then the worker hears nothing any more,
+    // and must run no other job.
     lines(slot).control_watch.reset();
     taken.flags = slot_quiet | slot_stop;
     record.flags.fetch_or(taken.flags);
@@ -93,7 +93,7 @@ void WorkerOrders::heard(int slot) {
   }
 }
 
-// A worker asks for an incarnation between jobs alone: while one runs, it has written that byte.
+// A worker asks for an incarnation only between jobs: while a job runs, the job has written that byte.
 bool WorkerOrders::may_go_on_anew(int slot, ControlByte byte) {
   if (slots_.board.slot(slot).current.load() >= 0) return false;
   return byte != ControlByte::left_behind || shards_.left_behind(slot);
@@ -109,8 +109,8 @@ void WorkerOrders::end_for_broken_protocol(int slot) {
 
 // ---- What they are told
 
-// One whose pipe is full has been woken already.  And one that waits in Redis is let go there, after the byte: see
-// WorkerUnblocker.
+// A worker whose pipe is full has been woken already.  The wait of a worker in Redis is ended after the byte, not
+// before: see WorkerUnblocker.
 void WorkerOrders::tell(int slot, std::uint32_t flags) {
   slots_.board.slot(slot).flags.fetch_or(flags);
   const char byte = static_cast<char>(ControlByte::look_at_flags);
@@ -127,7 +127,7 @@ void WorkerOrders::tell_all(std::uint32_t flags) {
   flags_ = flags;
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     if (!slots_.table.is_living(slot)) continue;
-    slots_.board.slot(slot).flags.store(flags_of(slot));  // one that finishes, or waits its turn, goes on doing so
+    slots_.board.slot(slot).flags.store(flags_of(slot));  // a worker that finishes, or waits its turn, goes on doing so
     wake(slot);
   }
 }
@@ -158,7 +158,7 @@ bool WorkerOrders::is_able_to_fetch(int slot) const {
   return taken.pid != 0 && taken.ready_at && taken.flags == 0 && !taken.waits_its_turn;
 }
 
-// The lowest slots go on, so that it is the same ones from look to look.
+// The workers in the lowest slots go on, so that they are the same at each look.
 int WorkerOrders::hold_back_all_but(const std::optional<int>& allowed) {
   std::set<std::string> capsules_that_fetch;
   std::set<int> go_on;
@@ -186,8 +186,9 @@ int WorkerOrders::hold_back_all_but(const std::optional<int>& allowed) {
   return held_back;
 }
 
-// The count first: whoever looked before it sees that, or we see that it waits.  One whose ready byte we have not read
-// may wait already, and what a record says of a job may be scribbled, so nobody is left out.
+// The count is raised first: a worker that has looked before either sees the new count, or we see that it waits.
+// Nobody is left out: a worker whose ready byte we have not read may wait already, and a job may have scribbled over
+// what a record says.
 void WorkerOrders::note_queues_changed(bool to_all) {
   slots_.board.queue_changes().fetch_add(1);
   for (int slot = 0; to_all && slot < slots_.table.used_slots(); ++slot) {

@@ -63,7 +63,7 @@ void WorkerPool::look_after(SteadyTime now) {
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) look_after_start(slot, now);
 }
 
-// In a roll the coming ones are the roll's: one that does not start ends it.
+// Workers that a roll brings are left to the roll: one that does not start ends it.
 void WorkerPool::look_after_start(int slot, SteadyTime now) {
   ProcessTable::Slot& taken = slots_.table[slot];
   if (taken.pid == 0 || taken.ready_at) return;
@@ -89,7 +89,8 @@ std::string WorkerPool::failing_starts() const {
                      slots_.table.kept(), std::chrono::duration<double>(longest_rest).count());
 }
 
-// Who runs there: without that a successor of ours would take living workers for gone.
+// Restores in each record which process runs there: without that a supervisor after us would take living workers for
+// dead.
 void WorkerPool::mend_records() {
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     const ProcessTable::Slot& taken = slots_.table[slot];
@@ -122,7 +123,7 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
       exit_evidence_.examine(*slot, taken, record, status, used, leaf,
                              {settings_of(*slot).memory_limit_bytes, std::max(1, slots_.table.kept())}, now);
   if (found.worker_death) found.worker_death->max_crashes = settings_of(*slot).max_crashes;
-  // What ran in the worker before does no harm to a process of its own.
+  // A job in a process of its own is not harmed by what ran in the worker before.
   if (found.worker_death && found.worker_death->cause && found.exit.last.job_pid == 0) {
     found.worker_death->cause->facts->ran_before = ran_before(record, slots_.board.usage());
     ran_before_.note_crash(*slot, now);
@@ -146,7 +147,8 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
                                                 .began_a_job = found.end.began_a_job,
                                                 .did_a_job = found.end.did_a_job,
                                                 .in_order = found.end.in_order});
-    // One that dies again and again in the same way is said of once: when its rest has become longer.
+    // Workers of a place that die again and again in the same way are logged only when the place's rest has become
+    // longer.
     report(found.exit, found.end, taken, pid, rest, !found.end.began_a_job && rest > 0ms && rest == rest_before);
     spawner_.let_rest(taken.place, rest, now);
   } else {
@@ -167,7 +169,7 @@ void WorkerPool::recovered(const DeadWorker& dead) {
   if (dead.identity == identity_) free(dead.slot, dead.incarnation);
 }
 
-// So its successor, should we be killed, has nothing to do for it either.
+// The slot is marked as retired too: should we be killed, the next supervisor need not recover it.
 void WorkerPool::free(int slot, std::uint64_t incarnation) {
   if (slot < 0 || slot >= slots_.table.slots() || !slots_.table[slot].held ||
       slots_.table[slot].incarnation != incarnation)
@@ -235,7 +237,7 @@ void WorkerPool::let_finish(const Handover& handover) {
   log::warn("workers_replaced", {{"workers", predecessors_.size()}});
 }
 
-// A place for each worker that the present generation is to have and has none for.
+// Adds the places that the present generation is to have and does not have yet.
 void WorkerPool::fill_capsules() {
   const std::vector<CapsuleSettings>& capsules = generations_.present()->config->capsules;
   for (int capsule = 0; capsule < static_cast<int>(capsules.size()); ++capsule) {

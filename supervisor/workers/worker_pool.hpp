@@ -19,38 +19,38 @@
 
 namespace brood {
 
-// The workers of one supervisor, who is there and who is missing: fills their places, and reaps whoever has ended.
-// What they are told is WorkerOrders', which generation they are of WorkerSuccession's, and what becomes of a dead
-// one's jobs is decided elsewhere.
+// The workers of one supervisor: fills their places, and reaps workers that have ended.  WorkerOrders tells them what
+// to do, WorkerSuccession says of which generation they are, and what becomes of a dead worker's jobs is decided
+// elsewhere.
 class WorkerPool {
  public:
-  // `identity` is the supervisor's name.  Takes over the workers that another program has `left`; those whose
-  // scoreboard cannot be read are told to finish, and go by themselves.
+  // `identity` is the supervisor's name.  Takes over the workers that another program has `left`.  If their scoreboard
+  // cannot be read, they are told to finish and exit.
   WorkerPool(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
              WorkerOrders& orders, WorkerShards& shards, std::string identity, const Config& config,
              const std::optional<Handover>& left);
 
-  // Each turn, unless it stops: fills the vacant places that have rested enough.
+  // Each turn, unless the supervisor stops: fills the vacant places that have rested enough.
   void fill_vacant_places() { spawner_.fill_vacant_places(predecessors_.size() > 0); }
   // For the next program in this process.
   void hand_over(Handover& handover) const { spawner_.hand_over(handover); }
-  // Nobody is to be spawned any more.
+  // From now on no worker is spawned.
   void stop_spawning() { spawner_.stop(); }
-  // A child that nobody knows may be a worker whose template has not said so yet.
+  // While this is true, an unknown child may be a worker whose template has not answered yet.
   bool awaits_newborn() const { return spawner_.asked() > 0; }
-  // Kills them all, and charges nobody for it.
+  // Kills all workers, and charges no job for it.
   void kill_all(const char* reason);
-  // Ends jobs that run on after their deadline, or that somebody wants ended.
+  // Ends jobs that run on after their deadline, or that an operator wants ended.
   JobEnder& job_ender() { return job_ender_; }
   const JobEnder& job_ender() const { return job_ender_; }
-  // Puts right what jobs may have scribbled over, says which workers are slow to start, and ends those that do not.
-  // Now and then.
+  // Now and then: restores what jobs may have scribbled over, logs which workers are slow to start, and ends workers
+  // that do not start.
   void look_after(SteadyTime now);
-  // Says that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
+  // Logs that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
   void note_stopped(pid_t pid) const;
 
-  // A child has ended and been waited for; nullopt when it was no worker.  Empties its slot, which is free again at
-  // once, or, where there is something to recover, when recovered() says so.
+  // A child has ended and been waited for; nullopt when it was no worker.  Empties its slot.  The slot is free again at
+  // once, or, if the worker left something to recover, after recovered().
   struct Reaped {
     int slot;
     int place;
@@ -60,17 +60,17 @@ class WorkerPool {
     bool fresh;                               // see WorkerSuccession
     std::optional<SteadyTime> ready_at;       // nullopt: it never was
     std::optional<WorkerDeath> worker_death;  // what is to be recovered; nullopt: nothing
-    bool forked_jobs;                         // in processes of their own, which may have outlived it for a moment
+    bool forked_jobs;  // it ran jobs in processes of their own, which may outlive it for a moment
   };
   std::optional<Reaped> reap(pid_t pid, const ExitStatus& status, const rusage& used, SteadyTime now);
-  // Nothing where the dead one was another supervisor's.
+  // Does nothing for a worker of another supervisor.
   void recovered(const DeadWorker& dead);
 
   int size() const { return slots_.table.kept(); }
   int occupied() const { return slots_.table.occupied() + spawner_.asked() + predecessors_.size(); }
   int ready() const { return slots_.table.ready(); }
   int busy() const { return slots_.busy(); }
-  // Every one at the same time.
+  // Whether all workers were once ready at the same time.
   bool was_ready() const { return slots_.were_ready(); }
   std::string failing_starts() const;  // half a sentence for people; empty: none fails
   std::uint64_t last_incarnation() const { return slots_.table.last_incarnation(); }  // that was assigned
@@ -86,7 +86,7 @@ class WorkerPool {
   std::vector<ClassUsage> take_class_usage() { return brood::take_class_usage(slots_.board); }
   void note_beat_token(std::uint64_t token, int shard) { slots_.board.note_beat_token(token, shard); }
   void note_beat(BootTime sent, int shard) {
-    exit_evidence_.note_host_memory();  // what is to be known of the host when a worker ends
+    exit_evidence_.note_host_memory();  // needed when a worker ends
     slots_.board.note_beat(sent, shard);
   }
 
@@ -99,7 +99,7 @@ class WorkerPool {
   void let_finish(const Handover& handover);
   void fill_capsules();
 
-  // Of the worker that has or last had the slot.
+  // The settings of the worker that has or last had the slot.
   const WorkerSettings& settings_of(int slot) const {
     return generations_.worker(slots_.table[slot].generation, slots_.table[slot].capsule);
   }
@@ -113,7 +113,7 @@ class WorkerPool {
   JobEnder job_ender_;
   ExitEvidence exit_evidence_;
   RanBeforeWatch ran_before_;
-  std::set<pid_t> slow_to_start_;  // said of already
+  std::set<pid_t> slow_to_start_;  // logged already
 };
 
 }  // namespace brood

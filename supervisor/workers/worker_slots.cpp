@@ -13,12 +13,12 @@ namespace brood {
 
 WorkerSlots::WorkerSlots(const Setup& setup, const Config& config)
     : board(take_scoreboard(setup, config, adopted_)), table(board.slots()) {
-  // A start counts as a beat, since nobody can have missed us yet.
+  // A start counts as a heartbeat, since nobody can have missed us yet.
   if (adopted_) return;
   for (Scoreboard::ShardBeat& beat : board.beats()) beat.last_beat.store(boot_now().time_since_epoch().count());
 }
 
-// The one that was left, if it can be read.
+// Takes the scoreboard that was left, if it can be read; else makes a new one.
 Scoreboard WorkerSlots::take_scoreboard(const Setup& setup, const Config& config, bool& adopted) {
   if (setup.left) {
     const std::string path = scoreboard_path(setup.runtime_directory, setup.identity);
@@ -29,7 +29,7 @@ Scoreboard WorkerSlots::take_scoreboard(const Setup& setup, const Config& config
       return left;
     } catch (const std::runtime_error& error) {
       log::warn("scoreboard_not_adopted", {{"reason", error.what()}, {"hint", "the workers are replaced at once"}});
-      ::unlink(path.c_str());  // its workers have it still
+      ::unlink(path.c_str());  // its workers still have it mapped
     }
   }
   Scoreboard created = Scoreboard::create(setup.runtime_directory, setup.identity, slots_for(config));

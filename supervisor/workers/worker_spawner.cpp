@@ -27,12 +27,12 @@ std::string title_of(int slot, const CapsuleSettings& capsule) {
   return "brood: worker " + std::to_string(slot) + " " + capsule.name;
 }
 
-// Where its libraries are no more where they were.
+// Needed where the libraries no longer lie at their old paths.
 std::vector<int> descriptors_to_load_from(const Generation& generation) {
   return generation.loads_kept ? generation.libraries->descriptors() : std::vector<int>();
 }
 
-// Ended or not; a template may claim what it likes.
+// Asks the kernel, as a template may claim what it likes.  True also for a child that has ended.
 bool is_our_child(pid_t pid) {
   siginfo_t info{};
   return pid > 0 && waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -84,7 +84,8 @@ void WorkerSpawner::let_rest(int key, std::chrono::milliseconds rest, SteadyTime
     slots_.board.slot(place.last_slot).rests_until.store(place.rests_until.time_since_epoch().count());
 }
 
-// Those of generations that are filled no more end, and what was asked of those that have ended does not come.
+// Ends the templates of generations whose places are not filled any more, and forgets what was asked of templates that
+// have ended.
 void WorkerSpawner::look_after_templates() {
   std::set<std::uint32_t> filled;
   for (const auto& [key, place] : slots_.table.places()) filled.insert(place.generation);
@@ -147,7 +148,7 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
   }
 }
 
-// The record, before there is a process.
+// Writes the slot's record before there is a process.
 void WorkerSpawner::prepare(int slot, const ProcessTable::Place& place, SteadyTime now) {
   const Config& config = *generations_.of(place.generation).config;
   SlotRecord& record = slots_.board.slot(slot);
@@ -187,8 +188,8 @@ void WorkerSpawner::note_failed(int key, int slot, const std::string& reason, St
   let_rest(key, rest, now);
 }
 
-// A template has answered.  The worker waits until it is woken: when nobody does, because its place is gone meanwhile,
-// it finds its pipe closed, and ends.
+// A template has answered.  The new worker waits until it is woken.  If nobody wakes it, because its place is gone
+// meanwhile, it finds its pipe closed and ends.
 void WorkerSpawner::forked(const ForkAnswer& answer) {
   const auto asked = asked_.find(answer.slot);
   if (asked == asked_.end()) return;
@@ -223,7 +224,7 @@ WorkerTemplate::Setup WorkerSpawner::template_setup(const Generation& generation
           }};
 }
 
-// What the scoreboard's memory is called there is found there: a template knows it as it was when it was forked.
+// In a template `slots_` is the scoreboard as it was mapped when the template was forked.
 int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& request,
                               const WorkerDescriptors& descriptors) const {
   SlotRecord& record = slots_.board.slot(request.slot);
@@ -238,7 +239,6 @@ int WorkerSpawner::run_worker(const Generation& generation, const ForkRequest& r
                   .record = &record,
                   .beats = &slots_.board.beats(),
                   .queue_changes = &slots_.board.queue_changes(),
-                  .redis_moves = &slots_.board.redis_moves(),
                   .supervisor = supervisor_,
                   .usage = &slots_.board.usage(),
                   .in_memory_cgroup = memory_cgroup_.has_value()};

@@ -18,30 +18,30 @@
 
 namespace brood {
 
-// Both the worker and its supervisor say it: should the supervisor be killed right after the fork, its successor must
-// not take the worker for dead.  The pid last: who sees it may read the rest.
+// Both the worker and its supervisor write this into the record: should the supervisor be killed right after the fork,
+// the next one must not take the worker for dead.  The pid is written last: who sees it may read the rest.
 void say_who_runs(SlotRecord& record, pid_t pid);
 
-// Brings workers into being, in vacant places: by a fork of the supervisor, or of the generation's template.
+// Forks workers for vacant places: from the supervisor, or from the generation's template.
 class WorkerSpawner {
  public:
   WorkerSpawner(EventLoop& loop, Children& children, WorkerSlots& slots, const Generations& generations,
                 WorkerOrders& orders, WorkerShards& shards, const Config& config);
 
-  // Fills those that have rested enough.  A refill waits for nobody's recovery, unless so many wait for theirs that no
-  // slot is free.  `others_left`: workers that the table does not know run still.
+  // Fills the places that have rested enough.  A refill does not wait for the recovery of the dead worker, unless so
+  // many wait for theirs that no slot is free.  `others_left`: workers that the table does not know still run.
   void fill_vacant_places(bool others_left);
-  // A place is not to be filled for so long.
+  // The place is not filled again before `rest` has passed.
   void let_rest(int place, std::chrono::milliseconds rest, SteadyTime now);
-  // For the next program in this process, and what another has left.
+  // hand_over(): for the next program in this process.  adopt(): takes what the program before has left.
   void hand_over(Handover& handover) const { templates_.hand_over(handover.templates); }
   void adopt(const Handover& left);
-  // Nobody is to come any more, not even who is on the way; templates end.
+  // No worker comes any more, not even one that was asked for; templates end.
   void stop();
-  // Such that have not come yet; until then a child that nobody knows may be one of them.
+  // Workers that templates were asked for and that have not come yet; an unknown child may be one of them.
   int asked() const { return static_cast<int>(asked_.size()); }
 
-  // Of the workers, where brood has one.
+  // The cgroup of the workers, where brood has one.
   std::optional<MemoryCgroup>& memory_cgroup() { return memory_cgroup_; }
 
  private:

@@ -13,8 +13,8 @@
 
 namespace brood {
 
-// One generation of workers after the other, or more or fewer of the same; see RollingRestart.  Between bring() or
-// resize() and what ends it, adopt_fresh() or drop_fresh(), fresh places are there beside the old ones.
+// Makes one generation of workers follow another, or changes how many there are; see RollingRestart.  From bring() or
+// resize() until adopt_fresh() or drop_fresh(), fresh places are there beside the old ones.
 class WorkerSuccession {
  public:
   WorkerSuccession(WorkerSlots& slots, Generations& generations, WorkerOrders& orders)
@@ -40,8 +40,8 @@ class WorkerSuccession {
   void give_up(int place);
 
   void adopt_fresh();
-  // The workers of fresh places are told to finish, or, before they are ready, killed; those given up are taken back
-  // as far as they are still there, and replaced otherwise.
+  // Workers of fresh places are told to finish, or killed if they are not ready yet.  Old places that were given up are
+  // kept again: a worker that is still there stays, one that has gone is replaced.
   void drop_fresh();
   // The same generation with other settings: after drop_fresh(), as it was before resize().
   void put_back(std::shared_ptr<const Generation> generation) { generations_.replace_present(std::move(generation)); }

@@ -28,7 +28,7 @@ refused() {
 refused 'Result::error_class has moved.*raise the number' 's/^  Text error_class, message;  \/\/ when failed$/  Text message, error_class;/'
 refused 'Call::earlier_attempts has moved or has another type.*raise the number' 's/std::int64_t earlier_attempts;/std::uint64_t earlier_attempts;/'
 refused 'JobClass::exhausted has moved or has another type.*raise the number' 's/(void \(\*exhausted\)\(const Call\*, const Failure\*)/\1, int/'
-refused 'Library has grown or shrunk: write down' 's/^(  void \(\*run_event_handlers\).*)$/\1\n  void* further;/'
+refused 'Library has grown or shrunk: write down' 's/^(  Text \(\*periodic\)\(\);)$/\1\n  void* further;/'
 refused 'Failure has grown or shrunk' 's/^(  std::uint32_t crashed;.*)$/\1\n  std::uint32_t further;/'
 refused 'Failure has padding.*a member .unused.' '/std::uint32_t crashed;/{n;d;}'
 refused 'result_failed is 1 to libraries that are built.*raise the number' 's/result_failed = 1/result_failed = 3/'

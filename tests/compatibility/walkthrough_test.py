@@ -21,7 +21,7 @@ from document import blocks  # noqa: E402
 
 PATIENCE = 60  # seconds, for what comes by itself
 # They change nothing, so that they are asked again until they say what is expected.
-LOOKS = re.compile(r"(brood (status|queues|retries|scheduled|dead|processes)( (list|show)\b| -| *$)|(cat|ls|wc|grep|file|sort|find|head|tail)\b)")
+LOOKS = re.compile(r"(brood (status|queues|retries|scheduled|dead|processes|periodic)( (list|show)\b| -| *$)|(cat|ls|wc|grep|file|sort|find|head|tail)\b)")
 
 # Programs that run in a terminal of their own, and what they log when they are there.
 SERVERS = {"brood": b"event=ready", "redis-server": b"eady to accept connections", "sidekiq": b"Running in ruby"}

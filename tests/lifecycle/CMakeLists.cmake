@@ -53,7 +53,7 @@ brood_test(lifecycle/control_client LINK brood_test_support brood_supervisor)
 add_dependencies(lifecycle_control_client_test brood)
 brood_test(lifecycle/control_answers LINK brood_test_support brood_cli brood_supervisor)
 add_dependencies(lifecycle_control_answers_test brood brood_examples)
-brood_test(lifecycle/unique_jobs LINK brood_test_support brood_api TIMEOUT 600 ALONE)
+brood_test(lifecycle/unique_jobs LINK brood_test_support brood_api TIMEOUT 600)
 add_dependencies(lifecycle_unique_jobs_test brood brood_examples)
 brood_test(lifecycle/kill LINK brood_test_support brood_job TIMEOUT 600)
 brood_test(lifecycle/dump LINK brood_test_support brood_base simdjson::simdjson TIMEOUT 600)
@@ -263,8 +263,11 @@ add_dependencies(lifecycle_shifted_clock_test brood brood_examples shifted_clock
 add_dependencies(lifecycle_menagerie_test shifted_clock)
 brood_test(lifecycle/cluster LINK brood_test_support ALONE TIMEOUT 600)
 add_dependencies(lifecycle_cluster_test brood brood_examples)
+# Real nodes under real faults.
+brood_test(lifecycle/node_faults LINK brood_test_support ALONE TIMEOUT 1800)
+add_dependencies(lifecycle_node_faults_test brood brood_examples)
 
-set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity lifecycle_cluster
+set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade_storm lifecycle_menagerie lifecycle_fleet lifecycle_scarcity lifecycle_cluster lifecycle_node_faults
                      PROPERTIES PROCESSORS 2)
 
 # Several Redis servers.
@@ -278,5 +281,7 @@ brood_test(lifecycle/shard_clients LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_clients_test brood brood_examples context_jobs)
 brood_test(lifecycle/sentinel LINK brood_test_support TIMEOUT 600)
 add_dependencies(lifecycle_sentinel_test brood brood_examples)
-brood_test(lifecycle/periodic LINK brood_test_support brood_job ALONE)
-add_dependencies(lifecycle_periodic_test brood brood_examples)
+brood_test_job_library(periodic_jobs ${CMAKE_CURRENT_LIST_DIR}/periodic_jobs.cpp)
+set_target_properties(periodic_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
+brood_test(lifecycle/periodic LINK brood_test_support brood_job brood_base ALONE)
+add_dependencies(lifecycle_periodic_test brood brood_examples periodic_jobs)

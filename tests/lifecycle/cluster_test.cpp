@@ -37,7 +37,7 @@ struct Fleet {
   explicit Fleet(std::size_t replicas)
       : cluster({.replicas_of_each = replicas}),
         brood({.workers = 2, .config = config_of(cluster)}),
-        pusher(cluster.url(), ledger.path(), replicas > 0, {.answer = 5s}) {
+        pusher(cluster.address(), ledger.path(), replicas > 0, {.answer = 5s}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     goes_on(50);
   }
@@ -220,6 +220,10 @@ BOOST_AUTO_TEST_CASE(the_users_of_one_redis_work_in_a_cluster_with_the_shard_in_
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
   const std::string as_client = directory / "client.toml", as_reader = directory / "reader.toml";
+  std::ofstream(directory / "brood.toml") << config_as("brood");
+  const CommandResult checked = run_brood({"run", "--check", "-C", directory / "brood.toml"});
+  BOOST_TEST(checked.status == 0, checked.errors);
+  BOOST_TEST(contains(checked.output, "CONFIG GET is not allowed"), checked.output);
   std::ofstream(as_client) << config_as("brood-client");
   std::ofstream(as_reader) << config_as("brood-reader");
   BroodProcess brood({.workers = 2, .config = config_as("brood")});
@@ -240,6 +244,16 @@ BOOST_AUTO_TEST_CASE(the_users_of_one_redis_work_in_a_cluster_with_the_shard_in_
       BOOST_TEST(object == "config|get", object);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_benchmark_measures_the_shard_that_it_is_told) {
+  RedisCluster cluster({.replicas_of_each = 0});
+  const TemporaryDirectory directory;
+  const std::string config = directory.write("brood.toml", config_of(cluster, 2));
+  const CommandResult bench = run_brood(
+      {"bench", "-C", config, "--shard", "1", "--jobs", "200", "--latency-jobs", "0", "--workers", "1", "--json"});
+  BOOST_TEST(bench.status == 0, bench.errors);
+  BOOST_TEST(contains(bench.output, "\"throughput\""), bench.output);
 }
 
 BOOST_AUTO_TEST_CASE(a_node_is_refused_that_is_not_what_the_url_says) {

@@ -10,9 +10,11 @@
 #include <set>
 #include <thread>
 
+#include "shared/base/shard_of_key.hpp"
 #include "shared/json/json_object.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/ledger.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -48,6 +50,8 @@ CommandResult ask(RedisServer& redis, std::vector<std::string> words) {
   words.insert(words.end(), {"--redis", redis.url()});
   return run_brood(words);
 }
+
+const std::string library = BROOD_BINARY_DIR "/tests/job_libraries/libperiodic_jobs.so";
 
 std::string state_of(const std::string& name) { return "brood:periodic:job:" + name; }
 
@@ -173,6 +177,50 @@ BOOST_AUTO_TEST_CASE(another_rule_holds_from_the_hangup_on_and_its_ticks_begin_t
   BOOST_TEST(eventually([&] { return redis.size_of("brood:periodic") == 1; }));
 }
 
+BOOST_AUTO_TEST_CASE(each_lives_in_the_shard_that_its_name_chooses) {
+  RedisServer a, b;
+  const std::vector<std::string> shards{"a", "b"}, names{"one", "two", "three", "four", "five", "six"};
+  std::string config = "[redis]\n[[redis.shard]]\nname = \"a\"\nurl = \"" + a.url() +
+                       "\"\n[[redis.shard]]\nname = \"b\"\nurl = \"" + b.url() + "\"\n";
+  for (const std::string& name : names)
+    config += "[periodic." + name + "]\ncron = \"* * * * * *\"\nclass = \"A\"\nqueue = \"" + name + "\"\n";
+  BroodProcess brood(with_config(config));
+
+  std::set<std::size_t> used;
+  for (const std::string& name : names) {
+    const std::size_t chosen = shard_of_key(shards, name);
+    RedisServer &home = chosen == 0 ? a : b, &other = chosen == 0 ? b : a;
+    BOOST_TEST(eventually([&] { return home.size_of("queue:" + name) >= 1; }), brood.log_tail());
+    BOOST_TEST(other.size_of("queue:" + name) == 0u);
+    BOOST_TEST(other.size_of(state_of(name)) == 0u);
+    used.insert(chosen);
+  }
+  BOOST_TEST(used.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(while_its_job_has_not_ended_a_tick_is_skipped_or_waits) {
+  RedisServer redis;
+  TemporaryDirectory directory;
+  const auto slow = [&](const std::string& name) {
+    return "[periodic." + name + "]\ncron = \"* * * * * *\"\nclass = \"Ledger\"\nargs = [\"" + (directory / name) +
+           "\", \"x\", 2300]\noverlap = \"" + name + "\"\n";
+  };
+  BroodOptions options = with_config(slow("skip") + slow("queue"));
+  options.workers = 4;
+  BroodProcess brood(redis, options);
+  const Ledger skips(directory / "skip"), waits(directory / "queue");
+
+  BOOST_TEST(eventually([&] { return skips.runs().size() >= 3 && waits.runs().size() >= 3; }, 20s), brood.log_tail());
+
+  for (const Ledger* const ledger : {&skips, &waits}) {
+    const auto runs = ledger->runs();
+    for (std::size_t i = 1; i < runs.size(); ++i) BOOST_TEST(runs[i].began >= runs[i - 1].ended.value());
+  }
+  BOOST_TEST(std::stoi(redis.hget(state_of("skip"), "skipped").value_or("0")) >= 2);
+  BOOST_TEST(redis.hget(state_of("queue"), "skipped").value_or("none") == "none");
+  BOOST_TEST(ask(redis, {"run", "skip"}).status == 75);
+}
+
 BOOST_AUTO_TEST_CASE(jitter_puts_the_job_into_the_schedule) {
   RedisServer redis;
   BroodProcess brood(redis, with_config(every_second("jitter = \"1h\"\n")));
@@ -228,6 +276,42 @@ BOOST_AUTO_TEST_CASE(commands_show_and_run_them) {
   BOOST_TEST(ask(redis, {"run", "nobody"}).status == 75);
   BOOST_TEST(ask(redis, {"pause", "nobody"}).status == 75);
   BOOST_TEST(ask(redis, {"run"}).status == 64);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_library_has_periodic_jobs_and_the_configuration_wins) {
+  RedisServer redis;
+  BroodOptions options =
+      with_config("[periodic.both]\ncron = \"* * * * * *\"\nclass = \"Configured\"\nqueue = \"configured\"\n");
+  options.libraries = {library};
+  BroodProcess brood(redis, options);
+
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:coded") >= 2; }), brood.log_tail());
+  BOOST_TEST(are_all_seconds(ticks_in(redis, "queue:coded")));
+  const JsonObject job = JsonObject::parse(redis.lrange("queue:coded").front());
+  BOOST_TEST(job.string("class").value() == "Coded");
+  BOOST_TEST(job.raw("args").value() == R"(["said in \"code\"",7])");
+  BOOST_TEST(job.raw("retry").value() == "3");
+  BOOST_TEST(job.raw("tags").value() == R"(["by code"])");
+  BOOST_TEST(eventually([&] { return redis.size_of("queue:configured") >= 1; }), brood.log_tail());
+  BOOST_TEST(redis.size_of("queue:library") == 0u);
+  BOOST_TEST(ask(redis, {"next", "elsewhere"}).output.find("-01-01 00:00:00 +01:00") != std::string::npos);
+  brood.term();
+  BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_of_a_library_that_is_wrong_is_refused_by_the_check_and_said_in_the_log) {
+  RedisServer redis;
+  const CommandResult check =
+      run_brood({"run", "--check", "-r", library, "--redis", redis.url()}, {{"PERIODIC_RULE", "61 * * * *"}});
+  BOOST_TEST(check.status == 78);
+  BOOST_TEST(check.errors.find("the periodic job coded of a library: the minute \"61\"") != std::string::npos);
+
+  BroodOptions options = with_config("");
+  options.libraries = {library};
+  options.environment = {{"PERIODIC_RULE", "61 * * * *"}};
+  BroodProcess brood(redis, options);
+  BOOST_TEST(eventually([&] { return redis.size_of("brood:periodic") == 2; }), brood.log_tail());
+  BOOST_TEST(brood.log().find("event=periodic_job_refused name=coded") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_with_its_place) {

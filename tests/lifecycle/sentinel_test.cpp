@@ -46,7 +46,7 @@ struct Fleet {
       : brood({.workers = 2,
                .config = "[redis]\nurl = \"" + redis.url() + "\"\nwait = " + std::to_string(wait) +
                          "\nwait_timeout = \"500ms\"\n"}),
-        pusher(redis.url(), ledger.path(), wait > 0, {}) {
+        pusher(redis.address(), ledger.path(), wait > 0, {}) {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.done().size() > 50; }, 20s), brood.log_tail());
   }

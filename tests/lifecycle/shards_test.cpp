@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -321,6 +322,65 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_and_upgrades_go_on_in_all_shards) {
   const Ledger::Verdict verdict = shards.ledger.judge(shards.pushed);
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.doubled.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_says_that_other_shards_are_served_after_a_start_alone) {
+  Shards shards(2);
+  BroodProcess brood(shards.with_workers(1));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  BOOST_TEST(run_brood({"restart"}, brood.environment()).status == 0);
+  BOOST_TEST(times_logged(brood, "redis_changes_at_a_start_alone") == 0U, brood.log_tail());
+
+  shards.servers.emplace_back(RedisServer::Options{});
+  std::ofstream(brood.home() / "brood.toml") << shards.config();
+  BOOST_TEST(run_brood({"restart"}, brood.environment()).status == 0);
+
+  BOOST_TEST(times_logged(brood, "redis_changes_at_a_start_alone") == 1U, brood.log_tail());
+}
+
+// Those of all shards are told in the first that can be used.
+BOOST_AUTO_TEST_CASE(what_classes_have_done_is_told_though_the_first_shard_is_away) {
+  Shards shards(2);
+  BroodProcess brood(shards.with_workers(2));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  shards.servers[0].pause();
+  shards.push(1, 20, 1);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return shards.all_done(); }, 20s), brood.log_tail());
+  const auto runs_told = [&](RedisServer& server) {
+    long runs = 0;
+    for (const std::string& key : server.keys("brood:usage:*")) {
+      for (const auto& [field, value] : server.hgetall(key)) runs += field == "Ledger|runs" ? std::stol(value) : 0;
+    }
+    return runs;
+  };
+  BOOST_TEST(eventually([&] { return runs_told(shards.servers[1]) == 20; }, 60s), brood.log_tail());
+  shards.servers[0].resume();
+  BOOST_TEST(eventually([&] { return times_logged(brood, "redis_is_back") > 0; }, 30s), brood.log_tail());
+  shards.push(0, 10, 1);
+  BOOST_TEST(eventually([&] { return runs_told(shards.servers[0]) == 10; }, 60s), brood.log_tail());
+  BOOST_TEST(runs_told(shards.servers[1]) == 20);
+}
+
+BOOST_AUTO_TEST_CASE(an_upgrade_waits_for_no_shard_that_is_away_and_its_dead_are_charged_when_it_is_back) {
+  Shards shards(2);
+  BroodProcess brood(shards.with_workers(2));
+  BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  shards.push(1, 1, 60'000);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return shards.running() == 1; }, 20s), brood.log_tail());
+  const pid_t victim = shards.ledger.runs().front().pid;
+  shards.servers[1].pause();
+  kill(victim, SIGKILL);
+  BOOST_REQUIRE(eventually([&] { return times_logged(brood, "redis_away") > 0; }, 30s));
+
+  const CommandResult upgrade = run_brood({"upgrade"}, brood.environment());
+
+  BOOST_TEST(upgrade.status == 0, upgrade.output << upgrade.errors << brood.log_tail());
+  BOOST_TEST(times_logged(brood, "supervisor_took_over") == 1U, brood.log_tail());
+  BOOST_TEST(shards.servers[0].size_of("brood:processes") == 1U);
+  shards.servers[1].resume();
+  BOOST_TEST(eventually([&] { return shards.servers[1].size_of("retry") == 1; }, 30s), brood.log_tail());
+  BOOST_TEST(shards.servers[1].zrange("retry").at(0).first.find("SIGKILL") != std::string::npos);
+  BOOST_TEST(jobs_in_flight(shards.servers[1]) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(sixteen_idle_shards_cost_at_most_twenty_commands_a_second) {

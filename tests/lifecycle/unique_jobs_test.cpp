@@ -77,7 +77,7 @@ BOOST_FIXTURE_TEST_CASE(failures_keep_the_lock_and_death_lets_go, Workplace) {
   BOOST_REQUIRE_MESSAGE(eventually([&] { return locks().size() == 1; }), locks().size());
   BOOST_TEST(redis.get(locks().front()).value_or("") == failing);
   BOOST_TEST(push("Fail", "[\"again\"]") == "");
-  const CommandResult deleted = run_brood({"retries", "delete", failing, "--yes"}, brood.environment());
+  const CommandResult deleted = run_brood({"retries", "delete", failing, "--yes", "--redis", redis.url()});
   BOOST_TEST(deleted.status == 0, deleted.errors);
   BOOST_TEST(locks().empty());
 }

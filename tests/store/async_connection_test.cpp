@@ -9,6 +9,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/redis/connection.hpp"
+#include "tests/store/turned_loop.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/scripted_server.hpp"
@@ -25,26 +26,6 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
-
-// A loop that a test turns by hand.  At the end every handle must have been closed: uv_loop_close() says so.
-class Loop {
- public:
-  Loop() { BOOST_REQUIRE(uv_loop_init(&loop_) == 0); }
-  ~Loop() {
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    BOOST_TEST(uv_loop_close(&loop_) == 0);
-  }
-  uv_loop_t* get() { return &loop_; }
-  void turn() { uv_run(&loop_, UV_RUN_NOWAIT); }
-
-  template <typename Predicate>
-  bool until(Predicate holds, std::chrono::milliseconds timeout = 20s) {
-    return eventually([&] { return turn(), holds(); }, timeout);
-  }
-
- private:
-  uv_loop_t loop_;
-};
 
 // A connection with a record of what it said.
 struct Witness {
@@ -68,7 +49,7 @@ struct Answer {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(it_connects_says_so_and_answers) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server({.password = "p"});
   Witness witness;
   AsyncConnection redis(loop.get(), "brood-test", witness.events);
@@ -90,7 +71,7 @@ BOOST_AUTO_TEST_CASE(it_connects_says_so_and_answers) {
 }
 
 BOOST_AUTO_TEST_CASE(it_connects_over_tcp_to_whichever_number_answers) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server({.tcp = true});
   Witness witness;
   AsyncConnection redis(loop.get(), "", witness.events);
@@ -105,7 +86,7 @@ BOOST_AUTO_TEST_CASE(it_connects_over_tcp_to_whichever_number_answers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_host_name_is_never_looked_up) {
-  Loop loop;
+  TurnedLoop loop;
   Witness witness;
   AsyncConnection redis(loop.get(), "", witness.events);
 
@@ -116,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_host_name_is_never_looked_up) {
 }
 
 BOOST_AUTO_TEST_CASE(pipelined_commands_are_answered_in_order) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   AsyncConnection redis(loop.get(), "", {});
   redis.open(server.address());
@@ -132,7 +113,7 @@ BOOST_AUTO_TEST_CASE(pipelined_commands_are_answered_in_order) {
 }
 
 BOOST_AUTO_TEST_CASE(commands_sent_together_are_answered_together) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   AsyncConnection redis(loop.get(), "", {});
   redis.open(server.address());
@@ -153,7 +134,7 @@ BOOST_AUTO_TEST_CASE(commands_sent_together_are_answered_together) {
 }
 
 BOOST_AUTO_TEST_CASE(large_values_pass_both_ways) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   AsyncConnection redis(loop.get(), "", {});
   redis.open(server.address());
@@ -170,7 +151,7 @@ BOOST_AUTO_TEST_CASE(large_values_pass_both_ways) {
 }
 
 BOOST_AUTO_TEST_CASE(a_command_without_a_connection_fails_on_the_next_turn) {
-  Loop loop;
+  TurnedLoop loop;
   AsyncConnection redis(loop.get(), "", {});
 
   Answer answer;
@@ -182,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_command_without_a_connection_fails_on_the_next_turn) {
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_socket_is_reported_once_and_tried_until_it_answers) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server({.tcp = true});
   server.kill9();
   for (const RedisAddress& address : {server.address(), RedisAddress::parse(server.socket_path())}) {
@@ -202,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_refused_socket_is_reported_once_and_tried_until_it_answer
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_password_is_reported_in_the_servers_words) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server({.password = "right"});
   Witness witness;
   AsyncConnection redis(loop.get(), "name", witness.events);
@@ -218,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_password_is_reported_in_the_servers_words) {
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_server_fails_what_is_unanswered_and_is_found_again) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server({.append_only = true});
   Witness witness;
   AsyncConnection redis(loop.get(), "name", witness.events);
@@ -244,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_killed_server_fails_what_is_unanswered_and_is_found_again
 }
 
 BOOST_AUTO_TEST_CASE(a_passed_deadline_costs_the_connection_and_fails_all_that_waits) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   Witness witness;
   AsyncConnection redis(loop.get(), "name", witness.events);
@@ -271,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_passed_deadline_costs_the_connection_and_fails_all_that_w
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_does_not_end_a_later_command) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   Witness witness;
   AsyncConnection redis(loop.get(), "", witness.events);
@@ -289,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_does_not_end_a_later_command) {
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_that_was_met_leaves_the_next_one_in_force) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   AsyncConnection redis(loop.get(), "", {});
   redis.open(server.address());
@@ -307,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_was_met_leaves_the_next_one_in_force) {
 }
 
 BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_is_a_failed_connect) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   server.pause();
   Witness witness;
@@ -323,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_is_a_failed_connect) {
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   Witness witness;
   AsyncConnection redis(loop.get(), "", witness.events);
@@ -347,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time) {
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_may_come_byte_by_byte_and_may_be_cut_off) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   TcpProxy proxy(server.socket_path());
   proxy.split_into(1);
@@ -373,7 +354,7 @@ BOOST_AUTO_TEST_CASE(large_values_may_take_longer_than_the_deadline_as_long_as_t
   TcpProxy proxy(redis.socket_path(), TcpProxy::Listen::tcp);
   proxy.limit_rate(1 << 20);
   const std::string value(3 << 20, 'x');
-  Loop loop;
+  TurnedLoop loop;
   Witness witness;
   AsyncConnection connection(loop.get(), "", witness.events);
   connection.open(proxy.address());
@@ -392,17 +373,21 @@ BOOST_AUTO_TEST_CASE(large_values_may_take_longer_than_the_deadline_as_long_as_t
   BOOST_TEST((get.result->reply.view().text() == value));
   BOOST_TEST(witness.losses.empty());
 
+  BOOST_TEST(!connection.waits_since());
   proxy.stall_replies();
   Answer lost;
   const SteadyTime asked = steady_now();
   connection.send({"GET", "k"}, 1s, lost.keep());
+  BOOST_REQUIRE(connection.waits_since());
+  BOOST_TEST((*connection.waits_since() >= asked));
   BOOST_REQUIRE(loop.until([&] { return bool(lost); }));
+  BOOST_TEST(!connection.waits_since());
   BOOST_TEST(!lost.result->ok());
   BOOST_TEST((steady_now() - asked < 10s));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_stops_reading_cannot_make_us_hoard) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   AsyncConnection redis(loop.get(), "", {});
   redis.open(server.address());
@@ -421,7 +406,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_stops_reading_cannot_make_us_hoard) {
 }
 
 BOOST_AUTO_TEST_CASE(what_nobody_asked_for_costs_the_connection) {
-  Loop loop;
+  TurnedLoop loop;
   ScriptedServer server("+PONG\r\n+PONG\r\n");
   Witness witness;
   AsyncConnection redis(loop.get(), "", witness.events);
@@ -441,7 +426,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_answers_as_a_replica_is_left_for_the_one_that
   present.command({"SET", "is", "present"});
   for (const char* writes : {"SET", "INCR"}) {
     TcpProxy address(former.socket_path());
-    Loop loop;
+    TurnedLoop loop;
     Witness witness;
     AsyncConnection connection(loop.get(), "", witness.events);
     connection.open(address.address());
@@ -470,7 +455,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_answers_as_a_replica_is_left_for_the_one_that
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_judged_unfit_is_a_failed_connect) {
   RedisServer redis;
-  Loop loop;
+  TurnedLoop loop;
   Witness witness;
   int judged = 0;
   witness.events.judge = [&](const Result& info) {
@@ -488,7 +473,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_judged_unfit_is_a_failed_connect) {
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_accepts_and_hangs_up_is_a_failed_connect) {
-  Loop loop;
+  TurnedLoop loop;
   ScriptedServer server("-ERR max number of clients reached\r\n", {.wait_for_request = false, .hang_up = true});
   Witness witness;
   AsyncConnection redis(loop.get(), "name", witness.events);
@@ -502,7 +487,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_accepts_and_hangs_up_is_a_failed_connect) {
 }
 
 BOOST_AUTO_TEST_CASE(a_failing_server_is_tried_ever_more_rarely) {
-  Loop loop;
+  TurnedLoop loop;
   ScriptedServer server("", {.wait_for_request = false, .hang_up = true});
   AsyncConnection redis(loop.get(), "name", {});
 
@@ -514,7 +499,7 @@ BOOST_AUTO_TEST_CASE(a_failing_server_is_tried_ever_more_rarely) {
 }
 
 BOOST_AUTO_TEST_CASE(closing_fails_what_is_unanswered_and_connects_no_more) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   Witness witness;
   AsyncConnection redis(loop.get(), "", witness.events);
@@ -535,7 +520,7 @@ BOOST_AUTO_TEST_CASE(closing_fails_what_is_unanswered_and_connects_no_more) {
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_may_send_and_open_and_close) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   AsyncConnection redis(loop.get(), "", {});
   redis.open(server.address());
@@ -559,7 +544,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_send_and_open_and_close) {
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_may_destroy_the_connection) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   // From an answer, from a failure, from each event.
   std::unique_ptr<AsyncConnection> redis;
@@ -600,7 +585,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_destroy_the_connection) {
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_may_be_destroyed_in_any_phase_and_leaves_no_descriptor) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   loop.turn();
   const std::size_t before = open_descriptors();
@@ -616,7 +601,7 @@ BOOST_AUTO_TEST_CASE(a_connection_may_be_destroyed_in_any_phase_and_leaves_no_de
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_of_a_callback_costs_the_connection_and_is_the_reason) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   Witness witness;
   AsyncConnection redis(loop.get(), "", witness.events);
@@ -634,7 +619,7 @@ BOOST_AUTO_TEST_CASE(an_exception_of_a_callback_costs_the_connection_and_is_the_
 }
 
 BOOST_AUTO_TEST_CASE(what_is_published_is_heard_beside_the_answers_until_the_connection_is_lost) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   Witness witness;
   AsyncConnection redis(loop.get(), "name", witness.events);
@@ -672,7 +657,7 @@ BOOST_AUTO_TEST_CASE(what_is_published_is_heard_beside_the_answers_until_the_con
 }
 
 BOOST_AUTO_TEST_CASE(a_subscription_may_be_refused_and_then_brings_nothing) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   server.command({"ACL", "SETUSER", server.user(), "-subscribe"});
   AsyncConnection redis(loop.get(), "", {});
@@ -690,7 +675,7 @@ BOOST_AUTO_TEST_CASE(a_subscription_may_be_refused_and_then_brings_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(who_hears_a_message_may_destroy_the_connection) {
-  Loop loop;
+  TurnedLoop loop;
   RedisServer server;
   auto redis = std::make_unique<AsyncConnection>(loop.get(), "", AsyncConnection::Events{});
   redis->open(server.address());

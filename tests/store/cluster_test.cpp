@@ -278,6 +278,25 @@ BOOST_AUTO_TEST_CASE(while_a_slot_moves_single_keys_are_read_and_written_where_t
   BOOST_TEST(site.text(get("new")) == "2");
 }
 
+BOOST_AUTO_TEST_CASE(while_a_slot_moves_a_write_is_confirmed_where_it_went) {
+  Sharded site({.replicas_of_each = 1});
+  site.text(set("old", "1"));
+  RedisServer &from = site.owner(), &to = site.another_master();
+  site.cluster.begin_move(site.slot, from, to);
+
+  const std::vector<Reply> replies = site.redis.pipeline({set("old", "2"), set("new", "3"), {"WAIT", "1", "5000"}});
+  BOOST_TEST(replies[0].view().text() == "OK");
+  BOOST_TEST(replies[1].view().text() == "OK");
+  BOOST_TEST(replies[2].view().integer() == 1);
+  BOOST_TEST(to.keys() == Strings{"{brood:0}new"}, boost::test_tools::per_element());
+
+  // Nobody confirms there.
+  site.cluster.replica_of(to).pause();
+  const std::vector<Reply> alone = site.redis.pipeline({set("old", "4"), set("newer", "5"), {"WAIT", "1", "200"}});
+  BOOST_TEST(alone[1].view().text() == "OK");
+  BOOST_TEST(alone[2].view().integer() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_script_waits_until_its_slot_has_moved) {
   Sharded site;
   PushCommands pushes(0);

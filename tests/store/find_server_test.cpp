@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(an_ordinary_address_is_itself_and_nobody_is_asked) {
   const FoundServer found = find("redis://u:p@192.0.2.1:7/3", 1ms);
   BOOST_TEST(found.server.host == "192.0.2.1");
   BOOST_TEST(found.server.port == 7);
-  BOOST_TEST(found.sentinels.empty());
+  BOOST_TEST(found.tellers.empty());
 }
 
 BOOST_AUTO_TEST_CASE(the_master_is_found_and_followed) {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_master_is_found_and_followed) {
   BOOST_TEST(found.server.host == "127.0.0.1");
   BOOST_TEST(found.server.db == 2);
   BOOST_TEST(!found.server.has_sentinels());
-  BOOST_TEST(found.sentinels.size() >= 2U);
+  BOOST_TEST(found.tellers.size() >= 2U);
 
   // By the command of Redis: the sentinels go on naming the old one, which is a replica, for a while.
   redis.server(0).command({"FAILOVER"});
@@ -136,13 +136,13 @@ BOOST_AUTO_TEST_CASE(sentinels_that_are_away_or_stopped_cost_little_time) {
 BOOST_AUTO_TEST_CASE(one_seed_is_enough_to_learn_of_the_others) {
   SentinelSetup redis;
   const std::string url = "sentinel://" + seed(redis.sentinel(0)) + "/mymaster";
-  BOOST_TEST(find(url).sentinels.size() >= 2U);
+  BOOST_TEST(find(url).tellers.size() >= 2U);
 
   redis.sentinel(0).kill9();
 
   const FoundServer found = find(url);
   BOOST_TEST(found.server.port == redis.server(0).address().port);
-  BOOST_TEST(found.sentinels.size() >= 1U);
+  BOOST_TEST(found.tellers.size() >= 1U);
 }
 
 BOOST_AUTO_TEST_CASE(what_refuses_us_says_so_without_a_password) {

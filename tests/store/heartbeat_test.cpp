@@ -39,8 +39,10 @@ struct Beating : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
     heartbeat.emplace(loop, connection, identity, facts, *this, *this, std::move(tokens));
   }
 
+  Metrics no_metrics;
   std::vector<SeenSlot> slots() const override { return seen; }
-  std::vector<ClassUsage> take_class_usage() override { return {}; }
+  Metrics& metrics() override { return no_metrics; }
+  bool observe_classes(SteadyTime) override { return true; }
   void note_beat_token(std::uint64_t) override { before_it_is_sent(); }
   void note_beat(BootTime) override { ++beats; }
   bool is_quiet() const override { return quiet; }

@@ -62,7 +62,8 @@ std::string hex(const std::string& bytes) {
 
 // Metrics as the supervisor tells them.
 struct Telling : LoopWithRedis {
-  MetricsFlush flush{connection};
+  Metrics metrics;
+  MetricsFlush flush{connection, metrics};
 
   void gain(std::size_t classes, std::uint64_t runs) {
     std::vector<ClassUsage> usage;
@@ -72,7 +73,7 @@ struct Telling : LoopWithRedis {
       one.runs = one.histogram[0] = runs;
       usage.push_back(one);
     }
-    flush.metrics().observe(usage, steady_now());
+    metrics.observe(usage, steady_now());
   }
   bool tell() {
     bool told = false;
@@ -205,7 +206,7 @@ BOOST_FIXTURE_TEST_CASE(all_classes_are_told_a_few_at_a_time, Telling) {
   gain(max_usage_classes, 3);
   BOOST_TEST(tell());
   BOOST_TEST(told_runs("j|20*") == 3 * max_usage_classes);
-  BOOST_TEST(flush.metrics().unflushed(1).empty());
+  BOOST_TEST(metrics.unflushed(1).empty());
 }
 
 BOOST_FIXTURE_TEST_CASE(what_redis_refuses_is_told_when_it_takes_it, Telling) {
@@ -226,7 +227,7 @@ BOOST_FIXTURE_TEST_CASE(a_flush_whose_answer_is_lost_is_not_repeated, Telling) {
   redis.pause();
   flush.begin(200ms, [&] { told = true; });
   BOOST_TEST(run_until([&] { return told; }));
-  BOOST_TEST(flush.metrics().unflushed(10).empty());
+  BOOST_TEST(metrics.unflushed(10).empty());
   redis.resume();
   run_until([&] { return connection.connected(); });
 }

@@ -444,6 +444,19 @@ BOOST_AUTO_TEST_CASE(the_sweep_leaves_alone_what_the_living_hold) {
              1);
 }
 
+BOOST_AUTO_TEST_CASE(a_dead_worker_of_another_shard_is_not_looked_for_among_all_keys) {
+  Grave grave({"1"}, DeadWorker::Record{1, {running}, "a", "one"});
+  grave.redis.call({"DEL", hash});
+  grave.dead.served_elsewhere = true;
+  grave.redis.call({"CONFIG", "RESETSTAT"});
+
+  BOOST_TEST(grave.recover().somebody_was_first);
+
+  const Reply stats = grave.server.command({"INFO", "commandstats"});
+  BOOST_TEST(stats.view().text().find("cmdstat_scan:") == std::string_view::npos, stats.view().text());
+  BOOST_TEST(grave.server.size_of(list) == 1U);  // the sweep's
+}
+
 BOOST_AUTO_TEST_CASE(a_dead_worker_whose_field_is_lost_is_judged_if_its_last_entry_is_known) {
   const auto payload = [](const std::string& jid) { return R"({"jid":")" + jid + R"(","class":"A","args":[]})"; };
   for (const bool known : {true, false}) {

@@ -66,7 +66,8 @@ BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
                                               "count_waiting.lua",
                                               "count_quarantine_crash.lua",
                                               "begin_probe.lua",
-                                              "pass_probe.lua"};
+                                              "pass_probe.lua",
+                                              "marked_jobs.lua"};
   const std::regex call(R"re((?:redis\.p?call|try)\(\s*"([A-Z]+)")re");
   std::size_t seen = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(scripts)) {

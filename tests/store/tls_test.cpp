@@ -22,6 +22,7 @@
 #include "shared/redis/async_connection.hpp"
 #include "shared/redis/connection.hpp"
 #include "shared/redis/tls_certificates.hpp"
+#include "tests/store/turned_loop.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/localhost.hpp"
@@ -71,25 +72,8 @@ std::string refusal_of(const RedisAddress& address, std::chrono::milliseconds ti
   return "";
 }
 
-class Loop {
- public:
-  Loop() { BOOST_REQUIRE(uv_loop_init(&loop_) == 0); }
-  ~Loop() {
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    BOOST_TEST(uv_loop_close(&loop_) == 0);
-  }
-  uv_loop_t* get() { return &loop_; }
-  template <typename Predicate>
-  bool until(Predicate holds, std::chrono::milliseconds timeout = 20s) {
-    return eventually([&] { return uv_run(&loop_, UV_RUN_NOWAIT), holds(); }, timeout);
-  }
-
- private:
-  uv_loop_t loop_;
-};
-
 std::string async_refusal_of(const RedisAddress& address) {
-  Loop loop;
+  TurnedLoop loop;
   int losses = 0;
   AsyncConnection redis(loop.get(), "test", {.connected = {}, .disconnected = [&](const std::string&) { ++losses; }});
   redis.open(address);
@@ -97,7 +81,7 @@ std::string async_refusal_of(const RedisAddress& address) {
   return redis.refusal();
 }
 
-std::optional<AsyncConnection::Result> answer_to(Loop& loop, AsyncConnection& redis, const Command& command) {
+std::optional<AsyncConnection::Result> answer_to(TurnedLoop& loop, AsyncConnection& redis, const Command& command) {
   std::optional<AsyncConnection::Result> answer;
   redis.send(command, 20s, [&](AsyncConnection::Result result) { answer = std::move(result); });
   loop.until([&] { return answer.has_value(); });
@@ -137,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_blocking_connection_speaks_tls_with_large_commands_and_re
 
 BOOST_AUTO_TEST_CASE(an_asynchronous_connection_speaks_tls_with_large_commands_and_replies) {
   RedisServer server(tls_server());
-  Loop loop;
+  TurnedLoop loop;
   AsyncConnection redis(loop.get(), "brood-test", {});
   redis.open(trusting(server));
   BOOST_REQUIRE(loop.until([&] { return redis.connected(); }));
@@ -312,7 +296,7 @@ BOOST_AUTO_TEST_CASE(a_line_that_carries_byte_by_byte_is_waited_for) {
   BOOST_TEST(redis.call({"SET", "k", value}).view().text() == "OK");
   BOOST_TEST((redis.call({"GET", "k"}).view().text() == value));
 
-  Loop loop;
+  TurnedLoop loop;
   AsyncConnection async(loop.get(), "test", {});
   async.open(through(proxy));
   BOOST_REQUIRE(loop.until([&] { return async.connected(); }));
@@ -353,7 +337,7 @@ BOOST_AUTO_TEST_CASE(a_handshake_keeps_the_deadline_of_connecting) {
   BOOST_CHECK_THROW(Connection(through(proxy), {500ms, 20s}).call({"PING"}), ConnectionLost);
   BOOST_TEST((steady_now() - start < 5s));
 
-  Loop loop;
+  TurnedLoop loop;
   std::vector<std::string> losses;
   AsyncConnection async(loop.get(), "test",
                         {.connected = {}, .disconnected = [&](const std::string& why) { losses.push_back(why); }});
@@ -368,7 +352,7 @@ BOOST_AUTO_TEST_CASE(a_handshake_keeps_the_deadline_of_connecting) {
 BOOST_AUTO_TEST_CASE(a_server_that_goes_in_the_midst_of_a_handshake_is_waited_for) {
   RedisServer server(tls_server());
   TcpProxy proxy(std::to_string(server.port()), TcpProxy::Listen::tcp);
-  Loop loop;
+  TurnedLoop loop;
   int losses = 0;
   AsyncConnection async(loop.get(), "test", {.connected = {}, .disconnected = [&](const std::string&) { ++losses; }});
   proxy.cut_replies_after(100);
@@ -387,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_goes_in_the_midst_of_a_handshake_is_waited_fo
 BOOST_AUTO_TEST_CASE(a_server_that_restarts_is_found_again) {
   RedisServer server(tls_server());
   Connection redis(trusting(server), patient);
-  Loop loop;
+  TurnedLoop loop;
   AsyncConnection async(loop.get(), "test", {});
   async.open(trusting(server));
   BOOST_REQUIRE(loop.until([&] { return async.connected(); }));
@@ -497,7 +481,7 @@ BOOST_AUTO_TEST_CASE(renewed_certificates_hold_for_the_connections_that_begin) {
   RedisServer server(tls_server());
   RedisAddress address = trusting(server);
   address.certificates = std::make_shared<TlsCertificates>(*address.tls);
-  Loop loop;
+  TurnedLoop loop;
   AsyncConnection async(loop.get(), "test", {});
   async.open(address);
   BOOST_REQUIRE(loop.until([&] { return async.connected(); }));

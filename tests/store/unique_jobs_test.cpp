@@ -1,7 +1,6 @@
 #include <boost/test/unit_test.hpp>
 #include <brood/api.hpp>
 #include <brood/client.hpp>
-#include <brood/job.hpp>
 #include <chrono>
 #include <tuple>
 

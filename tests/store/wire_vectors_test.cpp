@@ -101,8 +101,10 @@ struct Supervised : LoopWithRedis, Heartbeat::Workers, Heartbeat::Events {
     identity.hostname = name.substr(0, name.find(':'));
     identity.pid = std::stoi(name.substr(name.find(':') + 1));
   }
+  Metrics no_metrics;
   std::vector<SeenSlot> slots() const override { return seen; }
-  std::vector<ClassUsage> take_class_usage() override { return {}; }
+  Metrics& metrics() override { return no_metrics; }
+  bool observe_classes(SteadyTime) override { return true; }
   void note_beat_token(std::uint64_t) override {}
   void note_beat(BootTime) override { ++beats; }
   bool is_quiet() const override { return false; }

@@ -11,8 +11,8 @@ struct Entry {
   std::string key, payload;
 };
 
-// What all lists and sorted sets of a Redis hold, in one look: what one key says and what the next one says belong
-// together.
+// What all lists and sorted sets of a Redis hold, read in one moment, so that what one key says fits to what the others
+// say.
 std::vector<Entry> all_entries(Channel& redis);
 
 }  // namespace brood

@@ -84,7 +84,7 @@ CommandResult run_brood(const std::vector<std::string>& arguments,
 
 // The pids of `pid`'s children, zombies left out.
 std::vector<pid_t> children_of(pid_t pid);
-std::vector<pid_t> workers_of(pid_t supervisor);  // by what they are called
+std::vector<pid_t> workers_of(pid_t supervisor);  // told by their titles
 bool process_exists(pid_t pid);                   // a zombie does not count
 
 }  // namespace brood

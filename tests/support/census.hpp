@@ -18,8 +18,8 @@ class Census {
   // The keys that hold the job; a key that holds it twice is named twice.
   const std::vector<std::string>& places_of(long number) const;
 
-  // Names each Ledger job with an id of 0 .. count-1 that is in two places, or in none and not done either; "" when all
-  // are where they should be.  The ledger is read here, after the places: a job is done before it leaves its last
+  // Names each Ledger job with an id of 0 .. count-1 that is in two places, or in none although it is not done; "" when
+  // all are where they should be.  The ledger is read here, after the places: a job is done before it leaves its last
   // place. Ask before anything else is enqueued.
   std::string misplaced(const Ledger& ledger, int count) const;
 

@@ -9,11 +9,11 @@
 
 namespace brood {
 
-ConfirmedPusher::ConfirmedPusher(const std::string& url, std::string ledger, bool waits, Pace pace)
-    : redis_(RedisAddress::parse(url), {std::chrono::seconds(2), pace.answer}),
+ConfirmedPusher::ConfirmedPusher(RedisAddress redis, std::string ledger, bool waits, Pace pace)
+    : redis_(std::move(redis), {std::chrono::seconds(2), pace.answer}),
       path_(std::move(ledger)),
       waits_(waits),
-      between_(pace.between) {
+      pace_(pace) {
   thread_ = std::thread([this] { push_until_told(); });
 }
 
@@ -23,21 +23,22 @@ void ConfirmedPusher::stop() {
 }
 
 void ConfirmedPusher::push_until_told() {
-  for (int id = 0; !stopping_; ++id) {
+  for (int first = pace_.first; !stopping_; first += pace_.at_once) {
     try {
-      if (push(id)) {
-        confirmed_.insert(std::to_string(id));
-        ++pushed_;
+      if (push(first)) {
+        for (int id = first; id < first + pace_.at_once; ++id) confirmed_.insert(std::to_string(id));
+        pushed_ += static_cast<std::size_t>(pace_.at_once);
       }
     } catch (const ConnectionLost&) {
     }
-    std::this_thread::sleep_for(between_);
+    std::this_thread::sleep_for(pace_.between);
   }
 }
 
-bool ConfirmedPusher::push(int id) {
-  const std::vector<Reply> replies = redis_.pipeline(
-      {{"SADD", RedisKey("queues"), "default"}, {"LPUSH", RedisKey("queue:default"), ledger_job(path_, id, 5)}});
+bool ConfirmedPusher::push(int first) {
+  Command jobs{"LPUSH", RedisKey("queue:default")};
+  for (int id = first; id < first + pace_.at_once; ++id) jobs.add(ledger_job(path_, id, pace_.job));
+  const std::vector<Reply> replies = redis_.pipeline({{"SADD", RedisKey("queues"), "default"}, jobs});
   if (!replies[1].view().is_integer()) {
     redis_.disconnect();
     return false;
@@ -46,7 +47,8 @@ bool ConfirmedPusher::push(int id) {
   // Another connection may be to another server, which has nothing to confirm.
   const std::uint64_t connection = redis_.connections();
   const Reply confirmed = redis_.call({"WAIT", "1", "500"});
-  return confirmed.view().integer() >= 1 && redis_.connections() == connection;
+  // One that has just become a replica refuses it.
+  return confirmed.view().is_integer() && confirmed.view().integer() >= 1 && redis_.connections() == connection;
 }
 
 std::string ledger_job(const std::string& path, int id, int milliseconds) {

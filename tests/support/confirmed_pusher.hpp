@@ -11,16 +11,19 @@
 
 namespace brood {
 
-// Pushes jobs of the Ledger one by one, as somebody does who believes only what a replica has confirmed.  Never pushes
-// one twice.
+// Pushes jobs of the Ledger, one by one or a few at a time, as somebody does who believes only what a replica has
+// confirmed.  Never pushes one twice.
 class ConfirmedPusher {
  public:
   struct Pace {
     std::chrono::milliseconds between{10};  // two pushes
     std::chrono::milliseconds answer{2'000};
+    int at_once = 1;
+    int job = 5;    // how many milliseconds each takes
+    int first = 0;  // id; the others follow
   };
   // With `waits` = false every answer is believed.
-  ConfirmedPusher(const std::string& url, std::string ledger, bool waits, Pace pace);
+  ConfirmedPusher(RedisAddress redis, std::string ledger, bool waits, Pace pace);
   ~ConfirmedPusher() { stop(); }
   ConfirmedPusher(const ConfirmedPusher&) = delete;
   ConfirmedPusher& operator=(const ConfirmedPusher&) = delete;
@@ -31,12 +34,12 @@ class ConfirmedPusher {
 
  private:
   void push_until_told();
-  bool push(int id);
+  bool push(int first);
 
   Connection redis_;
   const std::string path_;
   const bool waits_;
-  const std::chrono::milliseconds between_;
+  const Pace pace_;
   std::set<std::string> confirmed_;
   std::atomic<std::size_t> pushed_ = 0;
   std::atomic<bool> stopping_ = false;

@@ -12,7 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t all_slots = 16'384;
-constexpr const char* host = "127.0.0.1";
 
 void must(RedisServer& node, const Command& command) {
   const Reply reply = node.command(command);
@@ -35,23 +34,35 @@ std::size_t nodes_known_to(RedisServer& node) {
 
 std::string cluster_id(RedisServer& node) { return std::string(node.command({"CLUSTER", "MYID"}).view().text()); }
 
-RedisCluster::RedisCluster(Options options) {
+RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
+  const Options& options = options_;
   const std::size_t size = options.masters * (1 + options.replicas_of_each);
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<std::string> extra{"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port()),
                                    "--cluster-node-timeout", std::to_string(options.node_timeout.count()),
-                                   // A replica need not be up to date with a master that had nothing to say.
+                                   // A replica that has heard nothing of its master for long counts as out of date, and
+                                   // may not take over.
                                    "--repl-ping-replica-period", "1", "--repl-diskless-sync-delay", "0"};
     extra.insert(extra.end(), options.extra.begin(), options.extra.end());
+    if (options.tls) extra.insert(extra.end(), {"--tls-cluster", "yes"});
+    const bool apart = i == 0 && !options.first_host.empty();
+    const std::string& host = apart ? options.first_host : options.host;
+    // Others would take it for the one that its packets come from.
+    extra.insert(extra.end(), {"--cluster-announce-ip", host, "--protected-mode", "no"});
     nodes_.push_back(std::make_unique<RedisServer>(
-        RedisServer::Options{.append_only = options.append_only, .extra = extra, .tcp = true}));
+        RedisServer::Options{.append_only = options.append_only,
+                             .extra = extra,
+                             .tcp = !options.tls,
+                             .tls = options.tls,
+                             .host = host,
+                             .prefix = apart ? options.first_prefix : std::vector<std::string>()}));
     must(node(i), {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     const std::string bus = extra[3];
     // Everyone meets the first.
     if (i == 0) {
       first_bus_ = bus;
     } else {
-      must(node(i), {"CLUSTER", "MEET", host, std::to_string(node(0).port()), first_bus_});
+      must(node(i), {"CLUSTER", "MEET", host_of(node(0)), std::to_string(node(0).port()), first_bus_});
     }
   }
   for (std::size_t master = 0; master < options.masters; ++master) {
@@ -80,17 +91,27 @@ RedisCluster::RedisCluster(Options options) {
     throw std::runtime_error("the cluster does not begin to work");
 }
 
+const std::string& RedisCluster::host_of(const RedisServer& node) const {
+  return &node == nodes_.front().get() && !options_.first_host.empty() ? options_.first_host : options_.host;
+}
+
+RedisAddress RedisCluster::address(int shard) const {
+  RedisAddress address = RedisAddress::parse(url());
+  if (options_.tls) address.tls.emplace().ca = {options_.tls->ca, "ca"};
+  return in_shard(std::move(address), shard);
+}
+
 std::string RedisCluster::url() const {
   std::string url = "cluster://";
   for (const auto& node : nodes_)
-    url += (node == nodes_.front() ? "" : ",") + std::string(host) + ":" + std::to_string(node->port());
+    url += (node == nodes_.front() ? "" : ",") + host_of(*node) + ":" + std::to_string(node->port());
   return url;
 }
 
 RedisServer& RedisCluster::owner(int slot) {
   std::map<std::int64_t, std::size_t> votes;
   for (const auto& node : nodes_) {
-    if (node->pid() <= 0) continue;
+    if (!node->runs()) continue;
     const Reply slots = node->command({"CLUSTER", "SLOTS"});
     for (std::size_t i = 0; i < slots.view().size(); ++i) {
       const ReplyView range = slots.view()[i];
@@ -107,7 +128,7 @@ RedisServer& RedisCluster::owner(int slot) {
 RedisServer& RedisCluster::replica_of(RedisServer& master) {
   const std::string port = "master_port:" + std::to_string(master.port()) + "\r";
   for (const auto& node : nodes_) {
-    if (node->pid() <= 0) continue;
+    if (!node->runs()) continue;
     const Reply info = node->command({"INFO", "replication"});
     if (info.view().text().find(port) != std::string_view::npos) return *node;
   }
@@ -132,7 +153,7 @@ void RedisCluster::move_keys(int slot, RedisServer& from, RedisServer& to) {
   for (;;) {
     const Reply keys = from.command({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), "3"});
     if (keys.view().size() == 0) return;
-    Command migrate{"MIGRATE", host, std::to_string(to.port()), "", "0", "5000", "KEYS"};
+    Command migrate{"MIGRATE", host_of(to), std::to_string(to.port()), "", "0", "5000", "KEYS"};
     for (std::size_t i = 0; i < keys.view().size(); ++i) migrate.add(keys.view()[i].text());
     must(from, migrate);
   }
@@ -153,13 +174,13 @@ void RedisCluster::move_slot(int slot, RedisServer& to) {
 }
 
 bool RedisCluster::works() {
-  return std::all_of(nodes_.begin(), nodes_.end(), [](auto& node) { return node->pid() <= 0 || says_ok(*node); });
+  return std::all_of(nodes_.begin(), nodes_.end(), [](auto& node) { return !node->runs() || says_ok(*node); });
 }
 
 std::vector<std::string> RedisCluster::keys(const std::string& pattern) {
   std::vector<std::string> all;
   for (const auto& node : nodes_) {
-    if (node->pid() <= 0) continue;
+    if (!node->runs()) continue;
     const Reply info = node->command({"INFO", "replication"});
     if (info.view().text().find("role:master") == std::string_view::npos) continue;
     const std::vector<std::string> some = node->keys(pattern);

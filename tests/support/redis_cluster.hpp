@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,18 +19,25 @@ class RedisCluster {
     std::size_t masters = 3, replicas_of_each = 1;
     std::chrono::milliseconds node_timeout{1'500};  // after which a silent node is taken for dead
     bool append_only = true;
-    std::vector<std::string> extra{};  // further arguments of each redis-server
+    std::vector<std::string> extra{};            // further arguments of each redis-server
+    std::optional<RedisServer::TlsFiles> tls{};  // everybody speaks it, and nothing else but on Unix sockets
+    std::string host = "127.0.0.1";
+    // Where the first node is, if not beside the others, and what executes it there.
+    std::string first_host{};
+    std::vector<std::string> first_prefix{};
   };
   RedisCluster() : RedisCluster(Options()) {}
   explicit RedisCluster(Options options);
 
-  std::string url() const;  // cluster://, of all nodes
+  // cluster://, of all nodes; and one of its shards as an address that knows the authority of `tls`.
+  std::string url() const;
+  RedisAddress address(int shard = 0) const;
 
   // The masters come first as they were when it began, then the replicas of the first, of the second and so on.
   std::size_t size() const { return nodes_.size(); }
   RedisServer& node(std::size_t i) { return *nodes_.at(i); }
 
-  // Who owns the slot now, by the word of the most that say so.
+  // The node that owns the slot now, as most of the nodes say.
   RedisServer& owner(int slot);
   // A living replica of a node; throws std::runtime_error when there is none.
   RedisServer& replica_of(RedisServer& master);
@@ -37,8 +45,8 @@ class RedisCluster {
   // Lets a replica take over from its master, which lives, with all that it has.
   void fail_over(int slot, RedisServer& replica);
 
-  // Moves a slot and all that is in it, as redis-cli --cluster reshard does, a few keys at a time; and the parts of
-  // that.
+  // Moves a slot and all that is in it, as redis-cli --cluster reshard does, a few keys at a time.  The other three are
+  // its steps.
   void move_slot(int slot, RedisServer& to);
   void begin_move(int slot, RedisServer& from, RedisServer& to);
   void move_keys(int slot, RedisServer& from, RedisServer& to);
@@ -51,6 +59,9 @@ class RedisCluster {
   std::vector<std::string> keys(const std::string& pattern = "*");
 
  private:
+  const std::string& host_of(const RedisServer& node) const;
+
+  const Options options_;
   std::string first_bus_;  // the port by which the others meet the first
   std::vector<std::unique_ptr<RedisServer>> nodes_;
 };

@@ -1,13 +1,10 @@
 #include "tests/support/redis_server.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -35,18 +32,13 @@ std::string content(const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// With what tests say by the same connection as the code that they try, and no code of ours ever says.
+// With the commands that tests send on the connection of the code under test, and that brood itself never sends.
 void write_users(const std::string& file, bool for_tests_of_the_store) {
   std::string users = content(BROOD_SOURCE_DIR "/etc/redis-users.acl");
   for (std::size_t at = 0; (at = users.find(">PASSWORD", at)) != std::string::npos;) users.replace(at, 9, ">secret");
   if (for_tests_of_the_store)
     users.insert(users.find('\n'), " ~x ~nothing ~*:1:a +config +flushall +echo +ttl +pttl +keys +debug +script +acl");
   std::ofstream(file) << "user default on nopass ~* &* +@all\n" << users;
-}
-
-bool exited(pid_t pid) {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
 }
 
 }  // namespace
@@ -62,8 +54,7 @@ std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-RedisServer::RedisServer(Options options)
-    : options_(std::move(options)), owner_(getpid()), connection_(RedisAddress{}) {
+RedisServer::RedisServer(Options options) : options_(std::move(options)), connection_(RedisAddress{}) {
   const char* const user = getenv("BROOD_TEST_USER");
   if (user != nullptr && options_.password.empty()) {
     user_ = user;
@@ -74,11 +65,6 @@ RedisServer::RedisServer(Options options)
   local.password = options_.password;
   connection_ = Connection(local, {std::chrono::seconds(20), std::chrono::seconds(20)}, "test");
   start();
-}
-
-RedisServer::~RedisServer() {
-  // A forked child that unwinds must not take its parent's server along.
-  if (getpid() == owner_) kill9();
 }
 
 std::string RedisServer::socket_path() const { return directory_ / "redis.sock"; }
@@ -141,37 +127,18 @@ bool RedisServer::launch() {
   if (!options_.password.empty()) args.insert(args.end(), {"--requirepass", options_.password});
   if (options_.tls) {
     const TlsFiles& tls = *options_.tls;
-    args.insert(args.end(), {"--port", "0", "--tls-cert-file", tls.cert, "--tls-key-file", tls.key,
-                             "--tls-ca-cert-file", tls.ca, "--tls-auth-clients", tls.requires_clients ? "yes" : "no"});
+    args.insert(args.end(),
+                {"--port", "0", "--tls-cert-file", tls.cert, "--tls-key-file", tls.key, "--tls-ca-cert-file", tls.ca,
+                 "--tls-auth-clients", tls.requires_clients ? "yes" : "no", "--tls-replication", "yes"});
     if (!tls.protocols.empty()) args.insert(args.end(), {"--tls-protocols", tls.protocols});
   }
   args.insert(args.end(), options_.extra.begin(), options_.extra.end());
   args.insert(args.begin(), options_.prefix.begin(), options_.prefix.end());
-  std::vector<char*> argv;
-  for (std::string& arg : args) argv.push_back(arg.data());
-  argv.push_back(nullptr);
-
-  const pid_t parent = getpid();
-  pid_ = check("fork", fork());
-  if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);
-    setpgid(0, 0);  // a Ctrl-C at the terminal, or kill(0), is not for the server
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    const int null = open("/dev/null", O_RDWR);
-    for (int fd : {0, 1, 2}) dup2(null, fd);
-    close_range(3, ~0U, 0);
-    execvp(argv[0], argv.data());
-    _exit(127);
-  }
-
-  const pid_t pid = pid_;
+  process_.start(std::move(args));
   bool answers = false;
   eventually(
       [&] {
-        if (exited(pid)) return true;
+        if (process_.exited()) return true;
         try {
           answers = connection_.call({"PING"}).view().is_string();
         } catch (const ConnectionLost&) {
@@ -179,30 +146,13 @@ bool RedisServer::launch() {
         return answers;
       },
       std::chrono::seconds(30));
-  return answers && !exited(pid);
-}
-
-void RedisServer::kill9() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  // A supervisor under test in this very process may have reaped it: ECHILD is as good.
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  pid_ = -1;
+  return answers && !process_.exited();
 }
 
 void RedisServer::restart() {
   kill9();
   start();
 }
-
-void RedisServer::pause() {
-  check("kill", kill(pid_, SIGSTOP));
-  siginfo_t info{};
-  check("waitid", waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED));
-}
-
-void RedisServer::resume() { check("kill", kill(pid_, SIGCONT)); }
 
 void RedisServer::show(const TlsFiles& files) {
   options_.tls = files;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shared/redis/connection.hpp"
+#include "tests/support/server_process.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace brood {
@@ -19,10 +20,10 @@ namespace brood {
 // ends.
 class RedisServer {
  public:
-  // Of PEM files.
+  // The paths of PEM files.
   struct TlsFiles {
     std::string cert, key;
-    std::string ca;                 // whose certificates of clients it takes
+    std::string ca;                 // the authority whose client certificates it takes
     bool requires_clients = false;  // to have one
     std::string protocols{};        // "TLSv1.2"; empty: all
   };
@@ -36,7 +37,7 @@ class RedisServer {
     std::string password{};
     // Those of etc/redis-users.acl are there too, each with the password "secret".
     bool users = false;
-    // Speaks TLS alone on the port that url() names; its Unix socket does not.
+    // Speaks TLS alone on the port that url() names, and to servers that it follows; its Unix socket does not.
     std::optional<TlsFiles> tls{};
     std::string host = "127.0.0.1";     // that it listens on
     std::vector<std::string> prefix{};  // a command that executes it, such as ip netns exec
@@ -44,10 +45,6 @@ class RedisServer {
 
   RedisServer() : RedisServer(Options()) {}
   explicit RedisServer(Options options);
-  ~RedisServer();
-  RedisServer(const RedisServer&) = delete;
-  RedisServer& operator=(const RedisServer&) = delete;
-
   // Where BROOD_TEST_USER names one of etc/redis-users.acl, and the options say nothing of passwords: as that user.  By
   // TLS: that trusts the `ca`.
   RedisAddress address() const;
@@ -57,12 +54,13 @@ class RedisServer {
   std::string socket_path() const;  // also when it listens on TCP
   std::uint16_t port() const { return port_; }
   std::string directory() const { return directory_.path(); }
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return process_.pid(); }
+  bool runs() const { return process_.runs(); }  // neither killed nor paused
 
-  void kill9();    // SIGKILL, and waits until it is gone
+  void kill9() { process_.kill9(); }
   void restart();  // starts it again (kills it first if it runs) at the same address, and waits until it answers
-  void pause();    // SIGSTOP: it still accepts connections and never answers
-  void resume();
+  void pause() { process_.pause(); }  // it still accepts connections and never answers
+  void resume() { process_.resume(); }
   void show(const TlsFiles& files);  // to connections from now on
 
   // On a connection of its own, not counted among what a test opens; error replies are returned.
@@ -89,8 +87,7 @@ class RedisServer {
   std::string user_;  // as whom address() comes
   TemporaryDirectory directory_;
   std::uint16_t port_ = 0;
-  pid_t pid_ = -1;
-  pid_t owner_;
+  ServerProcess process_;
   Connection connection_;
 };
 

@@ -1,14 +1,7 @@
 #include "tests/support/sentinel_setup.hpp"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <stdexcept>
 
-#include "shared/base/check.hpp"
 #include "tests/support/eventually.hpp"
 
 namespace brood {
@@ -16,13 +9,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-RedisAddress address_at(const std::string& host, std::uint16_t port, const std::string& password) {
+RedisAddress address_at(std::uint16_t port, const Sentinel::Options& options) {
   RedisAddress address;
-  address.host = host;
+  address.host = options.host;
   address.port = port;
-  address.password = password;
+  address.password = options.password;
+  if (options.tls) address.tls.emplace().ca = {options.tls->ca, "ca"};
   return address;
 }
+
+std::string name_of_group(std::size_t group) { return group == 0 ? "mymaster" : "mymaster" + std::to_string(group); }
 
 std::vector<std::string> arguments_of_servers(const SentinelSetup::Options& options) {
   std::vector<std::string> arguments{"--repl-diskless-sync-delay", "0",  "--repl-timeout",        "5",
@@ -42,46 +38,32 @@ bool has_field(ReplyView fields, const std::string& name, const std::string& val
 }  // namespace
 
 Sentinel::Sentinel(Options options)
-    : host_(options.host),
-      port_(free_port()),
-      owner_(getpid()),
-      connection_(address_at(host_, port_, options.password), {std::chrono::seconds(2), std::chrono::seconds(2)},
-                  "test") {
-  const std::string& name = options.master;
-  std::string text = "port " + std::to_string(port_) + "\nbind " + host_ + "\nsentinel announce-ip " + host_ +
-                     "\nprotected-mode no\ndir " + directory_.path() + "\nlogfile " + (directory_ / "log") +
-                     "\nsentinel monitor " + name + " " + options.master_host + " " +
-                     std::to_string(options.master_port) + " " + std::to_string(options.quorum) +
-                     "\nsentinel down-after-milliseconds " + name + " 500\nsentinel failover-timeout " + name +
-                     " 3000\nsentinel parallel-syncs " + name + " 2\n";
-  if (!options.master_password.empty()) text += "sentinel auth-pass " + name + " " + options.master_password + "\n";
+    : port_(free_port()),
+      connection_(address_at(port_, options), {std::chrono::seconds(2), std::chrono::seconds(2)}, "test") {
+  const std::string port = std::to_string(port_);
+  std::string text = "bind " + options.host + "\nsentinel announce-ip " + options.host + "\nprotected-mode no\ndir " +
+                     directory_.path() + "\nlogfile " + (directory_ / "log") + "\n";
+  if (options.tls) {
+    text += "port 0\ntls-port " + port + "\ntls-replication yes\ntls-auth-clients no\ntls-cert-file " +
+            options.tls->cert + "\ntls-key-file " + options.tls->key + "\ntls-ca-cert-file " + options.tls->ca + "\n";
+  } else {
+    text += "port " + port + "\n";
+  }
+  for (const Master& master : options.masters) {
+    text += "sentinel monitor " + master.name + " " + master.host + " " + std::to_string(master.port) + " " +
+            std::to_string(options.quorum) + "\nsentinel down-after-milliseconds " + master.name +
+            " 500\nsentinel failover-timeout " + master.name + " 3000\nsentinel parallel-syncs " + master.name + " 2\n";
+    if (!options.master_password.empty())
+      text += "sentinel auth-pass " + master.name + " " + options.master_password + "\n";
+  }
   if (!options.password.empty())
     text += "requirepass " + options.password + "\nsentinel sentinel-pass " + options.password + "\n";
   directory_.write("sentinel.conf", text);
   start();
 }
 
-Sentinel::~Sentinel() {
-  if (getpid() == owner_) kill9();
-}
-
 void Sentinel::start() {
-  const std::string file = directory_ / "sentinel.conf";
-  const pid_t parent = getpid();
-  pid_ = check("fork", fork());
-  if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);
-    setpgid(0, 0);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    const int null = open("/dev/null", O_RDWR);
-    for (int fd : {0, 1, 2}) dup2(null, fd);
-    close_range(3, ~0U, 0);
-    execlp("redis-server", "redis-server", file.c_str(), "--sentinel", nullptr);
-    _exit(127);
-  }
+  process_.start({"redis-server", directory_ / "sentinel.conf", "--sentinel"});
   const bool answers = eventually(
       [&] {
         try {
@@ -94,61 +76,80 @@ void Sentinel::start() {
   if (!answers) throw std::runtime_error("the sentinel does not start");
 }
 
-void Sentinel::kill9() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  pid_ = -1;
-}
-
-void Sentinel::pause() {
-  check("kill", kill(pid_, SIGSTOP));
-  siginfo_t info{};
-  check("waitid", waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED));
-}
-
-void Sentinel::resume() { check("kill", kill(pid_, SIGCONT)); }
-
 Reply Sentinel::command(const Command& command) { return connection_.call(command); }
 
 SentinelSetup::SentinelSetup(Options options) : options_(std::move(options)) {
   const RedisServer::Options server{.append_only = true,
                                     .extra = arguments_of_servers(options_),
-                                    .tcp = true,
+                                    .tcp = !options_.tls,
                                     .password = options_.password,
+                                    .tls = options_.tls,
                                     .host = options_.host};
   RedisServer::Options first = server;
   if (!options_.first_host.empty()) first.host = options_.first_host;
   first.prefix = options_.first_prefix;
   first.extra.insert(first.extra.end(), {"--replica-announce-ip", first.host});
-  for (auto& one : servers_) one = std::make_unique<RedisServer>(&one == &servers_[0] ? first : server);
-  const std::string port = std::to_string(servers_[0]->address().port);
-  for (std::size_t i = 1; i < servers_.size(); ++i) servers_[i]->command({"REPLICAOF", first.host, port});
-  if (!eventually([&] { return is_in_step(*servers_[0]); }, 30s))
-    throw std::runtime_error("the replicas do not follow");
+  std::vector<Sentinel::Master> masters;
+  for (std::size_t group = 0; group < options_.groups; ++group) {
+    for (std::size_t i = 0; i < of_each(); ++i) {
+      servers_.push_back(std::make_unique<RedisServer>(servers_.empty() ? first : server));
+      if (i == 0)
+        masters.push_back({name_of_group(group), group == 0 ? first.host : options_.host, servers_.back()->port()});
+      else
+        servers_.back()->command({"REPLICAOF", masters.back().host, std::to_string(masters.back().port)});
+    }
+  }
+  for (std::size_t group = 0; group < options_.groups; ++group) {
+    if (!eventually([&] { return is_in_step(this->server(0, group)); }, 30s))
+      throw std::runtime_error("the replicas do not follow");
+  }
   for (auto& one : sentinels_)
-    one = std::make_unique<Sentinel>(Sentinel::Options{.host = options_.host,
-                                                       .master_host = first.host,
-                                                       .master_port = servers_[0]->address().port,
+    one = std::make_unique<Sentinel>(Sentinel::Options{.masters = masters,
+                                                       .host = options_.host,
                                                        .master_password = options_.password,
-                                                       .password = options_.sentinel_password});
-  const auto knows_all = [&](const auto& sentinel) {
-    const Reply reply = sentinel->command({"SENTINEL", "MASTER", "mymaster"});
-    return has_field(reply.view(), "num-slaves", "2") && has_field(reply.view(), "num-other-sentinels", "2");
+                                                       .password = options_.sentinel_password,
+                                                       .tls = options_.tls});
+  const auto knows_all = [&](const auto& sentinel, const std::string& name) {
+    const Reply reply = sentinel->command({"SENTINEL", "MASTER", name});
+    return has_field(reply.view(), "num-slaves", std::to_string(options_.replicas)) &&
+           has_field(reply.view(), "num-other-sentinels", "2");
   };
   for (auto& one : sentinels_) {
-    if (!eventually([&] { return knows_all(one); }, 30s))
-      throw std::runtime_error("the sentinels do not find each other");
+    for (const Sentinel::Master& master : masters) {
+      if (!eventually([&] { return knows_all(one, master.name); }, 30s))
+        throw std::runtime_error("the sentinels do not find each other");
+    }
   }
 }
 
-std::string SentinelSetup::url(const std::string& query) const {
+std::string SentinelSetup::url(const std::string& query, std::size_t group) const {
   std::string text = options_.password.empty() ? "sentinel://" : "sentinel://:" + options_.password + "@";
   for (const auto& sentinel : sentinels_)
     text +=
         (text.back() == '/' || text.back() == '@' ? "" : ",") + options_.host + ":" + std::to_string(sentinel->port());
-  return text + "/mymaster" + query;
+  return text + "/" + name_of_group(group) + query;
+}
+
+RedisAddress SentinelSetup::address(std::size_t group) const {
+  RedisAddress address = RedisAddress::parse(url("", group));
+  address.sentinel_password = options_.sentinel_password;
+  if (options_.tls) address.tls.emplace().ca = {options_.tls->ca, "ca"};
+  return address;
+}
+
+RedisServer& SentinelSetup::master(const RedisServer* but, std::size_t group) {
+  RedisServer* found = nullptr;
+  eventually(
+      [&] {
+        for (std::size_t i = 0; i < of_each(); ++i) {
+          RedisServer& one = server(i, group);
+          if (&one != but && is_master(one)) found = &one;
+        }
+        return found != nullptr;
+      },
+      30s);
+  if (found == nullptr) throw std::runtime_error("there is no master");
+  return *found;
 }
 
 bool SentinelSetup::is_master(RedisServer& server) {
@@ -160,26 +161,17 @@ bool SentinelSetup::is_master(RedisServer& server) {
   }
 }
 
-RedisServer& SentinelSetup::master(const RedisServer* but) {
-  RedisServer* found = nullptr;
-  eventually(
-      [&] {
-        for (const auto& one : servers_) {
-          if (one.get() != but && is_master(*one)) found = one.get();
-        }
-        return found != nullptr;
-      },
-      30s);
-  if (found == nullptr) throw std::runtime_error("there is no master");
-  return *found;
-}
-
 bool SentinelSetup::is_in_step(RedisServer& master) {
   Connection connection(master.address(), {std::chrono::milliseconds(2000), std::chrono::milliseconds(2000), true});
-  const Reply info = connection.call({"INFO", "replication"});
-  std::size_t online = 0;
-  for (std::size_t at = 0; (at = info.view().text().find("state=online", at)) != std::string_view::npos; ++at) ++online;
-  return online == 2;
+  try {
+    const Reply info = connection.call({"INFO", "replication"});
+    std::size_t online = 0;
+    for (std::size_t at = 0; (at = info.view().text().find("state=online", at)) != std::string_view::npos; ++at)
+      ++online;
+    return online == options_.replicas;
+  } catch (const ConnectionLost&) {  // one that becomes a replica closes its connections
+    return false;
+  }
 }
 
 }  // namespace brood

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "shared/redis/address.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/server_process.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace brood {
@@ -17,34 +17,35 @@ namespace brood {
 // A real sentinel on a free loopback port.  It ends with the test, even when the test is killed.
 class Sentinel {
  public:
+  struct Master {
+    std::string name, host;
+    std::uint16_t port = 0;
+  };
   struct Options {
-    std::string master = "mymaster";
-    std::string host = "127.0.0.1", master_host = "127.0.0.1";
-    std::uint16_t master_port = 0;
-    std::string master_password{}, password{};  // of the master, and its own
+    std::vector<Master> masters;
+    std::string host = "127.0.0.1";
+    std::string master_password{}, password{};  // of the masters, and its own
     int quorum = 2;
+    std::optional<RedisServer::TlsFiles> tls{};  // speaks it alone, to everybody
   };
   explicit Sentinel(Options options);
-  ~Sentinel();
-  Sentinel(const Sentinel&) = delete;
-  Sentinel& operator=(const Sentinel&) = delete;
 
   std::uint16_t port() const { return port_; }
-  void kill9();
+  void kill9() { process_.kill9(); }
   void start();  // again, at the same port, with what it knew
-  void pause();
-  void resume();
+  void pause() { process_.pause(); }
+  void resume() { process_.resume(); }
   Reply command(const Command& command);
 
  private:
   TemporaryDirectory directory_;
-  const std::string host_;
   std::uint16_t port_;
-  pid_t pid_ = -1, owner_;
+  ServerProcess process_;
   Connection connection_;
 };
 
-// A master, two replicas and three sentinels, two of which must agree that the master is down for half a second.
+// A master and two replicas, or several such groups, and three sentinels, two of which must agree that a master is down
+// for half a second.
 class SentinelSetup {
  public:
   struct Options {
@@ -54,23 +55,30 @@ class SentinelSetup {
     // Where the first server is, if not beside the others, and what executes it there.
     std::string first_host{};
     std::vector<std::string> first_prefix{};
+    std::size_t groups = 1, replicas = 2;
+    std::optional<RedisServer::TlsFiles> tls{};  // everybody speaks it, and nothing else but on Unix sockets
   };
   SentinelSetup() : SentinelSetup(Options()) {}
   explicit SentinelSetup(Options options);
 
-  std::string url(const std::string& query = "") const;  // sentinel://, with the server's password
-  RedisServer& server(std::size_t i) { return *servers_.at(i); }
+  // sentinel://, with the server's password; and the same as an address that knows the authority of `tls`.
+  std::string url(const std::string& query = "", std::size_t group = 0) const;
+  RedisAddress address(std::size_t group = 0) const;
+  // The first of a group is its master as it began.
+  RedisServer& server(std::size_t i, std::size_t group = 0) { return *servers_.at(group * of_each() + i); }
   Sentinel& sentinel(std::size_t i) { return *sentinels_.at(i); }
 
-  // Who says that it is the master and takes writes; waits for one, for half a minute, other than `but`.
-  RedisServer& master(const RedisServer* but = nullptr);
+  // Who says that it is the group's master and takes writes; waits for one, for half a minute, other than `but`.
+  RedisServer& master(const RedisServer* but = nullptr, std::size_t group = 0);
   bool is_master(RedisServer& server);
-  // Whether both others follow `master` and are in step.
+  // Whether all others of its group follow `master` and are in step.
   bool is_in_step(RedisServer& master);
 
  private:
+  std::size_t of_each() const { return 1 + options_.replicas; }
+
   Options options_;
-  std::array<std::unique_ptr<RedisServer>, 3> servers_;
+  std::vector<std::unique_ptr<RedisServer>> servers_;
   std::array<std::unique_ptr<Sentinel>, 3> sentinels_;
 };
 

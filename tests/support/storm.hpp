@@ -41,9 +41,9 @@ bool queue_falls_to(RedisServer& redis, std::size_t left);
 // there is none.
 bool kill_a_worker(const BroodProcess& brood, Dice& dice, std::set<pid_t>& killed);
 
-// Tells a supervisor to stop as soon as it is up, for before that it has no word for a SIGTERM: the last of a storm may
-// have been started just now, when what was left was done.  Returns its exit status, -1 when it does not come up or
-// does not end.
+// Tells a supervisor to stop as soon as it is up: before that it has no handler for SIGTERM.  The last supervisor of a
+// storm may have been started a moment ago, while another finished the work.  Returns its exit status, -1 when it does
+// not come up or does not end.
 int stop_when_up(BroodProcess& brood);
 
 // The jobs of which two runs came to their end and count.  The last run of a killed worker does not count: the worker

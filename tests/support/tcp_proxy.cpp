@@ -132,7 +132,7 @@ void TcpProxy::State::listen_on_unix() {
 
 void TcpProxy::State::listen_on_tcp() {
   listener.reset(check("socket", socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
-  // A line holds little: what the kernel takes in for it counts as sent already.
+  // A real line holds little, but what the kernel takes in here counts as sent: so its buffer is small.
   const int held = 128 * 1024;
   check("setsockopt", setsockopt(listener.get(), SOL_SOCKET, SO_RCVBUF, &held, sizeof held));
   sockaddr_in local{};

@@ -19,7 +19,8 @@ class TestAuthority {
 
   std::string ca() const { return directory_ / "ca.pem"; }
 
-  // A certificate for a server or a client, and whose certificates of clients a server with it takes: ours.
+  // A certificate for a server or a client, signed by this authority.  A server with it takes client certificates of
+  // this authority.
   RedisServer::TlsFiles issue() const { return issue(Wish()); }
   RedisServer::TlsFiles issue(const Wish& wish) const;
 

@@ -97,10 +97,12 @@ BOOST_AUTO_TEST_CASE(what_was_redirected_is_sent_again_and_of_a_transaction_all)
   const auto in_transaction =
       find({{"GET", "+OK"}, {"MULTI", "+OK"}, {"GET", "+QUEUED"}, {"GET", moved}, {"EXEC", aborted}, {"GET", "+OK"}});
   BOOST_TEST((in_transaction->places == Places{1, 2, 3, 4}));
-  BOOST_TEST(in_transaction->together);
+  BOOST_TEST(in_transaction->in_transaction);
+  BOOST_TEST(!in_transaction->with_wait);
   // Nobody has confirmed what was not written.
   BOOST_TEST((find({{"GET", moved}, {"GET", "+OK"}, {"WAIT", ":1"}})->places == Places{0, 2}));
-  BOOST_TEST(find({{"GET", ask}, {"WAIT", ":1"}})->together);
+  BOOST_TEST(find({{"GET", ask}, {"WAIT", ":1"}})->with_wait);
+  BOOST_TEST(!find({{"GET", ask}, {"WAIT", ":1"}})->in_transaction);
   BOOST_TEST(!find({{"GET", "+OK"}, {"WAIT", ":1"}}));
   // The slot went between the two.
   const auto at_the_end = find({{"MULTI", "+OK"}, {"GET", "+QUEUED"}, {"EXEC", "-TRYAGAIN x"}, {"GET", moved}});

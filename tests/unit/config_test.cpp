@@ -92,6 +92,7 @@ void check_defaults(const Config& config) {
   BOOST_CHECK(config.expired == ExpiredJobs::drop);
   BOOST_TEST((config.encryption.keys.empty() && config.encryption.active == 0 && !config.encryption.core_files));
   BOOST_TEST(config.pressure.memory == 10);
+  BOOST_TEST((config.web.listen.empty() && !config.web.read_only && config.web.mode == "0660"));
   BOOST_TEST(config.pressure.proc == "/proc");
   BOOST_TEST(config.pressure.cgroup == "/sys/fs/cgroup");
   BOOST_CHECK(config.max_iteration_runtime == 0s);
@@ -405,6 +406,26 @@ memory_limit = "1G"
     BOOST_CHECK(other.threads == LeftThreads::replace);
     BOOST_TEST(other.max_jobs == 100u);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_page_that_other_machines_reach_says_who_may_come) {
+  const Config config = load(
+      "[web]\nlisten = \"0.0.0.0:80\"\nusers = \"/users\"\nread_only = true\nhosts = [\"brood.example.com\"]\n"
+      "metrics = \"host\"\nmode = \"0600\"\n");
+  BOOST_TEST(config.web.listen == "0.0.0.0:80");
+  BOOST_TEST(config.web.users == "/users");
+  BOOST_TEST(config.web.read_only);
+  BOOST_TEST(config.web.hosts.at(0) == "brood.example.com");
+  BOOST_TEST((config.web.metrics == WebSettings::Metrics::host));
+  BOOST_TEST(config.web.mode == "0600");
+  const auto proxied = load("[web]\nlisten = \"unix:/a\"\nusers = \"/u\"\nuser_header = \"X-User\"\n");
+  BOOST_TEST(proxied.web.user_header == "x-user");
+  for (const char* const wrong :
+       {"listen = \"0.0.0.0:80\"", "listen = \"[::]:80\"", "listen = \"name:80\"", "listen = \"127.0.0.1\"",
+        "listen = \"unix:web.sock\"", "listen = \"127.0.0.1:99999\"", "user_header = \"X-User\"", "mode = \"660\"",
+        "metrics = \"some\"", "listen = \"0.0.0.0:80\"\nusers = \"/u\"\nuser_header = \"X-User\"",
+        "users = \"/u\"\nuser_header = \"X: y\""})
+    BOOST_CHECK_THROW(load("[web]\n" + std::string(wrong)), ConfigError);
 }
 
 BOOST_AUTO_TEST_CASE(the_default_capsule_may_be_without_workers_beside_another_one) {

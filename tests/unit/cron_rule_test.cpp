@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(one_of_two_named_days_is_enough_and_a_star_leaves_the_other
 }
 
 BOOST_AUTO_TEST_CASE(sunday_is_0_and_7_and_ends_a_range) {
-  for (const char* const rule : {"0 0 * * 0", "0 0 * * 7", "0 0 * * sun"})
+  for (const char* const rule : {"0 0 * * 0", "0 0 * * 7", "0 0 * * sun", "0 0 * * 0-0", "0 0 * * 7-7"})
     BOOST_TEST(text_of(next_tick(CronRule::parse(rule), {}, utc(2026, 11, 24))) == "2026-11-29 00:00:00", rule);
   BOOST_TEST(ticks("0 0 * * sat-sun", "UTC", utc(2026, 11, 24), 3) ==
                  (Texts{"2026-11-28 00:00:00", "2026-11-29 00:00:00", "2026-12-05 00:00:00"}),

@@ -59,6 +59,22 @@ Handover example() {
   handover.counted = {{.slot = 8, .counts = {.processed = 100, .failed = 3}}};
   handover.uncounted = {.processed = 2, .failed = 1};
   handover.beat_tokens = "0000000000000001 0000000000000002";
+  Handover::Left left{.shard = 2, .death = {}};
+  left.death.worker = {
+      .identity = handover.identity.name,
+      .slot = 8,
+      .incarnation = 11,
+      .record = DeadWorker::Record{.number = 5,
+                                   .entries = {EntryState::judged, EntryState::running},
+                                   .queue = "a",
+                                   .jid = "\xff\n",
+                                   .outcomes = {Outcome{Outcome::Kind::retry, "{\"a\":\"\xc3\"}", 1.5}, std::nullopt}},
+      .ended_by_brood = false};
+  left.death.cause = WorkerDeath::Cause{.error_class = "SIGSEGV", .message = "at 0x10", .counts_as_crash = true};
+  left.death.fate = WorkerDeath::Fate::dead;
+  left.death.class_flags = 3;
+  left.death.max_crashes = 2;
+  handover.left = {std::move(left)};
   return handover;
 }
 
@@ -85,6 +101,18 @@ void check_same(const Handover& found, const Handover& expected) {
   BOOST_REQUIRE(found.templates.size() == 1u);
   BOOST_TEST(found.templates[0].slots == 26);
   BOOST_TEST(found.counted.at(0).counts.processed == 100U);
+  BOOST_REQUIRE(found.left.size() == 1U);
+  const WorkerDeath& death = found.left[0].death;
+  BOOST_TEST(found.left[0].shard == 2);
+  BOOST_REQUIRE(death.worker.record);
+  BOOST_TEST((death.worker.record->entries == std::vector{EntryState::judged, EntryState::running}));
+  BOOST_TEST(death.worker.record->jid == "\xff\n");
+  BOOST_TEST(death.worker.record->outcomes.at(0)->payload == "{\"a\":\"\xc3\"}");
+  BOOST_TEST(death.worker.record->outcomes[0]->score == 1.5);
+  BOOST_TEST(!death.worker.record->outcomes.at(1));
+  BOOST_TEST(death.cause->error_class == "SIGSEGV");
+  BOOST_TEST((death.fate == WorkerDeath::Fate::dead));
+  BOOST_TEST(*death.max_crashes == 2);
 }
 
 std::string refusal(const std::string& json) {

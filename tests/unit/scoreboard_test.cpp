@@ -355,6 +355,14 @@ BOOST_AUTO_TEST_CASE(a_heartbeat_that_comes_again_after_it_was_old_is_counted_as
   BOOST_TEST(board.last_beat() == (begun + 101s).time_since_epoch().count());
 }
 
+BOOST_AUTO_TEST_CASE(a_shard_that_has_moved_is_no_news_for_the_workers_of_others) {
+  Scoreboard board = Scoreboard::in_memory(1);
+  board.note_redis_moved(1);
+  BOOST_TEST(board.beats()[1].redis_moves == 1U);
+  BOOST_TEST(board.beats()[0].redis_moves == 0U);
+  BOOST_TEST(board.beats()[2].redis_moves == 0U);
+}
+
 // Whatever a job has written over it.
 BOOST_AUTO_TEST_CASE(a_heartbeat_at_any_time_at_all_is_old_or_not) {
   Scoreboard board = Scoreboard::in_memory(1);

@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(what_a_child_has_found_by_sentinels_is_read) {
   const RedisAddress address = RedisAddress::parse("sentinel://u:secret@a,b/mymaster?db=3");
   RedisAddress server = RedisAddress::parse("redis://redis-2.example:7");
   server.numeric_hosts = {"fe80::1%eth0"};
-  const std::vector<FoundSentinel> sentinels{{{"a", 26379}, "10.0.0.1"}, {{"10.0.0.2", 5}, "10.0.0.2"}};
+  const std::vector<Teller> sentinels{{{"a", 26379}, "10.0.0.1"}, {{"10.0.0.2", 5}, "10.0.0.2"}};
 
   const ServerSearch read = passed_on(address, {.found = FoundServer{server, sentinels}});
 
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(what_a_child_has_found_by_sentinels_is_read) {
   BOOST_TEST(read.found->server.user == "u");
   BOOST_TEST(read.found->server.password == "secret");
   BOOST_TEST(read.found->server.db == 3);
-  BOOST_TEST((read.found->sentinels == sentinels));
+  BOOST_TEST((read.found->tellers == sentinels));
 }
 
 BOOST_AUTO_TEST_CASE(the_numbers_of_a_host_are_read) {

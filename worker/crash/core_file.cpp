@@ -31,7 +31,8 @@ struct Expansion {
   bool names_process = false;
 };
 
-// What is not known for sure matches anything: the worker has changed its name, and pids differ between namespaces.
+// A part of the name that is not known for sure may match anything: the worker has changed its name, and pids differ
+// between namespaces.
 Expansion expand(std::string_view pattern, const CrashFacts& facts, bool appends_pid) {
   Expansion expansion;
   std::string& out = expansion.glob_pattern;

@@ -29,7 +29,7 @@ namespace {
 constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr int other_crashes[] = {SIGABRT, SIGSYS, SIGTRAP};
 
-// The unwinder's needs are small; a processor's registers may take 11 KB a signal.
+// The unwinder needs little, but for each signal the kernel saves the processor's registers there, up to 11 KB.
 constexpr std::size_t alternative_stack_size = 128 << 10;
 
 // An x86-64 has pages of 4 KB, an aarch64 of up to 64 KB.
@@ -104,7 +104,7 @@ void end_at_once(siginfo_t* info) {
   mask(SIG_UNBLOCK, info->si_signo);
 }
 
-// Another thread is about to end the process.
+// Waits, while another thread is about to end the process.
 void wait_for_the_end() {
   for (int i = 0; i < 50; ++i) {
     const timespec pause{.tv_sec = 0, .tv_nsec = 100'000'000};
@@ -205,7 +205,8 @@ timer_t make_last_timer() {
   return timer;
 }
 
-// With a page below it that nobody may touch: overrunning it must not run into a neighbour.
+// Below the stack lies a page that nobody may touch: a handler that overruns the stack must not write into other
+// memory.
 void use_alternative_stack() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const memory = mmap(nullptr, page + alternative_stack_size, PROT_READ | PROT_WRITE,

@@ -9,7 +9,7 @@ namespace brood {
 struct CrashHandlerSettings {
   std::chrono::milliseconds longest_unwinding{1500};
   void (*before_unwinding)() = nullptr;  // for tests
-  // Within the handler, or within exit(), once all of it is written; it may take its time.
+  // Called in the handler, or within exit(), once the whole record is written.  It may take long.
   void (*when_written)() = nullptr;
 };
 
@@ -23,12 +23,12 @@ struct CrashHandlerSettings {
 // The calling thread gets an alternative stack: without it, no handler can run after a stack overflow.
 void install_crash_handler(SlotRecord& record, const CrashHandlerSettings& settings = {});
 
-// In a copy of this process that runs one job for it: what happens there is written into the same record from now on.
-// The libraries are those that were noted before.
+// Call it in a copy of this process that runs one job for it: from then on the copy's crash is written into the same
+// record.  The libraries are those that were noted before the copy was made.
 void take_over_crash_handler();
 
-// Asked first when somebody sends TTIN, or ABRT from outside: true: another process has been sent the signal, whose
-// stack is the one to tell.  `pass` is async-signal-safe.
+// `pass` is asked first when somebody sends this process TTIN, or ABRT from outside.  True: it has sent the signal to
+// another process, and the stack of that one is to be reported.  `pass` is async-signal-safe.
 void pass_signals_by(bool (*pass)(int signal));
 
 // Call it once the libraries are loaded, and after each job, which may have loaded more: notes where they are.  From

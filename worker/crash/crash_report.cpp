@@ -39,7 +39,7 @@ class Members {
 };
 
 std::string build_ids(const std::vector<Frame>& frames) {
-  std::set<std::string> named;  // as they are shown: of a key given twice Ruby would leave one out
+  std::set<std::string> named;  // as they are shown: of two members with one key Ruby reads only one
   Members ids;
   for (const Frame& frame : frames) {
     if (frame.build_id.empty() || named.size() >= max_build_ids) continue;

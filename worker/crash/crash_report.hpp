@@ -27,7 +27,8 @@ struct CrashReport {
 CrashReport report_crash(const WorkerDeath::Cause& cause, const std::vector<Frame>& frames, std::string_view job_class,
                          const std::optional<std::string>& core, WallTime now);
 
-// Twelve hex digits, the same for crashes of one class in one way at one place of one build: with names or without.
+// Twelve hex digits.  Two crashes have the same when class, kind of error, place and build are the same, whether names
+// are known or not.
 std::string crash_fingerprint(std::string_view job_class, std::string_view error_class, const CapturedStack& stack);
 
 }  // namespace brood

@@ -40,7 +40,7 @@ struct CrashRecord {
   rusage used;
 };
 
-// What the handler needs to execute the program, made before.
+// What the handler needs to execute the program, made before the crash.
 struct Reporter {
   CrashRecord* record = nullptr;
   int file = -1;

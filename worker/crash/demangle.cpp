@@ -34,7 +34,7 @@ std::string demangled(const std::string& name) {
                                                         std::free);
   if (!readable) return cut(name);
   std::string text = readable.get();
-  text.erase(std::min(text.find(" [clone "), text.size()));  // what the optimiser made of it
+  text.erase(std::min(text.find(" [clone "), text.size()));  // a copy that the optimiser made
   if (text.size() <= 100 * longest_readable) {
     replace_all(text, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string");
     replace_all(text, "std::basic_string_view<char, std::char_traits<char> >", "std::string_view");

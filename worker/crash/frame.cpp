@@ -54,7 +54,7 @@ std::vector<Frame> raw_frames(const CapturedStack& stack) {
   std::vector<Frame> frames;
   for (const std::uint64_t address : addresses) {
     Frame frame;
-    // A return address may be the first of the next function, when the call was the last instruction of its own.
+    // Where a call is the last instruction of its function, its return address is the first one of the next function.
     frame.address = frames.empty() || address == 0 ? address : address - 1;
     for (const CapturedStack::Module& module : stack.modules) {
       if (frame.address < module.begin || frame.address >= module.end) continue;

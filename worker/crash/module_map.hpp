@@ -21,7 +21,7 @@ class ModuleMap {
   // Not for signal handlers.
   bool refresh();
 
-  // The rest is async-signal-safe.  nullptr: in none of them.
+  // The rest is async-signal-safe.  nullptr: the address lies in no module.
   const Module* find(std::uint64_t address) const;
   bool is_code(std::uint64_t address) const;
 

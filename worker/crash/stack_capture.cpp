@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// A walk along frame pointers believes no frame to be larger than this.
+// A walk along frame pointers ends at a frame that seems larger than this.
 constexpr std::uint64_t largest_frame = 16 << 20;
 
 #if defined(__x86_64__)
@@ -21,12 +21,13 @@ std::uint64_t sp_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at
 std::uint64_t fp_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at.uc_mcontext.gregs[REG_RBP]); }
 // Where the function at pc would return to if it had not done anything yet.
 std::uint64_t return_address(const ucontext_t& at) { return *reinterpret_cast<const std::uint64_t*>(sp_of(at)); }
-// As if it had returned, but to within the call, since that may be the last instruction of its function.
+// Makes `at` look as if the function had returned.  The pc is put inside the call instruction: what follows it may
+// belong to another function.
 void step_out(ucontext_t& at, std::uint64_t to) {
   at.uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(to - 1);
   at.uc_mcontext.gregs[REG_RSP] += sizeof(std::uint64_t);
 }
-// As if the function whose frame pointer stands there had returned.
+// Makes `at` look as if the function whose frame pointer is `frame` had returned.
 void step_out_of_frame(ucontext_t& at, std::uint64_t frame, std::uint64_t caller_frame, std::uint64_t to) {
   at.uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(to - 1);
   at.uc_mcontext.gregs[REG_RSP] = static_cast<greg_t>(frame + 2 * sizeof frame);
@@ -97,7 +98,8 @@ _Unwind_Reason_Code note_frame_from_function(_Unwind_Context* context, void* arg
   if (!walk.begun) {
     if (_Unwind_GetRegionStart(context) != walk.from) return _URC_NO_REASON;
     walk.begun = true;
-    // Readers take it for an instruction's own address; after a call that does not return another function may begin.
+    // Readers take pc for the address of an instruction, not for a return address; behind a call that never returns
+    // another function may begin.
     walk.record->pc = pc - 1;
     walk.record->sp = _Unwind_GetCFA(context);
     append(*walk.record, walk.record->pc);
@@ -194,7 +196,7 @@ bool has_address(const siginfo_t& info) {
     case SIGFPE:
     case SIGILL:
     case SIGTRAP:
-    case SIGSYS:  // of the system call; the same bytes
+    case SIGSYS:  // si_call_addr, which lies where si_addr does
       return info.si_code > 0;
     default:
       return false;

@@ -18,14 +18,14 @@ void write_header(StackRecord& record, const siginfo_t* info, const ucontext_t& 
 // The same for a thread that calls exit(status).
 void write_exit_header(StackRecord& record, int status);
 
-// The frames of the interrupted code and the modules that they lie in.  A broken stack ends it early: a fault on the
-// way ends the step under way, if its handler calls end_faulty_step(), and the frames found so far stay.  `interrupted`
-// is as before on return.  The record's state is `complete` afterwards.
+// The frames of the interrupted code and the modules that they lie in.  A broken stack ends the walk early: when
+// reading the stack faults, the handler of that fault calls end_faulty_step(), and the frames found so far stay.
+// `interrupted` is as before on return.  The record's state is `complete` afterwards.
 void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted);
-// The frames of the caller from the innermost of `function` on: what called it, and what called that.
+// The frames of the calling thread from the innermost call of `function` outwards.
 void write_frames_from(StackRecord& record, const ModuleMap& modules, const void* function);
 
-// For the handler of a fault: does not return if this thread's write_frames() met it.
+// For the handler of a fault: does not return if write_frames() in this thread caused the fault.
 void end_faulty_step();
 
 // Makes the unwinder load and resolve now all that it needs.

@@ -53,7 +53,8 @@ std::string hex(const unsigned char* bytes, int size) {
 
 int find_no_elf(Dwfl_Module*, void**, const char*, Dwarf_Addr, char**, Elf**) { return -1; }
 
-// The name of an inlined call: mangled if the compiler noted it so, else with the names that stand around it.
+// The name of an inlined call: from its mangled name if the compiler noted one, else its plain name behind those of its
+// class and namespaces.
 std::string name_of(Dwarf_Die* call) {
   Dwarf_Attribute attribute;
   for (const unsigned linkage : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
@@ -175,7 +176,7 @@ class Module {
       call.inlined = true;
       call.function = name_of(&scopes[i]);
       if (!call.function.empty()) frames.push_back(std::move(call));
-      // What encloses it was at the line of the call.
+      // The function around it was at the line of this call.
       const auto file = number(&scopes[i], DW_AT_call_file);
       const char* source = files != nullptr && file ? dwarf_filesrc(files, *file, nullptr, nullptr) : nullptr;
       place.file = source != nullptr ? source : "";

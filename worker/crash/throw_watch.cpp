@@ -55,7 +55,7 @@ _Unwind_Reason_Code note_frame(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
-// An exception at the place of one that is gone takes its entry.
+// An exception that lies where an earlier one lay takes over the earlier one's entry.
 void note(const void* object) {
   Throw seen{.object = object};
   Walk walk{&seen};

@@ -17,8 +17,7 @@ class ThrowWatch {
   ThrowWatch& operator=(const ThrowWatch&) = delete;
 
   // The stack of the throw that made the exception which lies at `object`, innermost first, as return addresses; one
-  // that was caught and thrown again is the same exception.  Empty: nobody has seen it, or many others
-  // were thrown since.
+  // that was caught and thrown again is the same exception.  Empty: the throw was not noted, or many others were since.
   std::vector<std::uint64_t> stack_of(const void* object) const;
 };
 

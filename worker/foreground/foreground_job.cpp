@@ -152,7 +152,7 @@ class Attempt {
                                           .give_back = [](const std::vector<LimitUse>&) {}}};
 };
 
-// As a worker judges what ended by itself: see Performer.
+// Judges an attempt that ended by itself as a worker does: see Performer.
 Performed judge(Performed performed, const Attempt& attempt, const MemoryLimit& limit) {
   if (performed.kind == Performed::Kind::interrupted && stop_came == 0 && attempt.out_of_time()) {
     performed.kind = Performed::Kind::failed;

@@ -22,8 +22,8 @@ class JobMeter {
   // Notes the peak memory of a child that has ended.
   void note_child_peak(std::uint64_t kb) { child_peak_kb_ = std::max(child_peak_kb_, kb); }
 
-  // Notes what a job has used in a process of its own, which is no child of this one, and what whoever forked it has
-  // used in its life.
+  // Notes what a job has used in a process of its own, which is no child of this one.  `forkers_cpu` is what the
+  // process that forked it has used in its whole life.
   void note_apart(std::chrono::microseconds cpu, std::uint64_t peak_kb, std::chrono::microseconds forkers_cpu) {
     apart_cpu_ += cpu;
     all_apart_cpu_ += cpu;
@@ -44,7 +44,7 @@ class JobMeter {
   bool waited_for_children_ = true;  // since children_cpu_ was asked for, perhaps
   std::uint64_t peak_kb_ = 0;        // as the kernel last said
   std::uint64_t child_peak_kb_ = 0;  // since begin()
-  std::uint64_t known_peak_kb_ = 0;  // what it was when it was last found not to be worth a reset
+  std::uint64_t known_peak_kb_ = 0;  // the peak when it was last found not worth a reset
 };
 
 }  // namespace brood

@@ -32,7 +32,7 @@ class MemoryLimit {
 
   bool in_force() const { return bytes_ > 0; }
 
-  // The OutOfMemory that `failure` is when it is a std::bad_alloc under a limit; nullopt: it is something else.
+  // A std::bad_alloc under a limit as an OutOfMemory; nullopt: `failure` is something else.
   std::optional<Failure> judge(const Failure& failure) const;
 
   // False where a sanitizer's shadow would be counted too: then no limit is ever in force.

@@ -14,15 +14,15 @@ void adopt_orphans();
 // Only between jobs: a job's own waitpid() finds all that it started itself.
 void reap_orphans();
 
-// What the end of all descendants has used.
+// What the processes have used that end_offspring() has reaped.
 struct OffspringUse {
   std::int64_t cpu_us = 0;
   std::uint64_t peak_kb = 0;  // of the largest
   int killed = 0;
 };
 
-// Kills and reaps all children, and what falls to this process when they die, until none is left: then nothing that
-// they started runs any more.  Only a process that adopts orphans may say so.
+// Kills and reaps all children, and the orphans that this process then adopts, until none is left: nothing that they
+// started runs any more.  Only for a process that has called adopt_orphans().
 OffspringUse end_offspring();
 
 }  // namespace brood

@@ -39,7 +39,7 @@ ProcessState::ProcessState()
   std::fegetenv(&floating_point_);
 }
 
-// To set it takes a hundred times as long as to look.
+// Setting it takes a hundred times as long as looking.
 bool ProcessState::floating_point_is_as_noted() const {
 #if defined(__x86_64__)
   constexpr unsigned exceptions = 0x3f;
@@ -73,7 +73,7 @@ void ProcessState::restore_kernels() const {
   struct stat status {};
   const bool elsewhere = stat(".", &status) != 0 || status.st_dev != device_ || status.st_ino != inode_;
   if (elsewhere && !directory_.empty() && chdir(directory_.c_str()) != 0) {
-    // It is gone: the next job has none either way.
+    // The directory is gone, and the next job has none either way.
   }
 }
 

@@ -36,7 +36,7 @@ class ProcessState {
   std::terminate_handler terminate_;
   int parent_death_signal_ = 0;
   mode_t umask_ = 0;
-  std::string directory_;  // empty: it was gone already
+  std::string directory_;  // empty: the directory was gone already
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::fenv_t floating_point_{};

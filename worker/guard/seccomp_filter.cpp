@@ -59,7 +59,7 @@ class Filter {
     std::vector<scmp_arg_cmp> all_hold;
     for (const Condition& condition : refusal.conditions) {
       const auto value = static_cast<std::uint32_t>(value_of(condition, supervisor, supervisor_group));
-      // The kernel takes the argument for an int: what stands in the upper half of the register must not deceive us.
+      // The kernel reads the argument as an int: the filter must ignore the upper half of the register.
       all_hold.push_back({condition.argument, SCMP_CMP_MASKED_EQ, 0xffffffff, value});
     }
     const int result = seccomp_rule_add_array(filter_.get(), SCMP_ACT_ERRNO(static_cast<unsigned>(refusal.error)), call,

@@ -54,7 +54,7 @@ StandardOutput::StandardOutput(int pipe, std::string token)
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe is block-buffered otherwise
 }
 
-// Sure only while everything is as it was.
+// True only while the streams are as this class set them up: otherwise nobody knows.
 bool StandardOutput::is_empty() const {
   const auto untouched = [](const std::ostream& stream, const std::streambuf* own_buffer) {
     return stream.rdbuf() == own_buffer && stream.good() && stream.exceptions() == std::ios::goodbit;
@@ -100,7 +100,7 @@ void StandardOutput::mend() {
     if (!out) dup2(source, STDOUT_FILENO);
     if (!error) dup2(source, STDERR_FILENO);
   }
-  // The flag belongs to the pipe's open file, and would make later jobs lose output.
+  // O_NONBLOCK belongs to the pipe's open file: later jobs would lose output.
   const int flags = fcntl(STDOUT_FILENO, F_GETFL);
   if (flags >= 0 && (flags & O_NONBLOCK) != 0) fcntl(STDOUT_FILENO, F_SETFL, flags & ~O_NONBLOCK);
 }

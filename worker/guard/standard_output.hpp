@@ -22,8 +22,8 @@ class StandardOutput {
   // Passes on what a job left in buffers; without a system call if that is nothing.
   void flush();
 
-  // Call it then, for the last job in the record: puts back what the job closed or replaced, and marks where its output
-  // ends, if it printed anything.
+  // Call it after flush(), for the last job in the record: puts back what the job closed or replaced, and marks where
+  // its output ends, if it printed anything.
   void end_job(SlotRecord& record);
 
  private:
@@ -37,7 +37,7 @@ class StandardOutput {
   ino_t inode_ = 0;
   OutputSeen seen_;
   std::streambuf *cout_ = nullptr, *clog_ = nullptr;
-  bool keep_nothing_ = false;  // these two: what is written to them goes on to stdio at once
+  bool keep_nothing_ = false;  // cout and clog, which pass what is written on to stdio at once
 };
 
 }  // namespace brood

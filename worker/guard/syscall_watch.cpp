@@ -18,7 +18,7 @@ constexpr int most_unwatched = 256;
 // The kernel reads it at each system call of the thread that asked for the watch.
 volatile char selector = let_through;
 
-// Before the instruction that was caught, to execute it again: `syscall` has two bytes.
+// Goes back to the instruction that was caught, to execute it again: `syscall` has two bytes.
 bool step_back([[maybe_unused]] ucontext_t& interrupted) {
 #if defined(__x86_64__)
   interrupted.uc_mcontext.gregs[REG_RIP] -= 2;
@@ -92,7 +92,8 @@ bool SyscallWatch::end_job() {
     next_unwatched_ = 1;
     return false;
   }
-  // The next jobs are probably alike: their calls must not pay for the watch, so some of them go unwatched.
+  // The next jobs will probably make calls too.  Their calls must not pay for the watch, so some of these jobs go
+  // unwatched.
   switch_to(false);
   handlers_checked_ = false;
   unwatched_ = next_unwatched_;

@@ -15,7 +15,7 @@ namespace {
 constexpr int most_looks = 20;
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 1'000'000};
 
-// The number of threads and two, as for every directory; 0: not known.
+// Two more than the number of threads, as every directory has two links more than subdirectories; 0: not known.
 int links_of_threads() {
   struct stat status {};
   return stat("/proc/self/task", &status) == 0 ? static_cast<int>(status.st_nlink) : 0;

@@ -37,7 +37,7 @@ bool may_be_retried_in(const std::optional<std::string>& wanted, const Payload& 
   return wanted == (retry_queue && !retry_queue->empty() ? *retry_queue : queue);
 }
 
-// A failure says it where the job has no word of it.
+// A failure adds `retry` to a job that has none.
 bool may_be_its_retry(const Payload& record, const Payload& job) {
   const bool says_nothing = !job.raw("retry") || job.raw("retry") == "null";
   return says_nothing && (record.raw("retry") == "true" || record.integer("retry"));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t read_at_once = 64 << 10;
 
-// The worker is gone, and so will this process be; or the job has closed what it did not open.
+// Either the worker is gone, and this process will be too; or the job has closed a descriptor that it did not open.
 [[noreturn]] void give_up() {
   const int error = errno;
   if (error == EBADF || error == ENOTSOCK)

@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// A job's process speaks with its worker: it waits for each answer.  When the worker is gone, or says what it cannot
-// mean, this process ends.
+// How a job's process speaks with its worker: it asks, and waits for the answer.  When the worker is gone, or sends
+// what makes no sense, this process ends.
 class JobChannel {
  public:
   explicit JobChannel(UniqueFd socket) : socket_(std::move(socket)), reader_(MessageReader::of_worker()) {}

@@ -52,7 +52,7 @@ bool send_order(int socket, const ForkerOrder& order) {
   return ::send(socket, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof order;
 }
 
-// 0, or why the kernel passes on no descriptor now.
+// Returns 0, or the errno for which the kernel passes on no descriptor now.
 int send_with_descriptor(int socket, const ForkerOrder& order, int descriptor) {
   iovec bytes{const_cast<ForkerOrder*>(&order), sizeof order};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
@@ -67,7 +67,8 @@ int send_with_descriptor(int socket, const ForkerOrder& order, int descriptor) {
   header->cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
   if (sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof order) return 0;
-  // Processes of this user have too many under way in sockets; those may be a job's, whose end frees them.
+  // Processes of this user have too many descriptors under way in sockets.  These may be a job's, and its end frees
+  // them.
   if (errno == ETOOMANYREFS) return errno;
   throw ForkerGone(std::string("it takes no order: ") + std::strerror(errno));
 }
@@ -77,7 +78,7 @@ struct ReceivedOrder {
   UniqueFd channel;
 };
 
-// nullopt: the worker is gone, or says what no worker says.
+// nullopt: the worker is gone, or this is nothing that a worker sends.
 std::optional<ReceivedOrder> receive_order(int socket) {
   ReceivedOrder received;
   iovec bytes{&received.order, sizeof received.order};
@@ -108,7 +109,7 @@ class Forker {
     adopt_orphans();
     setup.let_go();
     struct sigaction by_default {};
-    by_default.sa_handler = SIG_DFL;  // one that is ignored would leave nobody to be waited for
+    by_default.sa_handler = SIG_DFL;  // where SIGCHLD is ignored, no child can be waited for
     check("sigaction", sigaction(SIGCHLD, &by_default, &child_signal_of_jobs_));
     sigset_t child_signal;
     sigemptyset(&child_signal);
@@ -168,7 +169,7 @@ class Forker {
     _exit(EXIT_SUCCESS);
   }
 
-  // What the job has started may end at any time; when the job has ended, all of it does.
+  // What the job has started may end at any time; once the job itself has ended, the rest is killed.
   void reap() {
     signalfd_siginfo ignored{};
     while (::read(ended_children_.get(), &ignored, sizeof ignored) > 0) {

@@ -13,7 +13,7 @@
 
 namespace brood {
 
-// The copy of a worker has ended, and whatever it ran.
+// The copy of the worker has ended, and so has whatever it ran.
 class ForkerGone : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -42,7 +42,8 @@ class JobForker {
   // Whether it can be asked: it lives, and no job has closed the descriptor.
   bool is_there() const;
 
-  // Forks a process that speaks through `channel`; one at a time.  0, or why that cannot be now.  Throws ForkerGone.
+  // Forks a process that speaks through `channel`; one at a time.  Returns 0, or the errno for which that cannot be
+  // done now.  Throws ForkerGone.
   int start(UniqueFd channel);
 
   // How a job's process has ended: nothing that it started runs any more.

@@ -100,7 +100,7 @@ IterationState read_state(BodyReader& body) {
   return state;
 }
 
-// A retry that is another job, or none, would lose this one.
+// If the job to retry were another one, or no job at all, this job would be lost.
 void check_outcome(const OutcomeNote& note, const Payload& job, std::string_view queue) {
   const std::optional<Outcome> outcome = noted_outcome(note);
   if (!outcome) throw BadMessage("what is to become of the job is nothing that a failure allows");
@@ -324,7 +324,8 @@ std::size_t MessageReader::longest_body(MessageKind kind) const {
 }
 
 std::optional<Message> MessageReader::next() {
-  // Whoever has written a few bytes where none belong may never write more.
+  // A job that has written a few bytes where none belong may never write more, so these are judged before the header is
+  // whole.
   std::uint64_t begun = 0;
   std::memcpy(&begun, bytes_.data(), std::min(bytes_.size(), sizeof begun));
   if (begun > static_cast<std::uint64_t>(MessageKind::end)) throw BadMessage("it is of an unknown kind");

@@ -23,9 +23,9 @@ namespace brood {
 
 // What a worker and the process of one job say to each other.  The worker speaks first, by an order; then the job's
 // process asks and the worker answers, until the process says how the job ended.  The worker reads what code of a job
-// may have written: every count and size is bounded, and what is not said rightly is a BadMessage.  Pure.
+// may have written: every count and size is bounded, and what breaks the rules is a BadMessage.  Pure.
 
-// what() says for people what is wrong with it.
+// what() says, for people, what is wrong with the message.
 class BadMessage : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -49,11 +49,12 @@ struct Message {
 struct JobOrder {
   int entry = 0;  // of the batch
   std::string payload, queue;
-  std::string shard;  // where it came from, as tell_shard() has it: the worker may have moved since it was copied
+  std::string shard;  // that the job came from, for tell_shard(): the worker may have moved since it was copied
   SteadyTime started{};
-  // It has failed already, by what its process said: only what becomes of it is asked.  Class and message alone.
+  // Set when the job has failed in an earlier process: this one only says what becomes of it.  Only class and message
+  // are set.
   std::optional<Failure> failure = {};
-  // It came too late: of its class the on_expired hook alone runs.
+  // The job came too late to begin: only the on_expired hook of its class runs.
   bool expired = false;
 };
 
@@ -79,7 +80,7 @@ struct JobEnd {
   std::chrono::milliseconds delay{0};                           // when interrupted, or over a limit
   std::string error_class = {}, message = {};                   // when failed, or over a limit, for the log
   OutcomeNote outcome = {};                                     // when failed: what becomes of it
-  std::vector<std::pair<std::string, std::string>> facts = {};  // of its lines in the log
+  std::vector<std::pair<std::string, std::string>> facts = {};  // for the job's lines in the log
 };
 
 std::string encode(const JobOrder& order);
@@ -126,9 +127,9 @@ class MessageReader {
   std::string bytes_;
 };
 
-// What an end may have beside its job's payload.
+// How many bytes an end may have beside its job's payload.
 inline constexpr std::size_t longest_end_beside_payload = 1 << 20;
-// How far an iterable job has come: its worker holds that in memory, whatever memory the job may use.
+// The largest state of an iterable job: the worker holds that in memory, whatever memory the job may use.
 inline constexpr std::size_t longest_saved_state = 16 << 20;
 // As large as a value of Redis.
 inline constexpr std::size_t longest_message = std::size_t{513} << 20;

@@ -64,7 +64,8 @@ class Conversation {
 
   void heed(const Message& message) {
     if (end_) throw BadMessage("it goes on after the end");
-    // Ours waits for each answer: one that asks again before it has read the last would have us hold them all.
+    // Brood's own code waits for each answer.  A process that asks again without reading would make the worker keep all
+    // the answers.
     if (!unsent_.empty()) throw BadMessage("it does not read what it asks for");
     switch (message.kind) {
       case MessageKind::load_iteration:
@@ -112,7 +113,7 @@ ProcessRun run_in_process(JobForker& forker, const JobOrder& order, const Payloa
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return no_process(errno);
   Conversation conversation(UniqueFd(ends[0]), order, job, services);
   if (const int error = forker.start(UniqueFd(ends[1]))) return no_process(error);
-  if (services.term_came()) forker.signal(SIGTERM);  // before its handler could pass it on
+  if (services.term_came()) forker.signal(SIGTERM);  // it came before the handler could pass it on
   ProcessRun run;
   const auto go_on = [&] {
     try {

@@ -21,7 +21,7 @@ struct JobServices {
   std::function<bool()> term_came;  // and so must be sent to the job's process
 };
 
-// One job in a process of its own, which has ended, as all that it started.
+// How one job ran in a process of its own.  That process has ended, and so has all that it started.
 struct ProcessRun {
   JobForker::End end;
   std::optional<JobEnd> said;  // what came of the job; nullopt: the process did not live to say it

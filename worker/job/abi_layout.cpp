@@ -180,7 +180,8 @@ BROOD_MEMBER(Library, run_middleware, 56, void (*)(const Call*, const Inside*, R
 BROOD_MEMBER(Library, run_error_handlers, 64, void (*)(const Call*, const Failure*));
 BROOD_MEMBER(Library, run_death_handlers, 72, void (*)(const Call*, const Failure*));
 BROOD_MEMBER(Library, run_event_handlers, 80, void (*)(const Occasion*, Result*));
-BROOD_END(Library, 88);
+BROOD_MEMBER(Library, periodic, 88, Text (*)());
+BROOD_END(Library, 96);
 
 // What every library of this version has at least: to ask for more would refuse some that are built.
 BROOD_NUMBER(least_library_size, 40);
@@ -230,6 +231,7 @@ BROOD_NUMBER(event_preload, 8);
 BROOD_NUMBER(registered_middleware, 1);
 BROOD_NUMBER(registered_error_handler, 2);
 BROOD_NUMBER(registered_death_handler, 4);
+BROOD_NUMBER(registered_periodic, 8);
 BROOD_NUMBER(registered_event, 256);
 
 }  // namespace

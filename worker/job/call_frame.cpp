@@ -92,7 +92,7 @@ void CallFrame::write(std::uint32_t level, const abi::Text& message) const {
   log::write(known, "job_says", {{"job", job_class()}, {"jid", jid()}, {"message", read_text(message, "")}});
 }
 
-// Left out when there is no memory for it.
+// The fact is left out when there is no memory for it.
 void CallFrame::log_with(const abi::Text& name, const abi::Text& value) const {
   if (host_ == nullptr || !host_->log_with || name.data == nullptr) return;
   try {

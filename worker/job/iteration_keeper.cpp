@@ -74,7 +74,7 @@ bool IterationKeeper::save(const std::string& jid, const IterationState& state) 
   return is_cancelled(jid);
 }
 
-// Asks what a save would have told.
+// Asks Redis for what a save would have returned.
 bool IterationKeeper::is_cancelled(const std::string& jid) {
   if (steady_now() < ask_again_) return false;
   try {

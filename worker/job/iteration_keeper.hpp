@@ -15,7 +15,7 @@ namespace brood {
 
 // Keeps the states of iterable jobs in Redis, over the worker's own connection, which is idle while a job runs.  What
 // Redis did not take is kept here, only the latest of each job, and delivered before the jobs are settled: so the next
-// run of such a job finds how far it came.
+// run of a job finds how far it came.
 class IterationKeeper {
  public:
   explicit IterationKeeper(Channel& redis);

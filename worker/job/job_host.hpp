@@ -14,7 +14,7 @@
 
 namespace brood {
 
-// More is as good as for ever, and does not overflow a clock.
+// Longer timeouts are cut to this: it is as good as for ever, and does not overflow a clock.
 inline constexpr std::chrono::milliseconds longest_timeout = std::chrono::hours(24 * 365);
 
 // What an iterable job may ask of its worker.

@@ -15,6 +15,7 @@ namespace brood {
 namespace {
 
 constexpr std::size_t longest_class_name = 255;
+constexpr std::size_t most_periodic_bytes = 1 << 20;
 
 // Which library is being loaded, for the last words of a static constructor that throws.
 std::string loading_path;
@@ -149,8 +150,9 @@ abi::JobClass check_job_class(const std::string& path, std::size_t i, const abi:
 
 constexpr std::uint64_t registered_events =
     (std::uint64_t{abi::registered_event} << (abi::event_preload + 1)) - abi::registered_event;
-constexpr std::uint64_t known_registrations =
-    abi::registered_middleware | abi::registered_error_handler | abi::registered_death_handler | registered_events;
+constexpr std::uint64_t known_registrations = abi::registered_middleware | abi::registered_error_handler |
+                                              abi::registered_death_handler | abi::registered_periodic |
+                                              registered_events;
 
 // Refuses a library that registers something without having a function for it.
 void check_registered(const std::string& path, const abi::Library& library, std::uint64_t registered) {
@@ -163,6 +165,7 @@ void check_registered(const std::string& path, const abi::Library& library, std:
   check(abi::registered_middleware, library.run_middleware != nullptr, "middleware");
   check(abi::registered_error_handler, library.run_error_handlers != nullptr, "error handlers");
   check(abi::registered_death_handler, library.run_death_handlers != nullptr, "death handlers");
+  check(abi::registered_periodic, library.periodic != nullptr, "periodic jobs");
   check(registered_events, library.run_event_handlers != nullptr, "handlers of events");
 }
 
@@ -208,6 +211,16 @@ void JobRegistry::add(const abi::Library* origin, const std::string& name) {
   classes_.merge(added);
   if (libraries_.back().serves_all() && (libraries_.back().registered & abi::registered_middleware) != 0)
     middleware_.push_back(&libraries_.back().abi);
+}
+
+std::string JobRegistry::periodic_jobs() const {
+  std::string lines;
+  for (const Library& library : libraries_) {
+    if ((library.registered & abi::registered_periodic) == 0) continue;
+    const abi::Text text = library.abi.periodic();
+    if (text.data != nullptr) lines.append(text.data, std::min(text.size, most_periodic_bytes));
+  }
+  return lines;
 }
 
 void JobRegistry::load(const Config& config) {

@@ -76,6 +76,9 @@ class JobRegistry {
   const CommandSettings* error_program() const { return error_program_; }  // told of every failure; nullptr: none is
   std::vector<std::string> class_names() const;                            // sorted, programs too
 
+  // Of all libraries, a line of JSON for each.
+  std::string periodic_jobs() const;
+
   const std::deque<Library>& libraries() const { return libraries_; }  // as they were loaded
   // Whose middleware is around every job, the outermost first.
   const std::vector<const abi::Library*>& middleware() const { return middleware_; }

@@ -70,7 +70,7 @@ std::string name_of(const JobRegistry::Library& library) {
 
 }  // namespace
 
-// In any order.
+// The order of the libraries does not matter.
 std::uint64_t libraries_digest(const JobRegistry& registry) {
   std::set<std::string> names;
   for (const JobRegistry::Library& library : registry.libraries()) names.insert(name_of(library));

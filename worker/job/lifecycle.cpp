@@ -29,7 +29,7 @@ class LastMoment {
     expiry.sigev_signo = SIGKILL;
     check("timer_create", timer_create(CLOCK_MONOTONIC, &expiry, &timer_));
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
-    const auto rest = std::max<std::chrono::nanoseconds>(longest - seconds, 1ns);  // 0 would never come
+    const auto rest = std::max<std::chrono::nanoseconds>(longest - seconds, 1ns);  // 0 would switch the timer off
     const itimerspec once{.it_interval = {}, .it_value = {.tv_sec = seconds.count(), .tv_nsec = rest.count()}};
     check("timer_settime", timer_settime(timer_, 0, &once, nullptr));
   }

@@ -18,7 +18,7 @@ namespace brood {
 // throw is logged; a preload and a startup end with the first that throws, by a StartupError.  `occasion` says what the
 // event is.
 void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion);
-// Those of preload, in a process that is nobody's worker or not yet.
+// The handlers of preload, in a process that is no worker, or not yet.
 void run_preload_handlers(const JobRegistry& registry);
 
 // The events of one worker, in order and as often as <brood/event.hpp> says.  Where nobody listens nothing is done.

@@ -76,7 +76,7 @@ Performed read_result(const abi::Result& result) {
   }
 }
 
-// Asks a library for a result, whatever comes out of it.
+// Asks a library for a result.  Whatever comes out, even an exception, is a Performed.
 template <typename Ask>
 Performed read_result_of(Ask ask) {
   abi::Result result{};
@@ -170,7 +170,7 @@ Performed perform_in_middleware(const JobRegistry& registry, const Payload& job,
   };
   const Performed whole =
       read_result_of([&](abi::Result& result) { run_in_middleware(registry, *frame.call(), run, result); });
-  return is_same_failure(whole, inside) ? inside : whole;  // which has more of it than its texts
+  return is_same_failure(whole, inside) ? inside : whole;  // `inside` has more of the failure than its texts
 }
 
 std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& job, std::string_view queue) {

@@ -44,8 +44,8 @@ Performed perform(const JobRegistry& registry, const Payload& job, std::string_v
 Performed perform_in_middleware(const JobRegistry& registry, const Payload& job, std::string_view queue,
                                 const JobHost& host, const std::function<Performed(const Payload&)>& body);
 
-// In place of that, for a job that came too late to begin: the class's on_expired hook, if it has one.  Returns what it
-// threw.
+// Called instead of perform() for a job that came too late to begin: runs the class's on_expired hook, if it has one.
+// Returns what it threw.
 std::optional<Failure> tell_expired(const JobRegistry& registry, const Payload& job, std::string_view queue);
 
 // How long the job may run: its payload's `timeout` (seconds), else its class's, else `otherwise`; nullopt: for ever.

@@ -39,7 +39,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  int process() const { return process_.get(); }  // readable once it has ended; -1 where the kernel has no such thing
+  int process() const { return process_.get(); }  // a pidfd, readable once it has ended; -1 where the kernel has none
   int errors() const { return errors_.get(); }    // what it prints on its standard error; does not block
 
   void signal(int number) const;  // to its whole group

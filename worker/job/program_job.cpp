@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr auto longest_wait = 60'000ms;
 constexpr auto wait_without_pidfd = 10ms;
-// Before the supervisor ends us for a program that even SIGKILL does not end.
+// How long a program may take to die of SIGKILL, before the supervisor ends this worker for it.
 constexpr auto time_to_die = 5'000ms;
 
 // A program reads its standard input, which nobody else does.  Its words are for everybody to see who may list
@@ -88,7 +88,7 @@ class Watch {
     }
   }
 
-  // It was asked to end because its time was over.
+  // The program was asked to end because its time was over.
   bool timed_out() const { return kill_at_.has_value(); }
   milliseconds time_given() const { return time_given_.value_or(0ms); }
   std::vector<std::string> last_lines() const { return tail_.lines(); }
@@ -191,7 +191,7 @@ Performed judge(const ProgramEnd& end, const Watch& watch, const std::string& pa
   return failed_program(signal_name(end.value), signal_name(end.value) + " in " + path + last, std::move(lines));
 }
 
-// As Ruby names what a system call answers.
+// The name that Ruby gives an error of a system call.
 std::string class_of(const std::error_code& code) {
   const char* const name = strerrorname_np(code.value());
   return name == nullptr ? "SystemCallError" : std::string("Errno::") + name;

@@ -21,10 +21,10 @@ Outcome settle_failure(const JobRegistry& registry, const Payload& job, std::str
 RetryFor rule_of_retry_for(const Payload& job, std::optional<SidekiqRelease> configured, FleetRelease& fleet,
                            const AskRedis& ask);
 
-// How a job is settled that somebody ended by hand: no attempt is charged, and no code of a library runs.
+// How a job that somebody ended by hand is settled: no attempt is charged, and no code of a library runs.
 Outcome settle_by_hand(const Payload& job, std::string_view queue, const Failure& failure, WorkerDeath::Fate fate);
 
-// How a job is settled that was recovered too often from workers whose end nobody saw: it is dead, unless its option
+// How a job is settled that has come back too often from workers whose end nobody saw: it is dead, unless its option
 // `dead` or its exhausted hook says otherwise, and its death handlers run.
 Outcome settle_orphan(const JobRegistry& registry, const Payload& job, std::string_view queue, const Failure& failure,
                       bool ask_hooks);

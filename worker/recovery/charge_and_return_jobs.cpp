@@ -91,7 +91,7 @@ class RecoveryChild {
     return true;
   }
 
-  // One that is refused, for a queue of the wrong type, say, must not hold up the others.
+  // A recovery that Redis refuses, say for a queue of the wrong type, must not hold up the others.
   bool recover_from(const std::vector<WorkerDeath>& worker_deaths) {
     std::optional<UnexpectedReply> refused;
     for (const WorkerDeath& worker_death : worker_deaths) {
@@ -270,7 +270,7 @@ class RecoveryChild {
     }
   }
 
-  // Its jobs may wait from now on; without an answer they crash on.
+  // From now on the class's jobs may have to wait.  If Redis does not answer, they go on crashing.
   void count_for_quarantine(const WorkerDeath& worker_death) {
     const QuarantineRules rules{config_.crashes.quarantine_after, config_.crashes.within};
     const bool has_facts = worker_death.cause && worker_death.cause->facts;
@@ -332,7 +332,7 @@ class RecoveryChild {
     for (;;) {
       for (const std::string& identity : signs.doubtful(steady_now())) {
         const Reply beats = redis_.call(ask_whether_beats(identity));
-        // Refused (by an access list, say): not seen missing.
+        // A refusal, say by an access list, does not show that the heartbeat is missing.
         if (read_whether_beats(beats.view()).value_or(true)) signs.seen(identity, steady_now());
       }
       const SteadyTime now = steady_now();

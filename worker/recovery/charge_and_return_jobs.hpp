@@ -24,7 +24,7 @@ int run_recovery_child(const std::vector<WorkerDeath>& worker_deaths, RecoveryMo
 int settle_orphaned_jobs(const OrphanedJobs& orphaned_jobs, RecoveryMode mode, const Config& config,
                          const RedisAddress& redis, std::atomic<std::uint64_t>* bytes = nullptr);
 
-// The same at once, in this process and without a library, for a caller that waits for it: returns what became of all
+// The same in this process, at once and without a library, for a caller that waits for the result: what became of all
 // the jobs, or that their owner lives.  Throws ConnectionLost, and UnexpectedReply after the rest, when something was
 // refused.
 RecoveryResult recover_orphaned_jobs(const OrphanedJobs& orphaned_jobs, const Config& config,

@@ -89,7 +89,8 @@ void JobCgroup::enter(const SandboxSettings& settings) const {
     set_limit(group);
     set_value(group / "cgroup.procs", "0");
   };
-  // Of version 2 there is one group for all of them, and the last job of this slot may have been of another class.
+  // In version 2 one group has all the limits, and the slot's last job may have been of another class: so each limit is
+  // set anew.
   enter_group(group_of("pids"), [&](const path& group) {
     set_value(group / "pids.max", settings.processes > 0 ? std::to_string(settings.processes) : "max");
   });
@@ -103,7 +104,7 @@ void JobCgroup::enter(const SandboxSettings& settings) const {
     const bool is_2 = group.parent_path() == unified_, is_limited = settings.memory_bytes > 0;
     const std::string limit = std::to_string(settings.memory_bytes + MemoryLimit::reserve_bytes);
     set_value(group / (is_2 ? "memory.max" : "memory.limit_in_bytes"), is_limited ? limit : is_2 ? "max" : "-1");
-    // Otherwise what is beyond the limit would go there.
+    // Otherwise memory beyond the limit would go to the swap.
     const path swap = group / "memory.swap.max";
     if (is_2 && access(swap.c_str(), F_OK) == 0) set_value(swap, is_limited ? "0" : "max");
   });

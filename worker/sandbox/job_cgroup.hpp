@@ -18,24 +18,25 @@ struct JobCgroupPlaces {
 };
 
 // A cgroup for the job of one slot and all that it starts, beside that of its worker: how much processor time and
-// memory they get, and how many there may be.  It counts the memory that no limit of a process does: of all of them
-// together, and of files that are memory.  The kernel must have delegated a cgroup to the supervisor, which then has
-// one for each worker; or, with cgroups of version 1, let this user make some.
+// memory these processes get, and how many there may be.  It counts memory that the limit of one process does not: that
+// of all of them together, and files in memory.  The kernel must have delegated a cgroup to the supervisor, which then
+// has one for each worker; or, with cgroups of version 1, let this user make some.
 class JobCgroup {
  public:
   // For the calling worker of that supervisor, or for the supervisor itself, which only asks what there is.
   JobCgroup(int slot, pid_t supervisor, const JobCgroupPlaces& places = {});
 
-  // What of the settings the kernel does not do here, half a sentence each.
+  // Which of the settings the kernel cannot enforce here, half a sentence each.
   std::vector<std::string> lacks(const SandboxSettings& settings) const;
 
-  // The calling process, and what it starts, from now on.  What lacks() names is left out.  Throws std::system_error.
+  // Puts the calling process, and what it starts from now on, into the cgroup.  Leaves out the settings that lacks()
+  // names.  Throws std::system_error.
   void enter(const SandboxSettings& settings) const;
 
   // How many processes in it the kernel has ended for want of memory.
   std::uint64_t memory_kills() const;
 
-  // Once nobody is there any more.
+  // Call it once no process is left in the cgroup.
   void remove() const;
 
  private:

@@ -23,7 +23,7 @@ struct [[gnu::packed]] BeneathAttributes {
 constexpr std::uint32_t ask_for_version = 1;
 constexpr int rule_beneath = 1;
 
-// A kernel takes what it knows of the attributes: the rest is 0 there, see landlock_rules().
+// An older kernel takes these attributes, too, if what it does not know of them is 0: see landlock_rules().
 void allow(int ruleset, const LandlockRules::Beneath& rule) {
   const UniqueFd path(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
   if (!path && !rule.required) return;

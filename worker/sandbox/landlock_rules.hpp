@@ -31,7 +31,7 @@ enum Access : std::uint64_t {
   truncate = 1 << 14,   // ABI 3
   ioctl_dev = 1 << 15,  // ABI 5
 };
-// What a rule on a file, rather than a directory, may hold.
+// The rights that a rule on a file may hold; the others are for directories.
 constexpr std::uint64_t of_files = execute | write_file | read_file | truncate | ioctl_dev;
 
 constexpr std::uint64_t bind_tcp = 1 << 0, connect_tcp = 1 << 1;         // ABI 4
@@ -44,19 +44,19 @@ constexpr int abi_of_truncate = 3, abi_of_tcp = 4, abi_of_ioctl = 5, abi_of_scop
 struct LandlockRules {
   // What is refused wherever no rule allows it.
   std::uint64_t files = 0, network = 0;
-  std::uint64_t scopes = 0;  // beyond the sandbox: never
+  std::uint64_t scopes = 0;  // refused beyond the sandbox; no rule allows it
 
   struct Beneath {
     std::string path;
     std::uint64_t access = 0;
-    bool required = false;  // the settings name it; otherwise it is left out where it is not there
+    bool required = false;  // the settings name the path; other paths are left out where they do not exist
   };
   std::vector<Beneath> beneath;
 };
 
-// For a kernel with this ABI; 0: it has no Landlock, and there is nothing to say.  `code` are the files that the class'
-// code lies in, `top` is what lies in the root directory: where writing is not limited all of it may be written but
-// what is the kernel's.
+// The rules for a kernel with this ABI; none for 0, a kernel without Landlock.  `code` are the files that the class'
+// code lies in, `top` is what lies in the root directory: where the settings do not limit writing, all of it may be
+// written but /proc and /sys.
 LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code,
                              const std::vector<std::string>& top);
 

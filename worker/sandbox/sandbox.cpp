@@ -23,7 +23,8 @@ void close_all_but(int kept) {
   check("close_range", syscall(SYS_close_range, from_3_to + 1, ~0U, 0U));
 }
 
-// Root without them is a user like another, who may read and write what root may: the paths say what of that.
+// Without capabilities root is a user like any other, to whom root's files are open: the sandbox's paths say which of
+// them.
 void drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[2] = {};

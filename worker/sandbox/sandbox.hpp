@@ -9,15 +9,15 @@
 
 namespace brood {
 
-// What the kernel gives to sandboxes here.
+// What this machine's kernel has for sandboxes.
 struct SandboxOffers {
   int landlock_abi = 0;
   bool seccomp = false;
 };
 SandboxOffers sandbox_offers();
 
-// What of the settings this kernel does not do, half a sentence each; empty: it does it all.  Without a cgroup nothing
-// is said of those.
+// Which of the settings this kernel cannot enforce, half a sentence each; empty: it enforces all.  Without `cgroup`
+// nothing is said of settings that need one.
 std::vector<std::string> sandbox_lacks(const SandboxSettings& settings, const SandboxOffers& offers,
                                        const JobCgroup* cgroup);
 
@@ -30,8 +30,9 @@ struct LackingSandbox {
 std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const JobCgroup* cgroup);
 
 // Puts the calling process, in which nothing of the class has run yet, and all that it starts, into the sandbox for
-// good.  Of its descriptors standard input, output and error stay, and `kept`.  Where the kernel lacks something the
-// rest holds.  Returns where the supervisor's orders are still read, as ScratchRecord does.  Throws std::system_error.
+// good.  Of its descriptors only standard input, output and error stay open, and `kept`.  What the kernel cannot
+// enforce is left out.  Returns where the supervisor's orders can still be read: see ScratchRecord.  Throws
+// std::system_error.
 const SlotRecord* enter_sandbox(const SandboxSettings& settings, const JobCgroup& cgroup, ScratchRecord& scratch,
                                 const std::vector<std::string>& code, int kept);
 

@@ -24,7 +24,7 @@ struct RefusedCall {
   int number = -1;
 };
 
-// Others' memory, descriptors and place in the world; the kernel itself; ways around these rules.
+// Calls that reach other processes or the kernel itself, or lead around these rules.
 constexpr RefusedCall always_refused[] = {
     // other processes
     {"ptrace"},
@@ -36,7 +36,7 @@ constexpr RefusedCall always_refused[] = {
     {"kcmp"},
     {"move_pages"},
     {"migrate_pages"},
-    // what others share by a name that is no file's
+    // what processes share under names that are no files
     {"shmget"},
     {"shmat"},
     {"shmctl"},
@@ -58,7 +58,7 @@ constexpr RefusedCall always_refused[] = {
     {"io_uring_enter", 426},
     {"io_uring_register", 427},
     {"userfaultfd"},
-    // files by what is no path
+    // files that are opened by something other than a path
     {"open_by_handle_at"},
     {"name_to_handle_at"},
     {"fanotify_init"},
@@ -134,13 +134,13 @@ constexpr RefusedCall refused_where_writing_is_limited[] = {
     {"utimensat"},
 };
 
-// A pair of connected sockets of streams or packets, which the caller has both ends of, is no way out; of datagrams
-// each may name another address.
+// socketpair() stays allowed for streams and packets, of which the caller has both ends.  A datagram socket may send to
+// any other address.
 constexpr RefusedCall refused_without_network[] = {{"socket"}, {"connect"}, {"bind"},
                                                    {"listen"}, {"accept"},  {"accept4"}};
 
-// Whom an argument names must be 0, the caller: its own number may be another's name for it, and a filter cannot tell
-// its threads from others.
+// Calls whose argument must be 0, which is the caller.  A number is refused even if it is the caller's own: a filter
+// cannot tell the numbers of the caller and its threads from others.
 struct RefusedForOthers {
   const char* call;
   unsigned argument;
@@ -150,7 +150,8 @@ constexpr RefusedForOthers only_for_itself[] = {
     {"sched_setattr", 0}, {"setpriority", 1},       {"ioprio_set", 1},
 };
 
-// And of a call that may also name groups and users, the caller alone: it stands for its group, too, by 0.
+// Of calls that may also name groups and users only this kind, one process, is allowed: as a group, 0 would be the
+// caller's group.
 struct OnlyOfKind {
   const char* call;
   std::uint64_t kind;
@@ -158,8 +159,9 @@ struct OnlyOfKind {
 constexpr std::uint64_t ioprio_of_process = 1;
 constexpr OnlyOfKind only_for_one_process[] = {{"setpriority", PRIO_PROCESS}, {"ioprio_set", ioprio_of_process}};
 
-// Attributes of files, which file systems change for whoever has the file open, for reading too; Landlock knows the
-// requests of devices alone.  The letters of such requests; they write, or say no direction.
+// By some ioctl requests file systems change a file's attributes, for anybody who has it open, even for reading.
+// Landlock only knows requests to devices.  These are the letters of such requests; their direction is to write, or
+// none.
 constexpr std::uint64_t letters_of_file_systems[] = {'f', 'X', 'v', 'r', 0x94};
 constexpr std::uint64_t letter_of_request = 0xff00, writing_request = std::uint64_t{_IOC_WRITE} << _IOC_DIRSHIFT,
                         direction_of_request = std::uint64_t{_IOC_READ | _IOC_WRITE} << _IOC_DIRSHIFT;
@@ -219,7 +221,7 @@ void enter_sandbox_filter(const SandboxSettings& settings) {
                     {{1, SCMP_CMP_MASKED_EQ, direction_of_request | letter_of_request, request}});
     }
   }
-  // Tells of names that may not be read.
+  // inotify tells the names of files that may not be read.
   if (settings.read) filter.refuse(SCMP_SYS(inotify_add_watch), EPERM, {});
   if (!settings.network) {
     filter.refuse(refused_without_network);
@@ -232,13 +234,13 @@ void enter_sandbox_filter(const SandboxSettings& settings) {
     filter.refuse(seccomp_syscall_resolve_name(call), EPERM, {{argument, SCMP_CMP_NE, 0, 0}});
   for (const auto& [call, kind] : only_for_one_process)
     filter.refuse(seccomp_syscall_resolve_name(call), EPERM, {{0, SCMP_CMP_NE, kind, 0}});
-  // Holds off whoever opens the file, for as long as /proc/sys/fs/lease-break-time.
+  // A lease holds up whoever opens the file, for as long as /proc/sys/fs/lease-break-time says.
   filter.refuse(SCMP_SYS(fcntl), EPERM, {{1, SCMP_CMP_MASKED_EQ, 0xffffffff, F_SETLEASE}});
   for (const std::uint64_t flag : new_namespaces)
     filter.refuse(SCMP_SYS(clone), EPERM, {{0, SCMP_CMP_MASKED_EQ, flag, flag}});
-  // Its flags lie in memory, where no filter sees them; the C library then uses clone().
+  // clone3: its flags lie in memory, where no filter sees them.  The C library then uses clone().
   filter.refuse(435, ENOSYS, {});
-  // Puts words into a terminal that somebody else reads.
+  // These type characters into a terminal from which somebody else reads.
   for (const std::uint64_t request : {TIOCSTI, TIOCLINUX})
     filter.refuse(SCMP_SYS(ioctl), EPERM, {{1, SCMP_CMP_MASKED_EQ, 0xffffffff, request}});
   for (int call = first_unknown_call; call < end_of_unknown_calls; ++call) filter.refuse(call, ENOSYS, {});

@@ -53,7 +53,7 @@ void map_at(char* at, std::size_t size, int rights, int sharing, int fd, off_t o
     throw std::system_error(errno, std::generic_category(), "mmap of the scoreboard");
 }
 
-// Opened for reading, a mapping can never be made writable again.
+// A mapping of a file that was opened only for reading can never be made writable.
 UniqueFd open_for_reading(const SharedMapping& mapping) {
   UniqueFd file(::open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status {};
@@ -62,7 +62,7 @@ UniqueFd open_for_reading(const SharedMapping& mapping) {
   return file;
 }
 
-// Its file is gone: as it was.
+// For a mapping whose file is gone: puts a private copy of the content in its place.
 void freeze(const SharedMapping& mapping) {
   const std::string content(mapping.begin, mapping.size);
   map_at(mapping.begin, mapping.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -104,7 +104,7 @@ ScratchRecord::~ScratchRecord() { munmap(copy_, size_); }
 const SlotRecord* ScratchRecord::replace_scoreboard() {
   const SignalsHeld no_handler_writes_meanwhile;
   const std::size_t at = static_cast<std::size_t>(reinterpret_cast<char*>(&record_) - begin_);
-  // Not beyond the record: the last page may end behind the end of the file.
+  // Copies the record alone: its last page may reach beyond the end of the file.
   std::memset(copy_, 0, size_);
   std::memcpy(copy_ + at, static_cast<void*>(&record_), sizeof record_);
   const SlotRecord* original = nullptr;

@@ -7,21 +7,22 @@
 
 namespace brood {
 
-// What a job in a sandbox has of the scoreboard: it may read it, and what is written to the own record goes to this
-// copy instead, of which its worker takes the crash's stack alone.
+// The scoreboard as a job in a sandbox sees it: the job may read it, and what its process writes to its own record goes
+// to a copy.  From this copy the worker takes only the stack of a crash.
 class ScratchRecord {
  public:
-  // In the worker, before it forks.  Throws std::system_error.
+  // Call it in the worker, before it forks.  Throws std::system_error.
   explicit ScratchRecord(SlotRecord& record);
   ~ScratchRecord();
   ScratchRecord(const ScratchRecord&) = delete;
   ScratchRecord& operator=(const ScratchRecord&) = delete;
 
-  // In the job's process, for good: no mapping of a scoreboard can be written any more.  Returns where the record
-  // itself is still read, with the supervisor's orders; nullptr where its file is gone.  Throws std::system_error.
+  // Call it in the job's process; it cannot be undone.  No mapping of a scoreboard can be written any more.  Returns
+  // where the record itself, with the supervisor's orders, can still be read; nullptr where its file is gone.  Throws
+  // std::system_error.
   const SlotRecord* replace_scoreboard();
 
-  // In the worker, once the process has ended: its last words.
+  // Call it in the worker, once the job's process has ended: takes over the stack of its crash.
   void take_crash() const;
 
  private:

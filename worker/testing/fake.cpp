@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// Two spellings of one time differ by less.
+// Two spellings of one time differ by less than this.
 constexpr std::chrono::microseconds spelling{1};
 
 Clock::time_point time_of(double epoch_seconds) {

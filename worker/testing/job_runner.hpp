@@ -35,7 +35,7 @@ class JobRunner {
 
  private:
   JobHost host_of(const Payload& job);
-  // Until it does not interrupt itself any more.
+  // Runs the job again until it no longer interrupts itself.
   Performed perform_whole(const Payload& job, const std::string& queue);
   [[noreturn]] void throw_failure(const Payload& job, const Failure& failure) const;
   IterationState iteration(const std::string& jid) const;

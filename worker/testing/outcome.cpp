@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view frame_event = "crash_stack", facts_event = "crash_facts";
 
-// What the log says of the last run, from its begin on.
+// What the log says of the last run, from the line that says it began.
 std::vector<LogLine> last_run(const std::vector<LogLine>& lines) {
   std::vector<LogLine> run;
   for (const LogLine& line : lines) {

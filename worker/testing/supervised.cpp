@@ -64,7 +64,7 @@ std::vector<std::string> arguments_of(const SupervisedOptions& options, const st
   return arguments;
 }
 
-// The test's own, without what would lead to somebody else's Redis or service manager.
+// The test's own environment, without what would lead to somebody else's Redis or service manager.
 std::vector<std::string> environment_of(const SupervisedOptions& options, const std::string& directory,
                                         const std::string& redis_url) {
   std::map<std::string, std::string> wanted;

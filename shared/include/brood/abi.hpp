@@ -219,6 +219,7 @@ enum Registered : std::uint64_t {
   registered_middleware = 1,
   registered_error_handler = 2,
   registered_death_handler = 4,
+  registered_periodic = 8,
   registered_event = 1 << 8
 };
 
@@ -261,6 +262,8 @@ struct Library {
   void (*run_death_handlers)(const Call*, const Failure*);
   // Runs the handlers of one event; what one throws is logged through the occasion, and ends a startup as the Result.
   void (*run_event_handlers)(const Occasion*, Result*);
+  // Its periodic jobs, a line of JSON each, as long as the library lives: asked only when `registered` says so.
+  Text (*periodic)();
 };
 
 using Entry = const Library* (*)();

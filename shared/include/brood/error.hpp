@@ -23,7 +23,7 @@ struct Interrupted {
 // exception.
 class OverLimit : public std::runtime_error {
  public:
-  static constexpr int usual_reschedules = 20;
+  static constexpr int usual_reschedules = 20;  // how often a job is put off if nothing else is said
 
   // `in`: nullopt is the usual delay.  `reschedules` 0: it has failed at once.
   explicit OverLimit(std::string limiter, std::optional<std::chrono::milliseconds> in = std::nullopt,
@@ -33,9 +33,9 @@ class OverLimit : public std::runtime_error {
         in_(in),
         reschedules_(reschedules) {}
 
-  const std::string& limiter() const noexcept { return limiter_; }  // its name
-  std::optional<std::chrono::milliseconds> in() const noexcept { return in_; }
-  int reschedules() const noexcept { return reschedules_; }
+  const std::string& limiter() const noexcept { return limiter_; }              // its name
+  std::optional<std::chrono::milliseconds> in() const noexcept { return in_; }  // the delay; nullopt: the usual one
+  int reschedules() const noexcept { return reschedules_; }                     // so often, before it has failed
 
  private:
   std::string limiter_;

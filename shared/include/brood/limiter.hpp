@@ -41,8 +41,8 @@ enum class OverLimitPolicy {
 
 // How a limiter behaves beside its numbers.
 struct LimiterOptions {
-  std::chrono::milliseconds wait{1000};  // for the limit; 0: not at all
-  OverLimitPolicy policy = OverLimitPolicy::raise;
+  std::chrono::milliseconds wait{1000};                    // for the limit; 0: not at all
+  OverLimitPolicy policy = OverLimitPolicy::raise;         // what becomes of a job over the limit
   std::chrono::seconds ttl = std::chrono::hours(90 * 24);  // Redis knows it so long after its last use; at least 24 h
   int reschedule = OverLimit::usual_reschedules;           // how often a job is put off; 0: never, it has failed
   // How long a job is put off that was put off so often with this time, from 1.  None: the usual, see OverLimit.
@@ -53,7 +53,7 @@ struct LimiterOptions {
 class Points {
  public:
   void used(std::int64_t actual) { actual_ = std::max<std::int64_t>(actual, 0); }  // the last word counts
-  std::int64_t used() const { return actual_; }
+  std::int64_t used() const { return actual_; }  // what was said, else what was estimated
 
  private:
   friend class Limiter;
@@ -125,7 +125,7 @@ class Limiter {
   template <typename F>
   auto within_limit(F&& f) const;
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return name_; }  // as it was made with
 
  private:
   friend class Limiters;

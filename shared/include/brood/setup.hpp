@@ -3,6 +3,8 @@
 #include <concepts>
 #include <exception>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include <brood/context.hpp>
 #include <brood/event.hpp>
 #include <brood/middleware.hpp>
+#include <brood/periodic.hpp>
 
 #pragma GCC visibility push(hidden)
 namespace brood {
@@ -27,6 +30,7 @@ struct Registrations {
   std::vector<DeathHandler> death_handlers;
   std::vector<ErrorHandler> error_handlers;
   std::vector<std::pair<Event, EventHandler>> event_handlers;
+  std::string periodic;  // a line of JSON for each
 };
 
 }  // namespace detail
@@ -65,6 +69,16 @@ class Setup {
   void on_death(Handler handler) {
     check_failure_handler<Handler>();
     registrations_->death_handlers.emplace_back(std::move(handler));
+  }
+
+  // Pushes `job` at each tick of the rule `cron`, whichever supervisor is there: as [periodic.NAME] in brood.toml(5)
+  // does, which wins where both have the name.  The job may be of another library, or of a class that Ruby performs.
+  // Registered when workers start; a library that no longer says so takes it back.
+  //
+  //   setup.periodic("report", "30 3 * * *", NightlyReport{.directory = "reports"}, {.tz = "Europe/Berlin"});
+  template <typename Job>
+  void periodic(std::string_view name, std::string_view cron, const Job& job, const PeriodicOptions& options = {}) {
+    registrations_->periodic += detail::periodic_line(name, cron, job, options);
   }
 
   // Called at `event` as `void (const brood::Occasion&)` or `void ()`: see brood::Event for when and where.

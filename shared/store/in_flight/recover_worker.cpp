@@ -182,8 +182,8 @@ RecoveryResult recover(Channel& redis, const DeadWorker& dead, const DeadLimits&
   const ReplyView value = values.view()[0];
   const IncarnationHoldings held = read_holdings(values.view()[1]);
   if (value.is_nil())
-    return dead.record ? recover_without_field(redis, dead, held, limits, charge)
-                       : RecoveryResult{.somebody_was_first = true};
+    return dead.record && !dead.served_elsewhere ? recover_without_field(redis, dead, held, limits, charge)
+                                                 : RecoveryResult{.somebody_was_first = true};
 
   const LastSettle last = parse_last_settle(value.text()).value_or(LastSettle{});
   RecoveryAttempt attempt{.queue = last.queue, .verdicts = {}, .orphans = {}, .held = held};

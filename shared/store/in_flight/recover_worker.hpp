@@ -34,6 +34,8 @@ struct DeadWorker {
   bool ended_by_brood = false;  // a stop, a deploy, a recycle: running and failed entries go back uncharged
   // Its supervisor was taken for dead because its heartbeat was missing: left alone when that is there again.
   bool only_while_silent = false;
+  // The record says that it served another shard: without a field here, it has nothing here.
+  bool served_elsewhere = false;
 };
 
 // What a dead worker's last words say.

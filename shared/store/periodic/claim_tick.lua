@@ -5,6 +5,7 @@
 -- ARGV[4] how many ticks were missed between both    ARGV[5] the entry of the history    ARGV[6] how many of these are kept
 -- ARGV[7] the payload; "": none, the tick passes    ARGV[8] its jid    ARGV[9] its score in the schedule; "": into its queue
 -- ARGV[10] what happens while the job before holds the turn: "skip" or "queue"    ARGV[11] the entry for that
+-- ARGV[12] for how many seconds the history is kept
 -- Returns {what happened, the last tick by now}.
 local scheduled = ARGV[9] ~= ""
 local queues, turn = not scheduled and KEYS[4] or nil, KEYS[scheduled and 4 or 5]
@@ -47,4 +48,5 @@ elseif ARGV[7] ~= "" then
 end
 redis.call("LPUSH", KEYS[2], held and ARGV[11] or ARGV[5])
 redis.call("LTRIM", KEYS[2], 0, tonumber(ARGV[6]) - 1)
+redis.call("EXPIRE", KEYS[2], ARGV[12])
 return {answer, tonumber(ARGV[3]) or last}

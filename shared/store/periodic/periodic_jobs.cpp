@@ -55,7 +55,8 @@ ScriptCall claim_tick(const TickClaim& claim) {
                claim.jid,
                claim.score.value_or(""),
                claim.while_held == WhileHeld::wait ? "queue" : "skip",
-               claim.skipped_entry};
+               claim.skipped_entry,
+               std::string(lifetime_of_state)};
   if (claim.while_held != WhileHeld::no_matter) call.keys.push_back(keys::unique_lock(turn_of_periodic(claim.name)));
   return call;
 }

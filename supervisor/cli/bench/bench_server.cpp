@@ -30,16 +30,25 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// The server serves the shard that is meant, and in a cluster those before it.
+std::string more_of_redis(const RedisAddress& redis) {
+  std::string more;
+  if (redis.in_cluster) more += fmt::format("shards = {}\n", std::stoi(redis.shard) + 1);
+  if (redis.wait.replicas > 0)
+    more += fmt::format("wait = {}\nwait_timeout = \"{}ms\"\n", redis.wait.replicas, redis.wait.timeout.count());
+  return more;
+}
+
 std::string configuration(const BenchServerSettings& settings) {
   std::vector<std::string> queues;
   for (const std::string& queue : settings.queues) queues.push_back(json_string(queue));
   const std::string& interval = settings.poll_interval;
   return fmt::format(
-      "concurrency = {}\nqueues = [{}]\nrequire = [{}]\n{}[redis]\nurl = {}\n[log]\nlog_jobs = {}\n"
+      "concurrency = {}\nqueues = [{}]\nrequire = [{}]\n{}[redis]\nurl = {}\n{}[log]\nlog_jobs = {}\n"
       "[worker]\nmax_batch = {}\n",
       settings.workers, fmt::join(queues, ", "), json_string(settings.library),
       interval.empty() ? "" : fmt::format("poll_interval = {}\n", json_string(interval)),
-      json_string(url_of(settings.redis)), settings.log_jobs, settings.max_batch);
+      json_string(url_of(settings.redis)), more_of_redis(settings.redis), settings.log_jobs, settings.max_batch);
 }
 
 void write_private_file(const std::string& path, const std::string& text) {

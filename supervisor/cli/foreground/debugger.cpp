@@ -16,13 +16,13 @@
 namespace brood {
 namespace {
 
-// Job libraries are loaded late, so that a breakpoint in one is not known yet when it is set.
+// Job libraries are loaded late: a breakpoint in one is not known yet when it is set.
 constexpr const char* gdb_command = "gdb -q -ex 'set breakpoint pending on' --args";
-// Memory that the program still holds at its end is no leak; an error that valgrind finds is a failure.
+// Memory that is still held at the end is no failure; an error that valgrind finds is one.
 constexpr const char* valgrind_command =
     "valgrind --error-exitcode=70 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=none";
 
-// Looks only for a first word without quotes and the like: others are for the shell to make out.
+// Checks only a first word without quotes and the like; anything else is left to the shell.
 void require_installed(const std::string& command) {
   const std::string word = command.substr(0, command.find_first_of(" \t"));
   if (word.empty()) throw UsageError("--debugger needs a command");

@@ -8,16 +8,17 @@ namespace brood {
 
 class CommandLine;
 
-// The program under which a command executes itself anew.
+// The debugger under which a command executes itself again.
 struct Debugger {
   bool gdb = false, valgrind = false;
-  std::optional<std::string> command;  // of the shell, in front of the program
+  std::optional<std::string> command;  // shell words that are put in front of the program
 
   void add_options(CommandLine& line);
   bool wanted() const { return gdb || valgrind || command; }
 
-  // Executes `brood command args...` under it, without these options, and with `--timeout 0` where args name no other:
-  // who looks at a job takes their time.  Does not return.  Throws UsageError when it is not installed.
+  // Executes `brood command args...` under the debugger, without these options, and with `--timeout 0` where args name
+  // no other: people who debug a job take their time.  Does not return.  Throws UsageError when the debugger is not
+  // installed.
   [[noreturn]] void execute(const std::string& command_name, const std::vector<std::string>& args,
                             bool with_timeout) const;
 };

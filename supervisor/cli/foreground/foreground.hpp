@@ -11,7 +11,7 @@ namespace brood {
 
 class CommandLine;
 
-// What `perform` and `replay` share: one job, run in this process, and what is said of it on standard error.
+// What `perform` and `replay` share: they run one job in this process and report on standard error.
 struct Foreground {
   std::string command;  // "perform"
   std::vector<std::string> require;
@@ -24,18 +24,18 @@ struct Foreground {
   // The configuration as the options change it.  Throws ConfigError.
   Config configuration(const std::string& config, const std::string& redis_url = "") const;
 
-  // Executes itself under the debugger that is asked for; returns when none is.
+  // Executes this program under the debugger that is asked for; returns when none is.
   void enter_debugger(const std::vector<std::string>& args) const;
 
   // Performs the job and returns the exit status: 0, 70 it failed, 75 it was interrupted.  Throws UsageError for a
-  // payload that is no job and a class that nobody knows, ConfigError for a library that cannot be used.
+  // payload that is no job and for an unknown class, ConfigError for a library that cannot be used.
   int perform(const Config& given, const std::string& payload, const std::string& queue) const;
 
-  // In the process that a crashing one executes: see worker/crash/crash_reporter.hpp.
+  // Runs in the process that a crashing one executes: see worker/crash/crash_reporter.hpp.
   static int tell_of_crash(int record);
 };
 
-// Beside the options in the help of both.
+// The end of the help of both commands.
 extern const char* const foreground_footer;
 
 }  // namespace brood

@@ -76,7 +76,7 @@ int perform_command(const std::vector<std::string>& args) {
   line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
   line.option("-C,--config", options.config, "FILE",
               "Configuration file (default: /etc/brood/brood.toml, if there is one)");
-  line.hidden("--crash-record", options.crash_record);  // a crashing brood executes itself with it; not for people
+  line.hidden("--crash-record", options.crash_record);  // a crashing brood executes itself with this; not for people
   line.footer(std::string(perform_examples) + foreground_footer);
 
   const std::vector<std::string> words = line.parse(args);

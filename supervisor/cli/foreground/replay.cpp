@@ -35,7 +35,7 @@ struct FoundJob {
 template <typename Job>
 std::optional<FoundJob> only_one(const std::vector<Job>& jobs, const std::string& place) {
   if (jobs.empty()) return std::nullopt;
-  // Several with one id: the one that is listed first.
+  // Several may have one id: the one that is listed first counts.
   return FoundJob{jobs.front(), place};
 }
 

@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t slice_jobs = 1'000;
-constexpr std::size_t slice_bytes = 4 << 20;  // so that long lines do not pile up in memory
+constexpr std::size_t slice_bytes = 4 << 20;  // a slice ends here too, so that long lines do not pile up in memory
 
 // One line on standard error, rewritten in place and gone at the end.
 class BulkProgress {
@@ -104,7 +104,7 @@ std::size_t push_lines(Client& client, const std::string& path, const LineOption
       push.shard_by = options.shard_by;
       if (options.spread && push.at) throw std::invalid_argument("a job that has its time cannot be spread");
       spell_as_ruby(push);
-      prepare_push(push, wall_now());  // the client would check a whole slice, and could not say which line is wrong
+      prepare_push(push, wall_now());  // the client checks a whole slice at once, and could not say which line is wrong
       slices.add(std::move(push), line.size());
     } catch (const std::invalid_argument& error) {
       slices.send();

@@ -12,7 +12,7 @@ namespace brood {
 // Returns how many jobs were pushed.  The first line that is no job ends it: the lines before are pushed, those after
 // are not, and std::invalid_argument names it.  Shows progress when standard error is a terminal.
 struct LineOptions {
-  std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within so long from now
+  std::optional<std::chrono::milliseconds> spread = {};  // each job gets a random time within this time from now
   std::string shard_by = {};                             // as in Push
 };
 std::size_t push_lines(Client& client, const std::string& path, const LineOptions& options = {});

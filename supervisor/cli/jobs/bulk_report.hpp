@@ -11,11 +11,11 @@ struct ChangeWords {
 };
 
 struct Nouns {
-  std::string command;    // "retries": whose complaint it is
+  std::string command;    // "retries": the command that complains
   std::string one, many;  // "retry", "retries"
 };
 
-// Says what was done, and what was not.  Returns the exit status: 75 when something that was wanted is left.
+// Prints what was done and what was not.  Returns the exit status: 75 when something that was wanted is left undone.
 int report(const BulkResult& result, const Nouns& nouns, const ChangeWords& words, bool json);
 
 }  // namespace brood

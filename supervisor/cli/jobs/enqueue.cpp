@@ -120,7 +120,7 @@ std::string report(const Push& push, const std::string& jid) {
                      Style::of_standard_output().bold(log::printable(jid)));
 }
 
-// The job is pushed; whether anybody will perform it is worth a line, and no more than that.
+// Warns when nobody fetches from the queue.  The job is pushed already, so nothing here is an error.
 void warn_of_unserved(const EnqueueArguments& options, const std::string& queue) try {
   ShardConnections shards(options.redis, {.connect = 1s, .command = 1s}, "brood-enqueue");
   const ServedQueues served = ask_served_queues(shards);

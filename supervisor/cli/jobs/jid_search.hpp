@@ -8,8 +8,8 @@
 
 namespace brood {
 
-// Finds jobs by what people type of their ids: the whole id, or a beginning of at least four characters that only one
-// has.  All jobs must be offered; where several have one id, all of them are found.
+// Finds jobs by what people type: a whole id, or a beginning of at least four characters that only one id has.  All
+// jobs must be offered; where several jobs have one id, all of them are found.
 template <typename Job>
 class JidSearch {
  public:
@@ -35,7 +35,7 @@ class JidSearch {
     ById exact, beginning;
   };
 
-  // A search within Redis may offer one twice.  Of very many ids those to be listed are enough.
+  // A search within Redis may offer a job twice.  Of very many ids, as many are kept as an error message lists.
   static void add(ById& jobs, const Job& job) {
     if (jobs.size() >= most_ids && !jobs.contains(job.jid)) return;
     std::vector<Job>& same = jobs[job.jid];

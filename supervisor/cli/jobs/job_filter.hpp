@@ -11,19 +11,19 @@ namespace brood {
 
 class CommandLine;
 
-// Which jobs are meant: those that meet every condition that is given.  Of an option that is given several times, any
-// value will do.
+// Chooses the jobs that meet every condition that is given.  When an option is given several times, one of its values
+// must match.
 class JobFilter {
  public:
   // The names of its options.
   static const std::vector<std::string_view>& option_names();
 
   void add_options(CommandLine& line);
-  void read();  // after the parse: throws UsageError for what is no duration
+  void read();  // call it after the parse; throws UsageError for a text that is no duration
 
   bool is_empty() const;
-  // `since` is when it became what it is: died, failed, was enqueued.  A job without such a time meets no condition
-  // about its age.
+  // `since` is when the job died, failed or was enqueued, whichever its list is about.  A job without such a time meets
+  // no condition about its age.
   bool takes(const JobRecord& job, std::optional<Time> since) const;
 
   std::vector<std::string> classes, queues, errors, tags, jids, matches;

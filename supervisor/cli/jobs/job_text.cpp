@@ -27,7 +27,7 @@ std::string time_line(const Style& style, std::string_view name, const std::opti
   return line(style, name, fmt::format("{} ({})", iso_time(wall_time(*time)), when_text(*time)));
 }
 
-// A text that may hold lines of its own, each made printable.
+// A text of one or more lines, each made printable and indented.
 std::string indented(std::string_view text, std::size_t indent) {
   std::string all;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -38,7 +38,7 @@ std::string indented(std::string_view text, std::size_t indent) {
   return all;
 }
 
-// What the other lines have said already, and what nobody can read.
+// Members that other lines show already, or that nobody can read.
 bool is_said(const std::string& member) {
   static const std::set<std::string> said = {"class",       "display_class", "wrapped",        "args",
                                              "jid",         "queue",         "tags",           "created_at",
@@ -82,7 +82,7 @@ std::string lines_of(const JobRecord& job, const Style& style) {
 
 std::string when_text(Time time) {
   const auto away = std::chrono::duration_cast<std::chrono::milliseconds>(time - std::chrono::system_clock::now());
-  // To the second, as far as that says anything.
+  // To the second, but below one second more exactly.
   const auto shown = [](std::chrono::milliseconds age) {
     return duration_text(age < std::chrono::seconds(1) ? age : std::chrono::floor<std::chrono::seconds>(age));
   };

@@ -29,12 +29,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Between two lines of the answer: the worker gets its grace first.
+// The longest time between two lines of the answer: the worker gets its grace first.
 constexpr auto longest_silence = 30s;
 constexpr std::size_t shortest_beginning = 4, usual_length = 24;  // of an id
 constexpr std::array outcomes = {"retry", "dead", "discard"};
 
-constexpr auto longest_look = 15s;  // for a job of another machine: its supervisor looks every two seconds
+constexpr auto longest_look = 15s;  // for a job on another machine, whose supervisor looks for orders every two seconds
 
 constexpr const char* kill_footer =
     R"(The worker that runs the job is ended, and that run is not charged to the job as a crash.  The job that comes next

@@ -61,7 +61,7 @@ int list_processes(const ProcessesOrder& order) {
   return exit_status::ok;
 }
 
-// By the identity, or a beginning of it that only one has, such as "host:pid".
+// The identity that `word` means: it is the identity, or a beginning that only one has, such as "host:pid".
 std::string meant_by(const std::string& word, const std::vector<Process>& processes) {
   std::vector<std::string> found;
   for (const Process& process : processes) {
@@ -112,7 +112,7 @@ int quiet_processes(const ProcessesOrder& order) { return signal_processes(order
 int stop_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::stop, "stop"); }
 int dump_processes(const ProcessesOrder& order) { return signal_processes(order, &Api::dump, "log what runs"); }
 
-// Sidekiq has no signal for it: Ruby's processes take no such order.
+// Sidekiq has no signal for this, so Ruby's processes cannot be told to resume.
 int resume_processes(const ProcessesOrder& order) {
   Api api = open_api(order.redis);
   ShardConnections shards(order.redis, {.connect = 3s, .command = 5s}, "brood-processes");

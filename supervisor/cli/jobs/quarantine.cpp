@@ -1,4 +1,4 @@
-// The classes whose jobs wait, since they crash again and again with the same libraries.
+// `brood quarantine`: classes whose jobs must wait, since they crash again and again with the same libraries.
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ ShardConnections connect_to(const RedisAccess& access) {
 
 constexpr std::size_t least_of_a_fingerprint = 4;
 
-// What waits, the newest first; no job: somebody else has put it there.
+// The jobs that wait, the newest first.  An entry that is no job was put there by another program, and is left out.
 struct WaitingJob {
   std::string payload, job_class, queue;
 };
@@ -154,8 +154,8 @@ void tell_released(const QuarantineOrder& order, const std::string& job_class, c
                       counted(static_cast<std::size_t>(one.waiting), "job", "jobs")));
 }
 
-// First the classes, or a worker would let the jobs wait again.  Workers put back jobs of free classes too: what is
-// told is how many waited.
+// Releases the classes first, or a worker would put the jobs back into quarantine.  Workers release jobs of free
+// classes too, so we print how many jobs had waited.
 int release_quarantine(const QuarantineOrder& order) {
   if (order.names.empty()) throw UsageError("the fingerprint, or the class, is missing");
   ShardConnections shards = connect_to(order.redis);
@@ -169,7 +169,7 @@ int release_quarantine(const QuarantineOrder& order) {
   shards.each([&](ShardConnections::Shard& shard) {
     const Reply reply = shard.redis.call(ask_quarantined());
     const QuarantinedClasses here = read_quarantined(reply.view());
-    for (const std::string& name : unknown) shard.redis.call(lift_quarantine(name));  // it may be there since a moment
+    for (const std::string& name : unknown) shard.redis.call(lift_quarantine(name));  // it may have come a moment ago
     for (const std::string& job_class : wanted) {
       const auto one = here.find(job_class);
       if (one != here.end()) shard.redis.call(forget_quarantine_crashes(one->second.fingerprint));

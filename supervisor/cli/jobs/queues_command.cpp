@@ -175,7 +175,7 @@ int set_paused(const QueuesOrder& order, bool paused) {
   JsonArray array;
   for (Queue& queue : queues) {
     paused ? queue.pause() : queue.unpause();
-    // A queue may be paused before anything was ever pushed to it; but the name may also be misspelled.
+    // A queue may be paused before anything was ever pushed to it; but the name may also be misspelled, so we warn.
     const bool is_known =
         served.holds(queue.name()) ||
         std::any_of(known.begin(), known.end(), [&](const QueueSummary& one) { return one.name == queue.name(); });

@@ -27,12 +27,12 @@ namespace {
 
 constexpr std::size_t shown_of_a_dry_run = 5;
 
-// What is done to entries, to one and to many.
+// One kind of change to entries: how it is done to one, and to many.
 struct Change {
   ChangeWords words;
   std::function<bool(JobSet&, const SetEntry&)> one;
   std::function<BulkResult(JobSet&, const JobSet::Condition&, const Progress&)> many;
-  std::size_t keeps = 0;  // the set that they are moved to holds at most so many; 0: any number
+  std::size_t keeps = 0;  // how many entries the set holds to which they are moved; 0: any number
 };
 
 // Which entries a command line means, before anything is done to them.
@@ -51,7 +51,7 @@ Census count(const JobSet& set, const SetOrder& order) {
       ++census.wanted;
       if (census.first.size() < shown_of_a_dry_run) census.first.push_back(entry);
     }
-    // Without a condition all are wanted, and only the few to be shown are looked for.
+    // Without a condition all entries are wanted, and we read only the few to be shown.
     return !order.filter.is_empty() || census.first.size() < shown_of_a_dry_run;
   });
   if (order.filter.is_empty()) census.wanted = census.total;

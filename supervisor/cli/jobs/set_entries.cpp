@@ -12,7 +12,7 @@
 namespace brood {
 namespace {
 
-// What Redis can look for by itself: not a pattern, and spelled in the payload as it is.
+// Whether Redis itself can search for the word: it is no pattern, and stands in the payload exactly so.
 bool is_plain(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';

@@ -12,10 +12,11 @@ struct FoundEntries {
   std::vector<std::string> not_found;  // of the words
 };
 
-// Those that the words mean: ids, or beginnings of ids.  Throws UsageError for none, and for a beginning of several.
+// The entries that the words mean: ids, or beginnings of ids.  Throws UsageError when there are no words, and for a
+// beginning that several ids have.
 FoundEntries find_entries(const JobSet& set, const std::vector<std::string>& words);
 
-// Says on standard error which are not there; false when none is missing.
+// Says on standard error which words were not found; false when none is missing.
 bool complain_of_missing(const SetKind& kind, const FoundEntries& found);
 
 }  // namespace brood

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t entries_a_read = 500;
 
-// In the order of the set, read in pieces: all of a million is never held.
+// Visits entries in the given order, read in pieces: a million entries are never in memory together.
 void each_in_order(const JobSet& set, JobSet::Order order, bool is_of_shards,
                    const std::function<bool(const SetEntry&)>& visit) {
   if (order == JobSet::Order::highest_first || is_of_shards) return set.each(visit, order);

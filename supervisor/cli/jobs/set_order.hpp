@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// What is peculiar to `retry`, `schedule` or `dead`.
+// In what `retry`, `schedule` and `dead` differ.
 struct SetKind {
   std::string command;           // "retries"
   std::string one, many;         // "retry", "retries"
@@ -18,8 +18,8 @@ struct SetKind {
   std::string what_its_time_is;  // "next run"
   bool has_errors = false;
   JobSet (Api::*open)() = nullptr;
-  JobSet::Order order = JobSet::Order::lowest_first;        // as people want to read it
-  std::optional<Time> (*since)(const SetEntry&) = nullptr;  // what --older-than goes by
+  JobSet::Order order = JobSet::Order::lowest_first;        // in which people want to read it
+  std::optional<Time> (*since)(const SetEntry&) = nullptr;  // the time that --older-than compares
 };
 
 // One command line: `brood retries kill --class Zip --yes`.

@@ -70,7 +70,8 @@ std::string text_of(const WorkerStack& worker, const Style& style) {
   return text + "\n";
 }
 
-// Those with a job, and those that do not answer, come first; where nobody asked for the others, they are only named.
+// Workers with a job, and workers that do not answer, come first.  Idle workers are only named, unless the user asked
+// for them.
 std::string text_of_all(const std::vector<WorkerStack>& workers, bool asked_for, const Style& style) {
   std::string text, idle;
   int idle_workers = 0;

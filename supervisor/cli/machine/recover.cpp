@@ -29,7 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A supervisor that lives beats every ten seconds.
+// A supervisor that lives sends a heartbeat every ten seconds.
 constexpr auto usual_wait = 15s;
 // By then every living supervisor is connected again to a Redis that has come back.
 constexpr auto youth_of_redis = 60s;
@@ -54,9 +54,9 @@ struct RecoverOptions {
 // One identity, and what becomes of it.
 struct Candidate {
   InFlightHolder holder;
-  ShardConnections::Shard* shard = nullptr;  // where it holds that
+  ShardConnections::Shard* shard = nullptr;  // where it holds jobs
   Liveness liveness = Liveness::lives;
-  std::string scoreboard = {};  // of a dead one of this host, where it can be read
+  std::string scoreboard = {};  // of a dead supervisor of this host, where it can be read
   std::vector<WorkerDeath> known = {};
   bool recovered = false;
   RecoveryResult result = {};
@@ -111,7 +111,7 @@ std::vector<Candidate> look(ShardConnections& shards) {
   std::vector<Candidate> all;
   shards.each([&](ShardConnections::Shard& shard) {
     for (InFlightHolder& holder : thorough_in_flight_census(shard.redis)) {
-      // A supervisor that stopped in order has left no record and holds nothing; only tombstones bear its name, for an
+      // A supervisor that stopped in order has left no record and holds nothing; only tombstones keep its name, for an
       // hour.
       if (!holder.identity && holder.lists.empty()) continue;
       all.push_back(judge(std::move(holder)));
@@ -128,7 +128,7 @@ std::vector<Candidate> named(std::vector<Candidate> all, const std::vector<std::
     for (const Candidate& one : all) {
       if (one.holder.name == name) found = {name};
       if (found == std::vector{name} || !one.holder.name.starts_with(name)) continue;
-      // It may hold something in several shards.
+      // A supervisor may hold jobs in several shards.
       if (std::find(found.begin(), found.end(), one.holder.name) == found.end()) found.push_back(one.holder.name);
     }
     if (found.empty())
@@ -162,7 +162,7 @@ bool beats(Connection& redis, const std::string& identity) {
   return *beats;
 }
 
-// Finds out which supervisors of other hosts beat within `patience`: those live.
+// Waits `patience` for heartbeats of supervisors of other hosts: one that sends some lives.
 void watch(std::vector<Candidate>& candidates, std::chrono::milliseconds patience) {
   const auto silent = [&] {
     return std::count_if(candidates.begin(), candidates.end(),
@@ -200,7 +200,7 @@ void recover(const Config& config, Candidate& candidate) try {
   candidate.trouble = refused.what();
 }
 
-// Those that nothing is left to be learned from, in any shard.
+// Removes the files of supervisors that are recovered in every shard: nobody needs those files any more.
 void remove_files_of_recovered(const std::vector<Candidate>& candidates) {
   for (const Candidate& one : candidates) {
     const bool whole = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& other) {

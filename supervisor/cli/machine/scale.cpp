@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The supervisors that `word` means, an identity or the beginning of one; all when it is empty.
+// The supervisors that `word` means: an identity, or the beginning of one; all when `word` is empty.
 std::vector<std::string> fleet_meant(ShardConnections& shards, const std::string& word) {
   std::set<std::string> beat;
   shards.each([&](ShardConnections::Shard& shard) {
@@ -34,7 +34,7 @@ std::vector<std::string> fleet_meant(ShardConnections& shards, const std::string
   return all;
 }
 
-// Nobody answers through Redis: what came of it shows in the heartbeats.
+// Orders through Redis get no answer: the result shows in the heartbeats.
 int scale_fleet(const RedisAccess& access, const std::string& word, const SupervisorOrder& order) {
   ShardConnections shards(access, {.connect = 3s, .command = 5s}, "brood-scale");
   const std::vector<std::string> meant = fleet_meant(shards, word);

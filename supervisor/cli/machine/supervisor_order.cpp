@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 constexpr auto longest_introduction = 1s;
 
-// The option that chooses it, and what it says of itself; the option alone when it does not answer at once.
+// The option that chooses this supervisor, and how it describes itself; the option alone when it does not answer at
+// once.
 std::string choice(const LocalSupervisor& one) {
   const std::string option =
       one.instance.empty() ? fmt::format("--pid {}", one.pid) : "--instance " + log::printable(one.instance);

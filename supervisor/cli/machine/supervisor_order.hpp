@@ -14,12 +14,13 @@
 
 namespace brood {
 
-// An order of quiet, resume, stop, restart, upgrade or scale to the supervisor of this machine, which is waited for.
+// An order (quiet, resume, stop, restart, upgrade or scale) to a supervisor of this machine; the command waits until it
+// is done.
 struct SupervisorOrder {
   std::string verb;
   std::vector<std::string> arguments = {};
   bool json = false;
-  pid_t pid = 0;  // of the one that is meant; 0: the only one
+  pid_t pid = 0;  // of the supervisor that is meant; 0: the only one
   std::string instance = {};
 
   void add_options(CommandLine& line);
@@ -29,15 +30,15 @@ struct SupervisorOrder {
 extern const char* const order_footer;
 extern const char* const restart_footer;
 
-// The one that is meant; nullopt: none runs here.  Throws UsageError when several might be.
+// The supervisor that is meant; nullopt: none runs here.  Throws UsageError when several might be.
 std::optional<LocalSupervisor> find_supervisor(const SupervisorOrder& order);
 
-// How long a supervisor may say nothing: every ten seconds it says what it waits for.
+// How long a supervisor may say nothing; usually it says every ten seconds what it waits for.
 constexpr std::chrono::seconds longest_silence{60};
-// How long it may take after its last word to be gone, or its successor to be there.
+// How long it may take from the supervisor's last word until it is gone, or its successor is there.
 constexpr std::chrono::seconds longest_exit{10};
 
-// How it is asked; `progress` is told what it waits for.
+// How the supervisor is asked; `progress` is called with what it waits for.
 using Ask = std::function<ControlAnswer(const LocalSupervisor&, const SupervisorOrder&,
                                         const std::function<void(const std::string&)>& progress)>;
 ControlAnswer ask_once(const LocalSupervisor& supervisor, const SupervisorOrder& order,
@@ -47,7 +48,7 @@ ControlAnswer ask_once(const LocalSupervisor& supervisor, const SupervisorOrder&
 int give(const SupervisorOrder& order, const std::function<std::string(const JsonObject&)>& done,
          const Ask& ask = ask_once);
 
-// Parts of such sentences.
+// Parts of those sentences.
 std::string took(const JsonObject& answer);
 std::string still_finishing(const JsonObject& answer);
 std::string workers_text(const JsonObject& answer);

@@ -39,7 +39,7 @@ bool is_in_set(const std::string& status, std::string_view name) {
   return (set >> (question - 1) & 1) != 0;
 }
 
-// What the kernel says of a worker that says nothing itself.
+// What the kernel says of a worker that does not answer.
 std::string silence_of(pid_t pid) {
   const std::string stat = content_of(pid, "stat"), wchan = content_of(pid, "wchan");
   const std::size_t name_end = stat.rfind(')');
@@ -52,25 +52,27 @@ std::string silence_of(pid_t pid) {
   return fmt::format("does not answer: its state is {}{}", state, place);
 }
 
-// Of a job that runs in a process of its own it is that process, unless the worker cannot pass the question on.
+// Where the job runs in a process of its own, that process is the silent one, unless the worker is stopped and cannot
+// pass the question on.
 std::string silence_of(const SlotSnapshot& worker) {
   const std::string of_worker = silence_of(worker.pid);
   return worker.job_pid > 0 && of_worker != "is stopped" ? silence_of(worker.job_pid) : of_worker;
 }
 
-// Never a number that a supervisor gives: those count from 1.
+// A number that no supervisor uses: those count from 1.
 std::uint32_t new_request() {
   std::uint32_t number = 0;
   check("getrandom", getrandom(&number, sizeof number, 0));
   return number | 0x8000'0000;
 }
 
-// Asks; returns why it could not.  The pidfd means this very process, even if another gets its pid later.
+// Asks the worker; returns why it could not, or "".  The pidfd stays with this process, even if another gets its pid
+// later.
 std::string ask_worker(const SlotSnapshot& worker, StackRecord& answer, std::uint32_t request) {
   if (!worker.ready) return "is still starting";
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, worker.pid, 0)));
   if (!process || !process_lives(worker.pid, worker.start_time)) return "has ended meanwhile";
-  // Without a handler the signal would stop it.
+  // Without a handler the signal would stop the worker.
   if (!is_in_set(content_of(worker.pid, "status"), "SigCgt"))
     return "was not asked: its job has taken the handler away";
   clear_stack(answer);
@@ -96,7 +98,7 @@ std::vector<Scoreboard> scoreboards_in(const std::string& directory) {
   for (const std::string& path : scoreboard_paths(directory)) {
     try {
       found.push_back(Scoreboard::open(path, true));
-    } catch (const std::exception&) {  // of another version, another user's, or gone this moment
+    } catch (const std::exception&) {  // of another version, of another user, or gone this moment
     }
   }
   return found;

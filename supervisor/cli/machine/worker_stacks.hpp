@@ -11,19 +11,18 @@
 
 namespace brood {
 
-// A living worker of this machine and user, and where it was when it was asked.
+// A living worker of this machine and user, and its stack when it was asked.
 struct WorkerStack {
   std::string identity;  // of its supervisor
   int slot = 0;
   SlotSnapshot seen;
   SteadyTime seen_at{};
   CapturedStack stack;  // none when it did not answer
-  std::string trouble;  // why not, in a sentence's second half: "is stopped"; empty when it did
+  std::string trouble;  // why it did not, as the second half of a sentence: "is stopped"; empty: it did
 };
 
 // Asks every worker whose scoreboard lies in `directory`, or those in `slots` where it names any, and waits together
-// for their answers.  A worker that could be harmed by the question, for its job has taken the handler away, is not
-// asked.
+// for their answers.  A worker whose job has taken the handler away is not asked: the signal could harm it.
 std::vector<WorkerStack> ask_for_stacks(const std::string& directory, const std::set<int>& slots,
                                         std::chrono::milliseconds patience);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t longest_label = 200;  // characters
 
-// The format knows three escapes; all else that a terminal would act on is spelled out.
+// The format has three escapes; any other character that a terminal would act on is made printable.
 std::string escaped(std::string_view value) {
   std::string text;
   const auto append = [&](std::string_view line) {
@@ -33,7 +33,32 @@ std::string escaped(std::string_view value) {
 void Exposition::family(std::string_view name, std::string_view type, std::string_view help) {
   name_ = name;
   said_.clear();
+  // There a counter is called without the end that its sample has.
+  constexpr std::string_view end = "_total";
+  if (format_ == Format::openmetrics && type == "counter" && name.ends_with(end)) name.remove_suffix(end.size());
   text_ += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
+}
+
+void Exposition::buckets(const Labels& labels, const std::vector<double>& bounds, std::span<const std::uint64_t> counts,
+                         double sum) {
+  const std::string name = name_;
+  std::uint64_t all = 0;
+  name_ = name + "_bucket";
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    all += counts[i];
+    Labels with_bound = labels;
+    with_bound.emplace_back("le", i < bounds.size() ? fmt::format("{}", bounds[i]) : "+Inf");
+    add(with_bound, fmt::format("{}", all));
+  }
+  name_ = name + "_count";
+  Labels own = labels;
+  said_.clear();
+  add(own, fmt::format("{}", all));
+  name_ = name + "_sum";
+  said_.clear();
+  add(own, fmt::format("{}", sum));
+  name_ = name;
+  said_.clear();
 }
 
 void Exposition::add(const Labels& labels, const std::string& value) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,27 +12,37 @@
 
 namespace brood {
 
-// A text in Prometheus's exposition format: families, and after each its samples.
+// A text in Prometheus's exposition format, or in that of OpenMetrics: families, and after each its samples.
 class Exposition {
  public:
   using Labels = std::vector<std::pair<std::string_view, std::string>>;
+  enum class Format { prometheus, openmetrics };
+
+  explicit Exposition(Format format = Format::prometheus) : format_(format) {}
 
   void counter(std::string_view name, std::string_view help) { family(name, "counter", help); }
   void gauge(std::string_view name, std::string_view help) { family(name, "gauge", help); }
 
-  // One of the last family.  Label values may hold anything: they are made UTF-8, escaped, and cut where they are long.
-  // Of samples that then have the same labels only the first is kept, since a second makes the whole text unreadable.
+  // Adds a sample to the last family.  Label values may hold anything: they are made UTF-8, escaped, and cut where they
+  // are long.  If two samples then have the same labels, only the first is kept, since a second would make the whole
+  // text invalid.
   template <typename Number>
   void sample(const Labels& labels, Number value) {
     add(labels, fmt::format("{}", value));
   }
 
-  const std::string& text() const { return text_; }
+  // One of a histogram: how many of each bucket there are, the last of which has no bound, and the sum of them all.
+  void histogram(std::string_view name, std::string_view help) { family(name, "histogram", help); }
+  void buckets(const Labels& labels, const std::vector<double>& bounds, std::span<const std::uint64_t> counts,
+               double sum);
+
+  std::string text() const { return format_ == Format::openmetrics ? text_ + "# EOF\n" : text_; }
 
  private:
   void family(std::string_view name, std::string_view type, std::string_view help);
   void add(const Labels& labels, const std::string& value);
 
+  Format format_;
   std::string text_, name_;
   std::set<std::string> said_;  // label sets of the last family
 };

@@ -117,6 +117,18 @@ std::string json_of_quarantined(const QuarantinedClasses::value_type& one) {
       .object();
 }
 
+std::string json_of_periodic(const std::pair<const std::string, KnownPeriodic>& one) {
+  const auto& last = one.second.last;
+  return JsonWriter()
+      .text("name", one.first)
+      .number("last", last ? std::optional<std::int64_t>(last->time_since_epoch().count()) : std::nullopt)
+      .truth("paused", one.second.paused)
+      .number("claimed", one.second.claimed)
+      .number("missed", one.second.missed)
+      .number("skipped", one.second.skipped)
+      .object();
+}
+
 constexpr const char* members_of_redis[] = {"processed", "failed", "enqueued",  "scheduled",
                                             "retries",   "dead",   "in_flight", "oldest_in_flight",
                                             "processes", "silent", "queues"};
@@ -182,9 +194,10 @@ std::string status_json(const StatusReport& report) {
     json.each("crashes", redis->crashes, json_of_crash)
         .each("quarantine", redis->quarantine, json_of_quarantined)
         .number("quarantined", redis->quarantined)
+        .each("periodic", redis->periodic, json_of_periodic)
         .each("limits", redis->limits, [](const ListedLimit& limit) { return limit.json(); });
   } else {
-    json.null("crashes").null("quarantine").null("quarantined").null("limits");
+    json.null("crashes").null("quarantine").null("quarantined").null("periodic").null("limits");
   }
   return json.object() + "\n";
 }

@@ -1,4 +1,7 @@
+#include <brood/api.hpp>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "supervisor/cli/status/exposition.hpp"
 #include "supervisor/cli/status/status_report.hpp"
@@ -9,7 +12,7 @@ namespace {
 
 constexpr double kilobyte = 1024;
 
-// What one Redis says, or one of several shards, whose name is then a label.
+// What one Redis says.  With several shards, the shard's name is a label.
 struct MetricSource {
   std::string shard;
   const RedisStatus* redis;
@@ -77,7 +80,8 @@ void add_queues(Exposition& out, const MetricSources& sources) {
   each([](const QueueStatus& queue) { return queue.served ? 1 : 0; });
 }
 
-// `all` is what all shards say together: a process that serves several is one, with as many workers and as much memory.
+// `all` is what all shards say together: a process that serves several shards is counted once, with its workers and
+// memory.
 void add_processes(Exposition& out, const RedisStatus& all, const MetricSources& sources) {
   const auto each_process = [&](auto&& value_of) {
     for (const ProcessStatus& process : all.processes) out.sample({{"identity", process.identity}}, value_of(process));
@@ -121,7 +125,8 @@ void add_processes(Exposition& out, const RedisStatus& all, const MetricSources&
        [](const SilentStatus& one) { return one.in_flight; });
 }
 
-// By fingerprint: the book forgets the oldest, and a sum would then go down, which a counter must not.
+// One sample for each fingerprint: Redis forgets the oldest crashes, and a sum would then go down, which a counter must
+// not.
 void add_crashes(Exposition& out, const MetricSources& sources) {
   out.counter("brood_crashes_total", "Crashes of workers, by what crashed and how.");
   for (const MetricSource& source : sources) {
@@ -139,6 +144,28 @@ void add_quarantine(Exposition& out, const MetricSources& sources) {
   for (const MetricSource& source : sources) {
     for (const auto& [name, one] : source.redis->quarantine)
       out.sample(source.labels({{"class", name}, {"fingerprint", one.fingerprint}}), 1);
+  }
+}
+
+void add_periodic(Exposition& out, const MetricSources& sources) {
+  out.counter("brood_periodic_ticks_total", "Ticks of periodic jobs, by what became of them.");
+  for (const MetricSource& source : sources) {
+    for (const auto& [name, one] : source.redis->periodic) {
+      out.sample(source.labels({{"name", name}, {"outcome", "claimed"}}), one.claimed);
+      out.sample(source.labels({{"name", name}, {"outcome", "missed"}}), one.missed);
+      out.sample(source.labels({{"name", name}, {"outcome", "skipped"}}), one.skipped);
+    }
+  }
+  out.gauge("brood_periodic_last_tick_seconds", "When the last tick of a periodic job was, since the epoch.");
+  for (const MetricSource& source : sources) {
+    for (const auto& [name, one] : source.redis->periodic) {
+      if (one.last) out.sample(source.labels({{"name", name}}), one.last->time_since_epoch().count());
+    }
+  }
+  out.gauge("brood_periodic_paused", "1 for each periodic job that is paused.");
+  for (const MetricSource& source : sources) {
+    for (const auto& [name, one] : source.redis->periodic)
+      out.sample(source.labels({{"name", name}}), one.paused ? 1 : 0);
   }
 }
 
@@ -206,7 +233,7 @@ void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
   each("memory");
 }
 
-// By supervisor: each begins at 0, and a sum would then go down.
+// One sample for each supervisor: each begins at 0, and a sum would go down when one ends.
 void add_classes(Exposition& out, const MachineStatus& machine) {
   const auto each = [&](auto&& value_of) {
     for (const auto& [identity, usage] : machine.usage) {
@@ -229,6 +256,14 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   each([](const ClassUsage& used) { return static_cast<double>(used.cpu_us) / 1e6; });
   out.counter("brood_class_run_seconds_total", "Time that the runs took.");
   each([](const ClassUsage& used) { return static_cast<double>(used.wall_us) / 1e6; });
+  std::vector<double> bounds;
+  for (const std::uint32_t bound : histogram_bounds_ms()) bounds.push_back(bound / 1e3);
+  out.histogram("brood_class_duration_seconds", "How long the runs took that ended well.");
+  for (const auto& [identity, usage] : machine.usage) {
+    for (const ClassUsage& used : usage)
+      out.buckets({{"identity", identity}, {"class", used.job_class.empty() ? "(others)" : used.job_class}}, bounds,
+                  used.histogram, static_cast<double>(used.ms) / 1e3);
+  }
   out.gauge("brood_class_peak_memory_bytes", "The largest memory of a worker during a run.");
   each([](const ClassUsage& used) { return static_cast<double>(used.peak_rss_kb) * kilobyte; });
   out.gauge("brood_class_crashes_follow_certainty",
@@ -245,20 +280,22 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
 
 }  // namespace
 
-std::string status_prometheus(const StatusReport& report) {
-  Exposition out;
+std::string status_prometheus(const StatusReport& report, MetricsScope scope, Exposition::Format format) {
+  Exposition out(format);
   out.gauge("brood_build_info", "1, and the version of the program that says all this.");
   out.sample({{"version", std::string(version)}}, 1);
   add_redis_up(out, report);
-  if (report.redis) {
+  if (report.redis && scope != MetricsScope::host) {
     const MetricSources sources = sources_of(report);
     add_totals(out, sources);
     add_queues(out, sources);
     add_processes(out, *report.redis, sources);
     add_crashes(out, sources);
     add_quarantine(out, sources);
+    add_periodic(out, sources);
     add_limits(out, sources);
   }
+  if (scope == MetricsScope::redis) return out.text();
   add_workers(out, report.machine);
   add_classes(out, report.machine);
   add_losses(out, report.machine);

@@ -6,6 +6,7 @@
 #include "shared/json/json_object.hpp"
 #include "supervisor/cli/machine_status.hpp"
 #include "supervisor/cli/redis_status.hpp"
+#include "supervisor/cli/status/exposition.hpp"
 #include "supervisor/cli/terminal.hpp"
 
 namespace brood {
@@ -20,10 +21,10 @@ struct ShardReport {
 
 // What one look at everything found.
 struct StatusReport {
-  std::string address;               // of Redis, without its password; of several the first's
+  std::string address;               // of Redis, without its password; with several, of the first
   std::optional<RedisStatus> redis;  // of all shards that answer; nullopt: none did, and `error` says why
   std::string error;
-  std::vector<ShardReport> shards = {};  // empty: there is one Redis, or one is meant
+  std::vector<ShardReport> shards = {};  // empty: there is only one Redis, or the user named one
   MachineStatus machine;
   std::vector<JsonObject> supervisors = {};  // of this machine, as each says of itself
 };
@@ -33,11 +34,15 @@ std::string status_text(const StatusReport& report, const Style& style);
 // One crash, with its whole stack.
 std::string crash_text(const Crash& crash, const Style& style);
 
-// Stable for programs: members are added, never renamed or removed.  Without an answer from Redis its members are null.
+// Stable for programs: members are added, never renamed or removed.  When Redis does not answer, its members are null.
 std::string status_json(const StatusReport& report);
 std::string crash_json(const Crash& crash);
 
 // For Prometheus, in its text exposition format.  Without an answer from Redis, brood_redis_up is 0.
-std::string status_prometheus(const StatusReport& report);
+// What this machine
+// does is each machine's own to tell; what is true of the whole Redis is enough once in a fleet.
+enum class MetricsScope { all, host, redis };
+std::string status_prometheus(const StatusReport& report, MetricsScope scope = MetricsScope::all,
+                              Exposition::Format format = Exposition::Format::prometheus);
 
 }  // namespace brood

@@ -139,7 +139,7 @@ std::string pressure_text(const JsonObject& supervisor) {
                      held_back == 1 ? "1 worker is" : fmt::format("{} workers are", held_back));
 }
 
-// No table: it cuts what is long, and why a restart failed must be read whole.
+// No table: a table cuts long cells, and the reason why a restart failed must be read whole.
 std::string supervisors_text(const std::vector<JsonObject>& supervisors, const Style& style) {
   if (supervisors.empty()) return "";
   std::string text = "\n" + style.bold("Supervisors of this machine") + "\n";
@@ -177,7 +177,7 @@ std::string workers_text(const std::vector<WorkerStatus>& workers, const Style& 
   return section(style, "Workers of this machine", table);
 }
 
-// Only where there is something to tell.
+// Empty where nothing was lost.
 std::string losses_text(const MachineStatus& machine, const Style& style) {
   const JobCounters sum = sum_of_counters(machine);
   std::string text;
@@ -266,6 +266,20 @@ std::string quarantine_text(const RedisStatus& redis, const Style& style) {
          "\n";
 }
 
+std::string periodic_text(const RedisStatus& redis, const Style& style) {
+  if (redis.periodic.empty()) return "";
+  Table table({{"NAME"},
+               {"LAST TICK"},
+               {"CLAIMED", Table::Align::right},
+               {"MISSED", Table::Align::right},
+               {"SKIPPED", Table::Align::right},
+               {"STATE"}});
+  for (const auto& [name, one] : redis.periodic)
+    table.add({name, one.last ? iso_time(WallTime(*one.last)) : "", std::to_string(one.claimed),
+               std::to_string(one.missed), std::to_string(one.skipped), one.paused ? "paused" : ""});
+  return section(style, "Periodic jobs", table);
+}
+
 constexpr std::size_t most_limits_in_text = 10;
 
 // Those of which something is held come first.
@@ -318,7 +332,7 @@ std::string status_text(const StatusReport& report, const Style& style) {
       report.shards.empty() ? log::printable(report.address) : fmt::format("of {} shards", report.shards.size());
   std::string text = style.bold("Redis ") + where + "\n" + totals(redis, style) + shards_text(report.shards, style) +
                      processes_text(redis, style) + silent_text(redis, style) + queues_text(redis, style) + machine +
-                     limits_text(redis.limits, style) + quarantine_text(redis, style) +
+                     periodic_text(redis, style) + limits_text(redis.limits, style) + quarantine_text(redis, style) +
                      crashes_text(redis.crashes, style);
   if (!redis.crashes.empty()) text += last_crash_text(redis.crashes.front(), style);
   return text;

@@ -10,12 +10,12 @@
 
 namespace brood::watch {
 
-// What a view is moved over.
+// What a view shows while it is moved.
 struct ViewContext {
   const Model& model;
   const Listing& listing;  // of the view's pane, arranged
   std::size_t page = 1;    // rows or lines that are shown at once
-  std::size_t lines = 0;   // of the detail or of the help, as broken
+  std::size_t lines = 0;   // of the detail or the help, after long lines were broken
   WallTime now{};
 };
 

@@ -10,8 +10,8 @@
 
 namespace brood::watch {
 
-// One of brood's own commands in a process of its own: what takes seconds holds up no key.  What it says, on standard
-// output and error, is read as it comes.
+// One of brood's own commands in a process of its own, so that a command that takes seconds does not hold up the keys.
+// What it prints on standard output and error is read as it comes.
 class CommandProcess {
  public:
   // `brood` is the path of the program.  Throws std::system_error.

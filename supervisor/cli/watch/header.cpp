@@ -32,7 +32,7 @@ Line redis_state(const Scene& scene, bool is_wide) {
   return line;
 }
 
-// The address gives way to what is said of it, and the reason of a silence takes what is left.
+// The address is cut to make room for the state of Redis; the reason why Redis is away gets the room that is left.
 Line first_line(const Scene& scene, std::size_t columns) {
   constexpr std::size_t least_address = 10, gaps = 6, least_reason = 12;
   const bool is_wide = columns >= 60;
@@ -54,7 +54,7 @@ std::string busy_text(const Scene& scene) {
   return fmt::format("{} of {}", busy.busy, busy.all);
 }
 
-// What cannot be known now is not shown as if it were known.
+// Figures that may be old are dimmed while Redis is away.
 Line totals(const Scene& scene, const char* first_name, std::int64_t RedisStatus::*first, const char* second_name,
             std::int64_t RedisStatus::*second) {
   const RedisStatus* const redis = scene.model.redis();

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t margin = 2;  // where the mark of the chosen row is
 
-// How much of a text that does not fit stands in the first line: up to a space, where one is near the end.
+// The part of a too long text that stands in the first line: it ends at a space, where one is near.
 std::string first_part(std::string_view text, std::size_t columns) {
   const std::string_view all = prefix(text, columns);
   const std::size_t space = all.rfind(' ');
@@ -76,7 +76,7 @@ Line tabs(const View& view, const Scene& scene, std::size_t columns) {
   return justified(std::move(left), std::move(right), columns, scene.glyphs);
 }
 
-// What the table leaves out, and in which order the rest is.
+// The filter of the table, as text; empty: there is none.
 std::string how_it_is_shown(const View& view, const Glyphs& glyphs) {
   std::string text;
   if (!view.choice().filter.empty()) text = fmt::format("filter \"{}\"  ", clean(view.choice().filter, glyphs));
@@ -148,7 +148,7 @@ void lay_out_lines(View& view, const Scene& scene, Size size, std::size_t rows, 
   for (std::size_t i = top; i < std::min(top + rows, lines.size()); ++i) frame.lines.push_back({{"  " + lines[i]}});
 }
 
-// As many of the keys as find room, the most useful first.
+// As many key hints as there is room for, the most useful first.
 Line hints(const View& view, const Scene& scene, std::size_t columns) {
   std::vector<std::pair<const char*, const char*>> keys = {{"?", "help"}, {"q", "quit"}};
   if (view.help || view.detail) {
@@ -177,7 +177,7 @@ Line hints(const View& view, const Scene& scene, std::size_t columns) {
   return justified(std::move(left), std::move(right), columns, scene.glyphs);
 }
 
-// The first wording that fits: what to answer stands at its end.
+// The first wording that fits, as what to answer stands at the end.
 std::string question(const Proposal& proposal, std::size_t columns, const Glyphs& glyphs) {
   std::string shown;
   for (const std::string& wording : proposal.questions) {

@@ -19,12 +19,12 @@ struct Scene {
   Glyphs glyphs;
 };
 
-// The whole screen: exactly `size.rows` lines, none wider than `size.columns`.  Moves the view's tops so that what is
-// chosen is shown.
+// The whole screen: exactly `size.rows` lines, none wider than `size.columns`.  Scrolls the view so that the chosen row
+// is shown.
 Frame lay_out(View& view, const Scene& scene, Size size);
 
-// How many rows of the screen the table has, or the help or detail in its place; and how many lines help or detail
-// have.
+// body_rows(): how many rows of the screen the table has, or the help or detail in its place.  body_lines(): how many
+// lines the help or detail has.
 std::size_t body_rows(Size size);
 std::size_t body_lines(const View& view, const Glyphs& glyphs, Size size);
 

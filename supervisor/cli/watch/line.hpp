@@ -7,7 +7,7 @@
 
 namespace brood::watch {
 
-// How a piece of text stands out.  Never the only bearer of a meaning: a terminal may have neither colour nor bold.
+// How a piece of text stands out.  No meaning may depend on it alone: a terminal may have neither colour nor bold.
 enum class Look { plain, dim, bold, title, selected, good, warning, bad };
 
 struct Span {

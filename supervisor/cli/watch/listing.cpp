@@ -74,7 +74,7 @@ void choose_sort(Choice& choice, const Listing& listing, int step) {
     return;
   }
   choice.sort = listing.columns[next].title;
-  choice.descending = listing.columns[next].by_number;  // the largest is what one looks for
+  choice.descending = listing.columns[next].by_number;  // people look for the largest first
 }
 
 bool fits(const Listing& listing, std::size_t room, std::size_t gap) {

@@ -30,23 +30,23 @@ struct Row {
   std::vector<Cell> cells;  // one for each column
 };
 
-// What a pane shows, before it meets a screen.
+// What a pane shows, before it is fitted to a screen.
 struct Listing {
   std::vector<Column> columns;
   std::vector<Row> rows;
-  std::string when_empty;  // why there are none, in a sentence
+  std::string when_empty;  // shown when there are no rows: why, in a sentence
 };
 
 // The rows that the filter lets through, in the chosen order.
 Listing arrange(Listing listing, const Choice& choice);
 
-// Where the chosen row is, or what took its place; 0 when there is none.
+// The position of the chosen row, or of the row that took its place; 0 when there is none.
 std::size_t position_of(const Listing& listing, const Choice& choice);
 
 // Another column to sort by: `step` is 1 or -1; past the last one comes the pane's own order.
 void choose_sort(Choice& choice, const Listing& listing, int step);
 
-// The widths in `room` columns with `gap` between them; 0: a column that found no room.
+// The widths of the columns in `room`, with `gap` between them; 0: no room for that column.
 std::vector<std::size_t> column_widths(const Listing& listing, std::size_t room, std::size_t gap);
 
 // True when every column would have all the room that it wants.

@@ -9,7 +9,7 @@
 namespace brood {
 namespace {
 
-// Gets a command line that `brood status` has found to be in order.
+// `brood status` has checked this command line already.
 int watch_command(const std::vector<std::string>& args) {
   RedisAccess access;
   bool watch = false;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Two heartbeats: every process has brought its part.
+// Two heartbeats: by then every process has sent its counts.
 constexpr auto redis_window = 20s, queue_window = 5s;
 
 bool is_there(const WorkerStatus& worker) { return worker.state != "gone" && worker.state != "resting"; }

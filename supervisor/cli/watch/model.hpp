@@ -9,7 +9,7 @@
 
 namespace brood::watch {
 
-// What has been seen so far, and what only several looks tell together.
+// What the looks so far have shown, and what only several looks together tell, such as rates.
 class Model {
  public:
   explicit Model(std::size_t looks_in_a_bar = 1);  // of the series
@@ -19,18 +19,18 @@ class Model {
 
   const MachineStatus& machine() const { return machine_.status; }
   const ProcessUse* use_of(std::int64_t pid) const;           // nullptr: it cannot be read
-  std::optional<double> cpu_percent(std::int64_t pid) const;  // of one processor, since the look before
+  std::optional<double> cpu_percent(std::int64_t pid) const;  // of one processor, since the last look
 
-  // The last that it said; nullptr: it has never answered.  What it says may be old, see away_since().
+  // Redis' last answer; nullptr: it has never answered.  The answer may be old, see away_since().
   const RedisStatus* redis() const { return redis_ ? &*redis_ : nullptr; }
   std::optional<WallTime> away_since() const { return away_since_; }  // nullopt: it answers, or was not asked yet
   const std::string& error() const { return error_; }
-  const std::string& shards_away() const { return shards_away_; }  // their names; empty: all answer, or none
+  const std::string& shards_away() const { return shards_away_; }  // their names; empty: all answer, or none does
   std::optional<std::chrono::microseconds> round_trip() const { return round_trip_; }
   std::optional<double> queue_change(const std::string& queue) const;  // jobs per second
 
-  // Where the rates come from: the scoreboards of this machine, which are exact and of this moment, or else the
-  // counters in Redis, which every process brings forward every ten seconds.
+  // Where the rates come from: the scoreboards of this machine, which are exact and current, or else the counters in
+  // Redis, to which every process adds every ten seconds.
   enum class Source { machine, redis };
   Source source() const;
   std::optional<double> processed_per_second() const;
@@ -41,7 +41,7 @@ class Model {
   struct Busy {
     std::uint64_t busy = 0, all = 0;
   };
-  Busy busy() const;  // of the same source
+  Busy busy() const;  // from the same source
 
  private:
   struct Rates {
@@ -54,8 +54,8 @@ class Model {
   const Rates& rates() const { return source() == Source::machine ? machine_rates_ : redis_rates_; }
 
   MachineLook machine_, machine_before_;
-  std::map<std::string, JobCounters> counters_;  // of each supervisor, when it was last seen
-  JobCounters counted_;                          // by all of them since the first look
+  std::map<std::string, JobCounters> counters_;  // of each supervisor, as last seen
+  JobCounters counted_;                          // the sum of their growth since the first look
   Rates machine_rates_;
 
   std::optional<RedisStatus> redis_;

@@ -10,7 +10,7 @@
 namespace brood::watch {
 namespace {
 
-// More of a text is never shown in a table.
+// A table never shows more of a text than this.
 constexpr std::size_t longest_cell = 400;
 
 // Makes the cells of one listing.
@@ -26,7 +26,7 @@ struct Writer {
   static Cell count(std::uint64_t n, Look look = Look::plain) {
     return number(count_text(n), static_cast<double>(n), n == 0 ? Look::dim : look);
   }
-  // Far below zero where it is not known.
+  // Where the figure is not known, it sorts far below zero.
   static Cell measured(std::string shown, std::optional<double> n) {
     return number(std::move(shown), n.value_or(-1e18));
   }

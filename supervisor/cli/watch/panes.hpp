@@ -16,7 +16,7 @@ Listing listing_of(const Model& model, Pane pane, WallTime now, const Glyphs& gl
 // All that is known about one row; nullopt: it is gone.
 std::optional<Detail> detail_of(const Model& model, Pane pane, const std::string& row, WallTime now);
 
-// The worker of such a row; nullptr: it is gone, or the row is another pane's.
+// The worker in this row; nullptr: it is gone, or the row is of another pane.
 const WorkerStatus* worker_of(const Model& model, const std::string& row);
 
 }  // namespace brood::watch

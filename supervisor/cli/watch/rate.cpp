@@ -9,7 +9,7 @@ namespace brood::watch {
 void Trend::note(SteadyTime at, std::int64_t value) {
   constexpr std::int64_t most = 1'000'000'000'000'000'000;
   points_.push_back({at, std::clamp(value, -most, most)});
-  // The last point before the window begins stays: the window is covered whole.
+  // The last point before the window stays, so that the points cover the whole window.
   while (points_.size() > 2 && points_[1].at <= at - window_) points_.pop_front();
 }
 
@@ -21,7 +21,7 @@ std::optional<double> Trend::per_second() const {
 }
 
 void Rate::note(SteadyTime at, std::uint64_t value) {
-  // A job may have scribbled over the counter: what is impossible must not overflow.
+  // A job may have scribbled over the counter: an impossible value must not overflow.
   constexpr std::uint64_t most = 1'000'000'000'000;
   if (last_ && value > *last_) grown_ += static_cast<std::int64_t>(std::min(value - *last_, most));
   last_ = value;
@@ -72,7 +72,7 @@ std::string bar(std::uint64_t part, std::uint64_t whole, std::size_t columns, co
   if (whole > 0) {
     const double share = static_cast<double>(std::min(part, whole)) / static_cast<double>(whole);
     full = static_cast<std::size_t>(std::lround(share * static_cast<double>(room)));
-    // Neither one busy of a thousand nor one idle is rounded away.
+    // Neither one busy worker of a thousand nor one idle one is rounded away.
     if (part > 0) full = std::max<std::size_t>(full, 1);
     if (part < whole) full = std::min(full, room - 1);
   }

@@ -14,7 +14,7 @@ namespace brood::watch {
 // How fast a number changes, from its values at points in time.
 class Trend {
  public:
-  // Over the last `window`, for a number that changes in steps; zero: since the value before.
+  // The rate over the last `window`, for a number that changes in steps; zero: since the last value.
   explicit Trend(SteadyTime::duration window) : window_(window) {}
 
   void note(SteadyTime at, std::int64_t value);
@@ -31,7 +31,7 @@ class Trend {
   std::deque<Point> points_;
 };
 
-// The same of a counter: one that falls was set back, which is no negative rate.
+// The same for a counter: a counter that falls was reset, which is no negative rate.
 class Rate {
  public:
   explicit Rate(SteadyTime::duration window) : trend_(window) {}
@@ -45,7 +45,7 @@ class Rate {
   std::int64_t grown_ = 0;
 };
 
-// The values of the last minutes, so many together in one bar.
+// The values of the last minutes, several of them together in one bar.
 class Series {
  public:
   explicit Series(std::size_t values_in_a_bar = 1) : in_a_bar_(values_in_a_bar) {}

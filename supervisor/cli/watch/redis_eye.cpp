@@ -19,7 +19,7 @@ namespace brood::watch {
 
 using namespace std::chrono_literals;
 
-// The thread keeps it too: it may outlive the eye.
+// Owned by the thread too, which may outlive the eye.
 struct RedisEye::Shared {
   Locate locate;
   std::chrono::milliseconds interval;
@@ -35,15 +35,15 @@ namespace {
 
 constexpr auto longest_stop = 300ms;
 
-// What one conversation with a shard after the other remembers.
+// What is remembered of one shard from look to look.
 struct Conversation {
   std::string shard;
   std::unique_ptr<Connection> redis;
   std::string crash_mark;
   std::vector<Crash> crashes;
   std::string error = {};    // why it does not answer
-  RedisStatus counted = {};  // when it last answered: its counters alone, lest sums go back
-  SteadyTime rests_until{};  // which holds up the others no more than now and then
+  RedisStatus counted = {};  // its last counters: sums must not fall while it is away
+  SteadyTime rests_until{};  // not asked before this: a shard that is away holds up the others only now and then
 };
 
 std::vector<Crash> crashes_of(Conversation& conversation) {
@@ -79,7 +79,7 @@ RedisStatus status_of(Conversation& conversation) {
   return status;
 }
 
-// Those of several that answer; throws when none does.
+// Shards that do not answer are counted with their last counters; throws when none answers.
 RedisStatus sum_of_shards(std::vector<Conversation>& conversations, RedisLook& look) {
   std::vector<RedisStatus> answers, away;
   for (Conversation& one : conversations) {

@@ -22,7 +22,7 @@ struct MachineLook {
   std::map<std::int64_t, ProcessUse> use;  // of the workers, by pid
 };
 
-// One look at Redis, or what came of trying.
+// One look at Redis, successful or not.
 struct RedisLook {
   SteadyTime at{};
   WallTime wall{};

@@ -30,7 +30,7 @@ int del_curterm(struct term* terminal);
 namespace brood::watch {
 namespace {
 
-constexpr int escape_delay_ms = 50;  // a lone Esc, or the beginning of a key's sequence
+constexpr int escape_delay_ms = 50;  // after this an Esc is a key by itself, not the beginning of a sequence
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -41,7 +41,7 @@ Glyphs glyphs_of_environment() {
   std::setlocale(LC_CTYPE, "");
   Glyphs glyphs;
   glyphs.utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";
-  // The fonts of the Linux console and of old terminals have few of them.
+  // The fonts of the Linux console and of old terminals have few such characters.
   const std::string terminal = variable("TERM");
   glyphs.blocks = glyphs.utf8 && !terminal.starts_with("linux") && !terminal.starts_with("vt");
   return glyphs;
@@ -143,7 +143,7 @@ Screen::Screen() : state_(std::make_unique<State>()) {
   keypad(stdscr, TRUE);
   nodelay(stdscr, TRUE);
   curs_set(0);
-  // Ctrl-S would hold up the drawing, and with it everything.
+  // Ctrl-S would block the drawing, and with it the whole program.
   termios now{};
   if (tcgetattr(STDIN_FILENO, &now) == 0) {
     now.c_iflag &= ~static_cast<tcflag_t>(IXON);
@@ -155,7 +155,7 @@ Screen::Screen() : state_(std::make_unique<State>()) {
     for (const short colour : {COLOR_RED, COLOR_GREEN, COLOR_YELLOW, COLOR_CYAN}) init_pair(colour, colour, background);
     state_->colour = true;
   }
-  resize();  // LINES and COLUMNS of an environment may be of another terminal
+  resize();  // LINES and COLUMNS in the environment may be those of another terminal
 }
 
 Screen::~Screen() {
@@ -187,8 +187,8 @@ void Screen::resize() {
 void Screen::redraw() { clearok(curscr, TRUE); }
 
 void Screen::show(const Frame& frame) {
-  // While nobody reads the terminal, a write would block, and no signal would be handled.  The next frame shows the
-  // same.
+  // While nobody reads the terminal, a write would block, and no signal would be handled.  So this frame is dropped;
+  // the next one shows the same.
   pollfd terminal{STDOUT_FILENO, POLLOUT, 0};
   if (poll(&terminal, 1, 0) == 0) return;
   werase(stdscr);
@@ -196,7 +196,7 @@ void Screen::show(const Frame& frame) {
     wmove(stdscr, static_cast<int>(row), 0);
     for (const Span& span : frame.lines[row]) {
       wattrset(stdscr, static_cast<int>(state_->attributes(span.look)));
-      // At the very last place of the screen it returns an error, as the cursor cannot go on, but it has written the
+      // At the last place of the screen waddnstr returns an error, as the cursor cannot go on, but it has written the
       // text.
       waddnstr(stdscr, span.text.data(), static_cast<int>(span.text.size()));
     }

@@ -10,7 +10,7 @@
 
 namespace brood::watch {
 
-// The terminal of this process, taken over until the end of this object's life.  The only file that knows curses.
+// The terminal of this process, taken over while this object lives.  Only screen.cpp knows curses.
 class Screen {
  public:
   // Throws UsageError when standard input and output are no terminal, or one that curses cannot use.
@@ -23,10 +23,10 @@ class Screen {
   Size size() const;
 
   void show(const Frame& frame);
-  void redraw();  // all of it with the next show(): somebody else wrote to the terminal
-  void resize();  // to what the terminal is now
+  void redraw();  // another program wrote to the terminal: the next show() draws all of it
+  void resize();  // takes the terminal's present size
 
-  // The next key that has come; Key::none when there is none.  Waits for nothing but the rest of an escape sequence.
+  // The next key that has come; Key::none when there is none.  Waits only for the rest of an escape sequence.
   KeyPress read_key();
 
   void leave();  // gives the terminal back for a while, until the next show()

@@ -9,7 +9,7 @@ namespace brood::watch {
 
 std::size_t width_of(const Line& line);
 
-// In exactly `columns`: cut, or filled with spaces in the look of the last span.
+// The line in exactly `columns`: cut, or filled with spaces in the look of the last span.
 Line padded(Line line, std::size_t columns, const Glyphs& glyphs);
 
 // `left` at the left and `right` at the right of exactly `columns`; where there is no room, `left` is cut, and then

@@ -16,7 +16,7 @@ struct Character {
   std::size_t bytes = 1;
 };
 
-// The first character of what clean() or log::printable() made: UTF-8 without mistakes.
+// The first character of a text from clean() or log::printable(), which is valid UTF-8.
 Character first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : 0); };
   const unsigned char lead = byte(0);
@@ -29,7 +29,7 @@ Character first_of(std::string_view text) {
 
 int width_of(char32_t code) { return code < 0x80 ? 1 : wcwidth(static_cast<wchar_t>(code)); }
 
-// These turn or join what stands beside them, and no two terminals agree how many columns that takes.
+// Such characters turn or join their neighbours, and terminals disagree on how many columns that takes.
 bool is_invisible(char32_t code) {
   return code == 0xad || code == 0x34f || code == 0x61c || (code >= 0x1160 && code <= 0x11ff) ||
          (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||

@@ -14,7 +14,7 @@ inline constexpr std::size_t panes = 5;
 // A row is known by its key: the selection stays with it while others come, go and change places.
 struct Choice {
   std::string row;                  // empty: the first
-  std::size_t position = 0;         // where it was seen last; the row that is there now follows one that is gone
+  std::size_t position = 0;         // where the row was last seen; when it is gone, the row there now is chosen
   std::size_t top = 0;              // the first row shown
   std::optional<std::string> sort;  // a column's title; nullopt: the pane's own order
   bool descending = false;
@@ -24,14 +24,14 @@ struct Choice {
 // Several lines about one thing, in place of the table.
 struct Detail {
   std::string title;
-  std::vector<std::string> lines = {};  // as others wrote them: cleaned and broken where they are shown
-  std::optional<std::string> row = {};  // the row that it follows; nullopt: it stays as it is
+  std::vector<std::string> lines = {};  // as others wrote them; cleaned and broken only when shown
+  std::optional<std::string> row = {};  // the row that it shows and follows; nullopt: it does not change
   std::size_t top = 0;
 };
 
 // What is to be done when it is confirmed, as words of brood's own command line.
 struct Proposal {
-  std::vector<std::string> questions;  // the same in ever fewer words
+  std::vector<std::string> questions;  // the same question in fewer and fewer words
   std::vector<std::string> command;
 };
 
@@ -42,10 +42,10 @@ struct View {
   std::optional<Detail> detail;
   bool help = false;
   std::size_t help_top = 0;
-  std::optional<std::string> filter_before;  // the filter is being typed; Esc brings this one back
+  std::optional<std::string> filter_before;  // set while a filter is typed: the one that Esc brings back
   std::optional<Proposal> proposal;
   bool paused = false;
-  std::string notice;  // what became of the last action
+  std::string notice;  // the result of the last action
 
   Choice& choice() { return choices[static_cast<std::size_t>(pane)]; }
   const Choice& choice() const { return choices[static_cast<std::size_t>(pane)]; }

@@ -131,7 +131,7 @@ class Watch {
     }
   }
 
-  // Takes what is shown from the model; while the user holds the display it stays as it is.
+  // Copies the model to what is shown; while the user has paused, nothing changes.
   void prepare() {
     if (view_.paused) return;
     shown_ = model_;
@@ -199,7 +199,7 @@ class Watch {
     }
     try {
       command_ = std::make_unique<CommandProcess>(brood_, command);
-    } catch (const std::system_error& error) {  // it was removed, say
+    } catch (const std::system_error& error) {  // the program was removed, say
       view_.notice = fmt::format("brood {} cannot be started: {}", command.front(), error.what());
       return;
     }
@@ -222,10 +222,10 @@ class Watch {
     }
   }
 
-  const std::string brood_ = brood_of_companion();  // now: this program's own file may be replaced
+  const std::string brood_ = brood_of_companion();  // found at the start: this program's own file may be replaced later
   std::string address_;
   std::chrono::milliseconds interval_;
-  Signals signals_;  // before the thread that must not get them
+  Signals signals_;  // declared before `redis_`, whose thread must not get these signals
   Model model_, shown_;
   WallTime shown_at_{};
   Listing listing_;
@@ -246,7 +246,7 @@ int watch_status(const RedisAccess& access, const std::string& interval) {
   try {
     const std::vector<RedisAddress> shards = access.shards();
     address = shards.size() == 1 ? shards.front().without_password() : fmt::format("{} shards", shards.size());
-  } catch (const ConnectionLost&) {  // the thread that asks will say so, and try again
+  } catch (const ConnectionLost&) {  // the thread that asks Redis will say so, and try again
   }
   bool is_stopped = false;
   {
@@ -254,7 +254,7 @@ int watch_status(const RedisAccess& access, const std::string& interval) {
     watching.run();
     is_stopped = watching.stop();
   }
-  // A thread that still looks up a name would use what destructors have torn down.
+  // A thread that still looks up a name would use objects that destructors have ended.
   if (!is_stopped) _exit(exit_status::ok);
   return exit_status::ok;
 }

@@ -6,8 +6,8 @@
 
 namespace brood {
 
-// `brood status --watch`: shows everything on the whole terminal until the user has seen enough.  `interval` is between
-// two looks, as the command line has it.  Returns the exit status; throws UsageError.
+// `brood status --watch`: shows everything on the whole terminal until the user quits.  `interval` is the time between
+// two looks, as the user typed it.  Returns the exit status; throws UsageError.
 int watch_status(const RedisAccess& access, const std::string& interval);
 
 }  // namespace brood

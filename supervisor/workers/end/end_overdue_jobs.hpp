@@ -12,11 +12,11 @@
 
 namespace brood {
 
-// Ends single jobs, with the worker that runs them: by hand, and those that run on after their deadline.  The job that
-// comes next in the same worker is never hit.
+// Ends single jobs, together with the worker that runs them: jobs that an operator picks, and jobs that run on after
+// their deadline.  The job that comes next in the same worker is never hit.
 class JobEnder {
  public:
-  // `grace_of` tells the timeout_grace that a slot's worker goes by.
+  // `grace_of` returns the timeout_grace of a slot's worker.
   JobEnder(EventLoop& loop, ProcessTable& table, Scoreboard& scoreboard,
            std::function<std::chrono::milliseconds(int slot)> grace_of);
 
@@ -31,7 +31,7 @@ class JobEnder {
 
   // Aborts, then kills, workers whose jobs run on after their deadlines.
   void end_overdue(SteadyTime now);
-  // A worker is being ended, and not gone yet.
+  // Whether a worker is being ended and is not gone yet.
   bool under_way() const;
 
  private:
@@ -46,7 +46,7 @@ class JobEnder {
   Timer wake_;  // for end_overdue()
 };
 
-// With all that it has started.  Nothing when pid is 0.
+// Kills the worker with all that it has started; does nothing when pid is 0.
 void kill_worker(pid_t pid);
 
 }  // namespace brood

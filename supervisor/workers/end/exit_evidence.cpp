@@ -37,8 +37,8 @@ ExitEvidence::Finding ExitEvidence::examine(int slot, const ProcessTable::Slot& 
   exit.memory = judge_memory_of(exit, used, leaf, share);
   exit.now = now;
   found.end = judge_worker_end(exit);
-  // Before it is ready a worker registers nothing, so nothing of it can be in flight.  It tells us so in two ways: a
-  // job may have scribbled over the one, and the other may still be under way.
+  // A worker that was never ready has registered nothing, so nothing of it can be in flight.  It says in two ways that
+  // it is ready, as neither is sure: a job may have scribbled over its record, and its byte may still be on the way.
   if (!found.end.nothing_to_recover && (exit.last.ready || taken.ready_at))
     found.worker_death = worker_death_of(exit, found.end, taken, used);
   return found;
@@ -53,7 +53,7 @@ MemoryVerdict ExitEvidence::judge_memory_of(const WorkerExit& exit, const rusage
   evidence.memory_limit_bytes = share.memory_limit_bytes;
   evidence.leaf = leaf;
   const bool was_killed = !exit.status.exited && exit.status.value == SIGKILL;
-  // The kernel counts before it kills, so that nobody need wait for the count.
+  // The kernel counts before it kills, so we need not wait for the count.
   if (was_killed && !evidence.ended_by_brood) evidence.host_oom_kill = host_kills_.take(host_oom_kills());
   evidence.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
   evidence.host_bytes = host_bytes_;
@@ -64,7 +64,8 @@ MemoryVerdict ExitEvidence::judge_memory_of(const WorkerExit& exit, const rusage
 WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEnd& end, const ProcessTable::Slot& taken,
                                           const rusage& used) const {
   WorkerDeath worker_death;
-  // What it speaks of is what it had registered: the incarnation assigned last may never have reached it.
+  // The record speaks of the incarnation that the worker had registered.  One that was assigned later may never have
+  // reached the worker, and then the record says nothing of it.
   worker_death.worker = {.identity = identity_,
                          .slot = exit.slot,
                          .incarnation = taken.incarnation,
@@ -76,7 +77,7 @@ WorkerDeath ExitEvidence::worker_death_of(const WorkerExit& exit, const WorkerEn
   worker_death.class_flags = exit.last.class_flags;
   if (worker_death.cause) {
     std::error_code ignored;
-    // Of the two processes the job's is the one that crashed.
+    // Where the job had a process of its own, that process is the one that crashed.
     const bool was_apart = exit.last.job_pid > 0;
     worker_death.cause->facts =
         CrashFacts{.pid = was_apart ? exit.last.job_pid : taken.pid,

@@ -16,7 +16,7 @@
 namespace brood {
 
 // Gathers what can be known of a worker that has just been reaped, before its slot is filled again: its record, its
-// last words, what it used, whether memory ended it.
+// last words, what it used, and whether memory ended it.
 class ExitEvidence {
  public:
   struct Finding {
@@ -27,7 +27,7 @@ class ExitEvidence {
 
   explicit ExitEvidence(std::string identity);
 
-  // Now and then: what the kernel ended before is no reason for what ends later.
+  // Now and then: kills by the kernel that are old do not explain deaths that come later.
   void note_host_memory() { host_kills_.forget_old(host_oom_kills()); }
 
   // What the worker could use: its limit, and how many shared the host's memory with it.
@@ -35,7 +35,7 @@ class ExitEvidence {
     std::uint64_t memory_limit_bytes = 0;
     int workers = 1;
   };
-  // `taken` is still occupied by it.  `leaf` is what the worker's own memory cgroup has counted; nullopt where it had
+  // The worker still occupies `taken`.  `leaf` is what the worker's own memory cgroup has counted; nullopt where it had
   // none.
   Finding examine(int slot, const ProcessTable::Slot& taken, const SlotRecord& record, const ExitStatus& status,
                   const rusage& used, const std::optional<MemoryEvents>& leaf, const Share& share, SteadyTime now);
@@ -51,7 +51,7 @@ class ExitEvidence {
   OomKills host_kills_;
 };
 
-// What the job that it died of has used, as far as it can be told from the worker's total.
+// What the job of which the worker died has used, as far as the worker's totals tell.
 JobUsage usage_of_last_job(const WorkerExit& exit, const SlotRecord& record, const rusage& used);
 
 }  // namespace brood

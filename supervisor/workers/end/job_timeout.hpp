@@ -7,9 +7,9 @@
 
 namespace brood {
 
-// When a job that runs on after its deadline is ended.  At the deadline it is asked to stop (it sees that itself); a
-// grace later its worker is aborted, so that its last words say where it hung; another grace later it is killed with
-// all that it started.  Pure.
+// When a job that runs on after its deadline is ended.  At the deadline the job itself sees that it should stop.  One
+// grace later its worker is aborted, so that the worker's last words say where the job hung.  Another grace later the
+// worker is killed with all that it started.  Pure.
 class JobTimeout {
  public:
   explicit JobTimeout(std::chrono::milliseconds grace) : grace_(grace) {}
@@ -17,7 +17,7 @@ class JobTimeout {
   SteadyTime abort_at(SteadyTime deadline) const { return deadline + grace_; }
   SteadyTime kill_at(SteadyTime aborted) const { return aborted + std::max(grace_, shortest_grace); }
 
-  // How often to look for deadlines that nobody knows of yet: soon enough for none to be overlooked until its abort.
+  // How often to look for new deadlines: often enough to see each before its abort is due.
   std::chrono::milliseconds look_interval() const { return std::clamp(grace_, shortest_grace, longest_interval); }
 
  private:

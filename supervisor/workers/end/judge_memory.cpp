@@ -14,7 +14,7 @@ namespace {
 MemoryVerdict judge_kill(const MemoryEvidence& evidence) {
   if (evidence.leaf) {
     if (evidence.leaf->oom_kill == 0) return MemoryVerdict::not_memory;
-    // The kill came from above when its own limit was not what had been reached.
+    // If the worker's own limit was not reached, a limit above it caused the kill.
     if (evidence.leaf->oom > 0) return MemoryVerdict::own_limit;
   } else if (!evidence.host_oom_kill) {
     return MemoryVerdict::not_memory;
@@ -105,7 +105,7 @@ std::uint64_t host_oom_kills(const CgroupPlaces& places) {
 }
 
 bool OomKills::take(std::uint64_t counted) {
-  // A counter that has fallen is another one: of another cgroup.
+  // A counter that has fallen belongs to another cgroup.
   if (counted < explained_) explained_ = seen_ = counted;
   if (counted == explained_) return false;
   ++explained_;

@@ -10,41 +10,42 @@ namespace brood {
 
 // What a cgroup's memory.events and memory.events.local have counted.
 struct MemoryEvents {
-  std::uint64_t oom_kill = 0;        // processes in it that an out-of-memory killer ended, whoever called it
-  std::uint64_t oom_group_kill = 0;  // times that it was ended as a whole
-  std::uint64_t max = 0, oom = 0;    // times that it reached its own limit, and found nothing to reclaim
+  std::uint64_t oom_kill = 0;        // processes in it that the out-of-memory killer ended, whichever limit caused it
+  std::uint64_t oom_group_kill = 0;  // times that the cgroup was ended as a whole
+  std::uint64_t max = 0, oom = 0;    // times that it reached its own limit, and that nothing was left to reclaim
 
   bool operator==(const MemoryEvents&) const = default;
 };
 
-// What may tell a worker that its own memory ended from any other.
+// What may show whether its own memory ended a worker.
 struct MemoryEvidence {
   ExitStatus status;
   bool ended_by_brood = false;
   CapturedStack stack;
   std::uint64_t memory_limit_bytes = 0;  // 0: none
   std::optional<MemoryEvents> leaf;      // since the worker's birth; nullopt: it has no cgroup of its own
-  bool host_oom_kill = false;            // the kernel has killed one that no other death explains
+  bool host_oom_kill = false;            // the kernel has counted a kill that no other death explains
   std::uint64_t peak_rss_bytes = 0;      // of this worker
-  std::uint64_t host_bytes = 0;          // what all have together
+  std::uint64_t host_bytes = 0;          // what the supervisor and all workers may have together
   int workers = 1;
 };
 
 // Pure: whether memory ended a worker, and whose.  A SIGKILL that brood did not send is the worker's own doing when its
-// cgroup had reached its limit; where there is no cgroup and the kernel has killed for memory since, when it held more
-// than an equal share of the host's memory.  Any other end counts when it says so itself: an uncaught std::bad_alloc,
-// or a segmentation fault close below the limit, where somebody used what malloc had refused.
+// cgroup had reached its limit.  Without a cgroup it is the worker's own doing when the kernel has killed for memory
+// and the worker held more than an equal share of the host's memory.  Other ends are due to memory only when they show
+// it: an uncaught std::bad_alloc, or a segmentation fault close below the limit, where code used a pointer that malloc
+// had refused to give.
 MemoryVerdict judge_memory(const MemoryEvidence& evidence);
 
 // What this process and its workers may have together: all memory of the host, or the least limit of a cgroup above
 // them.  0: not known.
 std::uint64_t host_memory_bytes(const CgroupPlaces& places = {});
 
-// How many processes the kernel has killed for want of memory: of this process's own memory cgroup if that is counted,
-// in which its workers and all that they start are too, else of the whole host since it booted.
+// How many processes the kernel has killed for want of memory: in this process's own memory cgroup if there is a count
+// for it (workers and all that they start are in it too), else on the whole host since it booted.
 std::uint64_t host_oom_kills(const CgroupPlaces& places = {});
 
-// That count, dealt out: each kill explains one death, however late or close together they are found.  Pure.
+// Deals out that count: each kill explains one death, however late or close together deaths are found.  Pure.
 class OomKills {
  public:
   explicit OomKills(std::uint64_t counted) : explained_(counted), seen_(counted) {}
@@ -52,12 +53,13 @@ class OomKills {
   // For one death: whether a kill is left to explain it.
   bool take(std::uint64_t counted);
 
-  // Now and then: what was counted at the last time already explains nothing any more; its death would have been found.
+  // Now and then: kills that the last call already counted explain nothing any more; their deaths would have been
+  // found.
   void forget_old(std::uint64_t counted);
 
  private:
-  std::uint64_t explained_;  // that many explain a death, or never will
-  std::uint64_t seen_;       // when it was last asked to forget
+  std::uint64_t explained_;  // kills that have explained a death, or never will
+  std::uint64_t seen_;       // the count at the last forget_old()
 };
 
 }  // namespace brood

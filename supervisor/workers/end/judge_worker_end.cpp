@@ -25,8 +25,8 @@ bool cut_a_job_short(const SlotSnapshot& last) {
   });
 }
 
-// The signal that the worker's own handler saw: what ended it in the end may be the alarm that a hanging unwinder set
-// off.
+// The signal that the worker's own handler saw.  The final SIGKILL may have come only because unwinding hung in that
+// handler.
 int first_signal(const WorkerExit& exit) {
   const bool handler_was_ended = !exit.status.exited && exit.status.value == SIGKILL && exit.stack.signal != 0;
   return handler_was_ended ? exit.stack.signal : exit.status.value;
@@ -106,7 +106,7 @@ WorkerEnd judge_worker_end(const WorkerExit& exit) {
   const bool in_a_job = ran_a_job(exit.last);
   const bool ended_by_brood = exit.by == EndedBy::brood;
   end.began_a_job = exit.last.processed != exit.processed_before || in_a_job;
-  end.did_a_job = exit.last.processed - exit.processed_before > (in_a_job ? 1U : 0U);  // what is counted has begun
+  end.did_a_job = exit.last.processed - exit.processed_before > (in_a_job ? 1U : 0U);  // counted when it begins
   end.cut_short = cut_a_job_short(exit.last);
   end.nothing_to_recover = exit.last.retired;
   end.in_order = (exit.status.exited && exit.status.value == EX_OK && !in_a_job) || ended_by_brood;

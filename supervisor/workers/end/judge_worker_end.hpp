@@ -17,7 +17,7 @@ enum class MemoryVerdict {
   not_memory,
   own_limit,               // it reached its memory_limit
   host_pressure_guilty,    // the kernel chose it when the host's memory ran out, and it had more than its share
-  host_pressure_innocent,  // the kernel chose it, and it had not
+  host_pressure_innocent,  // the kernel chose it, though it had no more than its share
 };
 
 // All that is known of a worker's end.
@@ -35,24 +35,24 @@ struct WorkerExit {
 
 // What a worker's end means.
 struct WorkerEnd {
-  bool in_order = false;  // it left when told to, or was recycled; nothing to recover when it also retired
+  bool in_order = false;  // it left when told to, or was recycled; if it retired as well, there is nothing to recover
   bool nothing_to_recover = false;
   bool began_a_job = false;
-  bool did_a_job = false;                   // to its end, however that was
-  bool cut_short = false;                   // a run ended with it, which the worker has not counted as failed
-  std::optional<WorkerDeath::Cause> cause;  // what a running job is charged with; without facts
+  bool did_a_job = false;  // to the job's end, well or badly
+  bool cut_short = false;  // a job's run ended with the worker, so the worker has not counted it as failed
+  std::optional<WorkerDeath::Cause> cause;  // what the running job is charged with; `facts` are not set yet
 };
 
-// A thread that a job has left behind may end the worker when the job is over and no other has begun: then the job is
-// taken to run still.
+// A thread that a job has left behind may end the worker when that job is over and no other has begun: then the job
+// counts as still running.
 void blame_who_left_threads(WorkerExit& exit);
 
 // Pure: who pays for this end.  Only the job that ran, and only for an end of its own doing: a signal, an exit, its
-// timeout, its memory; a SIGKILL of unknown origin too.  A worker that brood ended for reasons of its own, or that the
-// kernel chose while others used up the host's memory, is nobody's fault.
+// timeout, its memory; a SIGKILL of unknown origin too.  No job pays when brood ended the worker for reasons of its
+// own, or the kernel chose it while others used up the host's memory.
 WorkerEnd judge_worker_end(const WorkerExit& exit);
 
-// Whether the worker's end was that of an entry of its batch: its code ran, or its hooks.
+// Whether this entry of the batch was running (its code or its hooks) when the worker ended.
 bool ended_with_worker(const SlotSnapshot& last, int entry);
 
 // 42s, 12m, 3h

@@ -21,7 +21,7 @@ using std::filesystem::path;
 constexpr std::string_view leaf_prefix = "worker-";
 constexpr const char* supervisor_leaf = "supervisor";
 
-// Thrown and caught here: why memory is not limited by cgroups.
+// Why cgroups do not limit memory.  Thrown and caught in this file.
 struct NotDelegated {
   std::string reason;
 };
@@ -46,7 +46,7 @@ bool holds(const path& file, const std::string& wanted) {
   return false;
 }
 
-// One write: that is how cgroupfs takes a value, and how it refuses one.
+// In one write: cgroupfs takes or refuses a value as a whole.
 void write(const path& file, const std::string& value) {
   const UniqueFd fd(check(("open of " + file.string()).c_str(), ::open(file.c_str(), O_WRONLY | O_CLOEXEC)));
   check(("write to " + file.string()).c_str(), ::write(fd.get(), value.data(), value.size()));
@@ -81,7 +81,7 @@ path find_base(const CgroupPlaces& places) {
   const path base = base_of(own_cgroup(places));
   if (!holds(base / "cgroup.controllers", "memory"))
     throw NotDelegated{"the memory controller is not enabled in " + base.string()};
-  // The root of the hierarchy has no limits of its own, and is nobody's to reorganise.
+  // The root of the hierarchy has no limits of its own, and we must not reorganise it.
   std::error_code ignored;
   if (!std::filesystem::exists(base / "memory.max", ignored)) throw NotDelegated{"this process is in the root cgroup"};
   for (const char* file : {".", "cgroup.procs", "cgroup.subtree_control"}) require_writable(base / file);
@@ -115,7 +115,7 @@ std::uint64_t growth(std::uint64_t before, std::uint64_t now) { return now >= be
 MemoryCgroup::MemoryCgroup(path base, std::uint64_t limit_bytes) : base_(std::move(base)), limit_bytes_(limit_bytes) {}
 
 std::optional<MemoryCgroup> MemoryCgroup::create(const Config& config, const CgroupPlaces& places) {
-  std::uint64_t limit = config.worker.memory_limit_bytes;  // of the capsule that has the largest
+  std::uint64_t limit = config.worker.memory_limit_bytes;  // the largest of all capsules
   for (const CapsuleSettings& capsule : config.capsules)
     limit = std::max(limit, capsule.worker.value_or(config.worker).memory_limit_bytes);
   const bool for_jobs = std::any_of(config.classes.begin(), config.classes.end(), [](const auto& known) {
@@ -147,14 +147,14 @@ void MemoryCgroup::move_supervisor() const {
   try {
     write(base_ / "cgroup.subtree_control", "+memory");
   } catch (const std::system_error&) {
-    write(base_ / "cgroup.procs", "0");  // as it was
+    write(base_ / "cgroup.procs", "0");  // puts back what was changed
     std::error_code ignored;
     std::filesystem::remove(own, ignored);
     throw;
   }
 }
 
-// Those that were delegated: the others are missing, and whoever needs them says so.
+// Enables the controllers that were delegated.  Others are missing; the code that needs them reports that.
 void MemoryCgroup::share_out(const std::vector<std::string>& controllers) const {
   for (const std::string& controller : controllers) {
     if (holds(base_ / "cgroup.controllers", controller)) write(base_ / "cgroup.subtree_control", "+" + controller);
@@ -177,7 +177,7 @@ path MemoryCgroup::leaf(int slot) const { return base_ / (std::string(leaf_prefi
 
 void MemoryCgroup::enter(int slot) const {
   const path own = leaf(slot);
-  std::filesystem::create_directory(own);  // or it is there, with its last worker's counters
+  std::filesystem::create_directory(own);  // it may be there already, with its last worker's counters
   write(own / "memory.max", limit_bytes_ == 0 ? "max" : std::to_string(limit_bytes_));
   write_if_there(own / "memory.swap.max", "0");
   write_if_there(own / "memory.oom.group", "1");
@@ -195,7 +195,7 @@ MemoryEvents MemoryCgroup::take_events(int slot) {
 
 void MemoryCgroup::clear(int slot) {
   const path own = leaf(slot);
-  // cgroup.kill is there since Linux 5.14; without it what is left dies with its process group, or not at all.
+  // cgroup.kill exists since Linux 5.14.  Without it, what is left dies with its process group, or not at all.
   const UniqueFd kill(::open((own / "cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
   if (kill && ::write(kill.get(), "1", 1) != 1)
     log::warn("cgroup_kill_failed", {{"slot", slot}, {"reason", std::generic_category().message(errno)}});

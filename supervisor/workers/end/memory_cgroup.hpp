@@ -19,23 +19,23 @@ namespace brood {
 // cgroupfs, which wait for nobody.
 class MemoryCgroup {
  public:
-  // Nullopt when no capsule has a memory_limit, and no class a sandbox with a cgroup of its own beside its worker's, or
-  // when nothing is delegated; logs once which of the two ways limits memory.
-  // Call it in the supervisor before its first fork.
+  // Nullopt when nothing needs cgroups (no capsule has a memory_limit, and no class a sandbox with a cgroup of its
+  // own), or when nothing is delegated.  Logs once whether cgroups or another way limits memory.  Call it in the
+  // supervisor before its first fork.
   static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
 
-  // What enter() sets from now on; 0: no limit.
+  // The limit that enter() sets from now on; 0: no limit.
   void set_limit(std::uint64_t bytes) { limit_bytes_ = bytes; }
 
   // In the child that is to be the worker of `slot`, before any job's code: moves it into the slot's leaf.  Throws
   // std::system_error when it cannot, and the worker is then without a limit.
   void enter(int slot) const;
 
-  // What the slot's leaf has counted since it was last asked, or cleared.
+  // What the slot's leaf has counted since the last take_events() or clear().
   MemoryEvents take_events(int slot);
 
-  // Kills what a worker that is gone has left in its leaf, and removes the leaf.  One that is not yet empty stays for
-  // the slot's next worker.
+  // Kills what a dead worker has left in its leaf, and removes the leaf.  A leaf that is not empty yet stays for the
+  // slot's next worker.
   void clear(int slot);
 
  private:

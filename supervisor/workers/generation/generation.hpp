@@ -10,17 +10,17 @@
 
 namespace brood {
 
-// One configuration, and what children that are forked under it run.  Its workers go by it to their end, also when a
-// rolling restart has brought another.
+// One configuration, and what the children run that are forked under it.  Its workers keep it to their end, also when a
+// rolling restart has brought another generation.
 struct Generation {
   std::uint32_t number = 1;
   std::shared_ptr<const Config> config = {};
   ChildBodies bodies = {};
-  std::shared_ptr<const KeptLibraries> libraries = {};  // none: what its workers run cannot be loaded again for sure
-  bool loads_kept = false;                              // its configuration names them as they are kept
+  std::shared_ptr<const KeptLibraries> libraries = {};  // none: nobody can be sure to load again what its workers run
+  bool loads_kept = false;                              // its configuration names the libraries by their kept paths
 };
 
-// The program's: what children run that go by this configuration.
+// Given by the program: what children run under this configuration.
 using BodiesFor = std::function<ChildBodies(std::shared_ptr<const Config>)>;
 
 }  // namespace brood

@@ -12,37 +12,37 @@
 
 namespace brood {
 
-// The generations that living workers go by: the present one, one that may be coming, and those that workers still
-// finish under.  Pure: WorkerSuccession has one follow the other.
+// The generations of living workers: the present one, one that may be coming, and older ones whose workers still
+// finish.  Pure: WorkerSuccession makes one follow the other.
 class Generations {
  public:
   using Known = std::map<std::uint32_t, std::shared_ptr<const Generation>>;
 
   explicit Generations(std::shared_ptr<const Generation> present);
-  // Those that another program has left; `present` is the number of one of them.
+  // Takes the generations that another program has left; `present` is the number of one of them.
   Generations(Known left, std::uint32_t present) : present_(present), known_(std::move(left)) {}
 
   const std::shared_ptr<const Generation>& present() const { return known_.at(present_); }
   std::uint32_t present_number() const { return present_; }
   const Known& known() const { return known_; }
 
-  // Of one that is known.
+  // `number` must be known.
   const Generation& of(std::uint32_t number) const { return *known_.at(number); }
   const CapsuleSettings& capsule(std::uint32_t number, int capsule) const;
   const WorkerSettings& worker(std::uint32_t number, int capsule) const {
     return of(number).config->worker_of(capsule);
   }
 
-  // Of the present one, and behind them those of the one that comes.
+  // The capsules of the present generation, followed by those of the generation that comes.
   std::vector<CapsuleSettings> capsules() const;
-  // Where among capsules() this one is.
+  // The index of this capsule in capsules().
   int index_of(std::uint32_t number, int capsule) const;
 
-  // Another is on its way, until it is the present one or comes no more.
+  // `next` is coming, until it becomes the present one or is dropped.
   void bring(std::shared_ptr<const Generation> next);
   void take_the_coming_one() { present_ = coming_.value_or(present_), coming_.reset(); }
   void drop_the_coming_one() { coming_.reset(); }
-  // The present one has other settings from now on, and the same number.
+  // The present generation keeps its number and gets other settings.
   void replace_present(std::shared_ptr<const Generation> changed) { known_[present_] = std::move(changed); }
   // Forgets all but the present one and those `in_use`.
   void keep(const std::set<std::uint32_t>& in_use);

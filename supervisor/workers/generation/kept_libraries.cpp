@@ -24,7 +24,8 @@ std::string without_links(const std::string& path) {
   return realpath(path.c_str(), resolved) == nullptr ? path : resolved;
 }
 
-// With a number that no other child has a descriptor of: who meets the path there, in a crash's stack, finds nothing.
+// Opens with a high number, at which no other child has a descriptor: a child that finds this path in the stack of a
+// crash and opens it finds nothing.
 UniqueFd open_high(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fd;

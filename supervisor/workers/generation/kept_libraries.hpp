@@ -9,16 +9,16 @@
 
 namespace brood {
 
-// The files of a generation's job libraries, held open: a deploy that replaces them by rename takes only their names
-// away, and what a rolling restart takes back is loaded from here.
+// The files of a generation's job libraries, held open.  A deploy that replaces them by rename takes only their names
+// away, so a rolling restart that is taken back can load the old ones from here.
 class KeptLibraries {
  public:
-  // One that cannot be opened is left to those who load it.
+  // A file that cannot be opened is no error here: the child that loads it reports it.
   explicit KeptLibraries(const std::vector<std::string>& paths);
 
-  // Where a child that keeps descriptors() finds them now: where they were, or below /proc/self/fd.
+  // The paths by which a child that keeps descriptors() finds the files now: their own, or below /proc/self/fd.
   std::vector<std::string> paths() const;
-  // Why they are not what they were; empty: they are.
+  // Why the files are not what they were; empty: they are.
   std::string flaw() const;
   std::vector<int> descriptors() const;
 

@@ -24,11 +24,11 @@ namespace brood {
 struct OutputPipe {
   UniqueFd supervisor_end;  // non-blocking
   UniqueFd worker_end;
-  std::string token;  // of its job end marks
+  std::string token;  // of the marks at the ends of its jobs
 };
 OutputPipe make_output_pipe();
 
-// Whose output it is.
+// The job that printed something.
 struct PrintingJob {
   std::string jid, job_class;
   bool operator==(const PrintingJob&) const = default;
@@ -37,8 +37,8 @@ struct PrintingJob {
 // The supervisor's end of one worker's output: logs each line as event=job_output with the job that printed it.
 //
 // It never holds up the loop: a turn reads 64 KB and logs 64 lines at most, and a job that prints faster waits at its
-// full pipe.  While the log itself is behind, output waits a second for it; then, and beyond what TokenBucket admits,
-// lines are left out, counted, and reported as event=job_output_dropped with the job that printed them.
+// full pipe.  While the log itself is behind, output waits a second for it.  After that, and beyond what TokenBucket
+// admits, lines are left out, counted, and reported as event=job_output_dropped with the job that printed them.
 class JobOutput {
  public:
   struct Source {
@@ -68,12 +68,12 @@ class JobOutput {
   struct LeftOut {
     PrintingJob job;
     std::size_t lines = 0, bytes = 0;
-    std::size_t other_jobs = 0;  // whose lines are counted here as well
+    std::size_t other_jobs = 0;  // how many other jobs have lines that are counted here too
   };
 
   void work();
   void read_in_turn(SteadyTime now);
-  enum class Read { nothing, marks, output };  // output: of a job whose end is not marked yet
+  enum class Read { nothing, marks, output };  // output: text of a job whose end is not marked yet
   Read read_some(SteadyTime now);
   Read read_and_keep(SteadyTime now);
   void attribute(const PrintingJob& job);
@@ -96,17 +96,17 @@ class JobOutput {
   TokenBucket allowance_;
   std::deque<Line> waiting_;       // to be logged
   std::size_t waiting_bytes_ = 0;  // their text
-  std::size_t attributed_ = 0;     // so many of them have their job
-  PrintingJob latest_;             // whose output was read last
+  std::size_t attributed_ = 0;     // how many of them are attributed to a job
+  PrintingJob latest_;             // the job whose output was read last
   bool ended_ = false;             // nobody can write any more
   bool at_the_end_ = false;        // the worker is dead: what it printed last is logged, however much came before
   bool flooded_ = false;           // the last read had more than was allowed
   SteadyTime read_at_{};           // when the last bytes came
   std::optional<SteadyTime> log_behind_since_;
-  LeftOut left_out_unattributed_;  // before any of those that wait for their job
+  LeftOut left_out_unattributed_;  // lines older than those that wait to be attributed
   std::vector<LeftOut> left_out_;  // to be reported, in the order of the jobs
   SteadyTime reported_at_{};
-  std::unique_ptr<FdWatch> watch_;  // none while lines wait, so that the job does
+  std::unique_ptr<FdWatch> watch_;  // none while lines wait: then the job waits too, at its full pipe
   Timer again_;
 };
 

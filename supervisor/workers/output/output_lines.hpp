@@ -30,7 +30,7 @@ class OutputLines {
   // The next whole item; nullopt when more bytes are needed.
   std::optional<Item> next();
 
-  // What stands behind the last newline, to be asked for when next() has no more.
+  // The text behind the last newline, for when next() has no more.
   bool has_unfinished() const { return begin_ < bytes_.size(); }
   Item take_unfinished(Item::Kind kind);
 

@@ -8,7 +8,7 @@
 namespace brood {
 
 // How much one worker's jobs may print into the log: bursts of 5,000 lines or 1 MB, and 1,000 lines or 256 KB a second
-// for long.  A job that prints more would drown what everybody else has to say, and keep the supervisor busy with it.
+// for long.  A job that prints more would drown all other lines and keep the supervisor busy.
 class TokenBucket {
  public:
   static constexpr double lines_a_second = 1'000, most_lines = 5'000;

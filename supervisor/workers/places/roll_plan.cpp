@@ -20,14 +20,15 @@ bool has_stood_its_trial(const RollPlace& place, SteadyTime now) {
   return place.state == RollPlace::State::ready && (place.began_a_job || now - place.since >= RollPlan::trial);
 }
 
-// Whom to lose first: nobody, then one that is not ready, one without a job, and one that will finish its job.
+// Which old place to give up first: one without a worker, then one whose worker is not ready, then an idle one, then a
+// busy one.
 int loss(const RollPlace& place) {
   if (place.state == RollPlace::State::vacant || place.state == RollPlace::State::waiting) return 0;
   if (place.state == RollPlace::State::starting) return 1;
   return place.busy ? 3 : 2;
 }
 
-// As many of each capsule as its fresh workers make up for.
+// Gives up as many old places of each capsule as its ready fresh workers replace.
 void give_up_some(const std::vector<RollPlace>& places, RollStep& step) {
   std::map<std::string, int> spare;
   std::vector<const RollPlace*> old;
@@ -75,7 +76,7 @@ RollStep RollPlan::next(const std::vector<RollPlace>& places, SteadyTime now) {
     give_up_some(places, step);
     return step;
   }
-  // Whoever is left has nobody to make up for it: of a capsule that is smaller now, or gone.
+  // Old places that are left have no fresh one to replace them: their capsule is smaller now, or gone.
   for (const RollPlace& place : places) {
     if (is_old(place)) step.give_up.push_back(place.key);
   }
@@ -103,7 +104,7 @@ void RollPlan::judge_trial(const std::vector<RollPlace>& places, SteadyTime now)
     if (has_stood_its_trial(place, now))
       proven_ = true;
     else
-      next_look_ = now + between_looks;  // nobody tells when a job begins
+      next_look_ = now + between_looks;  // nothing tells us when a job begins
   }
 }
 

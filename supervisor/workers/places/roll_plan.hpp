@@ -13,16 +13,16 @@ namespace brood {
 struct RollPlace {
   enum class State {
     waiting,   // fresh, and not to be filled yet
-    vacant,    // to be filled, and nobody is there
-    starting,  // somebody is, and not ready yet
+    vacant,    // to be filled, without a worker
+    starting,  // its worker is not ready yet
     ready,
     given_up,  // its worker has been told to finish, or is gone
   };
   int key = 0;
-  bool fresh = false;  // of those that are to be; else one of those that they replace
+  bool fresh = false;  // one of the new places; else one of the old ones
   std::string capsule = {};
   State state = State::waiting;
-  SteadyTime since{};        // starting or ready: when that began
+  SteadyTime since{};        // when `state` became starting or ready
   bool began_a_job = false;  // its worker did
   bool busy = false;         // its worker runs a job now
 };
@@ -35,21 +35,22 @@ struct RollStep {
   std::vector<int> give_up;  // places whose workers are to finish
 };
 
-// Brings fresh workers in and the old ones out: at most `max_unavailable` fresh ones start at a time, and an old one is
-// told to finish only when a fresh one of its capsule is ready.  The first fresh ones are on trial: until one of them
-// has begun a job or lived for a while nobody is told anything, and it is done when all of them have.  Pure.
+// Brings fresh workers in and old ones out: at most `max_unavailable` fresh workers start at a time, and an old worker
+// is told to finish only when a fresh one of its capsule is ready.  The first fresh workers are on trial: until one of
+// them has begun a job or lived for a while, no old worker is told to finish.  The roll is done when all fresh workers
+// have stood that trial.  Pure.
 class RollPlan {
  public:
   static constexpr std::chrono::seconds trial{1};
-  static constexpr int most_deaths = 3;  // young and without a job, one after the other
+  static constexpr int most_deaths = 3;  // of workers young and without a job, one after the other
 
-  // `longest_start`: a worker may take until it is ready.
+  // `longest_start`: how long a worker may take until it is ready.
   explicit RollPlan(int max_unavailable, std::chrono::milliseconds longest_start);
 
   // The worker of a fresh place ended.
   struct Death {
-    bool in_order = false;  // it left as told
-    bool refused = false;   // it exited with EX_CONFIG or EX_TEMPFAIL before it was ready: the old ones do better
+    bool in_order = false;  // it left when told to
+    bool refused = false;   // it exited with EX_CONFIG or EX_TEMPFAIL before it was ready: better keep the old workers
     bool began_a_job = false;
     bool was_ready = false;
     std::chrono::nanoseconds ready_for{};
@@ -62,7 +63,7 @@ class RollPlan {
 
   const std::string& reason() const { return reason_; }
 
-  // When next() may say something new though nothing else happens; nullopt: never.
+  // When to ask next() again even if nothing happens; nullopt: never.
   std::optional<SteadyTime> next_look() const { return next_look_; }
 
  private:

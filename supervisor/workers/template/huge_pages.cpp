@@ -20,7 +20,7 @@ constexpr std::uintptr_t worth_it = 16 * huge_page;
 
 struct Mapping {
   std::uintptr_t begin = 0, end = 0;
-  bool is_own_memory = false;  // private, writable and no file's
+  bool is_own_memory = false;  // private, writable and not of a file
   std::uintptr_t resident = 0;
 };
 
@@ -56,7 +56,7 @@ std::size_t gather_into_huge_pages() {
     const std::uintptr_t begin = (mapping.begin + huge_page - 1) & ~(huge_page - 1);
     const std::uintptr_t end = mapping.end & ~(huge_page - 1);
     const std::uintptr_t size = mapping.end - mapping.begin;
-    // What is resident here and there alone would take more memory than it did.
+    // A mapping that is only partly resident would take more memory than before.
     if (!mapping.is_own_memory || end <= begin || end - begin < worth_it || mapping.resident < size - size / 16)
       continue;
     if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE) == 0) gathered += end - begin;

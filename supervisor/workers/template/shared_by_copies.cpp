@@ -43,7 +43,8 @@ void add_threads(std::vector<std::string>& shared) {
   }
 }
 
-// Memory devices have no state; a device with one, such as a graphics card's, does not outlive a fork.
+// Memory devices such as /dev/null have no state.  A device with a state, such as a graphics card, does not survive a
+// fork.
 bool is_stateless_device(const struct stat& about) {
   constexpr std::array<unsigned, 6> stateless{1, 3, 5, 7, 8, 9};  // mem, null, zero, full, random, urandom
   return major(about.st_rdev) == 1 &&

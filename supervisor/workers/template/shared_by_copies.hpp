@@ -6,13 +6,13 @@
 
 namespace brood {
 
-// What copies of this process would share with each other, or lack, though code of a library counts on having it for
-// itself: threads, connections and other descriptors with a state, timers, locks of files, processes that it has
-// started.  Each as a phrase: "a thread named pool-1", "a socket (descriptor 9)".  Descriptors in `known` are not
-// looked at; regular files, directories and memory are what copies may share.
+// What copies of this process would share with each other, or lack, although a library expects to have it for itself:
+// threads, connections and other descriptors with a state, timers, file locks, processes that it has started.  Each as
+// a phrase: "a thread named pool-1", "a socket (descriptor 9)".  Descriptors in `known` are not looked at; regular
+// files, directories and memory are what copies may share.
 std::vector<std::string> shared_by_copies(const std::set<int>& known);
 
-// Of this process.
+// The open descriptors of this process.
 std::set<int> open_descriptors();
 
 }  // namespace brood

@@ -28,7 +28,8 @@ void say(int line, TemplateIs what, const std::string& text) {
   send(line, message.data(), message.size(), MSG_NOSIGNAL);
 }
 
-// What the supervisor knows of it is not complete before: a worker that it does not know must not begin.
+// Waits for the supervisor's byte: only then does the supervisor know this worker, and an unknown worker must not
+// begin.
 bool may_begin(int control) {
   char byte = 0;
   ssize_t got = 0;
@@ -60,7 +61,7 @@ ForkAnswer fork_worker(int line, pid_t supervisor, const ReceivedRequest& wanted
   return answer;
 }
 
-// False when there will be no copies.
+// Loads what the workers need.  False when there will be no copies.
 bool load(int line, const WorkerTemplate::Setup& setup) {
   const std::set<int> own = open_descriptors();
   try {
@@ -72,7 +73,7 @@ bool load(int line, const WorkerTemplate::Setup& setup) {
     say(line, TemplateIs::failed, error.what());
     return false;
   }
-  std::fflush(nullptr);  // or each copy would print it again
+  std::fflush(nullptr);  // otherwise each copy would print the buffers again
   const std::vector<std::string> shared = shared_by_copies(own);
   if (shared.empty()) {
     gather_into_huge_pages();

@@ -9,32 +9,32 @@
 
 namespace brood {
 
-// What a supervisor and its templates say to each other, by one message of a seqpacket socket each.
+// What a supervisor and its templates say to each other: each is one message of a seqpacket socket.
 
-// Of the worker, at its birth.
+// What the new worker gets.
 struct WorkerDescriptors {
   int control = -1, output = -1;
 };
 
 struct ForkRequest {
-  static constexpr std::uint32_t current_protocol = 1;  // another version's supervisor may ask
+  static constexpr std::uint32_t current_protocol = 1;  // a supervisor of another version may ask
   std::uint32_t protocol = current_protocol;
   std::int32_t slot = 0, capsule = 0, number = 0;
-  std::array<char, 64> output_token = {};  // up to a zero
+  std::array<char, 64> output_token = {};  // ends with a zero
 };
 
 struct ForkAnswer {
   std::int32_t slot = 0;
   pid_t pid = -1;          // of the copy; -1: there is none
-  std::int32_t error = 0;  // then errno
+  std::int32_t error = 0;  // errno, when there is no copy
 };
 
-// Its first message, when it has loaded what it is for: one character, and then text.
+// The template's first message, sent when it has loaded: one of these characters, and then text.
 enum class TemplateIs : char {
   ready = 'R',
   for_nothing = 'N',
-  failed = 'F',  // and why, in a sentence: it could not load them now
-  unfit = 'U',   // and why, half a sentence: its copies would share what each is to have for itself
+  failed = 'F',  // then why, in a sentence: the libraries could not be loaded now
+  unfit = 'U',   // then why, half a sentence: copies would share what each needs for itself
 };
 
 // False when it cannot be sent now, or the other end is gone.
@@ -43,7 +43,7 @@ struct ReceivedRequest {
   ForkRequest request;
   WorkerDescriptors descriptors;  // the receiver's to close
 };
-// Waits.  nullopt: the supervisor is gone, or has no more wishes.
+// Waits.  nullopt: the supervisor is gone, or wants no more workers.
 std::optional<ReceivedRequest> receive_request(int line);
 
 }  // namespace brood

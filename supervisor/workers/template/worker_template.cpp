@@ -61,7 +61,7 @@ WorkerTemplate::WorkerTemplate(EventLoop& loop, Children& children, Setup setup,
 
 Children::Ended WorkerTemplate::ended() {
   return [this](const Children::End& end) {
-    hear();  // its last words may lie there still
+    hear();  // its last messages may not be read yet
     fail("it ended: " + end.status.describe());
   };
 }
@@ -79,7 +79,7 @@ bool WorkerTemplate::ask(const ForkRequest& request, const WorkerDescriptors& de
   return true;
 }
 
-// A library may write there what it likes: nothing of it is believed that would matter.
+// A library may write into this socket too: no message is trusted in anything that matters.
 void WorkerTemplate::hear() {
   for (int i = 0; i < most_messages_a_turn && watch_; ++i) {
     char bytes[longest_message];
@@ -89,7 +89,7 @@ void WorkerTemplate::hear() {
     if (state_ == State::loading) {
       note_loaded(std::string(bytes, static_cast<std::size_t>(got)));
     } else if (state_ == State::ready && got == static_cast<ssize_t>(sizeof(ForkAnswer))) {
-      if (awaited_ == 0) continue;  // it was another program that asked
+      if (awaited_ == 0) continue;  // the program before us had asked for this
       ForkAnswer answer;
       std::memcpy(&answer, bytes, sizeof answer);
       if (--awaited_ > 0)

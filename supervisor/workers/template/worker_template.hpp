@@ -17,34 +17,34 @@
 
 namespace brood {
 
-// A process that has loaded the libraries of one generation, and forks its workers as copies of itself, which become
-// children of the supervisor.  It runs no job and holds no connection.  Here is the supervisor's side.
+// The supervisor's side of a template: a process that has loaded the libraries of one generation, and forks its workers
+// as copies of itself, which become children of the supervisor.  A template runs no job and holds no connection.
 class WorkerTemplate {
  public:
   enum class State {
     loading,
     ready,
-    unwanted,  // there is nothing to preload, or a copy would not be what a worker is: each worker loads for itself
+    unwanted,  // there is nothing to preload, or copies would not do as workers: each worker loads for itself
     failed,    // it ended, or would not answer
   };
   struct Setup {
     std::uint32_t generation = 1;
     int slots = 0;                             // of the scoreboard that it knows
-    std::chrono::milliseconds longest_load{};  // then it is killed
+    std::chrono::milliseconds longest_load{};  // a template that takes longer is killed
     std::vector<int> keep;                     // descriptors that stay open
     std::function<bool()> preload;             // ChildBodies::preload
     std::function<int(const ForkRequest&, const WorkerDescriptors&)> worker;
   };
   struct Events {
-    std::function<void()> changed;                    // its state, or that it may be asked for more
+    std::function<void()> changed;                    // called when the state has changed, or it may be asked for more
     std::function<void(const ForkAnswer&)> answered;  // in the order of asking
   };
 
-  // Forks it.  Throws std::system_error when that fails.
+  // Forks the template.  Throws std::system_error when that fails.
   WorkerTemplate(EventLoop& loop, Children& children, Setup setup, Events events);
-  // One that another program has forked, and that is ready; `line` leads to it.
+  // Takes over a ready template that another program has forked; `line` is the socket to it.
   WorkerTemplate(EventLoop& loop, Children& children, Setup setup, Events events, pid_t pid, UniqueFd line);
-  // Ends it.  Copies that nobody has told of end by themselves.
+  // Ends the template.  Copies whose answer was not read end by themselves.
   ~WorkerTemplate();
   WorkerTemplate(const WorkerTemplate&) = delete;
   WorkerTemplate& operator=(const WorkerTemplate&) = delete;
@@ -55,8 +55,8 @@ class WorkerTemplate {
   int slots() const { return setup_.slots; }
   int line() const { return line_.get(); }
 
-  // A copy that runs with these descriptors, of which it gets copies, and waits for its first byte at `control` before
-  // it does anything; at its end it exits.  False when it has been asked for as many as it may be.
+  // Asks for a worker that gets copies of these descriptors.  The worker does nothing before it reads a first byte from
+  // `control`.  False when the template cannot be asked now: it is not ready, or owes too many answers.
   bool ask(const ForkRequest& request, const WorkerDescriptors& descriptors);
   // Answers that are to come.
   int awaited() const { return awaited_; }

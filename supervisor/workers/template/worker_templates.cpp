@@ -75,7 +75,7 @@ void WorkerTemplates::start(One& one, const Generation& generation, SteadyTime n
   }
 }
 
-// Workers load for themselves until another is tried.
+// Until another template is tried, workers load for themselves.
 void WorkerTemplates::let_rest(One& one, SteadyTime now) {
   one.process.reset();
   one.rest = std::clamp<std::chrono::milliseconds>(2 * one.rest, first_rest, longest_rest);
@@ -90,7 +90,7 @@ void WorkerTemplates::hand_over(std::vector<Handover::Template>& left) const {
   }
 }
 
-// Answers that the other program was owed may come still; to whom they are is told by their slots alone.
+// Answers to requests of the program before may still come; only their slots tell whom they concern.
 void WorkerTemplates::adopt(const Generation& generation, const Handover::Template& left) {
   WorkerTemplate::Setup setup = setup_of_(generation);
   setup.slots = left.slots;

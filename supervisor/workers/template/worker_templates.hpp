@@ -12,14 +12,14 @@
 
 namespace brood {
 
-// The templates of the generations that are filled: one for each that wants one.
+// The templates of the generations whose places are filled: one for each that wants one.
 class WorkerTemplates {
  public:
-  // What a template of this generation is to be.
+  // How a template of this generation is set up.
   using SetupOf = std::function<WorkerTemplate::Setup(const Generation&)>;
   using Answered = std::function<void(const ForkAnswer&)>;
 
-  // `changed`: way_to_fork() may say something else now, or gave_up() has something.
+  // `changed` is called when way_to_fork() may say something else, or take_given_up() has something.
   WorkerTemplates(EventLoop& loop, Children& children, SetupOf setup_of, std::function<void()> changed,
                   Answered answered);
 
@@ -29,25 +29,26 @@ class WorkerTemplates {
     ask_template,  // by ask()
     wait,          // for its template, which loads
   };
-  // Of a worker of this generation in this slot, whose settings these are.
+  // The way for a worker of this generation and with these settings in this slot.
   Way way_to_fork(const Generation& generation, const WorkerSettings& settings, int slot, SteadyTime now);
-  // False when it is to be asked later; then `changed` is called.
+  // False: ask again later, when `changed` is called.
   bool ask(const Generation& generation, const ForkRequest& request, const WorkerDescriptors& descriptors);
 
-  // The generations whose templates ended, and have answered no wish since: nobody will.
+  // The generations whose templates have ended since the last call: requests to them will not be answered.
   std::set<std::uint32_t> take_given_up() { return std::exchange(given_up_, {}); }
 
-  // For the next program in this process, and what another has left.  Only those that are ready.
+  // hand_over(): the ready templates, for the next program in this process.  adopt(): takes one that the program before
+  // left.
   void hand_over(std::vector<Handover::Template>& left) const;
   void adopt(const Generation& generation, const Handover::Template& left);
 
-  // Ends those of all other generations.
+  // Ends the templates of all other generations.
   void keep(const std::set<std::uint32_t>& generations);
   void end_all() { templates_.clear(); }
 
  private:
   struct One {
-    std::unique_ptr<WorkerTemplate> process;  // nullptr: it rests
+    std::unique_ptr<WorkerTemplate> process;  // nullptr: none runs, and none is tried before `rests_until`
     std::chrono::milliseconds rest{0};
     SteadyTime rests_until{};
   };

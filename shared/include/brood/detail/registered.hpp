@@ -26,6 +26,7 @@ inline std::uint64_t registered() {
   if (!registrations().middleware.empty()) bits |= abi::registered_middleware;
   if (!registrations().error_handlers.empty()) bits |= abi::registered_error_handler;
   if (!registrations().death_handlers.empty()) bits |= abi::registered_death_handler;
+  if (!registrations().periodic.empty()) bits |= abi::registered_periodic;
   for (const auto& [event, handler] : registrations().event_handlers)
     bits |= std::uint64_t{abi::registered_event} << static_cast<std::uint32_t>(event);
   return bits;
@@ -62,6 +63,8 @@ inline void run_death_handlers(const abi::Call* call, const abi::Failure* failur
 inline void run_error_handlers(const abi::Call* call, const abi::Failure* failure) {
   run_failure_handlers(*call, *failure, registrations().error_handlers, "an error handler");
 }
+
+inline abi::Text periodic_jobs() { return {registrations().periodic.data(), registrations().periodic.size()}; }
 
 inline bool runs_in_reverse(Event event) {
   return event == Event::quiet || event == Event::shutdown || event == Event::exit;

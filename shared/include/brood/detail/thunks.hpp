@@ -261,7 +261,7 @@ const abi::Library* job_library() {
   static constexpr abi::Library library{abi::version,        sizeof(abi::Library), {built_with, sizeof built_with - 1},
                                         sizeof...(Jobs),     pointers.data(),      &set_up,
                                         &registered,         &run_middleware,      &run_error_handlers,
-                                        &run_death_handlers, &run_event_handlers};
+                                        &run_death_handlers, &run_event_handlers,  &periodic_jobs};
   own_bodies() = {bodies.data(), bodies.size()};
   return &library;
 }

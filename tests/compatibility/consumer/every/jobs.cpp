@@ -92,8 +92,8 @@ void Limited::perform() const {
     over = reached.limiter() + " for " + std::to_string(reached.in()->count()) + " up to " +
            std::to_string(reached.reschedules());
   }
-  note("limited " + erp.name() + " " + std::to_string(sum) + (ran && left_out ? " as told, over " : " otherwise, over ") +
-       over);
+  note("limited " + erp.name() + " " + std::to_string(sum) +
+       (ran && left_out ? " as told, over " : " otherwise, over ") + over);
 }
 
 BROOD_JOBS(Everything, Ends, Lingers, Replaced, Limited, Lines, Batches, Steps)

@@ -1,4 +1,5 @@
 #include <brood/client.hpp>
+#include <brood/periodic.hpp>
 #include <brood/setup.hpp>
 
 #include "jobs.hpp"
@@ -67,6 +68,18 @@ void brood_setup(brood::Setup& setup) {
   }
   setup.on(brood::Event::fork, [] { note("event 0"); });
   setup.on(preload, [] {});
+  const brood::PeriodicOptions yearly{.tz = "Europe/Berlin",
+                                      .catch_up = brood::CatchUp::none,
+                                      .within = std::chrono::hours(1),
+                                      .overlap = brood::Overlap::allow,
+                                      .jitter = std::chrono::seconds(1),
+                                      .job = {.queue = "yearly"}};
+  setup.periodic("yearly", "0 0 1 1 *", Everything{}, yearly);
+  for (const brood::CatchUp catch_up : {brood::CatchUp::last, brood::CatchUp::all}) {
+    for (const brood::Overlap overlap : {brood::Overlap::skip, brood::Overlap::queue})
+      setup.periodic("yearly." + std::to_string(static_cast<int>(catch_up)) + std::to_string(static_cast<int>(overlap)),
+                     "@yearly", Everything{}, {.catch_up = catch_up, .overlap = overlap});
+  }
   setup.on(crash, [](const brood::Occasion& occasion) {
     note("crash of " + std::string(occasion.job()->job_class) + ": " +
          std::string(occasion.report().substr(0, occasion.report().find(' '))));

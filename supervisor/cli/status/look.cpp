@@ -1,0 +1,118 @@
+#include "supervisor/cli/status/look.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "shared/base/paths.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/control_client.hpp"
+#include "supervisor/cli/count_text.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_silence = 1s;
+
+// A supervisor that does not answer at once is left out: what its workers do is known without it.
+std::vector<JsonObject> ask_supervisors() {
+  std::vector<JsonObject> answers;
+  for (const LocalSupervisor& supervisor : local_supervisors(runtime_directory())) {
+    try {
+      const ControlAnswer answer = ask(supervisor, "status", {}, longest_silence);
+      if (answer.ok) answers.push_back(JsonObject::parse(answer.text));
+    } catch (const NoAnswer&) {
+    } catch (const BadJson&) {
+    }
+  }
+  return answers;
+}
+
+// What a heartbeat says of this machine's processes is up to ten seconds old; the scoreboards say it now.
+void prefer_scoreboards(StatusReport& report) {
+  if (!report.redis) return;
+  for (ProcessStatus& process : report.redis->processes) {
+    if (!report.machine.counters.contains(process.identity)) continue;
+    process.oldest_in_flight = std::nullopt;
+    for (const WorkerStatus& worker : report.machine.workers) {
+      if (worker.identity == process.identity && worker.state == "busy")
+        process.oldest_in_flight = std::max(process.oldest_in_flight.value_or(0), worker.age);
+    }
+  }
+}
+
+ShardReport look_at(const RedisAddress& address, Connection::Timeouts patience) {
+  ShardReport report{.name = address.shard, .address = address.without_password(), .redis = std::nullopt};
+  try {
+    Connection redis(address, patience, "brood-status");
+    report.redis = ask_redis(redis);
+  } catch (const ConnectionLost& error) {
+    report.error = error.what();
+  }
+  return report;
+}
+
+void add_up(StatusReport& report) {
+  if (report.shards.size() == 1) {
+    report.redis = std::move(report.shards.front().redis);
+    report.error = std::move(report.shards.front().error);
+    report.shards.clear();
+    return;
+  }
+  std::vector<RedisStatus> answers;
+  for (ShardReport& shard : report.shards) {
+    if (!shard.redis) {
+      if (report.error.empty()) report.error = "shard " + shard.name + ": " + shard.error;
+      continue;
+    }
+    for (ProcessStatus& process : shard.redis->processes) process.shards = {shard.name};
+    answers.push_back(*shard.redis);
+  }
+  if (!answers.empty()) report.redis = sum_of(answers);
+}
+
+}  // namespace
+
+StatusReport look_at_machine() {
+  StatusReport report;
+  report.machine = read_scoreboards(runtime_directory());
+  report.supervisors = ask_supervisors();
+  return report;
+}
+
+StatusReport look_at_everything(const RedisAccess& access, Connection::Timeouts patience) {
+  StatusReport report = look_at_machine();
+  try {
+    const std::vector<RedisAddress> addresses = access.shards();
+    report.address = addresses.front().without_password();
+    for (const RedisAddress& address : addresses) report.shards.push_back(look_at(address, patience));
+    add_up(report);
+  } catch (const ConnectionLost& error) {
+    report.error = error.what();
+  }
+  prefer_scoreboards(report);
+  return report;
+}
+
+Readiness judge_readiness(const StatusReport& report) {
+  const auto say = [](const std::string& sentence, int status) { return Readiness{status, sentence}; };
+  if (report.supervisors.empty())
+    return say("no supervisor of this user runs on this machine, or none answers", exit_status::unavailable);
+  if (!report.redis) return say("Redis is not available: " + report.error, exit_status::unavailable);
+  std::int64_t ready = 0;
+  for (const JsonObject& supervisor : report.supervisors) {
+    const std::string phase = supervisor.string("phase").value_or("");
+    const std::int64_t pid = supervisor.integer("pid").value_or(0), here = supervisor.integer("ready").value_or(0),
+                       wanted = supervisor.integer("concurrency").value_or(0);
+    if (phase != "running") return say(fmt::format("supervisor {} is {}", pid, phase), exit_status::try_again);
+    if (here < wanted)
+      return say(fmt::format("supervisor {}: {} of {} workers are ready", pid, here, wanted), exit_status::try_again);
+    ready += here;
+  }
+  return say(fmt::format("running: {} ready", counted(static_cast<std::uint64_t>(ready), "worker is", "workers are")),
+             exit_status::ok);
+}
+
+}  // namespace brood

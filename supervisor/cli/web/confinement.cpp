@@ -1,0 +1,136 @@
+#include "supervisor/cli/web/confinement.hpp"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace brood {
+namespace {
+
+constexpr rlim_t most_memory = 512UL << 20;  // a page of a hostile megabyte job must fit; at rest it is a hundredth
+constexpr rlim_t most_descriptors = 1024;
+
+#if defined(__x86_64__)
+constexpr std::uint32_t this_architecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t this_architecture = AUDIT_ARCH_AARCH64;
+#else
+constexpr std::uint32_t this_architecture = 0;
+#endif
+
+constexpr std::uint32_t refused_calls[] = {SYS_execve,
+                                           SYS_execveat,
+                                           SYS_ptrace,
+                                           SYS_process_vm_readv,
+                                           SYS_process_vm_writev,
+                                           SYS_kill,
+                                           SYS_tkill,
+                                           SYS_mount,
+                                           SYS_umount2,
+                                           SYS_pivot_root,
+                                           SYS_chroot,
+                                           SYS_setns,
+                                           SYS_unshare,
+                                           SYS_reboot,
+                                           SYS_init_module,
+                                           SYS_finit_module,
+                                           SYS_delete_module,
+                                           SYS_kexec_load,
+                                           SYS_bpf,
+                                           SYS_keyctl,
+                                           SYS_add_key,
+                                           SYS_perf_event_open,
+                                           SYS_userfaultfd,
+                                           SYS_io_uring_setup,
+                                           SYS_swapon,
+                                           SYS_swapoff,
+                                           SYS_sethostname,
+                                           SYS_settimeofday,
+                                           SYS_clock_settime,
+                                           SYS_acct,
+                                           SYS_setuid,
+                                           SYS_setgid,
+                                           SYS_setresuid,
+                                           SYS_setresgid,
+                                           SYS_setgroups,
+                                           SYS_capset,
+                                           SYS_pidfd_getfd,
+                                           SYS_personality};
+
+sock_filter statement(std::uint16_t code, std::uint32_t k) { return BPF_STMT(code, k); }
+sock_filter jump(std::uint32_t k, std::uint8_t yes, std::uint8_t no) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, yes, no);
+}
+
+std::vector<sock_filter> filter() {
+  constexpr std::uint32_t refuse = SECCOMP_RET_ERRNO | EPERM;
+  std::vector<sock_filter> program = {statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+                                      jump(this_architecture, 1, 0), statement(BPF_RET | BPF_K, refuse),
+                                      statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+#if defined(__x86_64__)
+  // The numbers of x32 begin there; they mean the same calls.
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
+  program.push_back(statement(BPF_RET | BPF_K, refuse));
+#endif
+  const auto refuse_call = [&](std::uint32_t call) {
+    program.push_back(jump(call, 0, 1));
+    program.push_back(statement(BPF_RET | BPF_K, refuse));
+  };
+  for (const std::uint32_t call : refused_calls) refuse_call(call);
+#ifdef SYS_fork
+  refuse_call(SYS_fork);
+  refuse_call(SYS_vfork);
+#endif
+  program.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  return program;
+}
+
+// A thread of its own needs clone(), another process too; this tells them apart.
+void limit_processes(std::vector<sock_filter>& program) {
+  constexpr std::uint32_t clone_thread = 0x00010000;
+  const sock_filter allow = program.back();
+  program.pop_back();
+  // The C library asks for clone() when the kernel does not know clone3(), whose flags no filter sees.
+  program.push_back(jump(SYS_clone3, 0, 1));
+  program.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
+  program.push_back(jump(SYS_clone, 0, 3));
+  program.push_back(statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, clone_thread, 1, 0));
+  program.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  program.push_back(allow);
+}
+
+// A service's own filter may refuse it.
+bool limit(__rlimit_resource resource, rlim_t most) {
+  rlimit now{};
+  if (getrlimit(resource, &now) != 0) return false;
+  now.rlim_cur = std::min(now.rlim_max, most);
+  now.rlim_max = now.rlim_cur;
+  return setrlimit(resource, &now) == 0;
+}
+
+}  // namespace
+
+bool confine_page() {
+  prctl(PR_SET_DUMPABLE, 0);
+  const bool has_limits =
+      limit(RLIMIT_CORE, 0) && limit(RLIMIT_DATA, most_memory) && limit(RLIMIT_NOFILE, most_descriptors);
+  if (this_architecture == 0) return false;
+  std::vector<sock_filter> program = filter();
+  limit_processes(program);
+  sock_fprog whole{.len = static_cast<unsigned short>(program.size()), .filter = program.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &whole) == 0 && has_limits;
+}
+
+}  // namespace brood

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <concepts>
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace brood {
+
+// `text` so that it is nothing but text in a page, also within quotes: < > & " ' become character references, and what
+// is not UTF-8, controls a reader or turns the direction of text is spelled out, as in the log.
+std::string html_escaped(std::string_view text);
+
+// A path of the source, such as "/queues".
+struct SitePath {
+  consteval SitePath(const char* path) : text(path) {
+    if (text.empty() || text.front() != '/' || text.starts_with("//")) throw "a path of this site begins with one /";
+  }
+  std::string_view text;
+};
+
+// A place of this site, with what is asked of it: whatever the values hold, a link cannot leave the site.
+class Url {
+ public:
+  Url(SitePath path) : path_(path.text) {}
+  // Of a route, which begins with one / too.
+  static Url of_route(std::string_view path) {
+    Url url("/");
+    url.path_ = path;
+    return url;
+  }
+  // A file below /assets/.
+  static Url of_asset(std::string_view name);
+  Url with(std::string_view name, std::string_view value) const;
+  Url with_all(const std::vector<std::pair<std::string, std::string>>& values) const;
+  std::string text() const { return std::string(path_) + rest_ + query_; }
+
+ private:
+  std::string_view path_;
+  std::string rest_, query_;
+};
+
+class Html;
+
+// Markup of the source with a {} for each value, checked when it is compiled: a value stands between tags, or within
+// the double quotes of an attribute; what begins href, src or action is a Url, and Html is between tags alone.  So a
+// value that is not escaped, or escaped for another place, does not compile.
+template <typename... Values>
+class HtmlPattern {
+ public:
+  template <std::size_t size>
+  consteval HtmlPattern(const char (&markup)[size]) : markup_(markup, size - 1) {
+    constexpr bool is_html[] = {std::same_as<std::remove_cvref_t<Values>, Html>..., false};
+    constexpr bool is_url[] = {std::same_as<std::remove_cvref_t<Values>, Url>..., false};
+    std::size_t values = 0;
+    bool in_tag = false, in_quotes = false;
+    for (std::size_t i = 0; i < markup_.size(); ++i) {
+      const char c = markup_[i];
+      if (c == '"' && in_tag) in_quotes = !in_quotes;
+      if (c == '\'' && in_tag && !in_quotes) throw "attributes stand in double quotes";
+      if (c == '<' && !in_tag) {
+        in_tag = true;
+        const std::string_view rest = markup_.substr(i + 1);
+        if ((rest.starts_with("script") && !rest.starts_with("script src=\"{}\"")) || rest.starts_with("style"))
+          throw "nothing is inline";
+      }
+      if (c == '>' && in_tag && !in_quotes) in_tag = false;
+      if (c == ' ' && in_tag && !in_quotes && i + 3 < markup_.size()) {
+        const std::string_view rest = markup_.substr(i + 1);
+        if (rest.starts_with("on") || rest.starts_with("style=")) throw "nothing is inline";
+      }
+      if (c != '{') continue;
+      if (i + 1 == markup_.size() || markup_[i + 1] != '}') throw "a { stands for itself nowhere";
+      if (values == sizeof...(Values)) throw "a value is missing";
+      if (in_tag && !in_quotes) throw "a value of an attribute stands in double quotes";
+      if (in_tag && is_html[values]) throw "Html stands between tags";
+      const std::string_view before = markup_.substr(0, i);
+      const bool is_place = in_tag && (before.ends_with("href=\"") || before.ends_with("src=\"") ||
+                                       before.ends_with("action=\"") || before.ends_with("data=\""));
+      if (is_place && !is_url[values]) throw "a place is a Url";
+      ++values;
+    }
+    if (values != sizeof...(Values)) throw "a value has no place";
+    if (in_tag) throw "a tag does not end";
+  }
+  std::string_view markup() const { return markup_; }
+
+ private:
+  std::string_view markup_;
+};
+
+// A part of a page.  What is added by a pattern is escaped, unless it is Html itself.
+class Html {
+ public:
+  Html() = default;
+  template <typename... Values>
+  explicit Html(std::type_identity_t<HtmlPattern<Values...>> pattern, const Values&... values) {
+    add(pattern, values...);
+  }
+
+  template <typename... Values>
+  Html& add(std::type_identity_t<HtmlPattern<Values...>> pattern, const Values&... values) {
+    append(pattern.markup(), {in_page(values)...});
+    return *this;
+  }
+  Html& add_text(std::string_view text) {
+    text_ += html_escaped(text);
+    return *this;
+  }
+  Html& operator+=(const Html& other) {
+    text_ += other.text_;
+    return *this;
+  }
+  bool empty() const { return text_.empty(); }
+  const std::string& text() const { return text_; }
+
+  friend Html operator+(Html one, const Html& other) { return one += other; }
+
+ private:
+  static std::string in_page(const Html& html) { return html.text_; }
+  static std::string in_page(const Url& url) { return html_escaped(url.text()); }
+  static std::string in_page(std::string_view text) { return html_escaped(text); }
+  static std::string in_page(const std::string& text) { return html_escaped(text); }
+  static std::string in_page(const char* text) { return html_escaped(text); }
+  static std::string in_page(std::integral auto number) { return fmt::format("{}", number); }
+  void append(std::string_view markup, std::initializer_list<std::string> values);
+
+  std::string text_;
+};
+
+}  // namespace brood

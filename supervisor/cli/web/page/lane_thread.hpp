@@ -1,0 +1,47 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "shared/base/unique_fd.hpp"
+#include "supervisor/process/event_loop.hpp"
+
+namespace brood {
+
+// One thread that does one thing after the other, beside the loop: what may wait for Redis or a supervisor is done
+// there.
+class LaneThread {
+ public:
+  // Both are done in order: `work` in the thread, then `done` in the loop's.
+  struct Task {
+    std::function<void()> work, done;
+  };
+
+  LaneThread(EventLoop& loop, std::size_t most_waiting);
+  ~LaneThread();  // waits for what is being done; what waits is dropped
+  LaneThread(const LaneThread&) = delete;
+  LaneThread& operator=(const LaneThread&) = delete;
+
+  // False: too much waits already.
+  bool add(Task task);
+
+ private:
+  void run();
+  void hear_done();
+
+  const std::size_t most_waiting_;
+  UniqueFd bell_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Task> waiting_;
+  std::deque<std::function<void()>> done_;
+  bool ends_ = false;
+  FdWatch watch_;
+  std::thread thread_;
+};
+
+}  // namespace brood

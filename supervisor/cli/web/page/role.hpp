@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+
+namespace brood {
+
+// What somebody may do.  Each may do what those before it may.
+enum class Role {
+  read = 1,  // look
+  operate,   // what can be undone, or does no harm: retry, pause, recycle
+  admin,     // delete, kill, end a running job
+};
+
+std::string_view name_of(Role role);
+
+}  // namespace brood

@@ -1,0 +1,101 @@
+#include "supervisor/cli/web/page/router.hpp"
+
+#include <algorithm>
+
+#include "shared/base/log_line.hpp"
+#include "shared/json/json_writer.hpp"
+#include "supervisor/cli/web/page/assets.hpp"
+#include "supervisor/cli/web/page/layout.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::string_view scheme = "Basic realm=\"brood\", charset=\"UTF-8\"";
+
+// A theme that the visitor has chosen; anything else is none.
+std::string theme_in(const HttpRequest& request) {
+  const std::string theme = request.cookie("brood_theme").value_or("");
+  return theme == "light" || theme == "dark" ? theme : "";
+}
+
+// A cookie of this site alone, which no script reads and no other site's page sends.
+std::string cookie_header(std::string_view name, std::string_view value) {
+  return std::string(name) + "=" + std::string(value) + "; Path=/; HttpOnly; SameSite=Strict";
+}
+
+bool is_program(const Route* route) { return route != nullptr && route->kind == Route::Kind::answer; }
+
+}  // namespace
+
+HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route) {
+  HttpResponse response{.status = status};
+  if (is_program(route)) {
+    response.type = "application/json";
+    response.body = JsonWriter().text("error", sentence).object() + "\n";
+  } else if (call != nullptr) {
+    response.type = "text/html; charset=utf-8";
+    response.body =
+        page_text(*call, {.title = std::string(reason_of(status)), .body = Html("<p class=\"lead\">{}</p>", sentence)});
+  } else {
+    response.body = log::printable(sentence) + "\n";
+  }
+  if (status == 401) response.headers.emplace_back("WWW-Authenticate", scheme);
+  return response;
+}
+
+Routed find_route(std::string_view method, std::string_view path) {
+  if (method != "GET" && method != "HEAD" && method != "POST") return {nullptr, 405};
+  const bool posts = method == "POST";
+  bool is_known = false;
+  for (const Route& route : routes()) {
+    if (route.path != path) continue;
+    is_known = true;
+    if (posts == (route.kind == Route::Kind::action)) return {&route, 200};
+  }
+  return {nullptr, is_known ? 405 : 404};
+}
+
+HttpResponse answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route) try {
+  if (!doors.knows_host(request))
+    return refusal(421, "This server does not go by that name. Add it to hosts in [web] of brood.toml.", nullptr,
+                   &route);
+  const auto visitor = doors.visitor(request);
+  if (!visitor) return refusal(401, "Say who you are.", nullptr, &route);
+  Call call{.site = site,
+            .request = request,
+            .query = FormValues::parse(request.query),
+            .form = {},
+            .user = visitor->user,
+            .role = visitor->role,
+            .token = {},
+            .theme = theme_in(request)};
+  std::string cookie = request.cookie(Doors::cookie_name).value_or("");
+  const bool is_new = cookie.size() != 32;
+  if (is_new) cookie = doors.new_cookie();
+  call.token = doors.token_of(cookie);
+  if (route.kind == Route::Kind::action) {
+    call.form = FormValues::parse(request.body);
+    const std::string forged = visitor->brings_token ? "" : doors.why_forged(request, call.form);
+    if (!forged.empty()) return refusal(403, forged, &call, &route);
+  }
+  if (!call.may(route.role))
+    return refusal(403,
+                   doors.read_only() ? "Nothing can be changed by this page: it is read-only."
+                                     : "That needs the role " + std::string(name_of(route.role)) + ".",
+                   &call, &route);
+  HttpResponse response;
+  try {
+    response = route.handler(call);
+  } catch (const Refused& refused) {
+    response = refusal(refused.status(), refused.what(), &call, &route);
+  } catch (const std::exception& error) {
+    response = refusal(503, error.what(), &call, &route);
+  }
+  if (is_new && route.kind == Route::Kind::page)
+    response.headers.emplace_back("Set-Cookie", cookie_header(Doors::cookie_name, cookie));
+  return response;
+} catch (const std::exception& error) {
+  return refusal(500, error.what(), nullptr, &route);
+}
+
+}  // namespace brood

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "supervisor/cli/web/http/http_message.hpp"
+#include "supervisor/cli/web/page/call.hpp"
+#include "supervisor/cli/web/page/doors.hpp"
+#include "supervisor/cli/web/page/role.hpp"
+
+namespace brood {
+
+// Whose thread answers.
+enum class Lane {
+  machine,  // what asks no Redis: never kept waiting by one that is slow
+  redis,
+};
+
+// One line of the only table: there is no way to a handler but through it, and none of its members may be left out.
+struct Route {
+  enum class Kind {
+    page,    // GET, for people: an error is a page too
+    answer,  // GET, for programs
+    action,  // POST
+  };
+  Kind kind;
+  std::string_view path;
+  Role role;
+  Lane lane;
+  HttpResponse (*handler)(Call&);
+  std::string_view title;  // in the navigation; empty: it is not there
+
+  consteval Route(Kind kind_, std::string_view path_, Role role_, Lane lane_, HttpResponse (*handler_)(Call&),
+                  std::string_view title_)
+      : kind(kind_), path(path_), role(role_), lane(lane_), handler(handler_), title(title_) {
+    if (path.empty() || path.front() != '/') throw "a path begins with /";
+    if (kind == Kind::action && role == Role::read) throw "an action needs more than the right to look";
+  }
+};
+
+// Every route there is, in the order of the navigation; made of views/routes.def.
+std::span<const Route> routes();
+
+// What a request means: a route, or the status of the refusal.
+struct Routed {
+  const Route* route = nullptr;
+  int status = 200;
+};
+Routed find_route(std::string_view method, std::string_view path);
+
+// Lets a request through the doors to its route, and answers it.  Never throws.
+HttpResponse answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route);
+
+// How a refusal is told to who asked for `route`; null: for nothing there is.
+HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route);
+
+}  // namespace brood

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <brood/api.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shared/config/config.hpp"
+#include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/status/status_report.hpp"
+
+namespace brood {
+
+// Where the pages read: Redis by the data API and by what `brood status` asks, this machine by scoreboards and control
+// sockets.  Nothing is kept between two requests but connections, so nothing can be out of date.  Each lane has its
+// own.
+class Site {
+ public:
+  Site(RedisAccess access, WebSettings settings) : access_(std::move(access)), settings_(std::move(settings)) {}
+
+  const WebSettings& settings() const { return settings_; }
+
+  // Throws RedisError, or what RedisAccess::shards() throws.
+  Api& api();
+  // Shards that were away when api() was last asked, with the reason; forgotten by being taken.
+  std::vector<std::string> take_away();
+
+  StatusReport machine() const;     // without Redis
+  StatusReport everything() const;  // whatever answers in time
+
+ private:
+  RedisAccess access_;
+  WebSettings settings_;
+  std::unique_ptr<Api> api_;
+  std::vector<std::string> away_;
+};
+
+}  // namespace brood

@@ -1,0 +1,84 @@
+#include <string>
+
+#include "shared/json/json.hpp"
+#include "shared/json/json_writer.hpp"
+#include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/status/look.hpp"
+#include "supervisor/cli/web/page/call.hpp"
+#include "supervisor/cli/web/page/site.hpp"
+
+namespace brood {
+namespace {
+
+HttpResponse json_answer(int status, std::string body) {
+  return {.status = status, .type = "application/json", .body = std::move(body)};
+}
+
+// "host" of "host:pid:nonce".
+std::string host_in(const std::string& identity) {
+  const std::size_t nonce = identity.rfind(':');
+  const std::size_t pid = nonce == identity.npos || nonce == 0 ? identity.npos : identity.rfind(':', nonce - 1);
+  return identity.substr(0, pid);
+}
+
+// Of one machine the supervisors come and go, with numbers in their names: all of them together go by its name.
+StatusReport named_by_host(StatusReport report) {
+  MachineStatus& machine = report.machine;
+  if (machine.counters.empty()) return report;
+  const std::string host = host_in(machine.counters.begin()->first);
+  machine.usage = {{host, machine.classes}};
+  machine.counters = {{host, sum_of_counters(machine)}};
+  for (WorkerStatus& worker : machine.workers) worker.identity = host;
+  for (JsonObject& supervisor : report.supervisors) supervisor = supervisor.with({{"identity", json_string(host)}});
+  return report;
+}
+
+}  // namespace
+
+// Whether a supervisor of this machine and user answers, whatever it does; Redis is not asked.
+HttpResponse answer_health(Call& call) {
+  const StatusReport report = call.site.machine();
+  const bool stands = !report.supervisors.empty();
+  return json_answer(
+      stands ? 200 : 503,
+      JsonWriter()
+              .truth("healthy", stands)
+              .text("reason", stands ? "a supervisor answers" : "no supervisor of this user answers on this machine")
+              .object() +
+          "\n");
+}
+
+// What `brood status --check` says.
+HttpResponse answer_readiness(Call& call) {
+  const Readiness readiness = judge_readiness(call.site.everything());
+  const bool is_ready = readiness.exit_status == exit_status::ok;
+  return json_answer(is_ready ? 200 : 503,
+                     JsonWriter().truth("ready", is_ready).text("reason", readiness.sentence).object() + "\n");
+}
+
+HttpResponse answer_metrics(Call& call) {
+  MetricsScope scope = MetricsScope::all;
+  if (call.site.settings().metrics == WebSettings::Metrics::host) scope = MetricsScope::host;
+  if (call.site.settings().metrics == WebSettings::Metrics::redis) scope = MetricsScope::redis;
+  const bool is_open =
+      call.request.header("accept").value_or("").find("application/openmetrics-text") != std::string_view::npos;
+  return {.type = is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                          : "text/plain; version=0.0.4; charset=utf-8",
+          .body = status_prometheus(named_by_host(call.site.everything()), scope,
+                                    is_open ? Exposition::Format::openmetrics : Exposition::Format::prometheus)};
+}
+
+HttpResponse answer_status(Call& call) {
+  const StatusReport report = call.site.everything();
+  return json_answer(report.redis ? 200 : 503, status_json(report));
+}
+
+HttpResponse answer_crashes(Call& call) {
+  const StatusReport report = call.site.everything();
+  if (!report.redis) throw Refused(503, "Redis is away: " + report.error);
+  std::string body = "[";
+  for (const Crash& crash : report.redis->crashes) body += (body.size() > 1 ? "," : "") + crash_json(crash);
+  return json_answer(200, body + "]\n");
+}
+
+}  // namespace brood

@@ -1,0 +1,23 @@
+#include "supervisor/cli/web/views/job_parts.hpp"
+
+#include <chrono>
+
+#include "shared/json/json.hpp"
+#include "supervisor/cli/web/page/parts.hpp"
+
+namespace brood {
+namespace {
+
+constexpr std::size_t most_characters_of_args = 160;
+
+}  // namespace
+
+Html args_of(const JobRecord& job) {
+  if (job.member("encrypt").value_or("false") == "true") return Html("<span class=\"dim\">encrypted</span>");
+  const std::string shown = utf8_prefix(job.args, most_characters_of_args);
+  return Html("<code class=\"args\">{}{}</code>", shown, shown.size() < job.args.size() ? "…" : "");
+}
+
+double epoch_of(Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
+}  // namespace brood

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <brood/api.hpp>
+
+#include "supervisor/cli/web/page/html.hpp"
+
+namespace brood {
+
+// Its arguments, cut where they are long; of an encrypted one it is said that it is there.
+Html args_of(const JobRecord& job);
+
+double epoch_of(Time time);
+
+}  // namespace brood

@@ -1,0 +1,385 @@
+#include <brood/api.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "shared/base/clock.hpp"
+#include "shared/json/json.hpp"
+#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/web/page/layout.hpp"
+#include "supervisor/cli/web/page/parts.hpp"
+#include "supervisor/cli/web/page/site.hpp"
+#include "supervisor/cli/web/views/job_parts.hpp"
+
+namespace brood {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t entries_a_page = 25;
+constexpr std::size_t most_counted = 10'000;  // entries that a filter takes, before "at least" is said
+constexpr std::size_t most_a_step = 5'000;    // entries that one step of an action on many changes
+constexpr auto longest_step = 2s;
+
+// What differs between the three sets.
+struct SetKind {
+  std::string_view path, title;
+  JobSet (Api::*set)();
+  JobSet::Order order;
+  std::string_view time_title;
+  std::string_view run_label, run_done;
+  bool can_kill;
+  std::string_view nothing;
+};
+
+const SetKind& kind_of(const Call& call) {
+  static const SetKind kinds[] = {{"/retries", "Retries", &Api::retries, JobSet::Order::lowest_first, "Next try",
+                                   "Retry", "retried", true, "No job has to be tried again."},
+                                  {"/scheduled", "Scheduled", &Api::scheduled, JobSet::Order::lowest_first, "Due",
+                                   "Run now", "enqueued", true, "No job is scheduled."},
+                                  {"/dead", "Dead", &Api::dead, JobSet::Order::highest_first, "Died", "Retry",
+                                   "retried", false, "No job is dead."}};
+  for (const SetKind& kind : kinds) {
+    if (call.request.path == kind.path || call.request.path.starts_with(std::string(kind.path) + "/")) return kind;
+  }
+  throw Refused(404, "There is no such set.");
+}
+
+// Which entries are meant; empty: all.
+struct EntryFilter {
+  std::string text, job_class, queue, error;
+
+  static EntryFilter of(const FormValues& values) {
+    return {values.value("text"), values.value("class"), values.value("queue"), values.value("error")};
+  }
+  bool empty() const { return text.empty() && job_class.empty() && queue.empty() && error.empty(); }
+  bool takes(const SetEntry& entry) const {
+    return (text.empty() || entry.payload.find(text) != entry.payload.npos) &&
+           (job_class.empty() || entry.display_class == job_class || entry.job_class == job_class) &&
+           (queue.empty() || entry.queue == queue) && (error.empty() || entry.error_class == error);
+  }
+  std::vector<std::pair<std::string, std::string>> pairs() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const auto& [name, value] : {std::pair("text", &text), std::pair("class", &job_class),
+                                      std::pair("queue", &queue), std::pair("error", &error)}) {
+      if (!value->empty()) all.emplace_back(name, *value);
+    }
+    return all;
+  }
+  // What Redis itself may look for, so that it sends less: a text that each of them holds.
+  std::string hint() const {
+    for (const std::string* one : {&job_class, &queue, &error, &text}) {
+      const bool is_plain = !one->empty() && one->find_first_of("*?[]\\\"<>&/") == one->npos &&
+                            std::all_of(one->begin(), one->end(), [](char c) { return c >= ' ' && c < 0x7f; });
+      if (is_plain) return *one;
+    }
+    return "";
+  }
+};
+
+struct FilteredPage {
+  std::vector<SetEntry> entries;
+  std::size_t total = 0;
+  bool is_cut = false;  // there may be more than `total`
+  bool has_more = false;
+};
+
+FilteredPage read_page(const JobSet& set, const SetKind& kind, const EntryFilter& filter, std::size_t number) {
+  FilteredPage page;
+  if (filter.empty()) {
+    page.entries = set.page(number, entries_a_page, kind.order);
+    page.total = set.size();
+    page.has_more = (number + 1) * entries_a_page < page.total;
+    return page;
+  }
+  const std::size_t first = number * entries_a_page;
+  set.scan(filter.hint(), [&](const SetEntry& entry) {
+    if (!filter.takes(entry)) return true;
+    if (page.total >= first && page.entries.size() < entries_a_page) page.entries.push_back(entry);
+    page.is_cut = ++page.total == most_counted;
+    return !page.is_cut;
+  });
+  const auto earlier = [&](const SetEntry& one, const SetEntry& other) {
+    return kind.order == JobSet::Order::lowest_first ? one.score < other.score : one.score > other.score;
+  };
+  std::stable_sort(page.entries.begin(), page.entries.end(), earlier);
+  page.has_more = first + entries_a_page < page.total;
+  return page;
+}
+
+std::string total_text(const FilteredPage& page) {
+  return (page.is_cut ? "at least " : "") + counted(page.total, "entry", "entries");
+}
+
+Url entry_url(const SetKind& kind, std::string_view action, const SetEntry& entry, const EntryFilter& filter) {
+  static constexpr std::string_view paths[][5] = {
+      {"/retries", "/retries/one", "/retries/run", "/retries/kill", "/retries/delete"},
+      {"/scheduled", "/scheduled/one", "/scheduled/run", "/scheduled/kill", "/scheduled/delete"},
+      {"/dead", "/dead/one", "/dead/run", "/dead/run", "/dead/delete"}};
+  static constexpr std::string_view actions[] = {"", "one", "run", "kill", "delete"};
+  for (const auto& row : paths) {
+    if (row[0] != kind.path) continue;
+    for (std::size_t i = 0; i < std::size(actions); ++i) {
+      if (actions[i] == action)
+        return Url::of_route(row[i]).with("score", entry.score_text).with("jid", entry.jid).with_all(filter.pairs());
+    }
+  }
+  throw Refused(404, "There is no such action.");
+}
+
+// The entry that a button or a link means.
+SetEntry entry_meant(const Call& call, const JobSet& set) {
+  const std::string score_text = call.query.value("score"), jid = call.query.value("jid");
+  double score = 0;
+  const auto [end, error] = std::from_chars(score_text.data(), score_text.data() + score_text.size(), score);
+  if (error != std::errc{} || end != score_text.data() + score_text.size()) throw Refused(404, "Say which entry.");
+  for (SetEntry& entry : set.fetch(score)) {
+    if (entry.jid == jid && entry.score_text == score_text) return std::move(entry);
+  }
+  throw Refused(409, "The job is not there any more, or was changed meanwhile.");
+}
+
+Html filter_form(const SetKind& kind, const EntryFilter& filter) {
+  const auto field = [](const char* name, const char* label, const std::string& value) {
+    return Html("<label>{}<input name=\"{}\" value=\"{}\" autocomplete=\"off\"></label>", label, name, value);
+  };
+  return Html(
+      "<form class=\"filter\" method=\"get\" action=\"{}\" role=\"search\">{}{}{}{}<button "
+      "class=\"big\">Filter</button>{}</form>",
+      Url::of_route(kind.path), field("class", "Class", filter.job_class), field("queue", "Queue", filter.queue),
+      field("error", "Error", filter.error), field("text", "Text", filter.text),
+      filter.empty() ? Html() : Html("<a class=\"step\" href=\"{}\">Show all</a>", Url::of_route(kind.path)));
+}
+
+Html all_buttons(const Call& call, const SetKind& kind, const EntryFilter& filter, const FilteredPage& page) {
+  if (page.total == 0) return {};
+  const auto labelled = [&](std::string_view verb) {
+    return filter.empty()
+               ? fmt::format("{} all {}", verb, grouped(page.total))
+               : fmt::format("{} {}{} found", verb, page.is_cut ? "all, at least " : "all ", grouped(page.total));
+  };
+  Html out;
+  const auto add = [&](std::string_view path, std::string_view verb, Role role, bool is_dangerous) {
+    const std::string label = labelled(verb) + " …";
+    out += button(call, Url::of_route(path).with_all(filter.pairs()), {label, role, is_dangerous, false});
+  };
+  if (kind.path == "/retries") {
+    add("/retries/run/all", "Retry", Role::operate, false);
+    add("/retries/kill/all", "Kill", Role::admin, true);
+    add("/retries/delete/all", "Delete", Role::admin, true);
+  } else if (kind.path == "/scheduled") {
+    add("/scheduled/run/all", "Run", Role::operate, false);
+    add("/scheduled/kill/all", "Kill", Role::admin, true);
+    add("/scheduled/delete/all", "Delete", Role::admin, true);
+  } else {
+    add("/dead/run/all", "Retry", Role::operate, false);
+    add("/dead/delete/all", "Delete", Role::admin, true);
+  }
+  return Html("<div class=\"bulk\">{}</div>", out);
+}
+
+Html error_of(const SetEntry& entry) {
+  if (entry.error_class.empty()) return Html("<span class=\"dim\">–</span>");
+  return Html("{}<small>{}</small>", badge(Tone::bad, entry.error_class), utf8_prefix(entry.error_message, 200));
+}
+
+HttpResponse show_set(Call& call) {
+  const SetKind& kind = kind_of(call);
+  const JobSet set = (call.site.api().*kind.set)();
+  const EntryFilter filter = EntryFilter::of(call.query);
+  const std::size_t number = page_number(call);
+  const FilteredPage found = read_page(set, kind, filter, number);
+  Page page{.title = std::string(kind.title), .body = {}};
+  page.beside_title = Html("<p class=\"dim\">{}</p>", total_text(found));
+  page.body += filter_form(kind, filter);
+  const bool has_errors = kind.path != "/scheduled";
+  std::vector<PageTable::Column> columns = {{kind.time_title}, {"Job"}, {"Queue"}, {"Arguments"}};
+  if (has_errors) columns.push_back({"Error"});
+  if (kind.path == "/retries") columns.push_back({"Tries", PageTable::number});
+  columns.push_back({"Actions", PageTable::actions});
+  PageTable table(kind.title, columns);
+  for (const SetEntry& entry : found.entries) {
+    std::vector<Html> cells = {
+        ago(entry.score),
+        Html("{}<small class=\"mono\">{}</small>",
+             link(entry_url(kind, "one", entry, {}), entry.display_class.empty() ? "(no job)" : entry.display_class),
+             entry.jid),
+        Html("{}", entry.queue), args_of(entry)};
+    if (has_errors) cells.push_back(error_of(entry));
+    if (kind.path == "/retries")
+      cells.push_back(Html("{}", entry.retry_count ? std::to_string(*entry.retry_count + 1) : "–"));
+    Html actions = button(call, entry_url(kind, "run", entry, filter), {kind.run_label, Role::operate});
+    if (kind.can_kill) actions += button(call, entry_url(kind, "kill", entry, filter), {"Kill", Role::admin, true});
+    actions += button(call, entry_url(kind, "delete", entry, filter), {"Delete", Role::admin, true});
+    cells.push_back(actions);
+    table.add(cells);
+  }
+  page.body += table.html(call, filter.empty() ? kind.nothing : "No entry meets the filter.");
+  page.body += all_buttons(call, kind, filter, found);
+  page.body += pager(Url::of_route(kind.path).with_all(filter.pairs()), number, found.has_more, total_text(found));
+  return page_response(call, std::move(page));
+}
+
+HttpResponse back_to_set(const Call& call, const SetKind& kind, std::string_view said) {
+  return see_other(call, Url::of_route(kind.path).with_all(EntryFilter::of(call.query).pairs()), said);
+}
+
+enum class BulkVerb { run, kill, remove };
+
+BulkResult do_step(JobSet& set, BulkVerb verb, const EntryFilter& filter) {
+  BulkResult sum;
+  const SteadyTime end = steady_now() + longest_step;
+  if (filter.empty()) {
+    const Progress progress = [&](std::size_t done, std::size_t) { return done < most_a_step && steady_now() < end; };
+    if (verb == BulkVerb::run) return set.run_all({}, progress);
+    return verb == BulkVerb::kill ? set.kill_all({}, progress) : set.remove_if({}, progress);
+  }
+  // Those that the filter takes first, and then these: the set may hold a million others.
+  std::vector<SetEntry> wanted;
+  set.scan(filter.hint(), [&](const SetEntry& entry) {
+    if (filter.takes(entry)) wanted.push_back(entry);
+    return wanted.size() < most_a_step;
+  });
+  sum.stopped = wanted.size() == most_a_step;
+  for (const SetEntry& entry : wanted) {
+    if (steady_now() >= end) {
+      sum.stopped = true;
+      break;
+    }
+    ++sum.wanted;
+    try {
+      const bool was_there = verb == BulkVerb::run    ? set.run(entry)
+                             : verb == BulkVerb::kill ? set.kill(entry)
+                                                      : set.remove(entry);
+      ++(was_there ? sum.done : sum.gone);
+    } catch (const std::invalid_argument&) {
+      ++sum.stuck;
+    }
+  }
+  return sum;
+}
+
+std::size_t number_in(const FormValues& form, std::string_view name) {
+  const std::string text = form.value(name);
+  std::size_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+HttpResponse change_all(Call& call, BulkVerb verb) {
+  const SetKind& kind = kind_of(call);
+  JobSet set = (call.site.api().*kind.set)();
+  const EntryFilter filter = EntryFilter::of(call.query);
+  const std::string_view name = verb == BulkVerb::run ? kind.run_label : verb == BulkVerb::kill ? "Kill" : "Delete";
+  const std::string_view past = verb == BulkVerb::run ? kind.run_done : verb == BulkVerb::kill ? "killed" : "deleted";
+  const Url here = Url::of_route(call.request.path == kind.path ? kind.path : std::string_view(call.request.path))
+                       .with_all(filter.pairs());
+  const Url back = Url::of_route(kind.path).with_all(filter.pairs());
+  const auto form = [&](std::string_view label, std::size_t done) {
+    return Html(
+        "<div class=\"bulk\"><form method=\"post\" action=\"{}\" data-continue=\"{}\">{}<input type=\"hidden\" "
+        "name=\"sure\" value=\"yes\"><input type=\"hidden\" name=\"done\" value=\"{}\">"
+        "<button class=\"big {}\">{}</button></form><a class=\"step\" href=\"{}\">Go back</a></div>",
+        here, done > 0 ? "yes" : "no", token_field(call), done, verb == BulkVerb::run ? "" : "danger", label, back);
+  };
+  Page page{.title = std::string(kind.title), .body = {}};
+  if (call.form.value("sure") != "yes") {
+    const FilteredPage found = read_page(set, kind, filter, 0);
+    page.title = fmt::format("{} {}?", name, total_text(found));
+    page.body += Html(
+        "<p class=\"lead\">{} of {} will be {}, in steps that hold nobody up. What comes meanwhile and meets the same "
+        "filter is taken too.</p>",
+        total_text(found), kind.title, past);
+    if (!filter.empty()) {
+      Facts facts;
+      for (const auto& [condition, value] : filter.pairs()) facts.add(condition, code(value));
+      page.body += facts.html();
+    }
+    page.body += form(fmt::format("{} {}", name, total_text(found)), 0);
+    return page_response(call, std::move(page));
+  }
+  const BulkResult result = do_step(set, verb, filter);
+  const std::size_t done = number_in(call.form, "done") + result.done;
+  const std::string said =
+      fmt::format("{} {}.{}", counted(done, "job was", "jobs were"), past,
+                  result.stuck > 0 ? fmt::format(" {} could not be moved.", grouped(result.stuck)) : "");
+  const bool goes_on = result.stopped && result.done > 0;
+  if (!goes_on) return see_other(call, back, said);
+  page.title = said;
+  page.body += Html("<p class=\"lead\">There are more.</p>");
+  page.body += form("Go on", done);
+  return page_response(call, std::move(page));
+}
+
+}  // namespace
+
+HttpResponse show_retries(Call& call) { return show_set(call); }
+HttpResponse show_scheduled(Call& call) { return show_set(call); }
+HttpResponse show_dead(Call& call) { return show_set(call); }
+
+HttpResponse show_entry(Call& call) {
+  const SetKind& kind = kind_of(call);
+  const JobSet set = (call.site.api().*kind.set)();
+  const SetEntry entry = entry_meant(call, set);
+  Page page{.title = entry.display_class.empty() ? "(no job)" : entry.display_class, .body = {}};
+  Html actions = button(call, entry_url(kind, "run", entry, {}), {kind.run_label, Role::operate, false, false});
+  if (kind.can_kill) actions += button(call, entry_url(kind, "kill", entry, {}), {"Kill", Role::admin, true, false});
+  actions += button(call, entry_url(kind, "delete", entry, {}), {"Delete", Role::admin, true, false});
+  page.beside_title = Html("<div class=\"bulk\">{}</div>", actions);
+  Facts facts;
+  facts.add("Id", code(entry.jid));
+  facts.add(kind.time_title, ago(entry.score));
+  facts.add("Queue", link(Url("/queues/one").with("name", entry.queue), entry.queue));
+  if (!entry.shard.empty()) facts.add("Shard", entry.shard);
+  if (entry.created_at) facts.add("Made", ago(epoch_of(*entry.created_at)));
+  if (entry.failed_at) facts.add("Failed first", ago(epoch_of(*entry.failed_at)));
+  if (entry.retried_at) facts.add("Failed last", ago(epoch_of(*entry.retried_at)));
+  if (entry.retry_count) facts.add("Tries", std::to_string(*entry.retry_count + 1));
+  for (const std::string& tag : entry.tags) facts.add("Tag", tag);
+  page.body += facts.html();
+  page.body += section("Arguments", Html("<pre tabindex=\"0\">{}</pre>", args_of(entry)));
+  if (!entry.error_class.empty()) {
+    page.body +=
+        section("Error", Html("<p class=\"lead\">{} {}</p>", badge(Tone::bad, entry.error_class), entry.error_message));
+    const std::vector<std::string> backtrace = entry.backtrace();
+    if (!backtrace.empty()) page.body += section("Stack", lines(backtrace));
+    const std::string replay[] = {"brood replay " + entry.jid + " --gdb"};
+    page.body += section("Run it again under a debugger", lines(replay));
+  }
+  page.body += Html("<p>{}</p>", link(Url::of_route(kind.path), fmt::format("All of {}", kind.title)));
+  return page_response(call, std::move(page));
+}
+
+HttpResponse run_entry(Call& call) {
+  const SetKind& kind = kind_of(call);
+  JobSet set = (call.site.api().*kind.set)();
+  const SetEntry entry = entry_meant(call, set);
+  if (!set.run(entry)) throw Refused(409, "The job is not there any more.");
+  return back_to_set(call, kind, fmt::format("{} was {}.", entry.display_class, kind.run_done));
+}
+
+HttpResponse kill_entry(Call& call) {
+  const SetKind& kind = kind_of(call);
+  JobSet set = (call.site.api().*kind.set)();
+  const SetEntry entry = entry_meant(call, set);
+  if (!set.kill(entry)) throw Refused(409, "The job is not there any more.");
+  return back_to_set(call, kind, entry.display_class + " is dead.");
+}
+
+HttpResponse delete_entry(Call& call) {
+  const SetKind& kind = kind_of(call);
+  JobSet set = (call.site.api().*kind.set)();
+  const SetEntry entry = entry_meant(call, set);
+  if (!set.remove(entry)) throw Refused(409, "The job is not there any more.");
+  return back_to_set(call, kind, entry.display_class + " was deleted.");
+}
+
+HttpResponse run_all_entries(Call& call) { return change_all(call, BulkVerb::run); }
+HttpResponse kill_all_entries(Call& call) { return change_all(call, BulkVerb::kill); }
+HttpResponse delete_all_entries(Call& call) { return change_all(call, BulkVerb::remove); }
+
+}  // namespace brood

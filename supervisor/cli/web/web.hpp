@@ -1,0 +1,13 @@
+#pragma once
+
+#include "shared/config/config.hpp"
+#include "supervisor/cli/redis_access.hpp"
+
+namespace brood {
+
+// Serves the page until SIGTERM or SIGINT, or, for a supervisor that holds the other end of standard input, until that
+// has an end.  Returns the exit status; throws std::runtime_error when nobody can listen
+// there, or the file of the users cannot be used.
+int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_supervised);
+
+}  // namespace brood

@@ -1,0 +1,84 @@
+#include "supervisor/schedule/registered_periodic_jobs.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "shared/base/log.hpp"
+#include "shared/config/config.hpp"
+#include "shared/config/config_file.hpp"
+#include "shared/config/setting.hpp"
+#include "shared/json/json_object.hpp"
+#include "shared/periodic/zone.hpp"
+
+namespace brood {
+namespace {
+
+const setting::Place in_library{"a job library's periodic job"};
+
+PeriodicSettings read_registered_job(const JsonObject& told) {
+  PeriodicSettings job;
+  job.cron = told.string("cron").value_or("");
+  job.rule = CronRule::parse(job.cron);
+  job.zone = told.string("tz").value_or(job.zone);
+  if (!Zone::find(job.zone)) in_library.refuse("this machine knows no time zone \"" + job.zone + "\"");
+  job.job_class = setting::check_text(in_library, told.string("class").value_or(""));
+  job.args = told.raw("args").value_or("[]");
+  job.queue = setting::check_name(in_library, told.string("queue").value_or(""));
+  job.retry = told.raw("retry").value_or("true");
+  if (const auto word = told.string("catch_up")) job.catch_up = catch_up_of(*word);
+  if (const auto seconds = told.integer("within")) job.within = std::chrono::seconds(*seconds);
+  job.overlap = overlap_of(told.string("overlap").value_or("")).value_or(job.overlap);
+  job.jitter = std::chrono::seconds(told.integer("jitter").value_or(0));
+  const std::string members(told.raw("members").value_or("{}"));
+  if (members.size() > 2) job.members = "," + members.substr(1, members.size() - 2);
+  return job;
+}
+
+}  // namespace
+
+PeriodicJobSettings read_registered_periodic(
+    std::string_view lines, const std::function<void(const std::string&, const std::string&)>& refuse) {
+  PeriodicJobSettings jobs;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    std::string name;
+    try {
+      const JsonObject told = JsonObject::parse(line);
+      name = setting::check_name(in_library, told.string("name").value_or(""));
+      jobs.insert_or_assign(name, read_registered_job(told));
+    } catch (const BadJson& error) {
+      refuse(name, error.what());
+    } catch (const CronError& error) {
+      refuse(name, error.what());
+    } catch (const ConfigError& error) {
+      refuse(name, error.what());
+    }
+  }
+  return jobs;
+}
+
+bool RegisteredPeriodicJobs::look() {
+  struct stat now {};
+  if (stat(path_.c_str(), &now) != 0) return !std::exchange(jobs_, {}).empty();
+  const bool same =
+      now.st_ino == file_ && now.st_mtim.tv_sec == changed_.tv_sec && now.st_mtim.tv_nsec == changed_.tv_nsec;
+  if (same) return false;
+  file_ = now.st_ino;
+  changed_ = now.st_mtim;
+  try {
+    const std::string text = read_config_file(path_).text;
+    const std::string_view lines = std::string_view(text).substr(std::min(text.find('\n') + 1, text.size()));
+    jobs_ = read_registered_periodic(lines, [](const std::string& name, const std::string& why) {
+      log::error("periodic_job_refused", {{"name", name}, {"error", why}});
+    });
+  } catch (const ConfigError& error) {
+    log::warn("periodic_jobs_unread", {{"error", error.what()}});
+  }
+  return true;
+}
+
+void RegisteredPeriodicJobs::remove_file() const { unlink(path_.c_str()); }
+
+}  // namespace brood

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "shared/config/periodic_settings.hpp"
+
+namespace brood {
+
+using PeriodicJobSettings = std::map<std::string, PeriodicSettings>;
+
+// Reads what job libraries have registered, a line of JSON each; what cannot be used is left out, and `refuse` gets a
+// name and why.
+PeriodicJobSettings read_registered_periodic(
+    std::string_view lines, const std::function<void(const std::string& name, const std::string& why)>& refuse);
+
+// The periodic jobs that the workers of a supervisor have told it of, by a file: see
+// shared/config/registered_periodic.hpp.
+class RegisteredPeriodicJobs {
+ public:
+  explicit RegisteredPeriodicJobs(std::string path) : path_(std::move(path)) {}
+
+  // Whether they have changed.
+  bool look();
+  const PeriodicJobSettings& jobs() const { return jobs_; }
+  void remove_file() const;
+
+ private:
+  const std::string path_;
+  timespec changed_{};
+  ino_t file_ = 0;
+  PeriodicJobSettings jobs_;
+};
+
+}  // namespace brood

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <uv.h>
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+
+#include "tests/support/eventually.hpp"
+
+namespace brood {
+
+// A loop that a test turns by hand.  At the end every handle must have been closed: uv_loop_close() says so.
+class TurnedLoop {
+ public:
+  TurnedLoop() { BOOST_REQUIRE(uv_loop_init(&loop_) == 0); }
+  ~TurnedLoop() {
+    uv_run(&loop_, UV_RUN_DEFAULT);
+    BOOST_TEST(uv_loop_close(&loop_) == 0);
+  }
+  TurnedLoop(const TurnedLoop&) = delete;
+  TurnedLoop& operator=(const TurnedLoop&) = delete;
+
+  uv_loop_t* get() { return &loop_; }
+  void turn() { uv_run(&loop_, UV_RUN_NOWAIT); }
+
+  template <typename Predicate>
+  bool until(Predicate holds, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+    return eventually([&] { return turn(), holds(); }, timeout);
+  }
+
+ private:
+  uv_loop_t loop_;
+};
+
+}  // namespace brood

@@ -1,0 +1,29 @@
+# The page of `brood web`.
+foreach(test IN ITEMS http_parser html doors)
+  brood_test(web/${test} LINK brood_web)
+endforeach()
+
+# What a visitor meets, over HTTP by hand and in a browser.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  foreach(test IN ITEMS page browser metrics)
+    add_test(NAME web_${test} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/${test}_test.py)
+    set_tests_properties(web_${test} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
+                         ENVIRONMENT "BROOD_BINARY_DIR=${PROJECT_BINARY_DIR};BROOD_SANITIZE=${BROOD_SANITIZE}")
+  endforeach()
+endif()
+
+# By hand, in a build directory of its own: cmake -B build/fuzz -DBROOD_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++
+option(BROOD_FUZZ "Build fuzz_http, by clang's libFuzzer" OFF)
+if(BROOD_FUZZ)
+  add_executable(fuzz_http ${CMAKE_CURRENT_LIST_DIR}/fuzz_http.cpp)
+  foreach(source IN ITEMS http/http_message http/http_parser page/html)
+    target_sources(fuzz_http PRIVATE ${PROJECT_SOURCE_DIR}/supervisor/cli/web/${source}.cpp)
+  endforeach()
+  foreach(source IN ITEMS log_line units)
+    target_sources(fuzz_http PRIVATE ${PROJECT_SOURCE_DIR}/shared/base/${source}.cpp)
+  endforeach()
+  target_link_libraries(fuzz_http PRIVATE brood_flags fmt::fmt)
+  target_compile_options(fuzz_http PRIVATE -g -fsanitize=fuzzer,address,undefined)
+  target_link_options(fuzz_http PRIVATE -fsanitize=fuzzer,address,undefined)
+endif()

@@ -1,0 +1,125 @@
+#include "supervisor/cli/web/page/doors.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <set>
+
+#include "supervisor/cli/web/http/digest.hpp"
+#include "supervisor/cli/web/page/router.hpp"
+
+using namespace brood;
+
+namespace {
+
+// "secret", by `openssl passwd -6 -salt salt secret`.
+const std::string users_text =
+    "# who may come\n"
+    "ann admin "
+    "$6$salt$egUxKNxDs8kPfh8iPMNcosMhb2eWah6d3R44JDm5Rj/j/XWR5E33QPd0YmHXoDHOIDR6kL5D3JcQcz0O8FHE00\n"
+    "bot read sha256:" +
+    sha256_digits("token") + "\nproxied operate -\n";
+
+HttpRequest request_with(std::vector<std::pair<std::string, std::string>> headers) {
+  HttpRequest request;
+  request.headers = std::move(headers);
+  return request;
+}
+
+Doors doors_with_users(bool read_only = false) {
+  return Doors({.hosts = {"here"}, .users = Users::parse(users_text), .user_header = "x-user", .read_only = read_only});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(without_users_whoever_reaches_the_socket_may_do_everything) {
+  const Doors doors({.hosts = {}});
+  BOOST_REQUIRE(doors.visitor({}));
+  BOOST_CHECK(doors.visitor({})->role == Role::admin);
+}
+
+BOOST_AUTO_TEST_CASE(a_token_or_a_proxy_says_who_comes_and_nobody_else_comes_in) {
+  const Doors doors = doors_with_users();
+  BOOST_TEST(!doors.visitor({}));
+  BOOST_TEST(!doors.visitor(request_with({{"authorization", "Bearer wrong"}})));
+  BOOST_TEST(!doors.visitor(request_with({{"authorization", "Basic !"}})));
+  BOOST_TEST(!doors.visitor(request_with({{"x-user", "nobody"}})));
+  BOOST_TEST(!doors.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldC4="}})));  // ann:secret.
+  for (int time = 0; time < 2; ++time) {
+    const auto ann = doors.visitor(request_with({{"authorization", "Basic YW5uOnNlY3JldA=="}}));
+    BOOST_REQUIRE(ann);
+    BOOST_CHECK(ann->role == Role::admin);
+  }
+  const auto bot = doors.visitor(request_with({{"authorization", "bearer token"}}));
+  BOOST_REQUIRE(bot);
+  BOOST_TEST(bot->user == "bot");
+  BOOST_CHECK(bot->role == Role::read);
+  BOOST_TEST(bot->brings_token);
+  const auto proxied = doors.visitor(request_with({{"x-user", "proxied"}}));
+  BOOST_REQUIRE(proxied);
+  BOOST_CHECK(proxied->role == Role::operate);
+  BOOST_TEST(!proxied->brings_token);
+}
+
+BOOST_AUTO_TEST_CASE(a_line_that_names_nobody_is_an_error) {
+  for (const char* const line : {"ann", "ann king -", "ann admin secret", "ann admin sha256:12", "ann admin - more"})
+    BOOST_CHECK_THROW(Users::parse(line), std::runtime_error);
+}
+
+BOOST_AUTO_TEST_CASE(read_only_takes_every_right_but_to_look) {
+  const auto proxied = doors_with_users(true).visitor(request_with({{"x-user", "proxied"}}));
+  BOOST_REQUIRE(proxied);
+  BOOST_CHECK(proxied->role == Role::read);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_is_not_ours_is_not_answered) {
+  const Doors doors({.hosts = {"here", "[::1]"}});
+  BOOST_TEST(doors.knows_host(request_with({{"host", "here:7433"}})));
+  BOOST_TEST(doors.knows_host(request_with({{"host", "HERE"}})));
+  BOOST_TEST(doors.knows_host(request_with({{"host", "[::1]:80"}})));
+  BOOST_TEST(!doors.knows_host(request_with({{"host", "there"}})));
+  BOOST_TEST(!doors.knows_host(request_with({{"host", "here.evil"}})));
+  BOOST_TEST(!doors.knows_host(request_with({})));
+}
+
+BOOST_AUTO_TEST_CASE(only_a_form_of_ours_counts) {
+  const Doors doors({.hosts = {"here"}});
+  const std::string cookie = doors.new_cookie();
+  const FormValues form = FormValues::parse("token=" + doors.token_of(cookie));
+  const auto with = [&](std::vector<std::pair<std::string, std::string>> more, const FormValues& sent) {
+    more.emplace_back("host", "here:1");
+    more.emplace_back("cookie", "a=b; brood_visit=" + cookie);
+    return doors.why_forged(request_with(more), sent);
+  };
+  BOOST_TEST(with({{"sec-fetch-site", "same-origin"}}, form) == "");
+  BOOST_TEST(with({{"origin", "http://here:1"}}, form) == "");
+  BOOST_TEST(with({{"sec-fetch-site", "same-origin"}, {"origin", "null"}}, form) == "");
+  BOOST_TEST(with({{"origin", "https://here:1"}}, form) == "");
+  BOOST_TEST(with({}, form) != "");
+  BOOST_TEST(with({{"sec-fetch-site", "same-site"}}, form) != "");
+  BOOST_TEST(with({{"sec-fetch-site", "none"}}, form) != "");
+  BOOST_TEST(with({{"origin", "http://there"}}, form) != "");
+  BOOST_TEST(with({{"origin", "null"}}, form) != "");
+  BOOST_TEST(with({{"sec-fetch-site", "same-origin"}, {"origin", "http://there"}}, form) != "");
+  BOOST_TEST(with({{"sec-fetch-site", "same-origin"}}, FormValues()) != "");
+  BOOST_TEST(with({{"sec-fetch-site", "same-origin"}}, FormValues::parse("token=" + doors.token_of("other"))) != "");
+  BOOST_TEST(
+      Doors({.hosts = {"here"}})
+          .why_forged(request_with(
+                          {{"host", "here:1"}, {"cookie", "brood_visit=" + cookie}, {"sec-fetch-site", "same-origin"}}),
+                      form) != "");
+}
+
+BOOST_AUTO_TEST_CASE(every_route_has_a_role_and_every_change_is_a_post) {
+  std::set<std::pair<std::string_view, bool>> seen;
+  for (const Route& route : routes()) {
+    BOOST_TEST_CONTEXT(route.path) {
+      const bool posts = route.kind == Route::Kind::action;
+      BOOST_TEST(seen.insert({route.path, posts}).second);
+      BOOST_TEST((route.role != Role::read) == posts);
+      BOOST_TEST(find_route(posts ? "POST" : "GET", route.path).route == &route);
+      BOOST_TEST(find_route(posts ? "GET" : "POST", route.path).route != &route);
+    }
+  }
+  BOOST_TEST(find_route("GET", "/nothing").status == 404);
+  BOOST_TEST(find_route("PUT", "/queues").status == 405);
+  BOOST_TEST(find_route("GET", "/retries/run").status == 405);
+}

@@ -1,0 +1,56 @@
+// Any bytes, in pieces of any size, become requests or a refusal; what a request holds stays text in a page.
+//
+//   build/fuzz/bin/fuzz_http -max_total_time=600 -max_len=4096
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "supervisor/cli/web/http/http_parser.hpp"
+#include "supervisor/cli/web/page/html.hpp"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// Nothing but text, also within quotes.
+void check_escaping(std::string_view text) {
+  const std::string escaped = brood::html_escaped(text);
+  require(escaped.find_first_of(std::string_view("<>\"'\0\n\r", 7)) == escaped.npos);
+  const brood::Html link("<a href=\"{}\">{}</a>", brood::Url("/a").with(text, text), text);
+  std::size_t marks = 0;
+  for (const char c : link.text()) marks += c == '<' || c == '>' ? 1 : 0;
+  require(marks == 4);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::size_t piece = data[0] == 0 ? size : data[0];
+  std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  brood::HttpParser parser;
+  while (!rest.empty() && parser.refusal() == 0) {
+    const std::string_view some = rest.substr(0, piece);
+    parser.add(some);
+    rest.remove_prefix(some.size());
+    while (const auto request = parser.next()) {
+      require(request->path.starts_with('/'));
+      require(request->body.size() <= brood::longest_http_body);
+      check_escaping(request->path);
+      const brood::FormValues query = brood::FormValues::parse(request->query);
+      for (const auto& [name, value] : query.pairs()) {
+        check_escaping(value);
+        require(brood::percent_decoded(brood::percent_encoded_value(value)) == value);
+      }
+      brood::FormValues::parse(request->body);
+      request->cookie("brood_visit");
+      const std::string answer = brood::bytes_of({.body = request->body}, true, request->keeps_alive);
+      require(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+    }
+  }
+  require(parser.refusal() == 0 || (parser.refusal() >= 400 && parser.refusal() < 600));
+  return 0;
+}

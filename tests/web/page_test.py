@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""The page over HTTP: who is let in, what is refused, what clients may do to it, and what its actions do in Redis."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+from urllib.parse import quote
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, eventually, job, read_answer  # noqa: E402
+
+GETS = ["/", "/workers", "/crashes", "/queues", "/retries", "/scheduled", "/dead", "/classes", "/processes"]
+HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onclick='x", "{{7*7}}", "</title></pre>", "a\r\nSet-Cookie: x=y",
+           "\u202egnp.exe", "&lt;b&gt;", "javascript:alert(1)"]
+
+
+class PageTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = self.enterContext(Directory())
+        self.redis = Redis(self.directory)
+        self.addCleanup(self.redis.close)
+
+    def page(self, *options, **more):
+        page = Page(self.redis, self.directory, *options, **more)
+        self.addCleanup(page.child.stop, signal.SIGKILL)
+        return page
+
+    def supervisor(self, config="", libraries=(EXAMPLES,)):
+        path = pathlib.Path(self.directory) / "brood.toml"
+        path.write_text(f"concurrency = 2\nrequire = {json.dumps([str(one) for one in libraries])}\n[redis]\nurl = \"{self.redis.url}\"\n{config}")
+        child = Child(f"{self.directory}/run.log", BROOD, "run", "-C", path, env={"RUNTIME_DIRECTORY": self.directory, "STATE_DIRECTORY": self.directory})
+        self.addCleanup(child.stop, signal.SIGKILL)
+        return child
+
+
+class Answers(PageTest):
+    def test_every_page_is_answered_small_and_with_all_its_headers(self):
+        self.redis.many([["ZADD", "retry", 1000 + i, job("A", [i], f"{i:024x}", error_class="E", error_message="m" * 100, retry_count=1)] for i in range(200)])
+        page = self.page()
+        assets = 0
+        for path in GETS:
+            with self.subTest(path=path):
+                answer = page.get(path)
+                self.assertEqual(answer.status, 200)
+                self.assertIn("default-src 'none'", answer.headers["content-security-policy"])
+                self.assertIn("frame-ancestors 'none'", answer.headers["content-security-policy"])
+                self.assertEqual(answer.headers["x-content-type-options"], "nosniff")
+                self.assertEqual(answer.headers["cache-control"], "no-store")
+                self.assertNotIn("<script>", answer.text)
+                self.assertNotIn(" style=", answer.text)
+                if not assets:
+                    for name in set(part.split('"')[0] for part in answer.text.split("/assets/")[1:]):
+                        asset = page.get("/assets/" + name)
+                        self.assertEqual(asset.status, 200)
+                        self.assertIn("immutable", asset.headers["cache-control"])
+                        assets += len(asset.body)
+                self.assertLess(assets + len(answer.body), 60_000)
+        self.assertEqual(page.get("/retries", "HEAD").body, b"")
+        self.assertEqual(page.get("/nothing").status, 404)
+        self.assertEqual(page.get("/queues", "PUT").status, 405)
+
+    def test_the_api_says_what_the_command_says(self):
+        self.redis("SADD", "queues", "default")
+        self.redis("LPUSH", "queue:default", job("A"))
+        page = self.page()
+        mine = page.get("/api/v1/status").json
+        theirs = json.loads(subprocess.run([BROOD, "status", "--json", "--redis", self.redis.url], capture_output=True, check=False,
+                                           env={**os.environ, "RUNTIME_DIRECTORY": self.directory}).stdout)
+        self.assertEqual(mine.keys(), theirs.keys())
+        self.assertEqual(mine["enqueued"], 1)
+        self.assertEqual(page.get("/api/v1/crashes").json, [])
+        self.assertIn("brood_queue_size{queue=\"default\"} 1", page.get("/metrics").text)
+
+    def test_metrics_are_of_this_host_of_redis_or_both(self):
+        self.redis("SADD", "queues", "default")
+        for scope, has_queues, has_workers in (("all", True, True), ("host", False, True), ("redis", True, False)):
+            with self.subTest(scope=scope):
+                page = self.page(config=f"[web]\nmetrics = \"{scope}\"\n")
+                text = page.get("/metrics").text
+                self.assertEqual("brood_queue_size" in text, has_queues)
+                self.assertEqual("# TYPE brood_workers gauge" in text, has_workers)
+                page.child.stop()
+
+    def test_without_redis_the_page_says_so_and_health_does_not_ask_it(self):
+        page = self.page()
+        self.redis.child.stop(signal.SIGKILL)
+        self.assertIn("Redis is away", page.get("/").text)
+        self.assertEqual(page.get("/workers").status, 200)
+        self.assertEqual(page.get("/queues").status, 503)
+        self.assertEqual(page.get("/api/v1/status").status, 503)
+        self.assertEqual(page.get("/healthz").status, 503)  # no supervisor runs here
+        self.assertEqual(page.get("/readyz").status, 503)
+
+    def test_hostile_texts_are_text(self):
+        for i, text in enumerate(HOSTILE):
+            entry = job(text, [text], text, text, error_class=text, error_message=text, tags=[text])
+            self.redis.many([["ZADD", name, time.time() + i, entry] for name in ("retry", "schedule", "dead")])
+            self.redis("SADD", "queues", text)
+            self.redis("LPUSH", f"queue:{text}", entry)
+        self.redis("ZADD", "retry", 1, b"\xff\x00 no job at all")
+        self.redis("ZADD", "dead", 1, b"{\"class\":\"\\u0000\",\"args\":[]}")
+        page = self.page()
+        for path in GETS + [f"/queues/one?name={quote(text)}" for text in HOSTILE] + [f"/retries?class={quote(text)}&text={quote(text)}" for text in HOSTILE]:
+            with self.subTest(path=path):
+                answer = page.get(path)
+                self.assertEqual(answer.status, 200)
+                for mark in ("<script>", "<img src=x", "onclick='x", "</title></pre>", "\u202e"):
+                    self.assertNotIn(mark, answer.text)
+        self.assertIn("&lt;script&gt;alert(1)", page.get("/retries").text)
+
+
+class Doors(PageTest):
+    def test_a_forged_form_changes_nothing(self):
+        self.redis("SADD", "queues", "default")
+        page = self.page()
+        cookie, token = page.visit()
+        origin = f"http://{page.host}"
+        forged = [
+            {},
+            {"Cookie": cookie},
+            {"Cookie": cookie, "Sec_Fetch_Site": "cross-site"},
+            {"Cookie": cookie, "Sec_Fetch_Site": "same-site", "Origin": origin},
+            {"Cookie": cookie, "Origin": "http://evil.example"},
+            {"Cookie": cookie, "Origin": "null"},
+            {"Cookie": "brood_visit=" + "0" * 32, "Sec_Fetch_Site": "same-origin"},
+            {"Sec_Fetch_Site": "same-origin", "Origin": origin},
+        ]
+        for headers in forged:
+            with self.subTest(headers=headers):
+                self.assertEqual(page.post("/queues/pause?name=default", f"token={token}", **headers).status, 403)
+        self.assertEqual(page.post("/queues/pause?name=default", "", Cookie=cookie, Sec_Fetch_Site="same-origin").status, 403)
+        self.assertEqual(page.post("/queues/pause?name=default", f"token={token}", Cookie=cookie, Sec_Fetch_Site="same-origin", Host="evil.example").status, 421)
+        self.assertEqual(self.redis("SMEMBERS", "paused"), [])
+        self.assertEqual(page.press("/queues/pause?name=default").status, 303)
+        self.assertEqual(self.redis("SMEMBERS", "paused"), [b"default"])
+
+    def test_each_role_may_do_what_the_table_says(self):
+        import hashlib
+
+        tokens = {role: f"token-of-{role}" for role in ("read", "operate", "admin")}
+        users = pathlib.Path(self.directory) / "users"
+        users.write_text("".join(f"{role} {role} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n" for role, token in tokens.items()))
+        users.chmod(0o600)
+        page = self.page(config=f"[web]\nusers = \"{users}\"\n")
+        table = (pathlib.Path(__file__).parents[2] / "supervisor/cli/web/views/routes.def").read_text()
+        import re
+
+        rank = {"read": 1, "operate": 2, "admin": 3}
+        routes = re.findall(r'^BROOD_ROUTE\((\w+), "([^"]+)", (\w+), ', table, re.M)
+        self.assertGreater(len(routes), 30)
+        for kind, path, needed in routes:
+            ask = page.post if kind == "action" else page.get
+            if path == "/healthz":
+                self.assertNotIn(page.get(path).status, (401, 403))
+                continue
+            self.assertEqual(ask(path).status, 401, path)
+            for role, token in tokens.items():
+                status = ask(path, Authorization=f"Bearer {token}").status
+                self.assertEqual(status == 403, rank[role] < rank[needed], f"{role} at {path}: {status}")
+                self.assertNotEqual(status, 401)
+
+    def test_read_only_refuses_every_change_and_offers_none(self):
+        self.redis("SADD", "queues", "default")
+        page = self.page("--read-only")
+        self.assertNotIn("<button class=\"small", page.get("/queues").text)
+        cookie = page.get("/").headers["set-cookie"].split(";")[0]
+        self.assertEqual(page.post("/queues/pause?name=default", "token=x", Cookie=cookie, Sec_Fetch_Site="same-origin").status, 403)
+
+    def test_nobody_listens_for_other_machines_without_asking_who_comes(self):
+        said = subprocess.run([BROOD, "web", "--listen", "0.0.0.0:1", "--redis", self.redis.url], capture_output=True, text=True, check=False, timeout=30)
+        self.assertEqual(said.returncode, 64)
+        self.assertIn("users", said.stderr)
+
+    def test_words_of_others_are_not_shown_as_ours(self):
+        page = self.page()
+        self.assertNotIn("Send your password", page.get("/queues?said=Send+your+password&proof=" + "0" * 32).text)
+        answer = page.get("/theme?theme=dark&to=https%3A%2F%2Fevil.example%2F")
+        self.assertEqual(answer.headers["location"], "/")
+
+
+class Clients(PageTest):
+    def test_slow_clients_keep_nobody_out(self):
+        page = self.page()
+        slow = [page.connect() for _ in range(200)]
+        for client in slow:
+            try:
+                client.sendall(b"GET / HTTP/1.1\r\nHost:")
+            except OSError:
+                pass  # it has made room
+        for _ in range(3):
+            self.assertEqual(page.get("/queues").status, 200)
+        for client in slow:
+            client.close()
+        self.assertEqual(page.get("/queues").status, 200)
+
+    def test_one_connection_serves_many_requests_at_once(self):
+        page = self.page()
+        with page.connect() as client:
+            client.sendall(b"GET /workers HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200 + b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            file = client.makefile("rb")
+            self.assertEqual([read_answer(file).status for _ in range(201)], [200] * 200 + [404])
+            self.assertEqual(file.read(), b"")
+
+    def test_smuggled_requests_are_not_read(self):
+        page = self.page()
+        smuggled = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 44\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /workers HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        with page.connect() as client:
+            client.sendall(smuggled.encode())
+            file = client.makefile("rb")
+            self.assertEqual(read_answer(file).status, 400)
+            self.assertEqual(file.read(), b"")
+        self.assertEqual(page.raw("GET / HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n").status, 400)
+
+    def test_what_it_has_no_use_for_is_refused_in_the_kernel(self):
+        page = self.page()
+        status = pathlib.Path(f"/proc/{page.child.pid}/status").read_text()
+        self.assertIn("Seccomp:\t2", status)
+        self.assertIn("NoNewPrivs:\t1", status)
+        limits = pathlib.Path(f"/proc/{page.child.pid}/limits").read_text()
+        self.assertRegex(limits, r"Max core file size\s+0 ")
+        self.assertRegex(limits, r"Max data size\s+536870912 ")
+
+
+class Actions(PageTest):
+    def test_a_job_is_retried_killed_and_deleted(self):
+        for i in range(3):
+            self.redis("ZADD", "retry", f"100{i}.5", job("A", [i], f"{i:024x}", error_class="E", retry_count=0, failed_at=1.0))
+        page = self.page()
+        self.assertIn(">Retry</button>", page.get("/retries").text)
+        place = "score=100{0}.5&jid={0:024x}"
+        self.assertEqual(page.press("/retries/run?" + place.format(0)).status, 303)
+        self.assertEqual(self.redis("LLEN", "queue:default"), 1)
+        self.assertEqual(page.press("/retries/kill?" + place.format(1)).status, 303)
+        self.assertEqual(self.redis("ZCARD", "dead"), 1)
+        self.assertEqual(page.press("/retries/delete?" + place.format(2)).status, 303)
+        self.assertEqual(self.redis("ZCARD", "retry"), 0)
+        self.assertEqual(page.press("/retries/run?" + place.format(0)).status, 409)
+        shown = page.get("/dead/one?" + f"score={self.redis('ZRANGE', 'dead', 0, -1, 'WITHSCORES')[1].decode()}&jid={1:024x}")
+        self.assertEqual(shown.status, 200)
+
+    def test_many_are_changed_only_after_their_number_was_said(self):
+        self.redis.many([["ZADD", "retry", 1000 + i, job("Wanted" if i % 2 else "Other", [i], f"{i:024x}", error_class="E", retry_count=0)] for i in range(600)])
+        page = self.page()
+        self.assertIn("300 entries", page.get("/retries?class=Wanted").text)
+        asked = page.press("/retries/run/all?class=Wanted")
+        self.assertEqual(asked.status, 200)
+        self.assertIn("300 entries", asked.text)
+        self.assertEqual(self.redis("ZCARD", "retry"), 600)
+        done = page.press("/retries/run/all?class=Wanted", "sure=yes")
+        self.assertEqual(done.status, 303)
+        self.assertIn("300", done.headers["location"])
+        self.assertEqual(self.redis("ZCARD", "retry"), 300)
+        self.assertEqual(self.redis("LLEN", "queue:default"), 300)
+        self.assertEqual(page.press("/retries/delete/all", "sure=yes").status, 303)
+        self.assertEqual(self.redis("ZCARD", "retry"), 0)
+
+    def test_names_of_any_bytes_are_meant_exactly(self):
+        name = b"a\xff <b>&"
+        self.redis("SADD", "queues", name)
+        self.redis("LPUSH", b"queue:" + name, job("A", [], "d" * 24))
+        page = self.page()
+        listed = page.get("/queues").text
+        self.assertIn("/queues/pause?name=a%FF%20%3Cb%3E%26", listed)
+        self.assertEqual(page.press("/queues/pause?name=a%FF%20%3Cb%3E%26").status, 303)
+        self.assertEqual(self.redis("SMEMBERS", "paused"), [name])
+        self.assertEqual(page.press("/queues/unpause?name=a%FF%20%3Cb%3E%26").status, 303)
+        self.assertEqual(page.press("/queues/delete?name=a%FF%20%3Cb%3E%26&jid=" + "d" * 24).status, 303)
+        self.assertEqual(self.redis("LLEN", b"queue:" + name), 0)
+
+    def test_a_million_entries_make_no_page_slow(self):
+        pad = "x" * 60
+        for begin in range(0, 1_000_000, 20_000):
+            self.redis.many([["ZADD", "retry", *[word for i in range(k, k + 100) for word in
+                              (1000 + i, f'{{"class":"A","args":["{pad}",{i}],"jid":"{i:024x}","queue":"default","retry_count":0}}')]]
+                             for k in range(begin, begin + 20_000, 100)])
+        page = self.page()
+        self.assertIn("1,000,000 entries", page.get("/retries").text)
+        took = {}
+        for path in ["/", "/retries", "/retries?page=20000", "/queues", "/metrics"]:
+            times = []
+            for _ in range(5):
+                began = time.monotonic()
+                self.assertEqual(page.get(path).status, 200)
+                times.append(time.monotonic() - began)
+            took[path] = min(times)
+        print("milliseconds:", {path: round(1000 * seconds, 1) for path, seconds in took.items()})
+        slowest = max(took.values())
+        self.assertLess(slowest, 1.0)  # a bound that a busy machine keeps too
+
+
+class Supervised(PageTest):
+    def test_a_supervisor_serves_its_page_and_survives_its_crash(self):
+        child = self.supervisor(f"[web]\nlisten = \"unix:{self.directory}/web.sock\"\n")
+        page = Page.__new__(Page)
+        page.socket, page.port, page.host, page.directory = f"{self.directory}/web.sock", 0, "localhost", self.directory
+
+        def answers(path):
+            try:  # it may not be there yet
+                return page.get(path).status
+            except OSError:
+                return 0
+
+        eventually(lambda: child.log(), lambda: answers("/readyz") == 200)
+        self.assertEqual(answers("/healthz"), 200)
+        self.assertIn(str(child.pid), page.get("/workers").text)
+        self.assertEqual(oct(os.stat(page.socket).st_mode & 0o777), "0o660")
+
+        first = int(subprocess.run(["pgrep", "-P", str(child.pid), "-f", "^brood web"], capture_output=True, text=True, check=True).stdout)
+        os.kill(first, signal.SIGSEGV)
+        eventually("it is told", lambda: "web_ended" in child.log())
+        eventually("it is back", lambda: answers("/healthz") == 200)
+
+        self.redis("LPUSH", "queue:default", job("Sleep", [60000], "e" * 24))
+        eventually("the job runs", lambda: "e" * 24 in page.get("/workers").text)
+        workers = page.get("/api/v1/status").json["workers"]
+        identity = next(one["identity"] for one in workers if one["state"] == "busy")
+        ended = page.press(f"/workers/end?jid={'e' * 24}&identity={identity}")
+        self.assertEqual(ended.status, 303, ended.text)
+        eventually("it is tried again", lambda: self.redis("ZCARD", "retry") == 1)
+
+        metrics = page.get("/metrics")
+        self.assertIn(f'brood_class_duration_seconds_count{{identity="{socket.gethostname()}",class="Sleep"}}', metrics.text)
+        self.assertNotRegex(metrics.text, r'brood_class[^\n]*identity="[^"]*:')
+        if shutil.which("promtool"):
+            said = subprocess.run(["promtool", "check", "metrics"], input=metrics.body, capture_output=True, check=False)
+            self.assertEqual((said.returncode, said.stdout + said.stderr), (0, b""))
+        open_metrics = page.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+        self.assertTrue(open_metrics.headers["content-type"].startswith("application/openmetrics-text"))
+        self.assertTrue(open_metrics.text.endswith("# EOF\n"))
+        self.assertIn("# TYPE brood_class_runs counter\n", open_metrics.text)
+
+        os.kill(child.pid, signal.SIGTERM)
+        self.assertEqual(child.process.wait(30), 0)
+        eventually("the page ends with it", lambda: answers("/healthz") == 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -14,8 +14,9 @@ constexpr std::size_t most_characters_of_args = 160;
 
 Html args_of(const JobRecord& job) {
   if (job.member("encrypt").value_or("false") == "true") return Html("<span class=\"dim\">encrypted</span>");
-  const std::string shown = utf8_prefix(job.args, most_characters_of_args);
-  return Html("<code class=\"args\">{}{}</code>", shown, shown.size() < job.args.size() ? "…" : "");
+  const std::string args = job.display_args();
+  const std::string shown = utf8_prefix(args, most_characters_of_args);
+  return Html("<code class=\"args\">{}{}</code>", shown, shown.size() < args.size() ? "…" : "");
 }
 
 double epoch_of(Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }

@@ -97,8 +97,8 @@ BOOST_AUTO_TEST_CASE(a_master_that_is_killed_or_stopped_is_left_for_the_one_that
 BOOST_AUTO_TEST_CASE(a_sentinel_that_names_a_replica_or_the_dead_or_another_master_is_outvoted) {
   SentinelSetup redis;
   RedisServer other({.tcp = true});
-  Sentinel misled({.master_port = other.address().port, .quorum = 1});
-  Sentinel on_replica({.master_port = redis.server(1).address().port, .quorum = 1});
+  Sentinel misled({.masters = {{"mymaster", "127.0.0.1", other.address().port}}, .quorum = 1});
+  Sentinel on_replica({.masters = {{"mymaster", "127.0.0.1", redis.server(1).address().port}}, .quorum = 1});
   const std::string honest = redis.url().substr(std::string("sentinel://").size());
 
   BOOST_TEST(port_found("sentinel://" + seed(misled) + "," + honest) == redis.server(0).address().port);

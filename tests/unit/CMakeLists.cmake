@@ -159,4 +159,4 @@ brood_test_once(unit_commands_of_redis COMMAND ${PROJECT_SOURCE_DIR}/tests/suppo
 brood_test(unit/server_finder LINK brood_supervisor)
 brood_test(unit/cluster_slots LINK brood_redis)
 brood_test(unit/cron_rule LINK brood_base ALONE)  # it goes to one time zone after the other
-brood_test(unit/output_reads LINK brood_shared)
+brood_test(unit/output_reads LINK brood_base)

@@ -26,7 +26,7 @@ constexpr std::array<Field, 6> fields{{{"second", 0, 59},
                                        {"day of the month", 1, 31},
                                        {"month", 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
                                        {"day of the week", 0, 7, "sunmontuewedthufrisat"}}};
-constexpr std::size_t second = 0, minute = 1, hour = 2, month_day = 3, month = 4, week_day = 5;
+constexpr std::size_t minute = 1, hour = 2, month_day = 3, week_day = 5;
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> nicknames{{{"@yearly", "0 0 1 1 *"},
                                                                                   {"@annually", "0 0 1 1 *"},

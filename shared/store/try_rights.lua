@@ -25,7 +25,7 @@ if try("DEL", own) and try("DEL", other) then    -- frees memory; and without th
                          {"HEXISTS", "a"}, {"HDEL", "a"}, {"DEL"}, {"SET", 1, "EX", 60}, {"GET"}, {"EXPIRE", 60}, {"INCR"},
                          {"TYPE"}, {"EXISTS"}, {"DEL"}, {"ZADD", 1, "a"}, {"ZSCORE", "a"}, {"ZMSCORE", "a"}, {"ZCARD"},
                          {"ZCOUNT", 0, 0}, {"ZRANGEBYSCORE", 0, 0}, {"ZREM", "a"}, {"ZREMRANGEBYRANK", 1, 0}, {"ZREMRANGEBYSCORE", 1, 0}, {"DEL"},
-                         {"SADD", "a"}, {"DEL"}}) do
+                         {"SADD", "a"}, {"SMEMBERS"}, {"SREM", "a"}, {"DEL"}}) do
     try(call[1], own, unpack(call, 2))
   end
   redis.pcall("DEL", own, other)

@@ -370,23 +370,6 @@ void require_descriptors(std::size_t workers, std::size_t shards) {
     throw std::runtime_error(fmt::format("a takeover needs {} descriptors, and the limit is {}", needed, limit));
 }
 
-// At a rolling restart.
-void warn_of_other_shards(const Config& adopted, const std::vector<RedisAddress>& served) {
-  const auto places = [](const std::vector<RedisAddress>& shards) {
-    std::vector<std::string> texts;
-    for (const RedisAddress& shard : shards)
-      texts.push_back(shard.shard + " " + shard.key_prefix + " " + shard.without_password());
-    return texts;
-  };
-  try {
-    if (places(locate_shards(adopted.redis)) == places(served)) return;
-    log::warn("redis_changes_at_a_start_alone",
-              {{"hint", "the configuration names another Redis, or other shards: stop and start brood to use them"}});
-  } catch (const std::runtime_error& error) {
-    log::warn("redis_changes_at_a_start_alone", {{"reason", error.what()}});
-  }
-}
-
 // Runs in a child of the program that would hand over: tries all that can fail in a takeover, and changes nothing.
 int rehearse(const Config& config, const std::vector<RedisAddress>& shards, const Handover& handover, int copy) {
   const int status = check_everything(config, shards, Wanted::one_shard);
@@ -551,7 +534,6 @@ int run_command(const RunOptions& options) {
                certificates->follow(*adopted.redis.certificates);
              follow_log(adopted);
              warn_of(adopted);
-             warn_of_other_shards(adopted, shards);
              name_process(adopted);
            },
        .web = [&options](const WebSettings& web) { return become_page(options, web); }});

@@ -128,7 +128,7 @@ class Reader {
   }
   template <typename Record>
   void record(const char* key, std::optional<Record>& into) const {
-    if (const auto raw = object_.raw(key)) read(*raw, into.emplace());
+    if (const auto raw = object_.raw(key)) read(*raw, *(into = Record{}));
   }
   template <typename Record>
   void records(const char* key, std::vector<Record>& into) const {

@@ -113,7 +113,7 @@ class MixedFleetTest < CompatibilityTest
 
   # brood was there before Ruby; it looks again when it is restarted.
   def a_shared_queue_is_warned_of_in_the_log
-    eventually("the warning of each queue", 30) do
+    eventually("the warning of each queue", 90) do
       log = server.log
       QUEUES.all? { |queue| log.include?("event=queue_shared_with_sidekiq queue=#{queue} process=") }
     end

@@ -81,8 +81,6 @@ BOOST_AUTO_TEST_CASE(without_periodic_jobs_there_is_no_key_of_them) {
   BOOST_REQUIRE(brood.wait_ready());
   BOOST_TEST(eventually([&] { return redis.size_of("processes") == 1; }));
   BOOST_TEST(redis.keys("brood:periodic*").empty());
-  BOOST_TEST(std::string(redis.command({"INFO", "commandstats"}).view().text()).find("cmdstat_hmget") ==
-             std::string::npos);
 }
 
 // With BROOD_STORM=5 a hundred times.

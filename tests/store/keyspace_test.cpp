@@ -5,23 +5,31 @@
 #include <map>
 
 #include "shared/store/identity_record.hpp"
+#include "shared/store/in_flight/caps.hpp"
 #include "shared/store/in_flight/census.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/in_flight/recover_worker.hpp"
+#include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "shared/store/iteration.hpp"
 #include "shared/store/job_place.hpp"
+#include "shared/store/limits/limit_view.hpp"
+#include "shared/store/limits/take_limits.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/name_pages.hpp"
+#include "shared/store/periodic/gem_schedules.hpp"
+#include "shared/store/periodic/periodic_jobs.hpp"
 #include "shared/store/queues/known_queues.hpp"
 #include "shared/store/queues/laid_aside.hpp"
 #include "shared/store/queues/pausing.hpp"
 #include "shared/store/queues/peek.hpp"
 #include "shared/store/queues/push_commands.hpp"
 #include "shared/store/queues/push_once.hpp"
+#include "shared/store/queues/push_unique.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
 #include "shared/store/report/class_runs.hpp"
@@ -117,6 +125,9 @@ struct Shard {
   void report();
   void note_crashes();
   void keep_iteration();
+  void hold();
+  void limit();
+  void repeat();
   void do_everything() {
     fetch_and_settle();
     wait();
@@ -127,6 +138,9 @@ struct Shard {
     report();
     note_crashes();
     keep_iteration();
+    hold();
+    limit();
+    repeat();
     ask(probe_of_rights({"a"}));
   }
 };
@@ -377,6 +391,65 @@ void Shard::keep_iteration() {
   BOOST_TEST(read_iteration(ask(load_iteration("1")).view()).cursor == "5");
   ask(is_iteration_cancelled("1"));
   ask(drop_iteration("2"));
+}
+
+void Shard::hold() {
+  const std::string holding = R"({"class":"U","args":[],"queue":"u","jid":"u1","unique_lock":"digest"})";
+  const auto unique = [&] {
+    std::vector<UniqueJob> jobs(1);
+    jobs.front() = {.lock = "digest", .jid = "u1", .score_text = "", .payload = holding};
+    return jobs;
+  };
+  BOOST_TEST(read_holders(run(push_unique("u", unique())).view()).front() == "");
+  run(push_unique_once("client", 1, "u", unique()));
+  BOOST_TEST(read_holder(ask(ask_holder("digest")).view()) == "u1");
+  std::vector<UniqueLock> locks = all_locks(redis);
+  BOOST_REQUIRE(locks.size() == 1u);
+  BOOST_TEST(find_jobs_of(redis, locks) >= 1u);
+  BOOST_TEST(locks.front().has_job);
+  run(remove_holding_job("u", holding));
+  run(push_unique("u", unique()));
+  BOOST_TEST(release_lock(redis, all_locks(redis).front()));
+
+  const Fence fence{identity, "5.5", 0};
+  run(register_incarnation(identity, "{}", fence.field));
+  IncarnationHoldings held;
+  held.add(running_lock(fence, "running", "u1"));
+  BOOST_TEST((read_taken(run(take_running_lock(fence, held)).view()) == Taken::yes));
+  std::vector<LetGo> going;
+  append_held(going, held, identity);
+  run(let_go_at_begin(fence, going));
+  const Fence of_nobody{stranger, "6.6", 0};
+  const IncarnationHoldings::Held lost = running_lock(of_nobody, "lost", "u2");
+  ask(Command{"SET", lost.key, lost.member});
+  BOOST_TEST(let_go_of_stray_locks(redis, [](const RunningHolder&) { return false; }) == 1);
+}
+
+void Shard::limit() {
+  const LimitHolder holder{identity, "5.5", 0};
+  const Limit slots{.name = "erp", .amount = 2, .known_for = 24h};
+  run(take_limits(holder, {slots}, 0ms, 0ms));
+  BOOST_TEST(read_limit_view(run(show_limit("erp")).view())->held == 1);
+  run(give_back_limits(holder, {{"erp", LimitKind::concurrent, 0}}));
+  run(forget_holders("erp", {holder}));
+  run(reset_limit("erp"));
+  run(free_places({"a"}, {{.name = "cap", .queues = {"a"}, .most = 1}}));
+  run(show_cap("cap"));
+}
+
+void Shard::repeat() {
+  run(serve_periodic({.name = "report", .rule = "@daily UTC", .definition = "{}"}));
+  BOOST_TEST(run(pause_periodic("report", true)).view().integer() == 1);
+  run(pause_periodic("report", false));
+  run(claim_tick({.name = "report", .entry = "{}", .payload = job("p"), .jid = "p", .queue = "a"}));
+  run(claim_gem_tick({.schedule = "cron_job:default:x",
+                      .tick = std::chrono::sys_seconds(1'700'000'000s),
+                      .queue = "a",
+                      .payload = job("g"),
+                      .jid = "g",
+                      .last_push = "",
+                      .now = std::chrono::sys_seconds(1'700'000'001s)}));
+  ask(leave_periodic("report"));
 }
 
 // Everything but what tells of time.

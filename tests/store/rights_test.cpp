@@ -67,7 +67,18 @@ BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
                                               "count_quarantine_crash.lua",
                                               "begin_probe.lua",
                                               "pass_probe.lua",
-                                              "marked_jobs.lua"};
+                                              "marked_jobs.lua",
+                                              "take_limits.lua",
+                                              "give_back_limits.lua",
+                                              "living_holders.lua",
+                                              "forget_holder.lua",
+                                              "show_limit.lua",
+                                              "reset_limit.lua",
+                                              "show_cap.lua",
+                                              "serve_periodic.lua",
+                                              "claim_tick.lua",
+                                              "claim_gem_tick.lua",
+                                              "pause_periodic.lua"};
   const std::regex call(R"re((?:redis\.p?call|try)\(\s*"([A-Z]+)")re");
   std::size_t seen = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(scripts)) {

@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_message_that_no_job_may_send_or_that_is_too_large_is_refu
   BOOST_TEST(of_job(framed(MessageKind::load_iteration, "x")) == -1);
   BOOST_TEST(of_job(framed(MessageKind::ask_failure_rule, "x")) == -1);
   BOOST_TEST(of_job(framed(static_cast<MessageKind>(0), "")) == -1);
-  BOOST_TEST(of_job(framed(static_cast<MessageKind>(6), "")) == -1);
+  BOOST_TEST(of_job(framed(static_cast<MessageKind>(8), "")) == -1);
   BOOST_TEST(of_job(std::string(16, '\xff')) == -1);
   BOOST_TEST(of_job("what is this?????????????????????") == -1);
   BOOST_TEST(of_job("\xff") == -1);

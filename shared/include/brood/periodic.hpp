@@ -35,9 +35,9 @@ struct PeriodicOptions {
   std::string tz = "UTC";                           // whose clock the rule means, as /usr/share/zoneinfo has it
   std::optional<CatchUp> catch_up = {};             // nullopt: last for rules that come once an hour at most, else none
   std::optional<std::chrono::seconds> within = {};  // how old a tick may be that is caught up; nullopt: an hour
-  Overlap overlap = Overlap::allow;
-  std::chrono::seconds jitter{0};  // each job waits a random time of at most that
-  EnqueueOptions job = {};         // of its pushes; no jid, spread, batch_size and shard_by
+  Overlap overlap = Overlap::allow;                 // what becomes of a tick while the job before has not ended
+  std::chrono::seconds jitter{0};                   // each job waits a random time of at most that
+  EnqueueOptions job = {};                          // of its pushes; no jid, spread, batch_size and shard_by
 };
 
 namespace detail {

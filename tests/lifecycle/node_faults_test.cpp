@@ -270,7 +270,7 @@ struct ClusterFleet {
   static constexpr int shards = 4;  // which lie in all three
   static constexpr int of_first_node = 3;
 
-  const Ground ground;
+  const Ground ground{};
   RedisCluster cluster{{.extra = {"--cluster-require-full-coverage", "no"},
                         .tls = ground.certificate(),
                         .host = ground.host,
@@ -360,7 +360,7 @@ struct ClusterFleet {
 struct SentinelFleet {
   static constexpr std::size_t groups = 3;
 
-  const Ground ground;
+  const Ground ground{};
   SentinelSetup redis{{.host = ground.host,
                        .first_host = ground.first_host,
                        .first_prefix = ground.first_prefix,

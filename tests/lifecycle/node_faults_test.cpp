@@ -247,7 +247,7 @@ class Fleet {
 
 // What all is spoken in, and a place that can be cut off, where there may be one.
 struct Ground {
-  const TestAuthority authority;
+  const TestAuthority authority{"Test Authority"};
   std::unique_ptr<const CutOffNetwork> network =
       networks_can_be_made(0) ? std::make_unique<const CutOffNetwork>() : nullptr;
   const std::string host = network ? network->here() : "127.0.0.1";

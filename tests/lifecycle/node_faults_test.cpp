@@ -32,8 +32,8 @@ constexpr int first_of_backlog = ids_of_a_shard / 2;
 constexpr int workers = 4;
 constexpr int most_in_hand = 32;  // of one worker: a batch
 constexpr std::size_t jobs_in_a_backlog = 300;
-constexpr auto expected_within = 5s;  // is what is promised
-constexpr auto longest_on_a_busy_machine = 20s;
+constexpr auto expected_within = 5s;             // is what is promised
+constexpr auto longest_on_a_busy_machine = 60s;  // beside other tests, and under sanitizers
 
 int shard_of_id(const std::string& id) { return std::stoi(id) / ids_of_a_shard; }
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }

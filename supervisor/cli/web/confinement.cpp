@@ -17,7 +17,8 @@
 namespace brood {
 namespace {
 
-constexpr rlim_t most_memory = 512UL << 20;  // a page of a hostile megabyte job must fit; at rest it is a hundredth
+[[maybe_unused]] constexpr rlim_t most_memory =
+    512UL << 20;  // a page of a hostile megabyte job must fit; at rest it is a hundredth
 constexpr rlim_t most_descriptors = 1024;
 
 #if defined(__x86_64__)
@@ -123,8 +124,12 @@ bool limit(__rlimit_resource resource, rlim_t most) {
 
 bool confine_page() {
   prctl(PR_SET_DUMPABLE, 0);
-  const bool has_limits =
-      limit(RLIMIT_CORE, 0) && limit(RLIMIT_DATA, most_memory) && limit(RLIMIT_NOFILE, most_descriptors);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const bool has_memory_limit = true;  // a sanitizer maps far more than that for itself
+#else
+  const bool has_memory_limit = limit(RLIMIT_DATA, most_memory);
+#endif
+  const bool has_limits = limit(RLIMIT_CORE, 0) && has_memory_limit && limit(RLIMIT_NOFILE, most_descriptors);
   if (this_architecture == 0) return false;
   std::vector<sock_filter> program = filter();
   limit_processes(program);

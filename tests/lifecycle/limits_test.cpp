@@ -188,8 +188,9 @@ BOOST_AUTO_TEST_CASE(a_class_may_keep_its_threads_where_others_may_not_and_the_o
     std::size_t replaced;
     const char* in_status;
   };
-  for (const Case& c : {Case{"replace", "allow", 0, R"("threads":"allow","left_threads":0,"expired":0,"isolation":"worker")"},
-                        Case{"allow", "replace", 2, R"("threads":"replace","left_threads":2,"expired":0,"isolation":"worker")"}}) {
+  for (const Case& c :
+       {Case{"replace", "allow", 0, R"("threads":"allow","left_threads":0,"expired":0,"isolation":"worker")"},
+        Case{"allow", "replace", 2, R"("threads":"replace","left_threads":2,"expired":0,"isolation":"worker")"}}) {
     RedisServer redis;
     const TemporaryDirectory directory;
     const Ledger ledger(directory / "ledger");

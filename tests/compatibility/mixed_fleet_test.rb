@@ -113,10 +113,13 @@ class MixedFleetTest < CompatibilityTest
 
   # brood was there before Ruby; it looks again when it is restarted.
   def a_shared_queue_is_warned_of_in_the_log
-    eventually("the warning of each queue", 90) do
+    eventually("the warning of each queue", 30) do
       log = server.log
       QUEUES.all? { |queue| log.include?("event=queue_shared_with_sidekiq queue=#{queue} process=") }
     end
+  rescue Minitest::Assertion => e
+    told = server.log.lines.grep(/event=(restart|asked|worker_|queue_shared)/)
+    raise Minitest::Assertion, "#{e.message}\n#{told.join}"
   end
 
   # The one job that it is in, if any, is charged and retried.  Before the restart: a new worker that is killed ends it.

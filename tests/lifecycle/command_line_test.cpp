@@ -18,6 +18,7 @@
 #include "shared/scoreboard/scoreboard.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "tests/support/brood_process.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -35,11 +36,6 @@ int shell(const std::string& line) {
   const std::string whole = "BROOD='" BROOD_BINARY_DIR "/bin/brood'; " + line;
   const int status = system(whole.c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Without what only aligns columns.
@@ -243,7 +239,7 @@ BOOST_AUTO_TEST_CASE(bulk_pushes_every_line_of_a_file_or_of_standard_input) {
   BOOST_TEST(member(redis.lrange("queue:bulk").back(), "args") == "[0]");
   BOOST_TEST(shell("$BROOD enqueue --redis '" + redis.url() + "' --bulk - --json <'" + file + "' >'" +
                    (directory / "out") + "'") == 0);
-  BOOST_TEST(contents(directory / "out") == "{\"pushed\":2501}\n");
+  BOOST_TEST(text_of_file(directory / "out") == "{\"pushed\":2501}\n");
   BOOST_TEST(redis.size_of("queue:bulk") == 5002u);
   BOOST_TEST(enqueue(redis, {"--bulk", directory / "missing"}).status == 64);
   BOOST_TEST(enqueue(redis, {"--bulk", directory.path()}).status == 64);
@@ -512,7 +508,7 @@ BOOST_AUTO_TEST_CASE(closed_standard_descriptors_do_not_become_connections) {
 BOOST_AUTO_TEST_CASE(a_full_disk_behind_standard_output_is_an_error_and_a_reader_that_left_is_none) {
   const TemporaryDirectory directory;
   BOOST_TEST(shell("$BROOD --help >/dev/full 2>'" + (directory / "err") + "'") == 70);
-  BOOST_TEST(contents(directory / "err") == "brood: standard output: No space left on device\n");
+  BOOST_TEST(text_of_file(directory / "err") == "brood: standard output: No space left on device\n");
   int fds[2];
   BOOST_TEST_REQUIRE(pipe(fds) == 0);
   close(fds[0]);
@@ -528,15 +524,15 @@ BOOST_AUTO_TEST_CASE(a_brood_without_its_companions_says_what_is_missing_and_whe
                                              std::tuple("bench --json", "brood bench", "brood-bench")}) {
     BOOST_TEST(shell(alone + words + " 2>'" + (directory / "err") + "'") == 69);
     const std::string beside = directory / "bin/" + program;
-    BOOST_TEST(contents(directory / "err")
+    BOOST_TEST(text_of_file(directory / "err")
                    .starts_with(std::string(name) + ": " + program + " is missing: it is neither " + beside + " nor /"),
-               contents(directory / "err"));
+               text_of_file(directory / "err"));
   }
   // All else it has itself.
   BOOST_TEST(shell(alone + "status --help >'" + (directory / "help") + "'") == 0);
-  BOOST_TEST(contents(directory / "help") == run_brood({"status", "--help"}).output);
+  BOOST_TEST(text_of_file(directory / "help") == run_brood({"status", "--help"}).output);
 
   BOOST_TEST_REQUIRE(shell("cp \"$BROOD-bench\" '" + (directory / "bin") + "'") == 0);
   BOOST_TEST(shell(alone + "bench --help >'" + (directory / "help") + "'") == 0);
-  BOOST_TEST(contents(directory / "help") == run_brood({"bench", "--help"}).output);
+  BOOST_TEST(text_of_file(directory / "help") == run_brood({"bench", "--help"}).output);
 }

@@ -17,6 +17,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -25,11 +26,6 @@ namespace {
 
 const std::string sealed_library = BROOD_BINARY_DIR "/tests/job_libraries/libsealed_jobs.so";
 const std::string card = R"({"number":"4111222233334444","cvc":737})", number = "4111222233334444";
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 bool tells(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -72,19 +68,14 @@ struct Vault {
     const CommandResult pushed = command(words);
     BOOST_TEST(pushed.status == 0, pushed.errors);
   }
-  std::vector<std::string> lines() const {
-    std::vector<std::string> lines;
-    std::ifstream file(told);
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
-    return lines;
-  }
+  std::vector<std::string> lines() const { return lines_of_file(told); }
   bool said(const std::string& line) const {
     const auto all = lines();
     return std::find(all.begin(), all.end(), line) != all.end();
   }
   bool comes(const std::function<bool()>& state) const {
     const bool came = eventually(state, 30s);
-    BOOST_TEST(came, brood->log_tail() + content_of(told));
+    BOOST_TEST(came, brood->log_tail() + text_of_file(told));
     return came;
   }
 };
@@ -203,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_decrypted_leaves_no_core_file) {
   Vault vault;
   const auto core_limit = [&] {
     const std::vector<pid_t> workers = vault.brood->workers();
-    return workers.empty() ? std::string() : content_of("/proc/" + std::to_string(workers.front()) + "/limits");
+    return workers.empty() ? std::string() : text_of_file("/proc/" + std::to_string(workers.front()) + "/limits");
   };
   const auto line_of = [](const std::string& limits) {
     const std::size_t at = limits.find("Max core file size");

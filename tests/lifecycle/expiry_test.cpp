@@ -12,6 +12,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -43,12 +44,7 @@ struct Expiring {
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   }
   std::string args(const std::string& tag) const { return "[\"" + told + "\",\"" + tag + "\"]"; }
-  std::vector<std::string> lines() const {
-    std::vector<std::string> lines;
-    std::ifstream file(told);
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
-    return lines;
-  }
+  std::vector<std::string> lines() const { return lines_of_file(told); }
   bool said(const std::string& line) const {
     const auto all = lines();
     return std::find(all.begin(), all.end(), line) != all.end();

@@ -13,6 +13,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/ledger.hpp"
 
 using namespace brood;
@@ -25,11 +26,6 @@ const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
 BroodOptions one_worker(std::string shutdown_timeout = "5") {
   return {.workers = 1, .libraries = {hostile, examples}, .shutdown_timeout = std::move(shutdown_timeout)};
-}
-
-std::string content(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 std::string quoted(const std::string& text) { return "[\"" + text + "\"]"; }
@@ -70,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_stops_itself_does_not_hold_up_a_stop) {
   const TemporaryDirectory directory;
   BroodProcess brood(redis, one_worker("1"));
   enqueue(redis, {payload_text("StopItself", quoted(directory / "pid"))});
-  BOOST_REQUIRE(eventually([&] { return !content(directory / "pid").empty(); }, 20s));
+  BOOST_REQUIRE(eventually([&] { return !text_of_file(directory / "pid").empty(); }, 20s));
 
   brood.term();
 
@@ -110,9 +106,9 @@ BOOST_AUTO_TEST_CASE(the_next_job_finds_the_worker_as_the_first_did) {
   enqueue(redis, {payload_text("LeaveTraces", "[]", 2)});
   enqueue(redis, {payload_text("LookAround", quoted(directory / "after"), 3)});
 
-  BOOST_REQUIRE(eventually([&] { return !content(directory / "after").empty(); }, 20s));
+  BOOST_REQUIRE(eventually([&] { return !text_of_file(directory / "after").empty(); }, 20s));
 
-  BOOST_TEST(content(directory / "after") == content(directory / "before"));
+  BOOST_TEST(text_of_file(directory / "after") == text_of_file(directory / "before"));
 }
 
 BOOST_AUTO_TEST_CASE(an_alarm_that_a_job_left_set_does_not_end_a_later_job) {
@@ -208,8 +204,8 @@ BOOST_AUTO_TEST_CASE(a_stopped_orphan_is_ended_and_its_job_given_back, *boost::u
   const TemporaryDirectory directory;
   BroodProcess brood(redis, one_worker());
   enqueue(redis, {payload_text("StopItself", quoted(directory / "pid"))});
-  BOOST_REQUIRE(eventually([&] { return !content(directory / "pid").empty(); }, 20s));
-  const pid_t orphan = std::stoi(content(directory / "pid"));
+  BOOST_REQUIRE(eventually([&] { return !text_of_file(directory / "pid").empty(); }, 20s));
+  const pid_t orphan = std::stoi(text_of_file(directory / "pid"));
   brood.kill9();
 
   brood.start();
@@ -226,7 +222,7 @@ BOOST_AUTO_TEST_CASE(an_embedded_redis_whose_starter_is_gone_is_started_again) {
   BOOST_REQUIRE(eventually([&] { return std::filesystem::exists(socket); }, 20s));
   std::vector<pid_t> servers = children_of(first.pid());
   std::erase_if(servers,
-                [](pid_t pid) { return content("/proc/" + std::to_string(pid) + "/comm") != "redis-server\n"; });
+                [](pid_t pid) { return text_of_file("/proc/" + std::to_string(pid) + "/comm") != "redis-server\n"; });
   BOOST_REQUIRE(servers.size() == 1U);
   BroodProcess second(BroodOptions{.workers = 1, .home = home});
   BOOST_REQUIRE(eventually([&] { return second.log().find("embedded_redis_adopted") != std::string::npos; }, 20s));

@@ -15,6 +15,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -24,13 +25,6 @@ namespace {
 const std::string isolated = BROOD_BINARY_DIR "/tests/job_libraries/libisolated_jobs.so";
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
 
 std::string word_of(const std::string& line, std::size_t number) {
   std::istringstream words(line);
@@ -79,7 +73,7 @@ struct Server {
   }
   std::string with_path(const std::string& more) const { return "[\"" + path + "\"," + more + "]"; }
 
-  std::vector<std::string> lines() const { return lines_of(path); }
+  std::vector<std::string> lines() const { return lines_of_file(path); }
   bool has_lines(std::size_t count, std::chrono::milliseconds timeout = 20s) const {
     return eventually([&] { return lines().size() >= count; }, timeout);
   }
@@ -147,11 +141,11 @@ BOOST_AUTO_TEST_CASE(an_isolated_job_is_told_the_shard_that_it_came_from) {
       .environment = {{"ISOLATED_DEATHS", path}, {"ISOLATED_THREAD", ""}}});
   for (std::size_t round = 1; round <= 2; ++round) {
     enqueue(first, {payload_text("TellShard", "[\"" + path + "\"]", static_cast<long>(round))});
-    BOOST_TEST(eventually([&] { return lines_of(path).size() == 2 * round - 1; }, 20s), brood.log_tail());
+    BOOST_TEST(eventually([&] { return lines_of_file(path).size() == 2 * round - 1; }, 20s), brood.log_tail());
     enqueue(second, {payload_text("TellShard", "[\"" + path + "\"]", static_cast<long>(round))});
-    BOOST_TEST(eventually([&] { return lines_of(path).size() == 2 * round; }, 20s), brood.log_tail());
+    BOOST_TEST(eventually([&] { return lines_of_file(path).size() == 2 * round; }, 20s), brood.log_tail());
   }
-  BOOST_TEST((lines_of(path) == std::vector<std::string>{"0", "1", "0", "1"}));
+  BOOST_TEST((lines_of_file(path) == std::vector<std::string>{"0", "1", "0", "1"}));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_job_has_broken_in_its_worker_does_not_hurt_an_isolated_one) {

@@ -12,6 +12,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/storm.hpp"
 
 using namespace brood;
@@ -25,13 +26,6 @@ BroodOptions with_limits(int workers, std::string config = "") {
   return {.workers = workers, .libraries = {limiter_jobs}, .config = "poll_interval = \"20ms\"\n" + std::move(config)};
 }
 
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
-
 std::string hold_job(const std::string& job_class, const TemporaryDirectory& directory, int id, int slots, int ms) {
   std::ostringstream args;
   args << "[\"" << directory.path() << "\",\"" << id << "\"," << slots << "," << ms << "]";
@@ -39,7 +33,7 @@ std::string hold_job(const std::string& job_class, const TemporaryDirectory& dir
 }
 
 std::set<std::string> done_in(const TemporaryDirectory& directory) {
-  const std::vector<std::string> lines = lines_of(directory / "done");
+  const std::vector<std::string> lines = lines_of_file(directory / "done");
   return {lines.begin(), lines.end()};
 }
 
@@ -79,7 +73,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
   BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
 
   BOOST_TEST(eventually([&] { return held(redis, "erp") == 0; }, 1s));
-  BOOST_TEST(lines_of(directory / "too_many").empty());
+  BOOST_TEST(lines_of_file(directory / "too_many").empty());
   BOOST_TEST(redis.size_of("dead") == 0u);
 }
 
@@ -99,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_job_over_its_limit_is_put_off_uncharged) {
     const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     BOOST_TEST(score - now > 280);
     BOOST_TEST(score - now < 602);
-    BOOST_TEST(lines_of(directory / "done").size() == 1u);
+    BOOST_TEST(lines_of_file(directory / "done").size() == 1u);
     BOOST_TEST(redis.size_of("retry") == 0u);
 
     redis.command({"DEL", "schedule"});
@@ -132,8 +126,9 @@ BOOST_AUTO_TEST_CASE(a_limiter_answers_what_it_says) {
   BOOST_REQUIRE_MESSAGE(
       eventually([&] { return redis.size_of("retry") == 1 && no_job_is_left(redis, "default", true); }),
       brood.log_tail());
-  BOOST_TEST(lines_of(directory / "said") == std::vector<std::string>{"ran 7 left out 0 ran ran left out left out"},
-             boost::test_tools::per_element());
+  BOOST_TEST(
+      lines_of_file(directory / "said") == std::vector<std::string>{"ran 7 left out 0 ran ran left out left out"},
+      boost::test_tools::per_element());
   const std::string payload = redis.zrange("retry").front().first;
   BOOST_TEST(payload.find("WrongLimiter") != payload.npos, payload);
   BOOST_TEST(payload.find("a limiter's name is") != payload.npos, payload);
@@ -198,7 +193,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_place_behind_and_let_none_go_early_and_other
   BOOST_REQUIRE_MESSAGE(eventually(all_done, 60s), brood.log_tail());
 
   BOOST_TEST(eventually([&] { return places_held(redis) == 0; }, 1s));
-  BOOST_TEST(lines_of(directory / "too_many").empty());
+  BOOST_TEST(lines_of_file(directory / "too_many").empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_capped_queue_keeps_its_order_and_starts_when_its_workers_are_idle) {
@@ -217,8 +212,8 @@ concurrent = 1
     ids.push_back(std::to_string(i));
   }
   BOOST_REQUIRE_MESSAGE(eventually([&] { return done_in(directory).size() == 30; }, 20s), brood.log_tail());
-  BOOST_TEST(lines_of(directory / "done") == ids, boost::test_tools::per_element());
-  BOOST_TEST(lines_of(directory / "too_many").empty());
+  BOOST_TEST(lines_of_file(directory / "done") == ids, boost::test_tools::per_element());
+  BOOST_TEST(lines_of_file(directory / "too_many").empty());
 }
 
 BOOST_AUTO_TEST_CASE(the_command_line_shows_limits_and_begins_one_anew) {

@@ -15,16 +15,12 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
 
 namespace {
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string executable(const TemporaryDirectory& directory, const std::string& name, const std::string& text) {
   const std::string path = directory.write(name, text);
@@ -76,8 +72,8 @@ struct Running {
     return Payload::parse(redis.zrange("retry").front().first);
   }
   pid_t pid_in(const std::string& path) const {
-    BOOST_REQUIRE_MESSAGE(eventually([&] { return content(path).ends_with("\n"); }, 20s), brood.log_tail());
-    return std::stoi(content(path));
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return text_of_file(path).ends_with("\n"); }, 20s), brood.log_tail());
+    return std::stoi(text_of_file(path));
   }
 };
 
@@ -111,7 +107,7 @@ struct Reporter {
     return "[on_error]\nrun = ['" + program + "', 'brood']\n" + more + sh_command;
   }
   bool heard(const std::string& text) const {
-    return eventually([&] { return content(told).find(text) != std::string::npos; }, 30s);
+    return eventually([&] { return text_of_file(told).find(text) != std::string::npos; }, 30s);
   }
 };
 
@@ -171,12 +167,12 @@ BOOST_AUTO_TEST_CASE(a_program_gets_its_arguments_its_environment_and_the_whole_
   enqueue(running.redis, {payload});
 
   BOOST_TEST(running.done(1), running.brood.log_tail());
-  BOOST_TEST(content(out) == "word=--size=320x320\nword=a 'b' $c\nword=" + out +
-                                 "\nword=320\nword=a 'b' $c\nword=\nword={\"k\":[1.50]}\nword={}\n"
-                                 "BROOD_ATTEMPT=6\nBROOD_CLASS=Images::Show\nBROOD_JID=000000000000000000000007\n"
-                                 "BROOD_QUEUE=default\nBROOD_REDIS_URL=" +
-                                 running.redis.url() + "\nCOLOUR=red\nINHERITED=yes\ndirectory=" + there.path() +
-                                 "\ninput=" + payload + "\nend\n");
+  BOOST_TEST(text_of_file(out) == "word=--size=320x320\nword=a 'b' $c\nword=" + out +
+                                      "\nword=320\nword=a 'b' $c\nword=\nword={\"k\":[1.50]}\nword={}\n"
+                                      "BROOD_ATTEMPT=6\nBROOD_CLASS=Images::Show\nBROOD_JID=000000000000000000000007\n"
+                                      "BROOD_QUEUE=default\nBROOD_REDIS_URL=" +
+                                      running.redis.url() + "\nCOLOUR=red\nINHERITED=yes\ndirectory=" + there.path() +
+                                      "\ninput=" + payload + "\nend\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_program_begins_with_three_descriptors_default_signals_and_a_group_of_its_own) {
@@ -189,23 +185,24 @@ BOOST_AUTO_TEST_CASE(a_program_begins_with_three_descriptors_default_signals_and
 
   BOOST_TEST(running.done(2), running.brood.log_tail());
   std::map<std::string, std::string> facts;
-  std::istringstream lines(content(status));
+  std::istringstream lines(text_of_file(status));
   for (std::string name, value; lines >> name && std::getline(lines >> std::ws, value);) facts[name] = value;
   for (const char* signals : {"SigBlk:", "SigIgn:", "SigCgt:"}) BOOST_TEST(facts[signals] == "0000000000000000");
   BOOST_TEST(facts["Pid:"] == facts["NSpgid:"]);
-  BOOST_TEST(content(descriptors) == "0\n1\n2\n3\n");  // 3 is the directory that ls reads
+  BOOST_TEST(text_of_file(descriptors) == "0\n1\n2\n3\n");  // 3 is the directory that ls reads
 }
 
 BOOST_AUTO_TEST_CASE(the_python_program_of_the_documents_works) {
   const std::string example = BROOD_SOURCE_DIR "/packaging/doc/cookbook/python_program/word_count.py";
-  BOOST_TEST(content(BROOD_SOURCE_DIR "/packaging/doc/programs.md").find(content(example)) != std::string::npos);
+  BOOST_TEST(text_of_file(BROOD_SOURCE_DIR "/packaging/doc/programs.md").find(text_of_file(example)) !=
+             std::string::npos);
   Running running("[commands.WordCount]\nrun = ['" + example + "']\ntimeout = '1m'\n");
   const std::string text = running.directory.write("text", "to be or not to be"), result = running.directory / "n";
   const std::string empty = running.directory.write("empty", "");
   enqueue(running.redis, {payload_text("WordCount", "[\"" + text + "\",\"" + result + "\"]", 1)});
 
   BOOST_TEST(running.done(1), running.brood.log_tail());
-  BOOST_TEST(content(result) == "6");
+  BOOST_TEST(text_of_file(result) == "6");
   BOOST_TEST(running.logs("jid=000000000000000000000001 class=WordCount text=\"counted 6 words\""));
 
   enqueue(running.redis, {payload_text("WordCount", "[\"" + empty + "\",\"" + result + "\"]", 2)});
@@ -251,7 +248,7 @@ BOOST_AUTO_TEST_CASE(a_payload_larger_than_a_pipe_arrives_whole_and_need_not_be_
   enqueue(running.redis, {payload, payload_text("True", "[\"" + big + "\"]", 2)});
 
   BOOST_TEST(running.done(2), running.brood.log_tail());
-  BOOST_TEST((content(out) == payload));
+  BOOST_TEST((text_of_file(out) == payload));
 }
 
 BOOST_AUTO_TEST_CASE(a_flood_on_standard_error_costs_lines_and_no_memory) {
@@ -273,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_program_may_close_all_that_it_has) {
   const std::string out = running.directory / "out";
   enqueue(running.redis, {sh_payload("exec <&- >&- 2>&-\nsleep 0.2\necho end > $1", out)});
   BOOST_TEST(running.done(1), running.brood.log_tail());
-  BOOST_TEST(content(out) == "end\n");
+  BOOST_TEST(text_of_file(out) == "end\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_program_that_ignores_its_timeout_is_killed_and_its_worker_goes_on) {
@@ -373,8 +370,8 @@ BOOST_AUTO_TEST_CASE(a_stop_waits_for_a_program_and_asks_nothing_of_it) {
   running.brood.term();
 
   BOOST_TEST(running.brood.wait_exit().value_or(-1) == 0);
-  BOOST_TEST(content(out).ends_with("\ndone\n"));
-  BOOST_TEST(content(out).find("term") == std::string::npos);
+  BOOST_TEST(text_of_file(out).ends_with("\ndone\n"));
+  BOOST_TEST(text_of_file(out).find("term") == std::string::npos);
   BOOST_TEST(running.redis.size_of("queue:default") == 0U);
 }
 

@@ -15,6 +15,7 @@
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faults.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/ledger.hpp"
 
 using namespace brood;
@@ -26,11 +27,6 @@ const std::string rogues = BROOD_BINARY_DIR "/tests/job_libraries/librogue_jobs.
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
 BroodOptions workers(int count) { return {.workers = count, .libraries = {rogues, examples}, .shutdown_timeout = "5"}; }
-
-std::string content(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 std::string quoted(const std::string& text) { return "[\"" + text + "\"]"; }
 
@@ -44,7 +40,8 @@ bool logged(const BroodProcess& brood, const std::string& text) { return brood.l
 
 // Zombies too.
 std::size_t children_of_any_state(pid_t parent) {
-  const std::string list = content("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+  const std::string list =
+      text_of_file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
   return static_cast<std::size_t>(std::count(list.begin(), list.end(), ' '));
 }
 
@@ -153,8 +150,8 @@ BOOST_AUTO_TEST_CASE(a_daemon_lives_as_long_as_the_worker_whose_job_left_it) {
   BroodProcess brood(redis, workers(1));
   enqueue(redis, {payload_text("DaemoniseAndReturn", quoted(directory / "pid"), 1)});
   require_service(redis, brood, directory);
-  BOOST_REQUIRE(eventually([&] { return content(directory / "pid").ends_with('\n'); }));
-  const pid_t daemon = std::stoi(content(directory / "pid"));
+  BOOST_REQUIRE(eventually([&] { return text_of_file(directory / "pid").ends_with('\n'); }));
+  const pid_t daemon = std::stoi(text_of_file(directory / "pid"));
   BOOST_TEST(process_exists(daemon));
 
   kill(brood.workers().at(0), SIGKILL);
@@ -171,13 +168,13 @@ BOOST_AUTO_TEST_CASE(no_daemon_outlives_the_crash_of_its_job_or_the_stop_of_its_
   enqueue(redis, {payload_text("DaemoniseAndCrash", quoted(directory / "crashed"), 1)});
   BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log_tail());
   enqueue(redis, {payload_text("DaemoniseAndReturn", quoted(directory / "returned"), 2)});
-  BOOST_REQUIRE(eventually([&] { return content(directory / "returned").ends_with('\n'); }, 20s));
+  BOOST_REQUIRE(eventually([&] { return text_of_file(directory / "returned").ends_with('\n'); }, 20s));
   BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 0; }));
 
   require_stop(brood);
 
   for (const char* file : {"crashed", "returned"}) {
-    const std::string pid = content(directory / file);
+    const std::string pid = text_of_file(directory / file);
     BOOST_TEST((pid.empty() || !process_exists(std::stoi(pid))), file << ": " << pid);
   }
 }
@@ -223,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_blocks_every_signal_is_killed_at_the_stop) {
   options.shutdown_timeout = "1";
   BroodProcess brood(redis, options);
   enqueue(redis, {payload_text("BlockAllSignals", quoted(directory / "pid"))});
-  BOOST_REQUIRE(eventually([&] { return !content(directory / "pid").empty(); }, 20s));
+  BOOST_REQUIRE(eventually([&] { return !text_of_file(directory / "pid").empty(); }, 20s));
   require_stop(brood);
   BOOST_TEST(redis.size_of("queue:default") == 1u);
 }
@@ -246,8 +243,8 @@ BOOST_AUTO_TEST_CASE(each_stop_of_a_worker_is_said_once) {
   enqueue(redis, {payload_text("StopSelf", quoted(directory / "pid"), 7)});
   BOOST_TEST_REQUIRE(eventually([&] { return times_logged(brood, "worker_stopped") == 1u; }, 20s), brood.log_tail());
   BOOST_TEST(logged(brood, "jid=" + jid(7)));
-  kill(std::stoi(content(directory / "pid")), SIGCONT);
-  BOOST_TEST(eventually([&] { return content(directory / "pid").ends_with("continued\n"); }));
+  kill(std::stoi(text_of_file(directory / "pid")), SIGCONT);
+  BOOST_TEST(eventually([&] { return text_of_file(directory / "pid").ends_with("continued\n"); }));
   require_service(redis, brood, directory);
   BOOST_TEST(times_logged(brood, "worker_stopped") == 1u);
   require_stop(brood);
@@ -258,16 +255,16 @@ BOOST_AUTO_TEST_CASE(jobs_that_kill_their_parent_or_everybody_are_refused) {
   const TemporaryDirectory directory;
   BroodProcess brood(redis, workers(1));
   enqueue(redis, {payload_text("KillParent", "[0,\"" + (directory / "probe") + "\"]", 1)});
-  BOOST_REQUIRE(eventually([&] { return content(directory / "probe").ends_with('\n'); }, 20s));
+  BOOST_REQUIRE(eventually([&] { return text_of_file(directory / "probe").ends_with('\n'); }, 20s));
   // Without the shield the next two would end far more than this test.
-  BOOST_REQUIRE(content(directory / "probe") == "Operation not permitted\n");
+  BOOST_REQUIRE(text_of_file(directory / "probe") == "Operation not permitted\n");
 
   enqueue(redis, {payload_text("KillParent", "[9,\"" + (directory / "parent") + "\"]", 2),
                   payload_text("KillEverything", quoted(directory / "everything"), 3)});
 
   for (const char* file : {"parent", "everything"}) {
-    BOOST_TEST(eventually([&] { return content(directory / file).ends_with('\n'); }, 20s), file);
-    BOOST_TEST(content(directory / file) == "Operation not permitted\n", file);
+    BOOST_TEST(eventually([&] { return text_of_file(directory / file).ends_with('\n'); }, 20s), file);
+    BOOST_TEST(text_of_file(directory / file) == "Operation not permitted\n", file);
   }
   require_service(redis, brood, directory);
   require_stop(brood);

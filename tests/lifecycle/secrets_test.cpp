@@ -21,6 +21,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -29,15 +30,10 @@ namespace {
 
 constexpr const char* secret = "correct-horse-battery";
 
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 bool tells(const std::string& text) { return text.find(secret) != std::string::npos; }
 
-std::string arguments_of(pid_t pid) { return content("/proc/" + std::to_string(pid) + "/cmdline"); }
-std::string environment_of(pid_t pid) { return content("/proc/" + std::to_string(pid) + "/environ"); }
+std::string arguments_of(pid_t pid) { return text_of_file("/proc/" + std::to_string(pid) + "/cmdline"); }
+std::string environment_of(pid_t pid) { return text_of_file("/proc/" + std::to_string(pid) + "/environ"); }
 
 std::string shown_by_ps(pid_t pid) {
   std::string words = arguments_of(pid);
@@ -72,12 +68,13 @@ class WaitingCommand {
   pid_t pid() const { return pid_; }
   // It is past the beginning of main(): it waits in a read.
   bool waits() const {
-    return eventually([&] { return content("/proc/" + std::to_string(pid_) + "/wchan") != "0" && is_connected(); });
+    return eventually(
+        [&] { return text_of_file("/proc/" + std::to_string(pid_) + "/wchan") != "0" && is_connected(); });
   }
 
  private:
   bool is_connected() const {
-    return content("/proc/" + std::to_string(pid_) + "/status").find("State:\tS") != std::string::npos;
+    return text_of_file("/proc/" + std::to_string(pid_) + "/status").find("State:\tS") != std::string::npos;
   }
   pid_t pid_ = -1;
   int input_ = -1;
@@ -101,7 +98,7 @@ std::string environment_of_a_program(const std::string& config, const std::map<s
   enqueue(redis, {payload_text("Say", "[\"" + (directory / "said") + "\"]", 1)});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return access((directory / "said").c_str(), F_OK) == 0; }, 30s),
                         brood->log_tail());
-  return content(directory / "said");
+  return text_of_file(directory / "said");
 }
 
 // The memory of another process.
@@ -115,7 +112,7 @@ class Memory {
   bool is_readable() const { return static_cast<bool>(memory_); }
 
   bool holds(const std::string& text, What what) const {
-    std::istringstream maps(content(directory_ + "/smaps"));
+    std::istringstream maps(text_of_file(directory_ + "/smaps"));
     std::string line;
     unsigned long begin = 0, end = 0;
     while (std::getline(maps, line)) {
@@ -228,12 +225,12 @@ BOOST_AUTO_TEST_CASE(a_command_of_a_program_logs_in_by_a_file_that_is_ours_alone
     BroodProcess brood(BroodOptions{.workers = 1, .config = config, .arguments = {"--redis", url}});
     enqueue(redis, {payload_text("Again", "[\"" + (directory / "said") + "\"]", 1)});
     BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail()
-                                                                                 << content(directory / "said"));
+                                                                                 << text_of_file(directory / "said"));
     const std::string file = brood.home() / "run/redis-password." + std::to_string(brood.pid());
     struct stat about {};
     BOOST_REQUIRE(stat(file.c_str(), &about) == 0);
     BOOST_TEST((about.st_mode & 0777) == 0400u);
-    BOOST_TEST(content(file) == secret);
+    BOOST_TEST(text_of_file(file) == secret);
     brood.term();
     BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
     BOOST_TEST(access(file.c_str(), F_OK) != 0);
@@ -275,7 +272,7 @@ BOOST_AUTO_TEST_CASE(a_benchmark_shows_its_redis_without_the_password) {
     _exit(127);
   }
   const std::string comm = "/proc/" + std::to_string(bench) + "/comm";
-  const bool became = eventually([&] { return content(comm) == "brood-bench\n" && !tells(arguments_of(bench)); });
+  const bool became = eventually([&] { return text_of_file(comm) == "brood-bench\n" && !tells(arguments_of(bench)); });
   bool told = false;
   int status = 0;
   while (waitpid(bench, &status, WNOHANG) == 0) told |= tells(arguments_of(bench));
@@ -313,6 +310,6 @@ BOOST_AUTO_TEST_CASE(what_a_crash_leaves_behind_holds_no_password) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(brood.home().path())) {
     const std::string name = entry.path().filename();
     if (entry.is_regular_file() && !name.starts_with("redis-password."))
-      BOOST_TEST(!tells(content(entry.path())), name);
+      BOOST_TEST(!tells(text_of_file(entry.path())), name);
   }
 }

@@ -6,6 +6,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/shard_servers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -16,15 +17,10 @@ namespace {
 
 constexpr const char* context_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libcontext_jobs.so";
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 BroodOptions over(const ShardServers& shards) {
   return {.workers = 2,
           .libraries = {context_jobs, BROOD_BINARY_DIR "/worker/examples/libexamples.so"},
-          .config = text_of(shards.config())};
+          .config = text_of_file(shards.config())};
 }
 
 std::string processed(RedisServer& redis) { return redis.get("stat:processed").value_or("0"); }
@@ -41,7 +37,7 @@ BOOST_AUTO_TEST_CASE(what_a_job_pushes_stays_in_the_shard_that_it_came_from) {
     enqueue(shards[from], {payload_text("TellContext", "[\"" + path + "\",4]")});
     BOOST_REQUIRE_MESSAGE(eventually(
                               [&] {
-                                const std::string told = text_of(path);
+                                const std::string told = text_of_file(path);
                                 return std::count(told.begin(), told.end(), '\n') == 5;
                               },
                               20s),
@@ -77,5 +73,5 @@ BOOST_AUTO_TEST_CASE(a_supervisor_of_several_shards_is_one_process_and_stops_onc
 
   BOOST_TEST(told({"processes", "stop", identity}).status == 0);
   BOOST_TEST(brood.wait_exit(40s).value_or(-1) == 0, brood.log_tail());
-  BOOST_TEST(text_of(directory / "ledger").find("D 0") != std::string::npos, brood.log_tail());  // it was let end
+  BOOST_TEST(text_of_file(directory / "ledger").find("D 0") != std::string::npos, brood.log_tail());  // it was let end
 }

@@ -10,6 +10,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 
 using namespace brood;
 using namespace std::chrono_literals;
@@ -23,11 +24,6 @@ BroodOptions workers(int count, const std::string& worker_settings = "") {
   return {.workers = count,
           .libraries = {timed, examples},
           .config = "[worker]\ntimeout_grace = \"200ms\"\n" + worker_settings};
-}
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // The only job in `retry`, once it is there.
@@ -95,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_job_may_give_itself_more_time) {
   BroodProcess brood(redis, workers(1));
   enqueue(redis, {payload_text("AskForTime", "[6,\"" + directory / "done" + "\"]")});
 
-  BOOST_TEST(eventually([&] { return content(directory / "done") == "1"; }, 20s));
+  BOOST_TEST(eventually([&] { return text_of_file(directory / "done") == "1"; }, 20s));
   BOOST_TEST(redis.size_of("retry") == 0U);
 }
 
@@ -108,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_deaf_job_is_killed_with_all_that_it_started) {
   const Payload job = retried(redis, brood);
 
   BOOST_TEST(job.string("error_class").value() == "JobTimeout");
-  BOOST_TEST(eventually([&] { return !process_exists(std::stoi(content(directory / "child"))); }));
+  BOOST_TEST(eventually([&] { return !process_exists(std::stoi(text_of_file(directory / "child"))); }));
 }
 
 BOOST_AUTO_TEST_CASE(a_hook_that_hangs_is_ended_too) {
@@ -138,7 +134,7 @@ BOOST_AUTO_TEST_CASE(whoever_comes_next_is_never_hit) {
   const auto settled = [&] { return no_job_is_left(redis, "default", true); };
   BOOST_REQUIRE_MESSAGE(eventually(settled, 60s), brood.log_tail());
   std::map<std::string, int> begun, done;
-  std::istringstream ledger(content(path));
+  std::istringstream ledger(text_of_file(path));
   for (std::string word, id; ledger >> word >> id;) ++(word == "S" ? begun : done)[id];
   std::map<std::string, int> timed_out;
   for (const auto& [member, due] : redis.zrange("retry")) {

@@ -15,6 +15,7 @@
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/ledger.hpp"
 #include "tests/support/test_authority.hpp"
 
@@ -24,11 +25,6 @@ using namespace std::chrono_literals;
 namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 RedisServer::Options tls_server(const RedisServer::TlsFiles& files) { return {.append_only = true, .tls = files}; }
 
@@ -172,7 +168,7 @@ BOOST_AUTO_TEST_CASE(commands_and_the_programs_of_jobs_find_what_tls_needs) {
   redis.flush();
   enqueue(redis, {payload_text("Again", "[\"" + (directory / "said") + "\"]", 1)});
   BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail()
-                                                                               << content(directory / "said"));
+                                                                               << text_of_file(directory / "said"));
 }
 
 // The template holds no connection: each worker that is forked from it begins one of its own.

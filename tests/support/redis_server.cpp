@@ -1,4 +1,5 @@
 #include "tests/support/redis_server.hpp"
+#include "tests/support/file_text.hpp"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -27,14 +28,9 @@ std::vector<std::string> sorted(std::vector<std::string> texts) {
   return texts;
 }
 
-std::string content(const std::string& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 // With the commands that tests send on the connection of the code under test, and that brood itself never sends.
 void write_users(const std::string& file, bool for_tests_of_the_store) {
-  std::string users = content(BROOD_SOURCE_DIR "/etc/redis-users.acl");
+  std::string users = text_of_file(BROOD_SOURCE_DIR "/etc/redis-users.acl");
   for (std::size_t at = 0; (at = users.find(">PASSWORD", at)) != std::string::npos;) users.replace(at, 9, ">secret");
   if (for_tests_of_the_store)
     users.insert(users.find('\n'), " ~x ~nothing ~*:1:a +config +flushall +echo +ttl +pttl +keys +debug +script +acl");
@@ -95,7 +91,7 @@ void RedisServer::start() {
     kill9();
     if (attempt > 2) port_ = 0;
   }
-  throw std::runtime_error("redis-server does not start: " + content(directory_ / "redis.log"));
+  throw std::runtime_error("redis-server does not start: " + text_of_file(directory_ / "redis.log"));
 }
 
 // True once it answers, false when it exits instead.

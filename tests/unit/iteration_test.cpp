@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/job/perform.hpp"
 
@@ -66,9 +67,7 @@ struct Site {
   }
   // What the job has written since the last call.
   Strings lines() const {
-    Strings lines;
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    Strings lines = lines_of_file(path);
     std::ofstream(path, std::ios::trunc);
     return lines;
   }

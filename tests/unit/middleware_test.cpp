@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/file_text.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/perform.hpp"
@@ -28,9 +29,7 @@ struct Stage {
   ~Stage() { unsetenv("MIDDLEWARE_TEST_NOTES"); }
 
   Lines notes() {
-    Lines lines;
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    Lines lines = lines_of_file(path);
     std::ofstream(path, std::ios::trunc).flush();
     return lines;
   }

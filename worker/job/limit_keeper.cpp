@@ -78,8 +78,8 @@ LimitResult LimitKeeper::take_together(const Together& together, milliseconds wa
   milliseconds rest = shortest_rest_of_limits;
   std::vector<Limit> limits = together.limits;
   bool said_away = false;
-  for (;;) {
-    const auto waited = std::chrono::floor<milliseconds>(steady_now() - begun);
+  for (milliseconds least = 0ms;; least = 1ms) {  // who is not served at once has waited, were it for microseconds
+    const auto waited = std::max(std::chrono::floor<milliseconds>(steady_now() - begun), least);
     const milliseconds left = std::max(wait - waited, 0ms);
     for (std::size_t i = 0; i < limits.size(); ++i) limits[i].defined_ago = together.limits[i].defined_ago + waited;
     std::string away;

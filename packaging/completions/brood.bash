@@ -32,7 +32,7 @@ _brood() {
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
     status) options="--check --crash --format --interval --json --watch $where $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;
@@ -82,13 +82,15 @@ _brood() {
     kill:--outcome) mapfile -t COMPREPLY < <(compgen -W "retry dead discard" -- "$word") ;;
     status:--format) mapfile -t COMPREPLY < <(compgen -W "text json prometheus" -- "$word") ;;
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
+    enqueue:--unique-until) mapfile -t COMPREPLY < <(compgen -W "start done running" -- "$word") ;;
+    enqueue:--on-conflict) mapfile -t COMPREPLY < <(compgen -W "drop replace extend after" -- "$word") ;;
     perform:--debugger | replay:--debugger) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
     perform:-q | replay:-q | perform:--queue | replay:--queue | *:--attempt | *:--memory-limit | perform:--timeout | replay:--timeout) ;;
     perform:--args | perform:--payload | perform:--jid) ;;
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
     web:--listen) mapfile -t COMPREPLY < <(compgen -W "unix: 127.0.0.1:7433" -- "$word") ;;
-    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

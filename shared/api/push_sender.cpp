@@ -106,7 +106,8 @@ void PushSender::push_with_locks(std::vector<ClientPush> jobs) {
       replies[i] = std::move(redis_.push({calls[i].eval()}).front());
     if (replies[i].view().is_error())
       throw RedisError("Redis at " + redis_.name() + ": " + std::string(replies[i].view().error()));
-    note_holders(std::span(jobs).subspan(begins[i]), read_holders(replies[i].view()));
+    const std::size_t end = i + 1 < calls.size() ? begins[i + 1] : jobs.size();
+    settle_conflicts(redis_, std::span(jobs).subspan(begins[i], end - begins[i]), read_holders(replies[i].view()));
   }
 }
 

@@ -50,6 +50,7 @@
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "shared/store/sets/move_due_to_dead.hpp"
+#include "shared/store/sets/raise_unique.hpp"
 #include "shared/store/sets/scheduler_lock.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
@@ -417,6 +418,14 @@ void Shard::hold() {
   BOOST_TEST(release_lock(redis, all_locks(redis).front()));
   run(push_unique("u", unique()));
   BOOST_TEST(release_lock(redis, all_locks(redis).front()));
+
+  ask({"ZADD", RedisKey("dead"), "5", holding});
+  const auto lock_again =
+      lock_of_dead(R"({"class":"U","args":[],"jid":"u1","unique_lock":"digest","unique_until":"done"})");
+  BOOST_REQUIRE(lock_again.has_value());
+  BOOST_TEST(
+      (read_raised(run(raise_unique({holding, "5", "u", holding}, *lock_again)).view()).kind == Raised::Kind::moved));
+  run(remove_holding_job("u", holding));
 
   const Fence fence{identity, "5.5", 0};
   run(register_incarnation(identity, "{}", fence.field));

@@ -15,6 +15,7 @@
 #include "shared/store/sets/due_as_it_is.hpp"
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/move_due_to_dead.hpp"
+#include "shared/store/sets/raise_unique.hpp"
 #include "shared/store/sets/set_entries.hpp"
 #include "tests/support/all_entries.hpp"
 #include "tests/support/redis_server.hpp"
@@ -241,6 +242,10 @@ std::vector<Operation> operations() {
          {"D1"},
          {"N1"}});
   }
+  add({"raise a dead job of which there is to be one",
+       {{"ZADD", "dead", "5", "D1"}},
+       raise_unique({"D1", "5", "a", "D1#again"}, {"L", "J1"}),
+       {}});
   add({"remove jobs of a queue",
        held({}),
        {&scripts::remove_jobs, named({"queue:a"}), {"10", "0", "A3", "1", "A2"}},

@@ -341,3 +341,41 @@ BOOST_FIXTURE_TEST_CASE(a_conflict_that_makes_no_sense_is_refused, UniqueFixture
     BOOST_CHECK_THROW(client.push(push), std::invalid_argument);
   }
 }
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_is_raised_from_the_dead_holds_its_lock_again, UniqueFixture) {
+  Api api{redis.url()};
+  const std::string jid = client.enqueue_in(1h, ReportOfCustomer{"acme", 1});
+  JobSet scheduled = api.scheduled(), dead = api.dead();
+  BOOST_TEST(scheduled.kill(scheduled.page(0).at(0)));
+  BOOST_TEST(locks().empty());
+  BOOST_TEST(dead.run(dead.page(0).at(0)));
+  BOOST_TEST(redis.size_of("dead") == 0u);
+  BOOST_TEST(redis.size_of("queue:default") == 1u);
+  BOOST_TEST(only_holder() == jid);
+  const std::int64_t left = redis.integer({"PTTL", RedisKey(locks().at(0))});
+  BOOST_TEST(left > 590'000);
+  BOOST_TEST(left <= 600'000);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_dead_job_whose_lock_another_holds_stays_dead_unless_it_may_wait, UniqueFixture) {
+  Api api{redis.url()};
+  JobSet dead = api.dead();
+  const auto die = [&](OnConflict on_conflict) {
+    client.enqueue_in(1h, LatestOfCustomer{"acme", 1}, {.on_conflict = on_conflict});
+    JobSet scheduled = api.scheduled();
+    scheduled.kill(scheduled.page(0).at(0));
+  };
+  die(OnConflict::drop);
+  const std::string holder = client.enqueue(LatestOfCustomer{"acme", 2});
+  const auto names_holder = [&](const RedisError& error) {
+    return std::string(error.what()).find(holder) != std::string::npos;
+  };
+  BOOST_CHECK_EXCEPTION(dead.run(dead.page(0).at(0)), RedisError, names_holder);
+  BOOST_TEST(dead.run_all().stuck == 1u);
+  BOOST_TEST(redis.size_of("dead") == 1u);
+  dead.clear();
+  die(OnConflict::after);
+  BOOST_TEST(dead.run(dead.page(0).at(0)));
+  BOOST_TEST(redis.size_of("queue:latest") == 2u);
+  BOOST_TEST(only_holder() == holder);
+}

@@ -89,8 +89,9 @@ struct BROOD_API BulkResult {
   std::size_t wanted = 0;     // met the condition
   std::size_t done = 0;       // of these
   std::size_t gone = 0;       // somebody else took them meanwhile
-  std::size_t stuck = 0;      // could not be moved, and stay: no job, or the key of the queue is no list
-  bool stopped = false;       // by `progress`
+  // Could not be moved, and stay: no job, the key of the queue is no list, or another job holds the lock of this one.
+  std::size_t stuck = 0;
+  bool stopped = false;  // by `progress`
 };
 
 namespace detail {
@@ -156,7 +157,8 @@ class BROOD_API JobSet {
   // One entry; false: it is not there any more as it was read.
   bool remove(const SetEntry& entry);
   // Onto its queue now; in `retry` and `dead` one less in retry_count, and the rest of its bytes as they were.  Throws
-  // std::invalid_argument for what is no job, RedisError when the key of its queue is no list: the entry stays.
+  // std::invalid_argument for what is no job, RedisError when the key of its queue is no list, or when another job
+  // holds the lock of a dead unique one, which takes it again otherwise: the entry stays.
   bool run(const SetEntry& entry);
   // Into `dead`, as of now; no death handlers run.  False: it is not there any more as it was read.
   bool kill(const SetEntry& entry);

@@ -186,6 +186,13 @@ BOOST_FIXTURE_TEST_CASE(locks_are_listed_and_checked, Workplace) {
           std::string::npos,
       listed.output);
   BOOST_TEST(listed.output.find("\"jid\":\"" + deleted + "\",\"class\":\"\"") != std::string::npos, listed.output);
+  redis.command({"SET", RedisKey("brood:running:digest"), "host:1:1/1.1#jid"});
+  const CommandResult status = run_brood({"status", "--json", "--redis", redis.url()});
+  BOOST_TEST(status.output.find(R"("locks":{"unique":2,"running":1})") != std::string::npos, status.output);
+  BOOST_TEST(run_brood({"status", "--redis", redis.url()}).output.find("locks 3") != std::string::npos);
+  const CommandResult metrics = run_brood({"status", "--format", "prometheus", "--redis", redis.url()});
+  BOOST_TEST(metrics.output.find("brood_unique_locks{kind=\"job\"} 2") != std::string::npos, metrics.output);
+  redis.command({"DEL", RedisKey("brood:running:digest")});
   const CommandResult checked = brood_locks({"check", "--json"});
   BOOST_TEST(checked.output.find(deleted) != std::string::npos, checked.output);
   BOOST_TEST(checked.output.find(kept) == std::string::npos, checked.output);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,12 @@ struct UniqueLock {
 // All locks of a Redis, by their keys.  Looks through all its keys.  Throws ConnectionLost or UnexpectedReply, as the
 // others do.
 std::vector<UniqueLock> all_locks(Channel& redis);
+
+// How many there are, held by jobs and by what runs.  nullopt: Redis has so many keys that counting would take long.
+struct LockCounts {
+  std::size_t unique = 0, running = 0;
+};
+std::optional<LockCounts> count_locks(Channel& redis);
 
 // Looks for their jobs wherever jobs live: in queues, in flight, in `schedule`, `retry` and quarantine, one page after
 // the other.  A job that moves meanwhile may be missed.  Returns how many jobs it looked at.

@@ -27,7 +27,7 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks keys processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
@@ -41,6 +41,7 @@ _brood() {
     quarantine) options="--json $where $every" verbs="list release" ;;
     periodic) options="--json $where $every" verbs="list next history run pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
+    keys) options="--json $every" verbs="new" ;;
     limits) options="--json $where $every" verbs="list show reset" ;;
     mark) options="--json $where $every" ;;
     restart | upgrade | quiet | resume) options="--pid --instance --json $every" ;;
@@ -81,9 +82,9 @@ _brood() {
     run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
     kill:--outcome) mapfile -t COMPREPLY < <(compgen -W "retry dead discard" -- "$word") ;;
     status:--format) mapfile -t COMPREPLY < <(compgen -W "text json prometheus" -- "$word") ;;
-    enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     enqueue:--unique-until) mapfile -t COMPREPLY < <(compgen -W "start done running" -- "$word") ;;
     enqueue:--on-conflict) mapfile -t COMPREPLY < <(compgen -W "drop replace extend after" -- "$word") ;;
+    enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     perform:--debugger | replay:--debugger) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
     perform:-q | replay:-q | perform:--queue | replay:--queue | *:--attempt | *:--memory-limit | perform:--timeout | replay:--timeout) ;;
     perform:--args | perform:--payload | perform:--jid) ;;
@@ -98,7 +99,7 @@ _brood() {
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
       elif [ "$command" = queues ]; then
         _brood_names queues
-      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == periodic ]]; then
+      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == periodic || $command == limits ]]; then
         _brood_names "$command"
       elif [ "$command" = quarantine ]; then
         _brood_names classes
@@ -114,6 +115,8 @@ _brood() {
         _brood_names classes
       elif [ "$command" = new ]; then
         compopt -o dirnames
+      elif [ "$command" = keys ]; then
+        compopt -o default
       elif [[ $command == enqueue || $command == perform ]] && [ "$COMP_CWORD" -gt 2 ]; then
         compopt -o default    # an argument of a job is often a file
       fi

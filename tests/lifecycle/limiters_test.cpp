@@ -257,5 +257,6 @@ BOOST_AUTO_TEST_CASE(the_command_line_shows_limits_and_begins_one_anew) {
   BOOST_TEST(api.reset_limit("erp"));
   BOOST_TEST(!api.reset_limit("none"));
   BOOST_TEST(limits({"show", "none"}).status == 75);
+  BOOST_TEST(run_brood({"names", "limits", "--redis", redis.url()}, brood.environment()).output == "erp\n");
   BOOST_TEST(limits({"show"}).status == 64);
 }

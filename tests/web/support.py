@@ -63,9 +63,8 @@ class Redis:
         self.path = f"{directory}/redis.sock"
         self.url = f"unix://{self.path}"
         self.child = Child(f"{directory}/redis.log", "redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--dir", directory)
-        eventually("redis answers", lambda: os.path.exists(self.path))
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(self.path)
+        eventually("redis listens", lambda: self.socket.connect_ex(self.path) == 0)  # the file is there before that
         self.file = self.socket.makefile("rb")
 
     def close(self):

@@ -130,7 +130,8 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   }
   add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
-      found.end.cause.has_value(), usage_of_last_job(found.exit, record, used), taken.generation);
+      found.end.cause ? std::optional(crash_way(found.end.cause->error_class)) : std::nullopt,
+      usage_of_last_job(found.exit, record, used), taken.generation);
   const bool forked_jobs = found.exit.last.forks_jobs || found.exit.last.job_pid > 0;
   slots_.table.vacate(pid);
   slots_.table[*slot].ended_at = now;

@@ -47,7 +47,7 @@ const std::map<std::string, std::vector<std::string>> known_keys = {
     {"restart", {"canary", "canary_watch"}},
     {"pressure", {"memory", "proc", "cgroup"}},
     {"crashes", {"quarantine_after", "within"}},
-    {"web", {"listen", "mode", "read_only", "hosts", "users", "user_header", "metrics"}},
+    {"web", {"listen", "mode", "read_only", "hosts", "users", "user_header", "metrics", "show_args", "base_path", "api_rate"}},
     {"encryption", {"keys", "active", "core_files"}},
     {"periodic", {"sidekiq_cron", "*"}},
     {"periodic.*", {"cron", "class", "args", "queue", "tz", "retry", "catch_up", "within", "overlap", "jitter"}},

@@ -14,6 +14,9 @@ struct Opening {
   static Api api(const KnownRedis& known);
   // Who holds the lock of this job; empty: nobody.
   static std::string holder(Client& client, const Push& push) { return client.holder_of(push); }
+  // As Client::push() of a job with a jid, but however often it is called with that jid, for a day: the job is pushed
+  // once.  Where there are several shards, the jid says which one has it, unless `shard_by` does.
+  static std::string push_once(Client& client, Push job);
 };
 
 }  // namespace brood::detail

@@ -18,6 +18,7 @@
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/jobs/bulk.hpp"
 #include "supervisor/cli/jobs/job_arguments.hpp"
 #include "supervisor/cli/redis_access.hpp"
@@ -119,13 +120,6 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   return push;
 }
 
-std::string report_json(const Push& push, const std::string& jid) {
-  JsonWriter json;
-  json.text("jid", jid).text("class", push.job_class).text("queue", push.queue);
-  if (push.at) return json.decimal("at", epoch_seconds(WallTime(*push.at))).object() + "\n";
-  return json.null("at").object() + "\n";
-}
-
 // Another job holds its lock.
 int report_refused(const EnqueueArguments& options, const Push& push, const std::string& holder) {
   if (options.json)
@@ -211,7 +205,7 @@ int enqueue_command(const std::vector<std::string>& args) {
     const std::string jid = client.push(push);
     if (jid.empty()) return report_refused(options, push, detail::Opening::holder(client, push));
     if (options.json)
-      print_json(report_json(push, jid));
+      print_json(push_json(push, jid) + "\n");
     else
       print(report(push, jid));
     if (!options.json) warn_of_unserved(options, push.queue);

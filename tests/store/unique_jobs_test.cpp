@@ -6,6 +6,7 @@
 
 #include "shared/base/sha256.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/store/queues/replace_unique.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -270,6 +271,34 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_runs_is_not_replaced, UniqueFixture) {
   BOOST_TEST(only_holder() == runs);
   BOOST_TEST(redis.size_of("queue:latest") == 0u);
   BOOST_TEST(redis.size_of("schedule") == 0u);
+}
+
+// Somebody was faster than the script: it changes nothing.
+BOOST_FIXTURE_TEST_CASE(a_job_that_has_moved_or_lost_its_lock_is_not_replaced, UniqueFixture) {
+  Connection connection{redis.address()};
+  const auto run = [&](const ScriptCall& call) { return send(connection, call); };
+  for (const bool scheduled : {false, true}) {
+    client.enqueue_in(scheduled ? 1000s : 0s, LatestOfCustomer{"acme", 1});
+    const std::string jid = only_holder(), lock = locks().at(0).substr(std::string("brood:unique:").size());
+    const auto waits = find_waiting_holder(run, "latest", lock, jid);
+    BOOST_REQUIRE(waits.has_value());
+    const UniqueJob job{.lock = lock, .jid = "new", .score_text = scheduled ? "5" : "", .payload = "{}"};
+    const auto replaces = [&] {
+      return read_replaced(run(replace_unique(scheduled ? "" : "latest", *waits, job)).view());
+    };
+    redis.command({"SET", RedisKey(locks().at(0)), "another"});
+    BOOST_TEST(!replaces());
+    redis.command({"SET", RedisKey(locks().at(0)), jid});
+    if (scheduled)
+      redis.command({"ZADD", RedisKey("schedule"), "7", waits->payload});
+    else
+      redis.command({"LMOVE", RedisKey("queue:latest"), RedisKey("queue:other"), "LEFT", "LEFT"});
+    BOOST_TEST(!replaces());
+    BOOST_TEST(only_holder() == jid);
+    BOOST_TEST(redis.size_of("queue:latest") == 0u);
+    BOOST_TEST(redis.size_of("schedule") == (scheduled ? 1u : 0u));
+    redis.command({"DEL", RedisKey("schedule"), RedisKey(locks().at(0))});
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(of_a_bulk_the_last_replaces_the_others_however_many_wait, UniqueFixture) {

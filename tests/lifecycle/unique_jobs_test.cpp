@@ -127,9 +127,8 @@ BOOST_FIXTURE_TEST_CASE(who_waits_for_a_lock_waits_for_retries_too_and_goes_on_a
   BroodProcess brood(redis, {.workers = 2, .config = "poll_interval = \"1s\"\n"});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log_tail());
   const std::string waiting = push("Fail", "[\"second\"]", "done", "[1]", true, "after");
-  BOOST_REQUIRE_MESSAGE(
-      eventually([&] { return brood.log_tail().find("job_waits_for_its_turn") != std::string::npos; }),
-      brood.log_tail());
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return brood.log().find("job_waits_for_its_turn") != std::string::npos; }),
+                        brood.log_tail());
   BOOST_TEST(redis.get(locks().at(0)).value_or("") == failing);
   const CommandResult deleted = run_brood({"retries", "delete", failing, "--yes", "--redis", redis.url()});
   BOOST_TEST(deleted.status == 0, deleted.errors);

@@ -94,7 +94,7 @@ class FetchAndSettle {
   // Lets go of what was taken for a job that is not begun after all.
   void let_go_of_taken();
   // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
-  void let_go_before_begin(std::string_view payload);
+  bool let_go_before_begin(std::string_view payload);
   Fence fence() const { return {setup_.identity, field_, number_}; }
 
   // Those of many queues that hold jobs now, in the same order, for one round trip; a few, or all where Redis does not

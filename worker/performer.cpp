@@ -264,7 +264,7 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   }
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
-      ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
+      ProgramRun run = perform_program(*program, as_changed, job, queue, host_, settings_.timeout_grace);
       meter_.note_child_peak(run.peak_kb);
       return std::move(run.performed);
     });

@@ -25,8 +25,7 @@ UniqueTurn take_unique_turn(FetchAndSettle& in_flight, std::string_view payload)
   const std::optional<Uniqueness> unique = job ? uniqueness_of(*job) : std::nullopt;
   if (!unique || unique->until == Uniqueness::Until::done) return UniqueTurn::begins;
   if (unique->until == Uniqueness::Until::start) {
-    in_flight.let_go_before_begin(payload);
-    return UniqueTurn::begins;
+    return in_flight.let_go_before_begin(payload) ? UniqueTurn::begins : UniqueTurn::fenced;
   }
   switch (in_flight.take(running_lock(in_flight.fence(), unique->lock, job->jid()), take_running_lock)) {
     case Taken::yes:

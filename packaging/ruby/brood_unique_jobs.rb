@@ -40,6 +40,7 @@ module BroodUniqueJobs
   LUA
   RELEASE = 'if redis.call("GET", KEYS[1]) ~= ARGV[1] then return 0 end return redis.call("DEL", KEYS[1])'.freeze
   SIDEKIQ = Sidekiq::VERSION.to_i
+  LONGEST = 10**15 # milliseconds that Redis takes
 
   module_function
 
@@ -113,6 +114,7 @@ module BroodUniqueJobs
       at = job["at"]
       milliseconds = (BroodUniqueJobs.seconds_of(job) * 1000).round
       milliseconds += [((at - Time.now.to_f) * 1000).round, 0].max if at && milliseconds.positive?
+      milliseconds = [milliseconds, LONGEST].min
       text = job.reject { |name, _| name == "at" }
       text["enqueued_at"] = BroodUniqueJobs::SIDEKIQ >= 8 ? Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond) : Time.now.to_f unless at
       place = at ? "schedule" : "queue:#{job["queue"]}"

@@ -143,6 +143,10 @@ Taken FetchAndSettle::take(IncarnationHoldings::Held wanted, AskToTake asking) {
   return taken;
 }
 
+Taken FetchAndSettle::take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest) {
+  return read_taken(deliver(take_unique_lock(fence(), lock, jid, longest)).view());
+}
+
 bool FetchAndSettle::let_go_before_begin(std::string_view payload) {
   std::vector<LetGo> all;
   append_held(all, payload, 0);

@@ -93,6 +93,8 @@ class FetchAndSettle {
   Taken take(IncarnationHoldings::Held wanted, AskToTake asking);
   // Lets go of what was taken for a job that is not begun after all.
   void let_go_of_taken();
+  // Takes the lock of a job that was pushed while another held it: the job holds it then, not this incarnation.
+  Taken take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest);
   // Lets go of what a job held until its beginning.  That it begins a moment later, or never, does no harm.
   bool let_go_before_begin(std::string_view payload);
   Fence fence() const { return {setup_.identity, field_, number_}; }

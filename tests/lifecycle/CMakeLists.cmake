@@ -130,7 +130,7 @@ add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
 # Jobs with limits, and queues with caps.
 brood_test_job_library(limiter_jobs ${CMAKE_CURRENT_LIST_DIR}/limiter_jobs.cpp)
 set_target_properties(limiter_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/limiters LINK brood_test_support brood_store ALONE)
+brood_test(lifecycle/limiters LINK brood_api brood_test_support brood_store ALONE)
 add_dependencies(lifecycle_limiters_test brood limiter_jobs)
 
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.

@@ -26,6 +26,7 @@ constexpr std::string_view mark_of_unique = "\"unique_";
 constexpr int looks_for_job = 3;
 // A process of Ruby's tells every 10 s what it runs.
 constexpr std::chrono::milliseconds until_ruby_has_told{12'000};
+constexpr int most_pages_counted = 20;  // of a thousand keys: some milliseconds of Redis
 
 std::string text_of(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : std::string(); }
 
@@ -101,6 +102,23 @@ std::vector<UniqueLock> all_locks(Channel& redis, std::size_t most) {
       std::unique(locks.begin(), locks.end(), [](const UniqueLock& a, const UniqueLock& b) { return a.key == b.key; }),
       locks.end());  // a SCAN may show a key twice
   return locks;
+}
+
+std::optional<LockCounts> count_locks(Channel& redis) {
+  const RedisKey pattern = keys::unique_lock("*"), running_pattern = keys::running_lock("*");
+  LockCounts counts;
+  for (const auto& [key, count] : {std::pair{&pattern, &counts.unique}, std::pair{&running_pattern, &counts.running}}) {
+    std::string position(scan_begins);
+    int pages = 0;
+    do {
+      if (++pages > most_pages_counted) return std::nullopt;
+      const Reply reply = redis.call({"SCAN", position, "MATCH", *key, "COUNT", "1000"});
+      ScanPage page = read_scan(reply.view());
+      position = std::move(page.next);
+      *count += page.found.size();
+    } while (position != scan_begins);
+  }
+  return counts;
 }
 
 std::optional<UniqueLock> find_lock(Channel& redis, const std::string& key) {

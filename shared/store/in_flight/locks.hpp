@@ -33,6 +33,12 @@ std::vector<UniqueLock> all_locks(Channel& redis, std::size_t most = std::numeri
 // The one with this key; nullopt: nobody holds it, or a key of that name is no lock.
 std::optional<UniqueLock> find_lock(Channel& redis, const std::string& key);
 
+// How many there are, held by jobs and by what runs.  nullopt: Redis has so many keys that counting would take long.
+struct LockCounts {
+  std::size_t unique = 0, running = 0;
+};
+std::optional<LockCounts> count_locks(Channel& redis);
+
 // Looks for their jobs wherever jobs live: in queues, in flight, in `schedule`, `retry` and quarantine, one page after
 // the other, and in what Ruby's processes say that they run.  A job that moves meanwhile may be missed.  Returns how
 // many jobs it looked at.

@@ -23,5 +23,8 @@ inline ScanPage read_scan(ReplyView reply) { return {std::string(reply[0].text()
 // perhaps twice.  Looks through all keys of that Redis.  Throws ConnectionLost or UnexpectedReply.
 void for_each_key(Channel& redis, const RedisKey& pattern, std::string_view type,
                   const std::function<void(const std::string& name)>& visit);
+// The same, until `visit` returns false.
+void for_each_key_while(Channel& redis, const RedisKey& pattern, std::string_view type,
+                        const std::function<bool(const std::string& name)>& visit);
 
 }  // namespace brood

@@ -26,6 +26,14 @@ ListedLimit listed(const std::string& name, LimitView view) {
   return limit;
 }
 
+ListedLimit listed_cap(Connection& redis, const std::string& name, std::int64_t places) {
+  ListedLimit cap{.name = name, .kind = "cap", .amount = places};
+  const Reply shown = send(redis, show_cap(name));
+  cap.holders = read_cap_holders(shown.view());
+  cap.held = static_cast<std::int64_t>(cap.holders.size());
+  return cap;
+}
+
 }  // namespace
 
 std::string ListedLimit::limit_text() const {
@@ -33,7 +41,7 @@ std::string ListedLimit::limit_text() const {
   return fmt::format("{} in {}s", amount, std::chrono::duration<double>(interval).count());
 }
 
-std::string ListedLimit::json() const {
+std::string ListedLimit::json(bool with_holders) const {
   JsonWriter json;
   json.text("name", name).text("kind", kind).number("limit", amount).number("held", held);
   if (counts)
@@ -43,6 +51,7 @@ std::string ListedLimit::json() const {
         .decimal("wait_seconds", static_cast<double>(counts->waited_ms) / 1000)
         .number("over", counts->over)
         .number("reclaimed", counts->reclaimed);
+  if (with_holders) json.texts("holders", holders);
   return json.object();
 }
 
@@ -51,11 +60,7 @@ std::vector<ListedLimit> list_limits_of(Connection& redis, std::size_t most) {
   const Reply caps = redis.call(ask_caps());
   for (const auto& [name, places] : read_caps(caps.view())) {
     if (limits.size() == most) break;
-    ListedLimit cap{.name = name, .kind = "cap", .amount = places};
-    const Reply shown = send(redis, show_cap(name));
-    cap.holders = read_cap_holders(shown.view());
-    cap.held = static_cast<std::int64_t>(cap.holders.size());
-    limits.push_back(std::move(cap));
+    limits.push_back(listed_cap(redis, name, places));
   }
   const Reply known = redis.call(ask_limit_names());
   std::vector<std::string> names = read_name_list(known.view());
@@ -66,6 +71,24 @@ std::vector<ListedLimit> list_limits_of(Connection& redis, std::size_t most) {
     if (auto view = read_limit_view(shown.view())) limits.push_back(listed(name, std::move(*view)));
   }
   return limits;
+}
+
+std::vector<ListedLimit> find_limits(Connection& redis, const std::string& name) {
+  std::vector<ListedLimit> limits;
+  const Reply known = redis.call(ask_caps());
+  const auto caps = read_caps(known.view());
+  if (const auto cap = caps.find(name); cap != caps.end()) limits.push_back(listed_cap(redis, name, cap->second));
+  const Reply shown = send(redis, show_limit(name));
+  if (auto view = read_limit_view(shown.view())) limits.push_back(listed(name, std::move(*view)));
+  return limits;
+}
+
+std::int64_t reset_limits(Connection& redis, const std::string& name) {
+  std::int64_t held = 0;
+  for (const ListedLimit& limit : find_limits(redis, name)) held += limit.counts ? 0 : limit.held;
+  redis.call(forget_cap(name));
+  const Reply reply = send(redis, reset_limit(name));
+  return held + read_reset_limit(reply.view()).value_or(0);
 }
 
 }  // namespace brood

@@ -26,10 +26,16 @@ struct ListedLimit {
   std::vector<std::string> holders = {};
 
   std::string limit_text() const;  // "4 at once", "100 in 60s"
-  std::string json() const;        // members of an object, without the holders
+  std::string json(bool with_holders = false) const;
 };
 
 // The caps, then the limits, by name; of each not more than `most`.  Throws ConnectionLost or UnexpectedReply.
 std::vector<ListedLimit> list_limits_of(Connection& redis, std::size_t most = std::numeric_limits<std::size_t>::max());
+// Those of that name: a limit and a cap may share one.
+std::vector<ListedLimit> find_limits(Connection& redis, const std::string& name);
+
+// Forgets what is used of the interval, and the counts; a cap is not listed until somebody fetches under it.  Returns
+// how many slots stay held by jobs that run.
+std::int64_t reset_limits(Connection& redis, const std::string& name);
 
 }  // namespace brood

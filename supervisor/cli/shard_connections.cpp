@@ -27,7 +27,7 @@ void ShardConnections::each(const std::function<void(Shard&)>& ask) {
     try {
       ask(*shard);
     } catch (const ConnectionLost& lost) {
-      say_away(shard->address.shard, lost.what());
+      (away_ ? away_ : Away(say_away))(shard->address.shard, lost.what());
       if (!trouble) trouble = std::current_exception();
       ++away;
     }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/redis/connection.hpp"
@@ -23,14 +24,17 @@ class ShardConnections {
   std::size_t size() const { return shards_.size(); }
   Shard& operator[](std::size_t i) { return *shards_[i]; }
 
-  // Calls `ask` with one shard after the other.  A shard that is away is named on standard error and left out.  Throws
-  // ConnectionLost when all are away.
+  // Calls `ask` with one shard after the other.  A shard that is away is named on standard error, or to who wants to
+  // know, and left out.  Throws ConnectionLost when all are away.
   void each(const std::function<void(Shard&)>& ask);
   // The same, until `ask` returns true for one.
   bool any(const std::function<bool(Shard&)>& ask);
+  using Away = std::function<void(const std::string& shard, const std::string& why)>;
+  void on_away(Away away) { away_ = std::move(away); }
 
  private:
   std::vector<std::unique_ptr<Shard>> shards_;
+  Away away_;
 };
 
 // Says on standard error, once for each shard, that it is away and left out.

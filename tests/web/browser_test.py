@@ -11,9 +11,9 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import SKIPPED, Browser, Directory, Page, Redis, eventually, job  # noqa: E402
+from support import SKIPPED, Browser, Directory, Page, Redis, eventually, hold, job  # noqa: E402
 
-VIEWS = ["", "workers", "crashes", "queues", "retries", "scheduled", "dead", "classes", "processes"]
+VIEWS = ["", "workers", "crashes", "queues", "retries", "scheduled", "dead", "periodic", "limits", "locks", "classes", "processes"]
 HOSTILE = "\"><img src=x onerror=window.bad=1><script>window.bad=1</script>'`{{7*7}}&lt;"
 CONTRAST = """(() => {
   const parts = color => color.match(/[\\d.]+/g).map(Number);
@@ -47,6 +47,8 @@ class BrowserTest(unittest.TestCase):
         commands += [["SADD", "queues", "default", "images", HOSTILE], ["LPUSH", f"queue:{HOSTILE}", job("A")], ["SET", "stat:processed", "1204331"],
                      ["SET", "stat:failed", "2117"]]
         cls.redis.many(commands)
+        for name in (HOSTILE, "nightly_report", "erp"):
+            hold(cls.redis, name)
         cls.page = Page(cls.redis, cls.directory, listen="tcp")
         cls.addClassCleanup(cls.page.child.stop, signal.SIGKILL)
         cls.browser = Browser(cls.directory)
@@ -97,6 +99,17 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(self.redis("ZCARD", "retry"), before - 1)
         self.assertIn("SendInvoice was retried", self.browser.ask("document.querySelector('.notice.good').textContent"))
         self.assertTrue(self.browser.ask("location.search").startswith("?class=SendInvoice"))
+
+    def test_without_scripts_a_periodic_job_is_paused_and_a_lock_released_by_their_buttons(self):
+        self.browser.scripts(False)
+        self.go("periodic")
+        row = "[...document.querySelectorAll('tr')].find(r => r.textContent.includes('nightly_report'))"
+        self.browser.press(f"[...{row}.querySelectorAll('button')].find(b => b.textContent === 'Pause')")
+        self.assertEqual(self.redis("HEXISTS", "brood:periodic:job:nightly_report", "paused"), 1)
+        self.go("locks")
+        self.browser.press(f"{row}.querySelector('button')")
+        self.assertEqual(self.redis("EXISTS", "brood:unique:nightly_report"), 0)
+        self.assertEqual(self.redis("EXISTS", "brood:unique:erp"), 1)
 
     def test_many_are_deleted_after_a_question(self):
         self.go("scheduled?class=SendInvoice")

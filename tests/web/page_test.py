@@ -14,9 +14,9 @@ import unittest
 from urllib.parse import quote
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, eventually, job, read_answer  # noqa: E402
+from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, eventually, hold, job, read_answer  # noqa: E402
 
-GETS = ["/", "/workers", "/crashes", "/queues", "/retries", "/scheduled", "/dead", "/classes", "/processes"]
+GETS = ["/", "/workers", "/crashes", "/queues", "/retries", "/scheduled", "/dead", "/periodic", "/limits", "/locks", "/classes", "/processes"]
 HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onclick='x", "{{7*7}}", "</title></pre>", "a\r\nSet-Cookie: x=y",
            "\u202egnp.exe", "&lt;b&gt;", "javascript:alert(1)"]
 
@@ -104,10 +104,15 @@ class Answers(PageTest):
             self.redis.many([["ZADD", name, time.time() + i, entry] for name in ("retry", "schedule", "dead")])
             self.redis("SADD", "queues", text)
             self.redis("LPUSH", f"queue:{text}", entry)
+            hold(self.redis, text, text)
         self.redis("ZADD", "retry", 1, b"\xff\x00 no job at all")
         self.redis("ZADD", "dead", 1, b"{\"class\":\"\\u0000\",\"args\":[]}")
         page = self.page()
-        for path in GETS + [f"/queues/one?name={quote(text)}" for text in HOSTILE] + [f"/retries?class={quote(text)}&text={quote(text)}" for text in HOSTILE]:
+        for path in GETS + [f"/queues/one?name={quote(text)}" for text in HOSTILE] + [
+            f"/retries?class={quote(text)}&text={quote(text)}" for text in HOSTILE
+        ] + [f"/{view}/one?name={quote(text)}" for view in ("periodic", "limits") for text in HOSTILE] + [
+            f"/locks/one?key={quote('brood:unique:' + text)}" for text in HOSTILE
+        ]:
             with self.subTest(path=path):
                 answer = page.get(path)
                 self.assertEqual(answer.status, 200)
@@ -294,6 +299,88 @@ class Actions(PageTest):
         print("milliseconds:", {path: round(1000 * seconds, 1) for path, seconds in took.items()})
         slowest = max(took.values())
         self.assertLess(slowest, 1.0)  # a bound that a busy machine keeps too
+
+
+class Holdings(PageTest):
+    def said(self, *words, status=0, stdin=None):
+        done = subprocess.run([BROOD, *words, "--redis", self.redis.url], capture_output=True, check=False, text=True, input=stdin,
+                              env={**os.environ, "RUNTIME_DIRECTORY": self.directory})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout
+
+    def test_a_lock_is_shown_with_its_job_and_let_go_only_of_who_held_it(self):
+        self.said("enqueue", "--bulk", "-", stdin='{"class":"Report","args":[1],"unique_for":3600,"queue":"nightly"}\n')
+        key = self.redis("KEYS", "brood:unique:*")[0].decode()
+        jid = self.redis("GET", key).decode()
+        self.redis("SET", "secret", "value")
+        page = self.page()
+        listed = page.get("/locks").text
+        self.assertIn(key, listed)
+        self.assertIn(jid, listed)
+        shown = page.get(f"/locks/one?key={quote(key)}").text
+        self.assertIn("Report", shown)
+        self.assertIn("/queues/one?name=nightly", shown)
+        mine, theirs = page.get("/api/v1/locks").json, json.loads(self.said("locks", "--json"))
+        for lock in (*mine, *theirs):
+            lock.pop("expires_in")  # it goes on
+        self.assertEqual(mine, theirs)
+
+        self.assertEqual(page.get("/locks/one?key=secret").status, 404)
+        self.assertEqual(page.press("/locks/release?key=secret&jid=value").status, 409)
+        self.assertEqual(page.press(f"/locks/release?key={quote(key)}&jid=another").status, 409)
+        self.assertEqual(self.redis("EXISTS", "secret", key), 2)
+        self.assertEqual(page.press(f"/locks/release?key={quote(key)}&jid={jid}").status, 303)
+        self.assertEqual(self.redis("EXISTS", key), 0)
+        self.assertEqual(page.press(f"/locks/release?key={quote(key)}&jid={jid}").status, 409)
+
+    def test_a_limit_is_shown_with_its_holders_and_reset(self):
+        for name in ("erp", "crm"):
+            hold(self.redis, name)
+        page = self.page()
+        self.assertIn("1 of 4", page.get("/limits").text)
+        shown = page.get("/limits/one?name=erp").text
+        self.assertIn("erp:1:x/1.1", shown)
+        self.assertIn("no heartbeat", shown)
+        self.redis.many([["SADD", "processes", "erp:1:x"], ["HSET", "erp:1:x", "info", json.dumps(
+            {"hostname": "erp", "pid": 1, "identity": "erp:1:x", "concurrency": 1, "queues": [], "started_at": time.time()}), "beat", time.time(), "busy", 0]])
+        self.assertIn("its process lives", page.get("/limits/one?name=erp").text)
+        listed = page.get("/api/v1/limits").json
+        self.assertEqual([one["holders"] for one in listed if one["kind"] == "concurrent" and one["name"] == "erp"], [["erp:1:x/1.1"]])
+        for one in listed:
+            one.pop("holders")
+        self.assertEqual(listed, json.loads(self.said("limits", "--json")))
+
+        self.assertEqual(page.get("/limits/one?name=none").status, 404)
+        self.assertEqual(page.press("/limits/reset?name=none").status, 404)
+        self.assertEqual(page.press("/limits/reset?name=erp").status, 303)
+        self.assertEqual([self.redis("HGET", f"brood:limit:{name}", "taken") for name in ("erp", "crm")], [None, b"7"])
+        self.assertEqual(self.redis("HKEYS", "brood:caps"), [b"crm"])
+        self.assertEqual(self.redis("ZRANGE", "brood:limit:erp:used", 0, -1), [b"erp:1:x/1.1"])  # its slot stays held
+
+    def test_a_periodic_job_is_paused_unpaused_and_run(self):
+        hold(self.redis, "report")
+        page = self.page(config='[periodic.planned]\ncron = "0 4 1 1 *"\nclass = "Planned"\n')
+        listed = page.get("/periodic").text
+        self.assertIn("0 3 * * *", listed)
+        self.assertIn("nobody serves", listed)  # the one of the configuration alone
+        self.assertIn("-01-01 04:00:00 +00:00", page.get("/periodic/one?name=planned").text)
+        self.assertEqual(page.get("/periodic/one?name=report").text.count("03:00:00 +00:00"), 5)
+        self.assertEqual(page.get("/periodic/one?name=none").status, 404)
+        said = {one["name"]: one for one in page.get("/api/v1/periodic").json}
+        self.assertEqual(said["report"], json.loads(self.said("periodic", "--json"))[0])
+
+        self.assertEqual(page.press("/periodic/pause?name=report").status, 303)
+        self.assertEqual(self.redis("HEXISTS", "brood:periodic:job:report", "paused"), 1)
+        self.assertIn(">Unpause</button>", page.get("/periodic").text)
+        self.assertEqual(page.press("/periodic/unpause?name=report").status, 303)
+        self.assertEqual(self.redis("HEXISTS", "brood:periodic:job:report", "paused"), 0)
+        self.assertEqual(page.press("/periodic/run?name=report").status, 303)
+        enqueued = [json.loads(one) for one in self.redis("LRANGE", "queue:report", 0, -1)]
+        self.assertEqual([(one["class"], one["periodic"]) for one in enqueued], [("report", "report")])
+        self.assertIn(enqueued[0]["jid"], page.get("/periodic/one?name=report").text)
+        for verb in ("pause", "unpause", "run"):
+            self.assertEqual(page.press(f"/periodic/{verb}?name=none").status, 404)
+        self.assertEqual(self.redis("EXISTS", "brood:periodic:job:none"), 0)
 
 
 class Supervised(PageTest):

@@ -63,10 +63,18 @@ class Redis:
         self.path = f"{directory}/redis.sock"
         self.url = f"unix://{self.path}"
         self.child = Child(f"{directory}/redis.log", "redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--dir", directory)
-        eventually("redis answers", lambda: os.path.exists(self.path))
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(self.path)
+        self.socket = eventually("redis answers", self.connected)
         self.file = self.socket.makefile("rb")
+
+    def connected(self):
+        """Its socket is there a moment before it listens."""
+        client = socket.socket(socket.AF_UNIX)
+        try:
+            client.connect(self.path)
+            return client
+        except OSError:
+            client.close()
+            return None
 
     def close(self):
         self.file.close()
@@ -111,6 +119,23 @@ def job(name, args=(), jid="0" * 24, queue="default", **more):
     now = time.time()
     return json.dumps({"class": name, "args": list(args), "jid": jid, "queue": queue, "retry": True, "created_at": now, "enqueued_at": now, **more},
                       ensure_ascii=False)
+
+
+def hold(redis, name, jid="0" * 24):
+    """A lock, a limit with a slot that is held, a cap and a periodic job of that name, as brood writes them."""
+    now = int(time.time())
+    holder = f"{name}:1:x"
+    redis.many([
+        ["SET", f"brood:unique:{name}", jid, "PX", 3_600_000],
+        ["ZADD", "brood:limits", now, name],
+        ["HSET", f"brood:limit:{name}", "kind", "concurrent", "amount", 4, "interval", 0, "taken", 7, "waited", 3, "waited_ms", 1500, "over", 2, "reclaimed", 1],
+        ["HSET", f"brood:inflight:{holder}", "1.1", "5 default"],
+        ["ZADD", f"brood:limit:{name}:used", 5, f"{holder}/1.1"],
+        ["HSET", "brood:caps", name, 3],
+        ["ZADD", "brood:periodic", now, name],
+        ["HSET", f"brood:periodic:job:{name}", "rule", "0 3 * * * UTC", "last", now - 60, "seen", now, "claimed", 5, "missed", 2, "definition",
+         json.dumps({"cron": "0 3 * * *", "tz": "UTC", "class": name, "queue": name, "args": [name], "overlap": "allow"})],
+        ["LPUSH", f"brood:periodic:history:{name}", json.dumps({"tick": now - 60, "at": now - 59.5, "jid": name}), "no object"]])
 
 
 class Answer:
@@ -189,7 +214,7 @@ class Page:
         """The cookie and the token that a browser gets."""
         cookie = self.get("/queues").headers["set-cookie"].split(";")[0]
         found = None
-        for path in ("/queues", "/retries", "/dead", "/scheduled", "/workers", "/processes"):
+        for path in ("/queues", "/retries", "/dead", "/scheduled", "/workers", "/processes", "/periodic", "/limits", "/locks"):
             found = found or re.search(r'name="token" value="([0-9a-f]+)"', self.get(path, Cookie=cookie).text)
         return cookie, found and found[1]
 

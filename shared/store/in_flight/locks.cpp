@@ -25,19 +25,26 @@ constexpr int looks_for_job = 3;
 
 std::string text_of(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : std::string(); }
 
-void add_locks(Channel& redis, const RedisKey& pattern, std::vector<UniqueLock>& locks) {
-  for_each_key(redis, pattern, "string", [&](const std::string& name) {
-    UniqueLock lock;
-    lock.key = name;
-    lock.holder = text_of(redis.call({"GET", RedisKey(name)}).view());
-    const Reply left = redis.call({"PTTL", RedisKey(name)});
-    if (left.view().is_integer() && left.view().integer() >= 0) lock.expires_in_ms = left.view().integer();
-    lock.jid = lock.holder;
-    if (const auto running = parse_running_holder(lock.holder)) {
-      lock.jid = running->jid;
-      lock.until = "running";
-    }
-    if (!lock.holder.empty()) locks.push_back(std::move(lock));
+// Nullopt: nobody holds it any more.
+std::optional<UniqueLock> read_lock(Channel& redis, const std::string& name) {
+  UniqueLock lock;
+  lock.key = name;
+  lock.holder = text_of(redis.call({"GET", RedisKey(name)}).view());
+  const Reply left = redis.call({"PTTL", RedisKey(name)});
+  if (left.view().is_integer() && left.view().integer() >= 0) lock.expires_in_ms = left.view().integer();
+  lock.jid = lock.holder;
+  if (const auto running = parse_running_holder(lock.holder)) {
+    lock.jid = running->jid;
+    lock.until = "running";
+  }
+  return lock.holder.empty() ? std::nullopt : std::optional(std::move(lock));
+}
+
+void add_locks(Channel& redis, const RedisKey& pattern, std::size_t most, std::vector<UniqueLock>& locks) {
+  for_each_key_while(redis, pattern, "string", [&](const std::string& name) {
+    if (locks.size() >= most) return false;
+    if (auto lock = read_lock(redis, name)) locks.push_back(std::move(*lock));
+    return true;
   });
 }
 
@@ -59,15 +66,21 @@ void note_job(const LocksByJid& wanted, const std::string& payload) {
 
 }  // namespace
 
-std::vector<UniqueLock> all_locks(Channel& redis) {
+std::vector<UniqueLock> all_locks(Channel& redis, std::size_t most) {
   std::vector<UniqueLock> locks;
-  add_locks(redis, keys::unique_lock("*"), locks);
-  add_locks(redis, keys::running_lock("*"), locks);
+  add_locks(redis, keys::unique_lock("*"), most, locks);
+  add_locks(redis, keys::running_lock("*"), most, locks);
   std::sort(locks.begin(), locks.end(), [](const UniqueLock& a, const UniqueLock& b) { return a.key < b.key; });
   locks.erase(
       std::unique(locks.begin(), locks.end(), [](const UniqueLock& a, const UniqueLock& b) { return a.key == b.key; }),
       locks.end());  // a SCAN may show a key twice
   return locks;
+}
+
+std::optional<UniqueLock> find_lock(Channel& redis, const std::string& key) {
+  if (!key.starts_with(keys::unique_lock("").name()) && !key.starts_with(keys::running_lock("").name()))
+    return std::nullopt;
+  return read_lock(redis, key);
 }
 
 std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {

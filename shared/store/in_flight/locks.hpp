@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,9 +23,12 @@ struct UniqueLock {
   std::string until;  // start, done, running
 };
 
-// All locks of a Redis, by their keys.  Looks through all its keys.  Throws ConnectionLost or UnexpectedReply, as the
-// others do.
-std::vector<UniqueLock> all_locks(Channel& redis);
+// All locks of a Redis, by their keys, or so many of them.  Looks through all its keys.  Throws ConnectionLost or
+// UnexpectedReply, as the others do.
+std::vector<UniqueLock> all_locks(Channel& redis, std::size_t most = std::numeric_limits<std::size_t>::max());
+
+// The one with this key; nullopt: nobody holds it, or a key of that name is no lock.
+std::optional<UniqueLock> find_lock(Channel& redis, const std::string& key);
 
 // Looks for their jobs wherever jobs live: in queues, in flight, in `schedule`, `retry` and quarantine, one page after
 // the other.  A job that moves meanwhile may be missed.  Returns how many jobs it looked at.

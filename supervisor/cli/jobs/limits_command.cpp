@@ -10,8 +10,6 @@
 #include "shared/base/log_line.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/redis/connection.hpp"
-#include "shared/store/in_flight/caps.hpp"
-#include "shared/store/limits/limit_view.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/job_json.hpp"
@@ -49,6 +47,14 @@ std::vector<ListedLimit> all_limits(ShardConnections& shards) {
   std::vector<ListedLimit> limits;
   shards.each([&](ShardConnections::Shard& shard) {
     for (ListedLimit& limit : list_limits_of(shard.redis)) limits.push_back(std::move(limit));
+  });
+  return limits;
+}
+
+std::vector<ListedLimit> limits_named(ShardConnections& shards, const std::string& name) {
+  std::vector<ListedLimit> limits;
+  shards.each([&](ShardConnections::Shard& shard) {
+    for (ListedLimit& limit : find_limits(shard.redis, name)) limits.push_back(std::move(limit));
   });
   return limits;
 }
@@ -111,18 +117,13 @@ std::string text_of_limit(const ListedLimit& limit) {
 int show_one_limit(const LimitsOrder& order) {
   const std::string name = the_only_name(order);
   ShardConnections shards = connect_for_limits(order.redis);
-  std::vector<ListedLimit> limits = all_limits(shards);
-  std::erase_if(limits, [&](const ListedLimit& limit) { return limit.name != name; });
+  const std::vector<ListedLimit> limits = limits_named(shards, name);
   if (limits.empty()) return no_such_limit(name);
   for (const ListedLimit& limit : limits) {
-    if (!order.json) {
+    if (order.json)
+      print_json(limit.json(true) + "\n");
+    else
       print(text_of_limit(limit));
-      continue;
-    }
-    std::string json = limit.json();
-    json.pop_back();
-    const std::string holders = JsonWriter().texts("holders", limit.holders).object();
-    print_json(json + "," + holders.substr(1) + "\n");
   }
   return exit_status::ok;
 }
@@ -130,16 +131,9 @@ int show_one_limit(const LimitsOrder& order) {
 int reset_one_limit(const LimitsOrder& order) {
   const std::string name = the_only_name(order);
   ShardConnections shards = connect_for_limits(order.redis);
-  std::vector<ListedLimit> limits = all_limits(shards);
-  std::erase_if(limits, [&](const ListedLimit& limit) { return limit.name != name; });
-  if (limits.empty()) return no_such_limit(name);
+  if (limits_named(shards, name).empty()) return no_such_limit(name);
   std::int64_t held = 0;
-  for (const ListedLimit& limit : limits) held += limit.counts ? 0 : limit.held;
-  shards.each([&](ShardConnections::Shard& shard) {
-    shard.redis.call(forget_cap(name));
-    const Reply reply = send(shard.redis, reset_limit(name));
-    held += read_reset_limit(reply.view()).value_or(0);
-  });
+  shards.each([&](ShardConnections::Shard& shard) { held += reset_limits(shard.redis, name); });
   if (order.json)
     print_json(JsonWriter().text("name", name).number("held", held).object() + "\n");
   else

@@ -8,13 +8,12 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
-#include "shared/json/json_writer.hpp"
-#include "shared/store/in_flight/locks.hpp"
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/iso_time.hpp"
 #include "supervisor/cli/listing.hpp"
+#include "supervisor/cli/lock_list.hpp"
 #include "supervisor/cli/redis_access.hpp"
 #include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/terminal.hpp"
@@ -44,21 +43,6 @@ ShardConnections locks_connection(const RedisAccess& access) {
   return ShardConnections(access, {.connect = 3s, .command = 10s}, "brood-locks");
 }
 
-std::string json_of_lock(const UniqueLock& lock) {
-  JsonWriter json;
-  json.text("key", lock.key)
-      .text("jid", lock.jid)
-      .text("class", lock.job_class)
-      .text("queue", lock.queue)
-      .text("until", lock.until)
-      .truth("has_job", lock.has_job);
-  if (lock.expires_in_ms)
-    json.decimal("expires_in", static_cast<double>(*lock.expires_in_ms) / 1000);
-  else
-    json.null("expires_in");
-  return json.object();
-}
-
 bool is_meant(const UniqueLock& lock, const std::string& name) {
   return lock.key == name || lock.key.substr(lock.key.rfind(':') + 1) == name || lock.jid == name;
 }
@@ -66,7 +50,7 @@ bool is_meant(const UniqueLock& lock, const std::string& name) {
 void print_locks(const LocksOrder& order, const std::vector<UniqueLock>& locks, const char* none) {
   if (order.json) {
     JsonArray array;
-    for (const UniqueLock& lock : locks) array.add(json_of_lock(lock));
+    for (const UniqueLock& lock : locks) array.add(lock_json(lock));
     array.end();
     return;
   }
@@ -77,20 +61,10 @@ void print_locks(const LocksOrder& order, const std::vector<UniqueLock>& locks, 
   print(table.empty() ? none : table.text(Style::of_standard_output()));
 }
 
-std::vector<UniqueLock> locks_with_jobs(ShardConnections& shards) {
-  std::vector<UniqueLock> all;
-  shards.each([&](ShardConnections::Shard& shard) {
-    std::vector<UniqueLock> here = all_locks(shard.redis);
-    if (!here.empty()) find_jobs_of(shard.redis, here);
-    for (UniqueLock& lock : here) all.push_back(std::move(lock));
-  });
-  return all;
-}
-
 int list_locks(const LocksOrder& order) {
   refuse_arguments(order.names);
   ShardConnections shards = locks_connection(order.redis);
-  print_locks(order, locks_with_jobs(shards), "No job holds a lock.\n");
+  print_locks(order, list_locks_with_jobs(shards), "No job holds a lock.\n");
   return exit_status::ok;
 }
 
@@ -102,7 +76,7 @@ int no_such_lock(const std::string& name) {
 int show_locks(const LocksOrder& order) {
   if (order.names.empty()) throw UsageError("the lock is missing");
   ShardConnections shards = locks_connection(order.redis);
-  const std::vector<UniqueLock> all = locks_with_jobs(shards);
+  const std::vector<UniqueLock> all = list_locks_with_jobs(shards);
   std::vector<UniqueLock> meant;
   int status = exit_status::ok;
   for (const std::string& name : order.names) {

@@ -96,13 +96,13 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   std::unique_ptr<FdWatch> lifeline;
   if (is_supervised)
     lifeline = std::make_unique<FdWatch>(loop, STDIN_FILENO, FdWatch::readable, [&](int) { ends = true; });
-  PageLane machine(loop, access, settings), redis(loop, access, settings);
+  PageLane machine(loop, access, settings), redis(loop, access, settings), search(loop, access, settings);
   const HttpServer server(loop, std::move(listener), [&](HttpRequest request, HttpServer::Reply reply) {
     if (auto asset = request.method == "POST" ? std::nullopt : find_asset(request.path)) return reply(*asset);
     const Routed routed = find_route(request.method, request.path);
     if (routed.route == nullptr) return reply(refusal(routed.status, reason_of(routed.status), nullptr, nullptr));
     const Route& route = *routed.route;
-    PageLane& lane = route.lane == Lane::machine ? machine : redis;
+    PageLane& lane = route.lane == Lane::machine ? machine : route.lane == Lane::redis ? redis : search;
     const Doors& its_doors = is_open(route) ? open_doors : doors;
     const auto response = std::make_shared<HttpResponse>();
     const bool taken = lane.thread.add(

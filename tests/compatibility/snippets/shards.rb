@@ -1,6 +1,7 @@
 # Two shards on this machine, and the class that is pushed.
 require "digest"
 require "sidekiq"
+require "socket"
 require "tmpdir"
 
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
@@ -9,7 +10,7 @@ servers = %w[EAST WEST].map do |name|
   socket = "#{directory}/#{name}"
   ENV["REDIS_#{name}"] = "unix://#{socket}"
   server = spawn("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", directory, out: File::NULL)
-  sleep 0.01 until File.socket?(socket)
+  sleep 0.01 until (UNIXSocket.new(socket).close || true rescue false)
   server
 end
 at_exit do

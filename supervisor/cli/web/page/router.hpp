@@ -18,6 +18,7 @@ namespace brood {
 enum class Lane {
   machine,  // what asks no Redis: never kept waiting by one that is slow
   redis,
+  search,  // what may have to look through all of a Redis: it holds up its own kind alone
 };
 
 // One line of the only table: there is no way to a handler but through it, and none of its members may be left out.

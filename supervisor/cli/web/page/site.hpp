@@ -7,6 +7,7 @@
 
 #include "shared/config/config.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/shard_connections.hpp"
 #include "supervisor/cli/status/status_report.hpp"
 
 namespace brood {
@@ -19,19 +20,25 @@ class Site {
   Site(RedisAccess access, WebSettings settings) : access_(std::move(access)), settings_(std::move(settings)) {}
 
   const WebSettings& settings() const { return settings_; }
+  Config configuration() const { return access_.configuration(); }  // as it is now
 
   // Throws RedisError, or what RedisAccess::shards() throws.
   Api& api();
-  // Shards that were away when api() was last asked, with the reason; forgotten by being taken.
+  // The same shards, for what the data API has no word for.
+  ShardConnections& shards();
+  // Shards that were away when either was last asked, with the reason; forgotten by being taken.
   std::vector<std::string> take_away();
 
   StatusReport machine() const;     // without Redis
   StatusReport everything() const;  // whatever answers in time
 
  private:
+  void note_away(const std::string& shard, const std::string& why);
+
   RedisAccess access_;
   WebSettings settings_;
   std::unique_ptr<Api> api_;
+  std::unique_ptr<ShardConnections> shards_;
   std::vector<std::string> away_;
 };
 

@@ -1,8 +1,13 @@
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/cli/command_line.hpp"
+#include "supervisor/cli/limit_list.hpp"
+#include "supervisor/cli/lock_list.hpp"
+#include "supervisor/cli/periodic_list.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/cli/web/page/call.hpp"
 #include "supervisor/cli/web/page/site.hpp"
@@ -10,8 +15,18 @@
 namespace brood {
 namespace {
 
+constexpr std::size_t most_told = 1'000;  // of one kind and shard
+
 HttpResponse json_answer(int status, std::string body) {
   return {.status = status, .type = "application/json", .body = std::move(body)};
+}
+
+// One object a line.
+template <typename One, typename JsonOf>
+std::string json_array(const std::vector<One>& all, JsonOf json_of) {
+  std::string body = "[";
+  for (const One& one : all) body += (body.size() > 1 ? ",\n" : "\n") + json_of(one);
+  return body + (all.empty() ? "]\n" : "\n]\n");
 }
 
 // "host" of "host:pid:nonce".
@@ -76,9 +91,24 @@ HttpResponse answer_status(Call& call) {
 HttpResponse answer_crashes(Call& call) {
   const StatusReport report = call.site.everything();
   if (!report.redis) throw Refused(503, "Redis is away: " + report.error);
-  std::string body = "[";
-  for (const Crash& crash : report.redis->crashes) body += (body.size() > 1 ? "," : "") + crash_json(crash);
-  return json_answer(200, body + "]\n");
+  return json_answer(200, json_array(report.redis->crashes, crash_json));
+}
+
+HttpResponse answer_periodic(Call& call) {
+  const std::vector<ListedPeriodic> all = list_periodic(call.site.configuration(), call.site.shards());
+  return json_answer(200, json_array(all, [](const ListedPeriodic& one) { return one.json(); }));
+}
+
+HttpResponse answer_limits(Call& call) {
+  std::vector<ListedLimit> limits;
+  call.site.shards().each([&](ShardConnections::Shard& shard) {
+    for (ListedLimit& limit : list_limits_of(shard.redis, most_told)) limits.push_back(std::move(limit));
+  });
+  return json_answer(200, json_array(limits, [](const ListedLimit& limit) { return limit.json(true); }));
+}
+
+HttpResponse answer_locks(Call& call) {
+  return json_answer(200, json_array(list_locks_with_jobs(call.site.shards(), most_told), lock_json));
 }
 
 }  // namespace brood

@@ -8,7 +8,11 @@ namespace {
 
 RedisSettings shards(const std::vector<std::string>& names) {
   RedisSettings settings;
-  for (const std::string& name : names) settings.shard_list.push_back({.name = name, .url = "redis://" + name});
+  for (const std::string& name : names) {
+    ShardSettings& shard = settings.shard_list.emplace_back();
+    shard.name = name;
+    shard.url = "redis://" + name;
+  }
   return settings;
 }
 

@@ -6,7 +6,7 @@ namespace {
 constexpr std::size_t slots = 3;
 constexpr int wild_steps = 2'000;
 constexpr int calm_steps = 20'000;  // at most; the run ends when every job has
-constexpr int steps_between_checks = 60;
+constexpr int steps_between_checks = 100;
 
 }  // namespace
 
@@ -100,13 +100,13 @@ void World::step(bool calm) {
     lose_the_processes(at);
   } else if (what < 0.339 && !calm) {
     refuse_a_command();
-  } else if (what < 0.343) {
+  } else if (what < 0.341) {
     sweep(at);
-  } else if (what < 0.345) {
+  } else if (what < 0.343) {
     look_for_orphans(at);
-  } else if (what < 0.355 && !calm) {
+  } else if (what < 0.353 && !calm) {
     allow_everything();
-  } else if (what < (at.is_away ? 0.365 : 0.358) && !calm) {
+  } else if (what < (at.is_away ? 0.363 : 0.356) && !calm) {
     go_away_or_come_back(at);
   } else if (what < 0.38) {
     worker.wanted = at.number;

@@ -271,8 +271,10 @@ set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade
                      PROPERTIES PROCESSORS 2)
 
 # Several Redis servers.
-brood_test(lifecycle/shards LINK brood_test_support TIMEOUT 600)
-add_dependencies(lifecycle_shards_test brood brood_examples)
+foreach(test IN ITEMS shards shards_away added_shards idle_shards)
+  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
+  add_dependencies(lifecycle_${test}_test brood brood_examples)
+endforeach()
 brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_commands_test brood)
 brood_test(lifecycle/tls LINK brood_test_support TIMEOUT 600 ALONE)

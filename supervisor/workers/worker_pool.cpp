@@ -182,6 +182,12 @@ void WorkerPool::free(int slot, std::uint64_t incarnation) {
   slots_.table.release(slot);
 }
 
+bool WorkerPool::recycle(int slot, pid_t pid) {
+  if (!is_in(slot, pid)) return false;
+  orders_.finish(slot);
+  return true;
+}
+
 void WorkerPool::note_stopped(pid_t pid) const {
   const auto slot = slots_.table.slot_of(pid);
   if (!slot) return;

@@ -112,7 +112,9 @@ Performer::Performer(const Config& config, const WorkerSetup& worker_setup, Work
             .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }},
       registry_(registry),
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
-                  [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {}
+                  [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {
+  if (!config.statsd.address.empty() && worker_setup.usage) statsd_.emplace(config.statsd, *worker_setup.usage);
+}
 
 // A copy of this worker, forked by a job, must not touch the connection.
 IterationHost Performer::iteration_host() {
@@ -220,6 +222,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   short_classes_.ran(job_.job_class(), ended - started);
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
   Outcome outcome = expired_ ? expire(entry, queue) : settle(entry, job_, queue, performed, started);
+  if (statsd_ && failed) statsd_->note_error(entry, performed.failure.error_class);
   quarantine_.ended(job_);
   if (runs_hooks_) look_for_left_threads();  // which are code of the job too
   log::clear_standing_facts();
@@ -273,7 +276,7 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   }
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
-      ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
+      ProgramRun run = perform_program(*program, as_changed, job, queue, host_, settings_.timeout_grace);
       meter_.note_child_peak(run.peak_kb);
       return std::move(run.performed);
     });
@@ -352,7 +355,9 @@ Outcome Performer::expire(int entry, const std::string& queue) {
   }
   forget_note(entry);
   slot_.record().expired.fetch_add(1);
-  if (worker_setup_.usage && counted_.index) worker_setup_.usage->at(*counted_.index).expired.fetch_add(1);
+  if (!worker_setup_.usage || !counted_.index) return outcome;
+  worker_setup_.usage->at(*counted_.index).expired.fetch_add(1);
+  if (statsd_) statsd_->note_expired(*counted_.index, counted_queue_.index);
   return outcome;
 }
 
@@ -511,8 +516,10 @@ void Performer::forget_note(int entry) {
 // Jobs of one batch are too short to tell apart what each of them used.
 void Performer::end_batch() {
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
-  if (worker_setup_.usage)
-    add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);
+  if (!worker_setup_.usage) return;
+  if (statsd_) statsd_->take(slot_.record().run_notes);
+  add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);
+  if (statsd_) statsd_->send();
 }
 
 void Performer::begin_handlers(std::string_view event) {

@@ -34,6 +34,7 @@
 #include "worker/job_title.hpp"
 #include "worker/quarantine.hpp"
 #include "worker/recycling.hpp"
+#include "worker/runs_for_statsd.hpp"
 #include "worker/sandbox/sandbox.hpp"
 #include "worker/short_classes.hpp"
 #include "worker/supervisor_orders.hpp"
@@ -177,7 +178,8 @@ class Performer {
     std::string name;
     int index = max_usage_queues;  // in the table of queues
   };
-  CountedQueue counted_queue_;  // where it came from
+  CountedQueue counted_queue_;           // where it came from
+  std::optional<RunsForStatsd> statsd_;  // of this worker, where somebody wants to be told
   ShortClasses short_classes_;
   WorkerAge age_;
   JobTitle title_;

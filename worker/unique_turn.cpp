@@ -31,7 +31,7 @@ UniqueTurn take_unique_turn(FetchAndSettle& in_flight, std::string_view payload)
       const Taken taken = in_flight.take_for_job(*lock, job->jid(), unique->longest);
       if (taken != Taken::yes) return taken == Taken::no ? UniqueTurn::waits : UniqueTurn::fenced;
     }
-    if (unique->until == Uniqueness::Until::start) in_flight.let_go_before_begin(payload);
+    if (unique->until == Uniqueness::Until::start && !in_flight.let_go_before_begin(payload)) return UniqueTurn::fenced;
     return UniqueTurn::begins;
   }
   switch (in_flight.take(running_lock(in_flight.fence(), unique->lock, job->jid()), take_running_lock)) {

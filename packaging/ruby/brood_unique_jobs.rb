@@ -76,6 +76,7 @@ module BroodUniqueJobs
   REPLACES = "brood_replaces".freeze # where the job lies that is to be replaced, from the middleware to the push
   RELEASE = 'if redis.call("GET", KEYS[1]) ~= ARGV[1] then return 0 end return redis.call("DEL", KEYS[1])'.freeze
   SIDEKIQ = Sidekiq::VERSION.to_i
+  LONGEST = 10**15 # milliseconds that Redis takes
 
   module_function
 
@@ -124,7 +125,8 @@ module BroodUniqueJobs
   def milliseconds_of(job)
     milliseconds = (seconds_of(job) * 1000).round
     at = job["at"]
-    at && milliseconds.positive? ? milliseconds + [((at - Time.now.to_f) * 1000).round, 0].max : milliseconds
+    milliseconds += [((at - Time.now.to_f) * 1000).round, 0].max if at && milliseconds.positive?
+    [milliseconds, LONGEST].min
   end
 
   # Whether it is pushed though another job holds its lock.

@@ -47,11 +47,6 @@ ClassUsage read(const UsageEntry& entry) {
   return usage;
 }
 
-struct EndedRun {
-  RunNote note;
-  RunStart start;
-};
-
 // The runs of a batch are of one queue.
 void add_to_queues(QueueTable& table, std::span<const EndedRun> ended) {
   for (std::size_t i = 0; i < ended.size();) {
@@ -165,7 +160,8 @@ void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together
     const std::uint64_t word = note.run.load(std::memory_order_relaxed);
     if (word == 0) continue;
     EndedRun& run = ended[static_cast<std::size_t>(count)];
-    run = {RunNote::read(word), RunStart::read(note.start.load(std::memory_order_relaxed))};
+    run.note = RunNote::read(word);
+    run.start = RunStart::read(note.start.load(std::memory_order_relaxed));
     // Forgotten first: a run that is lost with its worker now is better than one that is counted twice.
     note.run.store(0, std::memory_order_release);
     if (run.note.state > RunNote::State::begun) ++count;
@@ -182,8 +178,9 @@ void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together
   add_to_queues(table.queues, std::span(ended).first(static_cast<std::size_t>(count)));
 }
 
-void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short,
-                   std::optional<std::size_t> crash, const JobUsage& usage, std::uint64_t generation) {
+std::vector<EndedRun> add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short,
+                                    std::optional<std::size_t> crash, const JobUsage& usage, std::uint64_t generation) {
+  std::vector<EndedRun> added;
   for (int entry = 0; entry < max_run_notes; ++entry) {
     NotedRun& noted = notes[static_cast<std::size_t>(entry)];
     EndedRun run{RunNote::read(noted.run.exchange(0)), RunStart::read(noted.start.load())};
@@ -192,21 +189,23 @@ void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(
     const bool last = cut_short(entry);
     if (!last && note.state == RunNote::State::begun) continue;
     UsageEntry& of_class = table.at(note.class_index);
-    const bool crashed = last && crash;
-    if (note.state == RunNote::State::begun || crashed) {
+    run.crashed = last && crash;
+    if (note.state == RunNote::State::begun || run.crashed) {
       note.state = RunNote::State::failed;
       note.ms = whole_ms(usage.wall);
     }
-    add_to_queues(table.queues, {&run, 1});
     RunCounts runs;
     runs.add(note, run.start);
-    if (crashed) {
+    if (run.crashed) {
       of_class.waited.add(runs.waited);
       add_crash(of_class, usage, generation, *crash);
     } else {
       add_runs(of_class, last ? usage : JobUsage{}, runs, generation);
     }
+    added.push_back(run);
   }
+  add_to_queues(table.queues, added);
+  return added;
 }
 
 std::vector<ClassUsage> read_class_usage(const Scoreboard& board) {

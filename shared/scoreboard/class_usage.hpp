@@ -70,6 +70,7 @@ struct alignas(64) UsageTable {
   std::array<UsageEntry, max_usage_classes> entries;
   UsageEntry others;
   QueueTable queues;
+  std::atomic<std::uint64_t> datagrams_dropped;  // for StatsD, that the kernel did not take
 
   UsageEntry& at(int index);  // max_usage_classes and whatever is no index: the others
 };
@@ -110,11 +111,19 @@ void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generatio
 // Adds the runs that have ended, which have used `together`, and forgets the notes.
 void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together, std::uint64_t generation = 1);
 
+// A run that is over.
+struct EndedRun {
+  RunNote note;  // failed too if it crashed
+  RunStart start;
+  bool crashed = false;
+};
+
 // Adds what a worker noted and did not live to add, and forgets the notes.  `cut_short` tells of an entry of the batch
 // whether the worker's end cut its run short.  That run has used `usage`; it has crashed in that way, or somebody has
-// ended it.
-void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short,
-                   std::optional<std::size_t> crash, const JobUsage& usage, std::uint64_t generation = 1);
+// ended it.  Returns what was added.
+std::vector<EndedRun> add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short,
+                                    std::optional<std::size_t> crash, const JobUsage& usage,
+                                    std::uint64_t generation = 1);
 
 // What is counted of one class.  Each only grows.
 struct ClassTotals {

@@ -29,6 +29,10 @@ int queue_index(QueueTable& table, std::string_view queue) {
   return static_cast<int>(claim_entry(table.entries, queue));
 }
 
+std::string queue_at(const QueueTable& table, int index) {
+  return index >= 0 && index < max_usage_queues ? table.entries[static_cast<std::size_t>(index)].owner() : "";
+}
+
 void add_queue_runs(QueueEntry& entry, const QueueRuns& runs) {
   entry.took.add(runs.took);
   entry.waited.add(runs.waited);

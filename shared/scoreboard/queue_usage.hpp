@@ -35,6 +35,9 @@ struct alignas(64) QueueTable {
 // empty or too long.
 int queue_index(QueueTable& table, std::string_view queue);
 
+// The queue that has the entry; empty: none has.
+std::string queue_at(const QueueTable& table, int index);
+
 // Several runs together.
 struct QueueRuns {
   std::uint64_t failed = 0;

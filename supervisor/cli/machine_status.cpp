@@ -86,6 +86,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
       const Scoreboard board = Scoreboard::open(path, false);
       const SteadyTime now = steady_now();
       JobCounters& counters = status.counters[board.identity()];
+      counters.datagrams_dropped = std::min(board.usage().datagrams_dropped.load(), largest_count);
       for (int i = 0; i < board.slots(); ++i) {
         const SlotSnapshot worker = snapshot(board.slot(i));
         counters.processed += worker.processed;

@@ -73,6 +73,8 @@ class BroodProcess {
 
   std::string log() const;  // standard error of all its starts
   LogTail log_tail() const;
+  // What its configuration is when it is started again.
+  void configure(const std::string& config) { options_.config = config; }
   const TemporaryDirectory& home() const { return *options_.home; }
 
   // What a command of the same user needs to find it.

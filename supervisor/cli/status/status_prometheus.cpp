@@ -228,6 +228,8 @@ void add_losses(Exposition& out, const MachineStatus& machine) {
   out.counter("brood_settles_unconfirmed_total",
               "Settles and fetches that replicas did not confirm in time (redis.wait).");
   each([](const JobCounters& counters) { return counters.unconfirmed; });
+  out.counter("brood_statsd_dropped_total", "Datagrams for StatsD that the kernel did not take.");
+  each([](const JobCounters& counters) { return counters.datagrams_dropped; });
   out.counter("brood_jobs_expired_total", "Jobs that did not run, since their time to begin had passed.");
   each([](const JobCounters& counters) { return counters.expired; });
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "shared/base/log.hpp"
@@ -27,6 +29,24 @@ std::string not_now(std::string_view why) {
 
 std::string done_after(std::chrono::duration<double> took) {
   return JsonWriter().text("outcome", "done").decimal("took", took.count()).object();
+}
+
+constexpr std::string_view no_such_worker = "no such worker runs any more";
+
+struct NamedWorker {
+  int slot;
+  pid_t pid;
+};
+
+std::optional<NamedWorker> worker_named(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 2) return std::nullopt;
+  const auto number_in = [](const std::string& text) {
+    int number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc{} && end == text.data() + text.size() ? number : -1;
+  };
+  const NamedWorker worker{number_in(arguments[0]), number_in(arguments[1])};
+  return worker.slot >= 0 && worker.pid > 0 ? std::optional(worker) : std::nullopt;
 }
 
 // Each queue once, in the order in which the capsules list them.
@@ -80,6 +100,8 @@ void ControlVerbs::handle(const std::string& verb, const Arguments& arguments, c
   }
   if (verb == "scale") return scale(arguments, reply);
   if (verb == "kill") return kill(arguments, reply);
+  if (verb == "stack") return stack(arguments, reply);
+  if (verb == "recycle") return recycle(arguments, reply);
   if (verb == "dump") {
     stack_log_.write();
     return reply.ok(JsonWriter().number("workers", pool_.ready()).object());
@@ -166,6 +188,21 @@ void ControlVerbs::kill(const Arguments& arguments, const Reply& reply) {
                                  .text("outcome", arguments[1])
                                  .object();
   awaited_ends_[ended->pid] = [reply, answer] { reply.ok(answer); };
+}
+
+void ControlVerbs::stack(const Arguments& arguments, const Reply& reply) {
+  const auto worker = worker_named(arguments);
+  if (!worker || !pool_.is_in(worker->slot, worker->pid)) return reply.error(no_such_worker);
+  stack_log_.tell(worker->slot, [reply](const std::string& json) {
+    if (json.empty()) return reply.error("its stack cannot be told now; ask again");
+    reply.ok(json);
+  });
+}
+
+void ControlVerbs::recycle(const Arguments& arguments, const Reply& reply) {
+  const auto worker = worker_named(arguments);
+  if (!worker || !pool_.recycle(worker->slot, worker->pid)) return reply.error(no_such_worker);
+  reply.ok(JsonWriter().number("slot", worker->slot).number("pid", worker->pid).object());
 }
 
 void ControlVerbs::reaped(pid_t worker) {

@@ -33,6 +33,8 @@ namespace brood {
 //                            and the successor restarts its workers
 //   await_restart            answered when no restart is under way any more
 //   dump                     the stacks go to the log
+//   stack SLOT PID           an object of where that worker is: see ChildBodies::tell_stack
+//   recycle SLOT PID         that worker finishes its job and exits, and another takes its place
 //   kill JID OUTCOME         answered when the worker is gone
 class ControlVerbs {
  public:
@@ -70,6 +72,8 @@ class ControlVerbs {
   void upgrade(const Reply& reply);
   void scale(const Arguments& arguments, const Reply& reply);
   void kill(const Arguments& arguments, const Reply& reply);
+  void stack(const Arguments& arguments, const Reply& reply);
+  void recycle(const Arguments& arguments, const Reply& reply);
   std::string status() const;
   std::string busy_sentence() const;
 

@@ -182,8 +182,9 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   }
   const SteadyTime started = steady_now();
   const std::uint32_t flags = class_flags(registry_, job_);
-  note(entry, RunNote::State::begun, {});
   const WallTime started_at = wall_now();
+  note_start(entry, queue, started_at);
+  note(entry, RunNote::State::begun, {});
   if (!slot_.begin(entry, job_.jid(), job_.display_class(), started_at, started, flags)) {
     forget_note(entry);
     return std::nullopt;
@@ -481,11 +482,21 @@ void Performer::note(int entry, RunNote::State state, std::chrono::milliseconds 
   }
   if (!counted_.index) return;
   const RunNote note{state, *counted_.index, static_cast<std::uint64_t>(took.count())};
-  slot_.record().run_notes[static_cast<std::size_t>(entry)].store(note.word(), std::memory_order_release);
+  slot_.record().run_notes[static_cast<std::size_t>(entry)].run.store(note.word(), std::memory_order_release);
+}
+
+// The client's clock says when the job was enqueued: where it is ahead of this one's, the job has not waited.
+void Performer::note_start(int entry, const std::string& queue, WallTime now) {
+  if (!worker_setup_.usage || entry < 0 || entry >= max_run_notes) return;
+  if (queue != counted_queue_.name) counted_queue_ = {queue, queue_index(worker_setup_.usage->queues, queue)};
+  RunStart start{.queue_index = counted_queue_.index, .waited_ms = std::nullopt};
+  if (const auto enqueued = job_.time("enqueued_at"))
+    start.waited_ms = static_cast<std::uint64_t>(std::max<std::int64_t>((now - *enqueued) / 1ms, 0));
+  slot_.record().run_notes[static_cast<std::size_t>(entry)].start.store(start.word(), std::memory_order_relaxed);
 }
 
 void Performer::forget_note(int entry) {
-  if (entry >= 0 && entry < max_run_notes) slot_.record().run_notes[static_cast<std::size_t>(entry)].store(0);
+  if (entry >= 0 && entry < max_run_notes) slot_.record().run_notes[static_cast<std::size_t>(entry)].run.store(0);
 }
 
 // Jobs of one batch are too short to tell apart what each of them used.

@@ -118,6 +118,7 @@ class Performer {
   void look_for_left_threads();
   LeftThreads threads_policy() const;  // of the job under way
   void note(int entry, RunNote::State state, std::chrono::milliseconds took);
+  void note_start(int entry, const std::string& queue, WallTime now);
   void forget_note(int entry);
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Performed perform_watched(const Payload& job, const std::string& queue);
@@ -173,6 +174,11 @@ class Performer {
     std::optional<int> index = {};  // in the table of usage; nullopt: nobody's code
   };
   Counted counted_;  // what the job that began last counts as
+  struct CountedQueue {
+    std::string name;
+    int index = max_usage_queues;  // in the table of queues
+  };
+  CountedQueue counted_queue_;  // where it came from
   ShortClasses short_classes_;
   WorkerAge age_;
   JobTitle title_;

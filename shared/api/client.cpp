@@ -168,6 +168,25 @@ std::vector<std::string> Client::push_bulk(std::vector<Push> jobs, const BulkOpt
   return jids;
 }
 
+std::string detail::Opening::push_once(Client& client, Push job) {
+  if (job.jid.empty()) throw std::invalid_argument("a job that is pushed once has a jid");
+  Client::State& state = *client.state_;
+  if (job.shard_by.empty()) job.shard_by = job.jid;
+  PushWriter writer(redis_now(), state.time_unit({job}, 0));
+  bool goes_on = false;
+  state.middleware.run(job, [&] { goes_on = true; });
+  if (!goes_on) return "";
+  const std::optional<std::string> args_in_clear = state.seal(job);
+  ClientPush prepared = writer.prepare(job, args_in_clear);
+  const auto holder = prepared.lock ? prepared.lock->holder : nullptr;
+  std::string jid = prepared.jid;
+  if (const auto receiver = push_receiver())
+    receiver->push({std::move(prepared)});
+  else
+    state.reach().push_once(std::move(prepared));
+  return holder && !holder->empty() && *holder != jid ? "" : jid;
+}
+
 std::string Client::push_in(double seconds, Push job, const BulkOptions& options) {
   if (!(seconds < 1e9))
     throw std::invalid_argument("a delay is less than 1,000,000,000 seconds; enqueue_at takes a time");

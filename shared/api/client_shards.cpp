@@ -164,6 +164,11 @@ void ClientShards::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
   }
 }
 
+void ClientShards::push_once(ClientPush job) {
+  Shard& shard = *shards_[shards_.size() == 1 ? 0 : shard_of_key(names_, job.shard_by)];
+  shard.sender.use([&](PushSender& sender) { sender.push_once(std::move(job)); });
+}
+
 TimeUnit ClientShards::times_of_fleet(const std::vector<Push>& jobs, std::size_t batch_size) {
   const auto times_of = [](Shard& shard) {
     return shard.sender.use([](PushSender& sender) { return sender.times_of_fleet(); });

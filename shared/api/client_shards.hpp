@@ -32,6 +32,9 @@ class ClientShards {
   // Throws RedisError, which says how many were pushed.
   void push(std::vector<ClientPush> jobs, std::size_t batch_size);
 
+  // A job that is pushed once, however often it is sent with its jid; it is not kept while Redis is away.
+  void push_once(ClientPush job);
+
   // The time unit of the oldest Sidekiq release that runs where these jobs will go.  With several shards, that is told
   // as well as it can be before middleware has seen the jobs.
   TimeUnit times_of_fleet(const std::vector<Push>& jobs, std::size_t batch_size);

@@ -11,6 +11,9 @@ namespace brood::detail {
 struct Opening {
   static Client client(const KnownRedis& known);
   static Api api(const KnownRedis& known);
+  // As Client::push() of a job with a jid, but however often it is called with that jid, for a day: the job is pushed
+  // once.  Where there are several shards, the jid says which one has it, unless `shard_by` does.
+  static std::string push_once(Client& client, Push job);
 };
 
 }  // namespace brood::detail

@@ -10,6 +10,7 @@
 #include "shared/api/unique_jobs.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/store/queues/push_commands.hpp"
+#include "shared/store/queues/push_once.hpp"
 
 namespace brood {
 namespace {
@@ -84,6 +85,21 @@ void PushSender::push(std::vector<ClientPush> jobs, std::size_t batch_size) {
     throw RedisError(std::string(error.what()) + "; " + std::to_string(plain) +
                      " jobs that are not unique were pushed");
   }
+}
+
+// A client of its own in the numbers of push_once.lua, which pushes one batch.
+void PushSender::push_once(ClientPush job) {
+  const std::string client = "jid:" + job.jid, queue = job.score ? "" : job.queue;
+  if (job.lock) {
+    const Reply reply = redis_.run(push_unique_once(client, 1, queue, unique_jobs(std::span(&job, 1))));
+    note_holders(std::span(&job, 1), read_holders(reply.view()));
+  } else {
+    std::vector<std::string> payloads;
+    if (job.score) payloads.push_back(score_text(*job.score));
+    payloads.push_back(std::move(job.payload));
+    redis_.run(brood::push_once(client, 1, queue, std::move(payloads)));
+  }
+  if (!redis_.is_confirmed()) throw NotConfirmed("Redis at " + redis_.name() + ": too few replicas confirm the push");
 }
 
 // A script for each slice that goes to one place, in order, and all of them at once.

@@ -34,6 +34,9 @@ class PushSender {
   // returns why, and leaves it in `jobs`.  A Redis that has not answered for a while must first prove that it does.
   std::optional<std::string> push_unless_away(std::vector<ClientPush>& jobs, std::size_t batch_size);
 
+  // Pushes it unless a job with its jid was pushed so within a day.  Throws RedisError.
+  void push_once(ClientPush job);
+
   // For one of several shards: how long to wait for a connection, while others may take a push.
   void connect_within(std::chrono::milliseconds longest);
 

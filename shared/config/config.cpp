@@ -212,6 +212,16 @@ std::string read_header_name(const Place& at, std::string name) {
   return name;
 }
 
+std::string read_base_path(const Place& at, const std::string& path) {
+  const bool is_plain = std::all_of(path.begin(), path.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.' || c == '/';
+  });
+  if (!path.starts_with('/') || path.ends_with('/') || path.find("//") != path.npos || !is_plain)
+    at.refuse("must be a path such as \"/brood\", of letters, digits, - _ . and /, without a / at its end");
+  return path;
+}
+
 void read_web(const ConfigSection& section, WebSettings& web) {
   section.text("listen", [&](const Place& at, const std::string& text) {
     check_listen_address(at, text);
@@ -229,6 +239,10 @@ void read_web(const ConfigSection& section, WebSettings& web) {
   section.text("user_header",
                [&](const Place& at, const std::string& name) { web.user_header = read_header_name(at, name); });
   section.text("metrics", [&](const Place& at, const std::string& word) { web.metrics = read_web_metrics(at, word); });
+  section.boolean("show_args", web.show_args);
+  section.text("base_path",
+               [&](const Place& at, const std::string& path) { web.base_path = read_base_path(at, path); });
+  section.count("api_rate", web.api_rate, 0, 1'000'000);
   if (!web.user_header.empty() && web.users.empty())
     section.where_is("user_header").refuse("needs users = \"/path\", which says what each of them may do");
   if (web.listen.empty() || ListenAddress::parse(web.listen).is_local()) return;

@@ -158,6 +158,9 @@ struct WebSettings {
   std::string users;               // a file of who may come; empty: whoever reaches the socket
   std::string user_header;         // in which a proxy says who it is; empty: none does
   enum class Metrics { all, host, redis } metrics = Metrics::all;
+  bool show_args = true;  // whether it tells the arguments of jobs
+  std::string base_path;  // below which a proxy shows it: "/brood"; empty: at the root
+  int api_rate = 100;     // requests a second that each user may send to /api; 0: any number
 };
 
 // Every setting of etc/brood.toml as a plain value.

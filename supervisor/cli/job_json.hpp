@@ -6,8 +6,13 @@
 namespace brood {
 
 // A job for programs: one JSON object, valid whatever its payload holds.  Members are added, never renamed or removed.
-std::string job_json(const JobRecord& job, bool with_stack = false);
-std::string job_json(const SetEntry& entry, bool with_stack = false);
+// Without its arguments `args` and `payload` are null.
+enum class WithArgs { no, yes };
+std::string job_json(const JobRecord& job, bool with_stack = false, WithArgs with_args = WithArgs::yes);
+std::string job_json(const SetEntry& entry, bool with_stack = false, WithArgs with_args = WithArgs::yes);
+
+// What a push has come to: the object of `brood enqueue --json`.  An empty jid: another job holds its lock.
+std::string push_json(const Push& push, const std::string& jid);
 
 // One JSON array on standard output, written element by element: it may be of any length.
 class JsonArray {

@@ -97,6 +97,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
           status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
       }
       std::vector<ClassUsage>& usage = status.usage[board.identity()] = read_class_usage(board);
+      status.queues[board.identity()] = read_queue_usage(board);
       for (const ClassUsage& of_class : usage) add(classes[of_class.job_class], of_class);
     } catch (const std::exception&) {  // of another version, of another user, or gone this moment
     }

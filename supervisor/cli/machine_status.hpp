@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shared/scoreboard/class_usage.hpp"
+#include "shared/scoreboard/queue_usage.hpp"
 
 namespace brood {
 
@@ -37,9 +38,10 @@ struct JobCounters {
 // What the scoreboards of this machine and user say; those of dead supervisors too, as long as the files are there.
 struct MachineStatus {
   std::vector<WorkerStatus> workers;
-  std::vector<ClassUsage> classes;                       // of all supervisors together, by name
-  std::map<std::string, std::vector<ClassUsage>> usage;  // the same by the supervisor's identity
-  std::map<std::string, JobCounters> counters;           // by the supervisor's identity
+  std::vector<ClassUsage> classes;                        // of all supervisors together, by name
+  std::map<std::string, std::vector<ClassUsage>> usage;   // the same by the supervisor's identity
+  std::map<std::string, std::vector<QueueUsage>> queues;  // likewise
+  std::map<std::string, JobCounters> counters;            // likewise
 };
 
 // Of all supervisors together.

@@ -492,6 +492,7 @@ int run_command(const RunOptions& options) {
         .sweep = [as_configured](const RedisAddress& shard,
                                  const OwnIncarnations& own) { return sweep_stray_lists(own, as_configured(shard)); },
         .log_stacks = log_stacks,
+        .tell_stack = tell_stack,
         .check =
             [=] {
               follow_log(*config);

@@ -1,11 +1,14 @@
 #include "supervisor/cli/served_queues.hpp"
 
+#include <brood/api.hpp>
+
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
+#include "shared/json/json_writer.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
 #include "shared/store/report/process_list.hpp"
@@ -27,6 +30,16 @@ void add_queues(std::string_view info, std::set<std::string>& names) {
 }
 
 }  // namespace
+
+std::string queue_json(const QueueSummary& queue, const ServedQueues& served) {
+  return JsonWriter()
+      .text("name", queue.name)
+      .number("size", queue.size)
+      .decimal("latency", queue.latency)
+      .truth("paused", queue.paused)
+      .truth("served", served.holds(queue.name))
+      .object();
+}
 
 ServedQueues ask_served_queues(ShardConnections& shards) {
   std::optional<ServedQueues> all;

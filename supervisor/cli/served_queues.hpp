@@ -20,6 +20,10 @@ struct ServedQueues {
 class ShardConnections;
 ServedQueues ask_served_queues(ShardConnections& shards);
 
+// A queue for programs: one JSON object.
+struct QueueSummary;
+std::string queue_json(const QueueSummary& queue, const ServedQueues& served);
+
 // Two round trips.  Throws ConnectionLost or UnexpectedReply.
 ServedQueues ask_served_queues(Connection& redis);
 

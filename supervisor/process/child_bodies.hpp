@@ -29,6 +29,8 @@ struct ChildBodies {
   std::function<int(const RedisAddress&, const OrphanedJobs&, RecoveryMode, ByteCount&)> orphaned_jobs = {};
   std::function<int(const RedisAddress&, const OwnIncarnations&)> sweep = {};
   std::function<int(const std::vector<DumpRequest>&)> log_stacks = {};
+  // Writes the stack of one worker to a descriptor, as JSON.
+  std::function<int(const DumpRequest&, int descriptor)> tell_stack = {};
   // Tries what a worker would load.  Returns a sentence that says why it cannot be used, or nothing.
   std::function<std::string()> check = {};
 };

@@ -203,12 +203,12 @@ void WorkerOrders::note_queues_changed(bool to_all, int shard) {
   }
 }
 
-std::vector<DumpRequest> WorkerOrders::ask_for_stacks() {
+std::vector<DumpRequest> WorkerOrders::ask_for_stacks(std::optional<int> only) {
   ++dump_requests_;
   std::vector<DumpRequest> asked;
   for (int slot = 0; slot < slots_.table.used_slots(); ++slot) {
     const ProcessTable::Slot& taken = slots_.table[slot];
-    if (taken.pid == 0 || !taken.ready_at) continue;
+    if (taken.pid == 0 || !taken.ready_at || slot != only.value_or(slot)) continue;
     SlotRecord& record = slots_.board.slot(slot);
     clear_stack(record.dump);
     record.dump.request.store(dump_requests_);

@@ -54,8 +54,9 @@ class WorkerOrders {
   int hold_back_all_but(const std::optional<int>& allowed);
   // How many workers there are to be.
   int workers() const { return slots_.table.kept(); }
-  // Asks every worker for its stack: each answers in its record's `dump`.  Returns the requests that were made.
-  std::vector<DumpRequest> ask_for_stacks();
+  // Asks every worker for its stack, or the one in a slot: each answers in its record's `dump`.  Returns the requests
+  // that were made.
+  std::vector<DumpRequest> ask_for_stacks(std::optional<int> slot = std::nullopt);
   // Restores flags that jobs may have scribbled over.
   void mend_flags();
 

@@ -130,7 +130,8 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
   }
   add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
-      found.end.cause.has_value(), usage_of_last_job(found.exit, record, used), taken.generation);
+      found.end.cause ? std::optional(crash_way(found.end.cause->error_class)) : std::nullopt,
+      usage_of_last_job(found.exit, record, used), taken.generation);
   const bool forked_jobs = found.exit.last.forks_jobs || found.exit.last.job_pid > 0;
   slots_.table.vacate(pid);
   slots_.table[*slot].ended_at = now;
@@ -176,6 +177,12 @@ void WorkerPool::free(int slot, std::uint64_t incarnation) {
     return;
   slots_.board.slot(slot).retired.store(1);
   slots_.table.release(slot);
+}
+
+bool WorkerPool::recycle(int slot, pid_t pid) {
+  if (!is_in(slot, pid)) return false;
+  orders_.finish(slot);
+  return true;
 }
 
 void WorkerPool::note_stopped(pid_t pid) const {

@@ -46,6 +46,11 @@ class WorkerPool {
   // Now and then: restores what jobs may have scribbled over, logs which workers are slow to start, and ends workers
   // that do not start.
   void look_after(SteadyTime now);
+  // Tells a worker to finish the job in hand and exit; its place is filled again.  False: it is not in that slot.
+  bool recycle(int slot, pid_t pid);
+  bool is_in(int slot, pid_t pid) const {
+    return slot >= 0 && slot < slots_.table.used_slots() && pid > 0 && slots_.table[slot].pid == pid;
+  }
   // Logs that a worker was stopped (SIGSTOP): it finishes nothing and hears nothing.
   void note_stopped(pid_t pid) const;
 

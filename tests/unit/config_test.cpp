@@ -411,7 +411,8 @@ memory_limit = "1G"
 BOOST_AUTO_TEST_CASE(a_page_that_other_machines_reach_says_who_may_come) {
   const Config config = load(
       "[web]\nlisten = \"0.0.0.0:80\"\nusers = \"/users\"\nread_only = true\nhosts = [\"brood.example.com\"]\n"
-      "metrics = \"host\"\nmode = \"0600\"\n");
+      "metrics = \"host\"\nmode = \"0600\"\nshow_args = false\nbase_path = \"/a/b\"\napi_rate = 7\n");
+  BOOST_TEST((!config.web.show_args && config.web.base_path == "/a/b" && config.web.api_rate == 7));
   BOOST_TEST(config.web.listen == "0.0.0.0:80");
   BOOST_TEST(config.web.users == "/users");
   BOOST_TEST(config.web.read_only);
@@ -424,7 +425,8 @@ BOOST_AUTO_TEST_CASE(a_page_that_other_machines_reach_says_who_may_come) {
        {"listen = \"0.0.0.0:80\"", "listen = \"[::]:80\"", "listen = \"name:80\"", "listen = \"127.0.0.1\"",
         "listen = \"unix:web.sock\"", "listen = \"127.0.0.1:99999\"", "user_header = \"X-User\"", "mode = \"660\"",
         "metrics = \"some\"", "listen = \"0.0.0.0:80\"\nusers = \"/u\"\nuser_header = \"X-User\"",
-        "users = \"/u\"\nuser_header = \"X: y\""})
+        "users = \"/u\"\nuser_header = \"X: y\"", "base_path = \"brood\"", "base_path = \"/\"", "base_path = \"/a/\"",
+        "base_path = \"//evil\"", "base_path = \"/a b\"", "api_rate = -1"})
     BOOST_CHECK_THROW(load("[web]\n" + std::string(wrong)), ConfigError);
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "supervisor/cli/web/http/digest.hpp"
+#include "supervisor/cli/web/page/request_rate.hpp"
 #include "supervisor/cli/web/page/router.hpp"
 
 using namespace brood;
@@ -108,11 +109,44 @@ BOOST_AUTO_TEST_CASE(only_a_form_of_ours_counts) {
                       form) != "");
 }
 
+BOOST_AUTO_TEST_CASE(what_only_programs_send_is_not_taken_from_a_browser_on_another_site) {
+  const Doors doors({.hosts = {"here"}});
+  const auto from = [&](std::vector<std::pair<std::string, std::string>> headers) {
+    headers.emplace_back("host", "here:1");
+    return doors.why_foreign(request_with(std::move(headers)));
+  };
+  BOOST_TEST(from({}) == "");
+  BOOST_TEST(from({{"sec-fetch-site", "same-origin"}, {"origin", "http://here:1"}}) == "");
+  BOOST_TEST(from({{"sec-fetch-site", "cross-site"}}) != "");
+  BOOST_TEST(from({{"sec-fetch-site", "same-site"}}) != "");
+  BOOST_TEST(from({{"origin", "http://there"}}) != "");
+  BOOST_TEST(from({{"origin", "null"}}) != "");
+}
+
+BOOST_AUTO_TEST_CASE(each_user_has_so_many_requests_a_second_and_twice_as_many_at_once) {
+  using namespace std::chrono_literals;
+  RequestRate rate(10);
+  const SteadyTime begin{};
+  for (int i = 0; i < 20; ++i) BOOST_TEST(!rate.wait_of("ann", begin));
+  BOOST_TEST((rate.wait_of("ann", begin) == 1s));
+  BOOST_TEST(!rate.wait_of("bot", begin));
+  BOOST_TEST(!rate.wait_of("ann", begin + 100ms));
+  BOOST_TEST((rate.wait_of("ann", begin + 100ms) == 1s));
+  BOOST_TEST(!RequestRate(0).wait_of("ann", begin));
+}
+
+BOOST_AUTO_TEST_CASE(who_asked_longest_ago_is_forgotten_where_too_many_ask) {
+  using namespace std::chrono_literals;
+  RequestRate rate(1);
+  for (int i = 0; i < 5'000; ++i) rate.wait_of("user" + std::to_string(i), SteadyTime(i * 1ms));
+  BOOST_TEST(rate.names() == RequestRate::most_names);
+}
+
 BOOST_AUTO_TEST_CASE(every_route_has_a_role_and_every_change_is_a_post) {
   std::set<std::pair<std::string_view, bool>> seen;
   for (const Route& route : routes()) {
     BOOST_TEST_CONTEXT(route.path) {
-      const bool posts = route.kind == Route::Kind::action;
+      const bool posts = route.kind == Route::Kind::action || route.kind == Route::Kind::order;
       BOOST_TEST(seen.insert({route.path, posts}).second);
       BOOST_TEST((route.role != Role::read) == posts);
       BOOST_TEST(find_route(posts ? "POST" : "GET", route.path).route == &route);

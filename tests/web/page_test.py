@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -155,13 +156,11 @@ class Doors(PageTest):
         users.chmod(0o600)
         page = self.page(config=f"[web]\nusers = \"{users}\"\n")
         table = (pathlib.Path(__file__).parents[2] / "supervisor/cli/web/views/routes.def").read_text()
-        import re
-
         rank = {"read": 1, "operate": 2, "admin": 3}
         routes = re.findall(r'^BROOD_ROUTE\((\w+), "([^"]+)", (\w+), ', table, re.M)
         self.assertGreater(len(routes), 30)
         for kind, path, needed in routes:
-            ask = page.post if kind == "action" else page.get
+            ask = {"action": page.post, "order": lambda path, **more: page.post(path, "{}", Content_Type="application/json", **more)}.get(kind, page.get)
             if path == "/healthz":
                 self.assertNotIn(page.get(path).status, (401, 403))
                 continue
@@ -301,6 +300,210 @@ class Actions(PageTest):
         self.assertLess(slowest, 1.0)  # a bound that a busy machine keeps too
 
 
+class Jobs(PageTest):
+    def test_a_job_is_found_wherever_it_is(self):
+        jids = {place: f"{i:024x}" for i, place in enumerate(("waits", "scheduled", "retry", "dead", "quarantine", "in flight"), 10)}
+        entry = {place: job("Mail", ["to"], jid, "low", retry_count=1) for place, jid in jids.items()}
+        self.redis.many([
+            ["LPUSH", "queue:low", job("Other"), entry["waits"]],
+            ["ZADD", "schedule", time.time() + 60, entry["scheduled"]],
+            ["ZADD", "retry", "1000.5", entry["retry"]],
+            ["ZADD", "dead", "1000.5", entry["dead"]],
+            ["ZADD", "brood:quarantined", "1000.5", entry["quarantine"]],
+            ["HSET", "brood:inflight:host:1:0123456789ab", "3.7", "5 low"],
+            ["LPUSH", "brood:inflight:host:1:0123456789ab:3.7:low", entry["in flight"]]])
+        page = self.page()
+        for place, jid in jids.items():
+            with self.subTest(place=place):
+                shown = page.get(f"/jobs/one?jid={jid}").text
+                self.assertIn(f">{place}</span>", shown)
+                self.assertIn("Mail", shown)
+                self.assertIn("[&quot;to&quot;]", shown)
+        self.assertIn(f"/dead/one?score=1000.5&amp;jid={jids['dead']}", page.get(f"/jobs/one?jid={jids['dead']}").text)
+        held = page.get(f"/jobs/one?jid={jids['in flight']}").text
+        self.assertIn("worker 3 of <code>host:1:0123456789ab</code>", held)
+        self.assertIn("does not beat", held)
+        for nobody in ("no-such-job", jids["waits"][:23], "<script>alert(1)</script>", "%", "\"}"):
+            shown = page.get(f"/jobs/one?jid={quote(nobody)}")
+            self.assertEqual(shown.status, 200)
+            self.assertIn("not here", shown.text)
+            self.assertNotIn("<script>alert", shown.text)
+        self.assertEqual(page.get("/jobs/one").status, 404)
+        self.assertEqual(page.get("/jobs/one?jid=" + "x" * 300).status, 404)
+        self.assertIn('action="/jobs/one"', page.get("/").text)
+
+    def test_a_queue_says_how_much_work_waits_in_it(self):
+        minute = time.strftime("j|%y%m%d|%-H:%M", time.gmtime(time.time() - 120))
+        process = {"hostname": "host", "pid": 1, "identity": "host:1:x", "concurrency": 4, "queues": ["low"], "started_at": time.time(), "version": "8.0.9",
+                   "capsules": {"default": {"concurrency": 4, "mode": "strict", "weights": {"low": 0}}}}
+        self.redis.many([["SADD", "queues", "low"], ["LPUSH", "queue:low", *[job("Slow", [i]) for i in range(120)]],
+                         ["HSET", minute, "Slow|p", 10, "Slow|f", 0, "Slow|ms", 20_000],
+                         ["SADD", "processes", "host:1:x"], ["HSET", "host:1:x", "info", json.dumps(process), "beat", time.time(), "busy", 0, "quiet", "false"]])
+        page = self.page()
+        self.assertIn("Some 1m of work for 4 workers", page.get("/queues/one?name=low").text)  # 120 jobs of 2 s
+        self.redis("HSET", "host:1:x", "quiet", "true")
+        self.assertNotIn("of work for", page.get("/queues/one?name=low").text)
+
+
+class Programs(PageTest):
+    def pushed(self, queue="default"):
+        return [json.loads(one) for one in self.redis("LRANGE", f"queue:{queue}", 0, -1)]
+
+    def test_a_job_is_pushed_once_however_often_it_is_sent_with_its_jid(self):
+        page = self.page()
+        first = page.order("/api/v1/jobs", {"class": "A", "args": [1, "two"], "queue": "low"})
+        self.assertEqual(first.status, 200, first.text)
+        self.assertEqual(first.json, {"jid": self.pushed("low")[0]["jid"], "class": "A", "queue": "low", "at": None})
+        self.assertEqual(self.pushed("low")[0]["args"], [1, "two"])
+
+        once = {"class": "A", "args": [1], "jid": "order-4711"}
+        self.assertEqual([page.order("/api/v1/jobs", once).json["jid"] for _ in range(3)], ["order-4711"] * 3)
+        self.assertEqual([one["jid"] for one in self.pushed()], ["order-4711"])
+        self.redis("DEL", "queue:default")  # it has run
+        page.order("/api/v1/jobs", once)
+        self.assertEqual(self.pushed(), [])
+
+        later = {"class": "A", "args": [], "jid": "later", "at": int(time.time()) + 3600}
+        for _ in range(2):
+            self.assertEqual(page.order("/api/v1/jobs", later).json["at"], later["at"])
+        self.assertEqual(self.redis("ZCARD", "schedule"), 1)
+        unique = {"class": "Only", "args": [], "jid": "only", "unique_for": 60}
+        self.assertEqual([page.order("/api/v1/jobs", unique).json["jid"] for _ in range(2)], ["only", "only"])
+        self.assertEqual(page.order("/api/v1/jobs", {**unique, "jid": "other"}).json["jid"], "")
+        self.assertEqual([one["jid"] for one in self.pushed()], ["only"])
+
+    def test_many_are_pushed_with_one_request_or_none_of_them(self):
+        page = self.page()
+        lines = [json.dumps({"class": "A", "args": [i], "jid": f"n{i}"}) for i in range(5)]
+        bad = page.order("/api/v1/jobs", "\n".join(lines[:3] + ["{\"class\":\"A\"}"]), Content_Type="application/x-ndjson")
+        self.assertEqual(bad.status, 400)
+        self.assertIn("line 4", bad.json["error"])
+        self.assertEqual(self.pushed(), [])
+        for _ in range(2):
+            self.assertEqual(page.order("/api/v1/jobs", "\n".join(lines) + "\n\n", Content_Type="application/x-ndjson; charset=utf-8").json,
+                             {"pushed": 5, "jids": [f"n{i}" for i in range(5)]})
+        self.assertEqual(len(self.pushed()), 5)
+
+    def test_what_is_no_job_or_comes_from_another_site_is_refused(self):
+        page = self.page()
+        good = {"class": "A", "args": []}
+        for body in ("", "[]", "{", "null", "{}", '{"class":"A"}', '{"class":"","args":[]}', '{"class":"A","args":{}}', '{"class":"<b>","args":[]}',
+                     '{"class":"A","args":[],"queue":"a b"}', '{"class":"A","args":[],"jid":""}', json.dumps(good) + "x", "[" * 20_000):
+            with self.subTest(body=body[:40]):
+                answer = page.order("/api/v1/jobs", body)
+                self.assertEqual(answer.status, 400, answer.text)
+                self.assertIn("error", answer.json)
+        self.assertEqual(page.post("/api/v1/jobs", json.dumps(good)).status, 415)  # what a form of any page can send
+        self.assertEqual(page.order("/api/v1/jobs", good, Content_Type="text/plain").status, 415)
+        self.assertEqual(page.order("/api/v1/jobs", good, Sec_Fetch_Site="cross-site").status, 403)
+        self.assertEqual(page.order("/api/v1/jobs", good, Origin="http://evil.example").status, 403)
+        self.assertEqual(page.order("/api/v1/jobs", good, Host="evil.example").status, 421)
+        self.assertEqual(page.get("/api/v1/jobs").status, 405)
+        self.assertEqual(page.order("/api/v1/jobs", {**good, "args": ["x" * 70_000]}).status, 413)
+        self.assertEqual(self.redis("KEYS", "queue:*"), [])
+        page.child.stop()
+        self.assertEqual(self.page("--read-only").order("/api/v1/jobs", good).status, 403)
+
+    def test_each_token_has_its_role_and_its_rate(self):
+        import hashlib
+
+        users = pathlib.Path(self.directory) / "users"
+        users.write_text("".join(f"{name} {role} sha256:{hashlib.sha256(name.encode()).hexdigest()}\n"
+                                 for name, role in (("reader", "read"), ("pusher", "operate"), ("other", "read"))))
+        users.chmod(0o600)
+        page = self.page(config=f"[web]\nusers = \"{users}\"\napi_rate = 1\n")
+        good = {"class": "A", "args": []}
+        self.assertEqual(page.order("/api/v1/jobs", good).status, 401)
+        self.assertEqual(page.order("/api/v1/jobs", good, Authorization="Bearer none").status, 401)
+        self.assertEqual(page.order("/api/v1/jobs", good, Authorization="Bearer reader").status, 403)
+        self.assertEqual(page.order("/api/v1/jobs", good, Authorization="Bearer pusher").status, 200)
+        answers = [page.get("/api/v1/crashes", Authorization="Bearer reader") for _ in range(20)]
+        late = [one for one in answers if one.status == 429]
+        self.assertTrue(late)
+        self.assertEqual(late[0].headers["retry-after"], "1")
+        self.assertEqual(page.get("/api/v1/crashes", Authorization="Bearer other").status, 200)
+        self.assertEqual(page.get("/queues", Authorization="Bearer reader").status, 200)  # pages are not counted
+
+    def test_the_lists_say_what_the_commands_say(self):
+        self.redis("SADD", "queues", "default")
+        self.redis("LPUSH", "queue:default", job("A"))
+        for i in range(3):
+            self.redis("ZADD", "retry", 1000 + i, job("AB"[i % 2], [i], f"{i:024x}", error_class="E", error_message="m", retry_count=1))
+            self.redis("ZADD", "dead", time.time() - i, job("A", [i], f"{i:024x}", error_class="E", retry_count=1))
+            self.redis("ZADD", "schedule", time.time() + 1000 + i, job("A", [i], f"{i:024x}"))
+        page = self.page()
+        for name, command in (("queues", "queues"), ("retries", "retries"), ("scheduled", "scheduled"), ("dead", "dead"), ("processes", "processes")):
+            with self.subTest(name=name):
+                theirs = json.loads(subprocess.run([BROOD, command, "--json", "--redis", self.redis.url], capture_output=True, check=True,
+                                                   env={**os.environ, "RUNTIME_DIRECTORY": self.directory}).stdout)
+                mine = page.get(f"/api/v1/{name}").json
+                for one in (*mine, *theirs):
+                    one.pop("latency", None)  # it grows
+                self.assertEqual(sorted(mine, key=str), sorted(theirs, key=str))
+        self.assertEqual([one["class"] for one in page.get("/api/v1/retries?class=A").json], ["A", "A"])
+        self.assertEqual([one["jid"] for one in page.get("/api/v1/retries?limit=1&page=1").json], [f"{1:024x}"])
+
+    def test_each_change_is_told_in_the_log_with_who_what_and_how_many(self):
+        import hashlib
+
+        users = pathlib.Path(self.directory) / "users"
+        users.write_text("".join(f"{name} {role} sha256:{hashlib.sha256(name.encode()).hexdigest()}\n" for name, role in (("ann", "admin"), ("bob", "read"))))
+        users.chmod(0o600)
+        self.redis.many([["ZADD", "retry", 1000 + i, job("A", [i], f"{i:024x}", error_class="E", retry_count=0)] for i in range(7)])
+        page = self.page(config=f"[web]\nusers = \"{users}\"\n")
+        ann = {"Authorization": "Bearer ann"}
+        self.assertEqual(page.post("/retries/run/all?class=A", "", **ann).status, 200)  # it only asks
+        self.assertEqual(page.post("/retries/run/all?class=A", "sure=yes", **ann).status, 303)
+        self.assertEqual(page.post("/queues/pause?name=a%0Auser%3Droot", "", **ann).status, 303)
+        self.assertEqual(page.post("/queues/pause?name=b", "", Authorization="Bearer bob").status, 403)
+        self.assertEqual(page.order("/api/v1/jobs", {"class": "Mail", "args": ["secret"]}, **ann).status, 200)
+        told = [line for line in page.child.log().splitlines() if "event=web_action" in line]
+        for line, facts in zip(told, [("user=ann", "role=admin", "action=/retries/run/all", 'on="class=A"', "count=7", "status=303"),
+                                      ("user=ann", "action=/queues/pause", "count=1"), ("user=bob", "role=read", "count=0", "status=403"),
+                                      ("action=/api/v1/jobs", "class=Mail", "count=1")], strict=True):
+            for fact in facts:
+                self.assertIn(fact, line)
+        self.assertNotIn("secret", page.child.log())
+
+
+class Settings(PageTest):
+    def test_arguments_are_not_told_where_they_are_not_to_be(self):
+        entry = job("A", ["classified"], "a" * 24, error_class="E", retry_count=0)
+        self.redis("SADD", "queues", "default")
+        self.redis("LPUSH", "queue:default", entry)
+        self.redis("ZADD", "retry", "1000.5", entry)
+        hold(self.redis, "classified")
+        page = self.page(config="[web]\nshow_args = false\n")
+        for path in ("/retries", "/queues/one?name=default", f"/retries/one?score=1000.5&jid={'a' * 24}", "/api/v1/retries"):
+            self.assertIn("a" * 24, page.get(path).text)
+            self.assertNotIn("classified", page.get(path).text)
+        self.assertNotIn("[\"classified", page.get("/periodic/one?name=classified").text.replace("&quot;", '"'))
+        self.assertIn("0 entries", page.get("/retries?text=lassifie").text)  # nor can they be guessed
+        self.assertEqual(page.get("/api/v1/retries?text=lassifie").json, [])
+        self.assertEqual(len(page.get("/api/v1/retries?text=aaaa").json), 1)
+        page.child.stop()
+        self.assertIn("classified", self.page().get("/retries").text)
+
+    def test_below_a_path_every_link_stays_below_it(self):
+        self.redis("SADD", "queues", "default")
+        page = self.page(config="[web]\nbase_path = \"/jobs/brood\"\n")
+        for path in ("/jobs/brood", "/jobs/brood/", "/jobs/brood/queues", "/queues"):  # a proxy may have taken it away
+            answer = page.get(path)
+            self.assertEqual(answer.status, 200)
+            for place in re.findall(r'(?:href|src|action|formaction)="([^"]*)"', answer.text):
+                self.assertTrue(place.startswith("/jobs/brood/") or place == "#main", place)
+        self.assertIn("Path=/jobs/brood/;", answer.headers["set-cookie"])
+        asset = next(place for place in re.findall(r'href="([^"]*)"', answer.text) if "/assets/" in place)
+        self.assertEqual(page.get(asset).status, 200)
+        cookie = answer.headers["set-cookie"].split(";")[0]
+        token = re.search(r'name="token" value="([0-9a-f]+)"', page.get("/jobs/brood/queues", Cookie=cookie).text)[1]
+        pressed = page.post("/jobs/brood/queues/pause?name=default", f"token={token}", Cookie=cookie, Sec_Fetch_Site="same-origin")
+        self.assertTrue(pressed.headers["location"].startswith("/jobs/brood/queues?"), pressed.text)
+        self.assertEqual(page.get("/jobs/broodqueues").status, 404)
+        theme = page.get("/jobs/brood/theme?theme=dark&to=/queues")
+        self.assertEqual(theme.headers["location"], "/jobs/brood/queues")
+
+
 class Holdings(PageTest):
     def said(self, *words, status=0, stdin=None):
         done = subprocess.run([BROOD, *words, "--redis", self.redis.url], capture_output=True, check=False, text=True, input=stdin,
@@ -401,15 +604,41 @@ class Supervised(PageTest):
         self.assertEqual(oct(os.stat(page.socket).st_mode & 0o777), "0o660")
 
         first = int(subprocess.run(["pgrep", "-P", str(child.pid), "-f", "^brood web"], capture_output=True, text=True, check=True).stdout)
+        self.redis("LPUSH", "queue:default", job("Sleep", [60000], "b" * 24))
+        eventually("a job runs", lambda: "b" * 24 in page.get("/workers").text)
+        workers = {(one["slot"], one["pid"]) for one in page.get("/api/v1/status").json["workers"]}
         os.kill(first, signal.SIGSEGV)
         eventually("it is told", lambda: "web_ended" in child.log())
+        told = [line for line in child.log().splitlines() if f"pid={first} " in line]
+        self.assertRegex("\n".join(told), rf"Z ERROR pid={first} event=web_crashed signal=SIGSEGV from_pid={os.getpid()}\n")
+        frames = [line for line in told if "event=web_stack" in line]
+        self.assertGreater(len(frames), 3)
+        self.assertRegex("\n".join(frames), r"frame=\d+ at=\"\S*brood\S*\(\S*(serve_pages|LaneThread)\S*\+0x[0-9a-f]+\) \[0x[0-9a-f]+\]\"")
         eventually("it is back", lambda: answers("/healthz") == 200)
+        after = page.get("/api/v1/status").json["workers"]
+        self.assertEqual({(one["slot"], one["pid"]) for one in after}, workers)  # they went on, and the job too
+        self.assertIn("b" * 24, [one["job"]["jid"] for one in after if one["job"]])
 
-        self.redis("LPUSH", "queue:default", job("Sleep", [60000], "e" * 24))
-        eventually("the job runs", lambda: "e" * 24 in page.get("/workers").text)
-        workers = page.get("/api/v1/status").json["workers"]
-        identity = next(one["identity"] for one in workers if one["state"] == "busy")
-        ended = page.press(f"/workers/end?jid={'e' * 24}&identity={identity}")
+        busy = next(one for one in after if one["state"] == "busy")
+        of_worker = f"identity={busy['identity']}&slot={busy['slot']}&pid={busy['pid']}"
+        stack = page.press(f"/workers/stack?{of_worker}")
+        self.assertEqual(stack.status, 200, stack.text)
+        self.assertIn("Sleep::perform", stack.text)
+        self.assertIn("b" * 24, stack.text)
+        for wrong in (of_worker + "0", f"identity=x&slot={busy['slot']}&pid={busy['pid']}", f"identity={busy['identity']}&slot=-1&pid=1",
+                      f"identity={busy['identity']}&slot=99999&pid={busy['pid']}", f"identity={busy['identity']}&slot=x&pid=", f"identity={busy['identity']}"):
+            for verb in ("stack", "recycle"):
+                self.assertEqual(page.press(f"/workers/{verb}?{wrong}").status, 409, wrong)
+        idle = next(one for one in after if one["state"] == "idle")
+        pressed = page.press(f"/workers/recycle?identity={idle['identity']}&slot={idle['slot']}&pid={idle['pid']}")
+        self.assertEqual(pressed.status, 303, pressed.text)
+        pids = lambda: [one["pid"] for one in page.get("/api/v1/status").json["workers"] if one["state"] in ("idle", "busy")]  # noqa: E731
+        eventually("another takes its place", lambda: idle["pid"] not in pids() and len(pids()) == 2)
+        self.assertEqual(page.press(f"/workers/recycle?{of_worker}").status, 303)  # its job goes on
+        self.assertIn(busy["pid"], [one["pid"] for one in page.get("/api/v1/status").json["workers"]])
+        self.assertIn("It runs, in worker", page.get(f"/jobs/one?jid={'b' * 24}").text)
+        identity = next(one["identity"] for one in after if one["state"] == "busy")
+        ended = page.press(f"/workers/end?jid={'b' * 24}&identity={identity}")
         self.assertEqual(ended.status, 303, ended.text)
         eventually("it is tried again", lambda: self.redis("ZCARD", "retry") == 1)
 

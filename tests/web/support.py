@@ -205,10 +205,15 @@ class Page:
         return self.raw("\r\n".join(lines) + "\r\n\r\n", method != "HEAD")
 
     def post(self, path, body="", **headers):
-        lines = [f"POST {path} HTTP/1.1", f"Host: {headers.pop('Host', self.host)}", "Connection: close", f"Content-Length: {len(body)}",
-                 "Content-Type: application/x-www-form-urlencoded"]
+        headers.setdefault("Content_Type", "application/x-www-form-urlencoded")
+        lines = [f"POST {path} HTTP/1.1", f"Host: {headers.pop('Host', self.host)}", "Connection: close", f"Content-Length: {len(body)}"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         return self.raw("\r\n".join(lines) + "\r\n\r\n" + body)
+
+    def order(self, path, body, **headers):
+        """As a program sends JSON: one value, or a text that is sent as it is."""
+        text = body if isinstance(body, str) else json.dumps(body)
+        return self.post(path, text, **{"Content_Type": "application/json", **headers})
 
     def visit(self):
         """The cookie and the token that a browser gets."""

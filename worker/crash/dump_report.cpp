@@ -1,6 +1,7 @@
 #include "worker/crash/dump_report.hpp"
 
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "shared/base/clock.hpp"
 #include "shared/base/log.hpp"
+#include "shared/json/json_writer.hpp"
 #include "worker/crash/frame.hpp"
 #include "worker/crash/symboliser.hpp"
 
@@ -54,6 +56,32 @@ void log_stack(const DumpRequest& asked) {
 int log_stacks(const std::vector<DumpRequest>& asked) {
   wait_for_answers(asked);
   for (const DumpRequest& one : asked) log_stack(one);
+  return EX_OK;
+}
+
+int tell_stack(const DumpRequest& asked, int descriptor) {
+  wait_for_answers({asked});
+  const SlotSnapshot seen = snapshot(*asked.record);
+  const CapturedStack stack = read_stack(asked.record->dump);
+  const bool busy = seen.current >= 0;
+  std::vector<std::string> frames;
+  if (has_answered(asked, stack)) {
+    int number = 0;
+    for (const Frame& frame : frames_of_job(symbolise(stack))) frames.push_back(to_text(number++, frame));
+  }
+  const std::string text = JsonWriter()
+                               .number("slot", asked.slot)
+                               .number("pid", asked.pid)
+                               .text("class", busy ? seen.job_class : "")
+                               .text("jid", busy ? seen.jid : "")
+                               .truth("answered", has_answered(asked, stack))
+                               .texts("frames", frames)
+                               .object();
+  for (std::size_t written = 0; written < text.size();) {
+    const ssize_t size = write(descriptor, text.data() + written, text.size() - written);
+    if (size <= 0) return EX_IOERR;
+    written += static_cast<std::size_t>(size);
+  }
   return EX_OK;
 }
 

@@ -10,4 +10,7 @@ namespace brood {
 // frame a line.  Returns its exit status.
 int log_stacks(const std::vector<DumpRequest>& asked);
 
+// The same for one worker: writes an object with `slot`, `pid`, `class` and `jid` of its job, `answered` and `frames`.
+int tell_stack(const DumpRequest& asked, int descriptor);
+
 }  // namespace brood

@@ -18,6 +18,7 @@
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
 #include "supervisor/cli/iso_time.hpp"
+#include "supervisor/cli/job_json.hpp"
 #include "supervisor/cli/jobs/bulk.hpp"
 #include "supervisor/cli/jobs/job_arguments.hpp"
 #include "supervisor/cli/redis_access.hpp"
@@ -106,13 +107,6 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   return push;
 }
 
-std::string report_json(const Push& push, const std::string& jid) {
-  JsonWriter json;
-  json.text("jid", jid).text("class", push.job_class).text("queue", push.queue);
-  if (push.at) return json.decimal("at", epoch_seconds(WallTime(*push.at))).object() + "\n";
-  return json.null("at").object() + "\n";
-}
-
 std::string report(const Push& push, const std::string& jid) {
   if (!isatty(STDOUT_FILENO)) return jid + "\n";
   const std::string when = push.at ? fmt::format("scheduled for {}", iso_time(WallTime(*push.at))) : "enqueued";
@@ -179,7 +173,7 @@ int enqueue_command(const std::vector<std::string>& args) {
     spell_as_ruby(push);
     const std::string jid = detail::Opening::client(options.redis.known()).push(push);
     if (options.json)
-      print_json(report_json(push, jid));
+      print_json(push_json(push, jid) + "\n");
     else
       print(report(push, jid));
     if (!options.json) warn_of_unserved(options, push.queue);

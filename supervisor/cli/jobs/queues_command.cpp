@@ -82,14 +82,7 @@ int list_queues(const QueuesOrder& order) {
   const ServedQueues served = served_queues(order.redis);
   if (order.json) {
     JsonArray array;
-    for (const QueueSummary& queue : queues)
-      array.add(JsonWriter()
-                    .text("name", queue.name)
-                    .number("size", queue.size)
-                    .decimal("latency", queue.latency)
-                    .truth("paused", queue.paused)
-                    .truth("served", served.holds(queue.name))
-                    .object());
+    for (const QueueSummary& queue : queues) array.add(queue_json(queue, served));
     array.end();
     return exit_status::ok;
   }

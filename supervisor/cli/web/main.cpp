@@ -7,6 +7,7 @@
 #include "supervisor/cli/command_line.hpp"
 #include "supervisor/cli/program.hpp"
 #include "supervisor/cli/redis_access.hpp"
+#include "supervisor/cli/web/last_words.hpp"
 #include "supervisor/cli/web/web.hpp"
 
 namespace brood {
@@ -47,6 +48,7 @@ int web_command(const std::vector<std::string>& args) {
   options.journald = options.file.empty() && log::standard_error_is_the_journal();
   options.colour = options.file.empty() && log::standard_error_takes_colour();
   log::open(options);
+  tell_crashes_of_page(options);
   return serve_pages(access, settings, !supervised.empty());
 }
 

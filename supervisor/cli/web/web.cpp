@@ -21,6 +21,7 @@
 #include "supervisor/cli/web/listener.hpp"
 #include "supervisor/cli/web/page/assets.hpp"
 #include "supervisor/cli/web/page/doors.hpp"
+#include "supervisor/cli/web/page/html.hpp"
 #include "supervisor/cli/web/page/lane_thread.hpp"
 #include "supervisor/cli/web/page/router.hpp"
 #include "supervisor/cli/web/page/site.hpp"
@@ -51,7 +52,17 @@ Doors doors_of(const WebSettings& settings, const ListenAddress& address) {
                 .checks_hosts = true,
                 .users = settings.users.empty() ? Users() : Users::read(credential_path(settings.users)),
                 .user_header = settings.user_header,
-                .read_only = settings.read_only});
+                .read_only = settings.read_only,
+                .api_rate = settings.api_rate});
+}
+
+void note_deed(const Deed& deed) {
+  log::info("web_action", {{"user", deed.user.empty() ? "-" : deed.user},
+                           {"role", name_of(deed.role)},
+                           {"action", deed.action},
+                           {"on", deed.on},
+                           {"count", deed.count},
+                           {"status", deed.status}});
 }
 
 // What all requests of one kind go through, one after the other.
@@ -73,6 +84,13 @@ UniqueFd listen_after_predecessor(const ListenAddress& address, mode_t mode) {
       std::this_thread::sleep_for(100ms);
     }
   }
+}
+
+// A proxy may take the base away, or leave it.
+std::string path_below(const std::string& base, std::string path) {
+  if (base.empty() || !path.starts_with(base)) return path;
+  if (path.size() == base.size()) return "/";
+  return path[base.size()] == '/' ? path.substr(base.size()) : path;
 }
 
 // Health is asked by machines that know no names: it lets in whoever reaches the socket, and tells nothing else.
@@ -97,18 +115,24 @@ int serve_pages(const RedisAccess& access, const WebSettings& settings, bool is_
   if (is_supervised)
     lifeline = std::make_unique<FdWatch>(loop, STDIN_FILENO, FdWatch::readable, [&](int) { ends = true; });
   PageLane machine(loop, access, settings), redis(loop, access, settings), search(loop, access, settings);
+  Url::base() = settings.base_path;
   const HttpServer server(loop, std::move(listener), [&](HttpRequest request, HttpServer::Reply reply) {
+    request.path = path_below(settings.base_path, std::move(request.path));
     if (auto asset = request.method == "POST" ? std::nullopt : find_asset(request.path)) return reply(*asset);
     const Routed routed = find_route(request.method, request.path);
     if (routed.route == nullptr) return reply(refusal(routed.status, reason_of(routed.status), nullptr, nullptr));
     const Route& route = *routed.route;
     PageLane& lane = route.lane == Lane::machine ? machine : route.lane == Lane::redis ? redis : search;
     const Doors& its_doors = is_open(route) ? open_doors : doors;
-    const auto response = std::make_shared<HttpResponse>();
+    const auto answered = std::make_shared<Answered>();
     const bool taken = lane.thread.add(
-        {.work = [response, &lane, &its_doors, &route,
-                  request = std::move(request)] { *response = answer(lane.site, its_doors, request, route); },
-         .done = [response, reply] { reply(*response); }});
+        {.work = [answered, &lane, &its_doors, &route,
+                  request = std::move(request)] { *answered = answer(lane.site, its_doors, request, route); },
+         .done =
+             [answered, reply] {
+               if (answered->deed) note_deed(*answered->deed);
+               reply(answered->response);
+             }});
     if (!taken) reply(refusal(503, "Too many requests wait already.", nullptr, &route));
   });
   const bool is_confined = confine_page();

@@ -109,6 +109,15 @@ std::optional<std::string_view> HttpRequest::header(std::string_view name) const
   return found;
 }
 
+bool HttpRequest::is_of_type(std::string_view type) const {
+  std::string_view value = header("content-type").value_or("");
+  value = value.substr(0, value.find(';'));
+  while (!value.empty() && value.back() == ' ') value.remove_suffix(1);
+  return std::equal(value.begin(), value.end(), type.begin(), type.end(), [](char one, char other) {
+    return (one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one) == other;
+  });
+}
+
 std::optional<std::string> HttpRequest::cookie(std::string_view name) const {
   for (const auto& [key, value] : headers) {
     if (key != "cookie") continue;
@@ -147,6 +156,8 @@ std::string_view reason_of(int status) {
       return "Conflict";
     case 413:
       return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
     case 421:
       return "Misdirected Request";
     case 422:

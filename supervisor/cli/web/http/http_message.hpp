@@ -40,6 +40,8 @@ struct HttpRequest {
 
   // The only value of that name; nullopt when there is none, or more than one.
   std::optional<std::string_view> header(std::string_view name) const;
+  // Whether its Content-Type is this one, whatever parameters follow.
+  bool is_of_type(std::string_view type) const;
   // The value of a cookie; nullopt: there is none.
   std::optional<std::string> cookie(std::string_view name) const;
 };

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "supervisor/cli/web/http/http_message.hpp"
@@ -19,6 +21,11 @@ struct Call {
   Role role = Role::read;
   std::string token;  // for the forms of the answer
   std::string theme;  // "light", "dark", or empty: as the browser says
+
+  // Of an action: how many things it has changed; nullopt: it has only asked.  And what they are, where the address
+  // does not say it.
+  std::optional<std::uint64_t> changed = 1;
+  std::string on = {};
 
   bool may(Role wanted) const { return role >= wanted; }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "shared/base/clock.hpp"
 #include "supervisor/cli/web/http/digest.hpp"
 
 namespace brood {
@@ -47,7 +48,8 @@ std::optional<std::string_view> credentials(const HttpRequest& request, std::str
 
 }  // namespace
 
-Doors::Doors(Settings settings) : settings_(std::move(settings)), key_(random_digits(key_bytes)) {}
+Doors::Doors(Settings settings)
+    : settings_(std::move(settings)), key_(random_digits(key_bytes)), rate_(settings_.api_rate) {}
 
 bool Doors::knows_host(const HttpRequest& request) const {
   if (!settings_.checks_hosts) return true;
@@ -98,6 +100,18 @@ std::string Doors::why_forged(const HttpRequest& request, const FormValues& form
   if (!cookie || cookie->size() != 2 * cookie_bytes || !are_same(token, token_of(*cookie)))
     return "The form is older than this server, or was not made by it. Load the page again.";
   return "";
+}
+
+std::string Doors::why_foreign(const HttpRequest& request) const {
+  const auto site = request.header("sec-fetch-site");
+  const auto origin = request.header("origin");
+  const bool is_ours =
+      (!site || *site == "same-origin" || *site == "none") && (!origin || is_own_origin(*origin, request));
+  return is_ours ? "" : "The request came from a page of another site.";
+}
+
+std::optional<std::chrono::seconds> Doors::wait_of(const std::string& user) const {
+  return rate_.wait_of(user, steady_now());
 }
 
 bool Doors::is_own_origin(std::string_view origin, const HttpRequest& request) const {

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <mutex>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "supervisor/cli/web/http/http_message.hpp"
+#include "supervisor/cli/web/page/request_rate.hpp"
 #include "supervisor/cli/web/page/role.hpp"
 #include "supervisor/cli/web/page/users.hpp"
 
@@ -21,6 +22,7 @@ class Doors {
     Users users = {};              // none: whoever reaches the socket may do everything
     std::string user_header = {};  // in which a proxy says who it is; empty: none does
     bool read_only = false;
+    int api_rate = 0;  // requests a second of each user to the API; 0: any number
   };
   explicit Doors(Settings settings);
 
@@ -44,12 +46,18 @@ class Doors {
 
   // Empty: the form was filled in on a page of ours.  Else why not, in a sentence.
   std::string why_forged(const HttpRequest& request, const FormValues& form) const;
+  // Empty: no page of another site has made a browser send it.  Of what only programs send, which bring no form.
+  std::string why_foreign(const HttpRequest& request) const;
+
+  // How long this user has to wait before the API answers again; nullopt: not at all, and this request counts.
+  std::optional<std::chrono::seconds> wait_of(const std::string& user) const;
 
  private:
   bool is_own_origin(std::string_view origin, const HttpRequest& request) const;
 
   const Settings settings_;
   const std::string key_;
+  mutable RequestRate rate_;
 };
 
 }  // namespace brood

@@ -39,7 +39,13 @@ class Url {
   static Url of_asset(std::string_view name);
   Url with(std::string_view name, std::string_view value) const;
   Url with_all(const std::vector<std::pair<std::string, std::string>>& values) const;
-  std::string text() const { return std::string(path_) + rest_ + query_; }
+  std::string text() const { return base() + std::string(path_) + rest_ + query_; }
+
+  // Where this site is shown on its server: "/brood"; empty: at the root.  Set before the first page, and not again.
+  static std::string& base() {
+    static std::string base;
+    return base;
+  }
 
  private:
   std::string_view path_;

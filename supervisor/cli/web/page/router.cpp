@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shared/base/log_line.hpp"
+#include "shared/json/json.hpp"
 #include "shared/json/json_writer.hpp"
 #include "supervisor/cli/web/page/assets.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
@@ -10,6 +11,7 @@
 namespace brood {
 namespace {
 
+constexpr std::size_t most_bytes_told = 300;  // of what an action is about, in the log
 constexpr std::string_view scheme = "Basic realm=\"brood\", charset=\"UTF-8\"";
 
 // A theme that the visitor has chosen; anything else is none.
@@ -20,10 +22,17 @@ std::string theme_in(const HttpRequest& request) {
 
 // A cookie of this site alone, which no script reads and no other site's page sends.
 std::string cookie_header(std::string_view name, std::string_view value) {
-  return std::string(name) + "=" + std::string(value) + "; Path=/; HttpOnly; SameSite=Strict";
+  return std::string(name) + "=" + std::string(value) + "; Path=" + Url::base() + "/; HttpOnly; SameSite=Strict";
 }
 
-bool is_program(const Route* route) { return route != nullptr && route->kind == Route::Kind::answer; }
+bool is_program(const Route* route) { return route != nullptr && route->is_for_programs(); }
+
+std::string told(const Call& call) {
+  if (!call.on.empty()) return std::string(utf8_prefix(call.on, most_bytes_told));
+  std::string text;
+  for (const auto& [name, value] : call.query.pairs()) text += (text.empty() ? "" : " ") + name + "=" + value;
+  return std::string(utf8_prefix(text, most_bytes_told));
+}
 
 }  // namespace
 
@@ -50,17 +59,49 @@ Routed find_route(std::string_view method, std::string_view path) {
   for (const Route& route : routes()) {
     if (route.path != path) continue;
     is_known = true;
-    if (posts == (route.kind == Route::Kind::action)) return {&route, 200};
+    if (posts == route.posts()) return {&route, 200};
   }
   return {nullptr, is_known ? 405 : 404};
 }
 
-HttpResponse answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route) try {
+namespace {
+
+// Throws Refused.
+void check_right(const Doors& doors, const Doors::Visitor& visitor, Call& call, const Route& route) {
+  if (route.posts()) {
+    if (route.kind == Route::Kind::action) call.form = FormValues::parse(call.request.body);
+    if (route.kind == Route::Kind::order && !call.request.is_of_type("application/json") &&
+        !call.request.is_of_type("application/x-ndjson"))
+      throw Refused(415, "The body is JSON, and its Content-Type says so: application/json.");
+    if (!visitor.brings_token) {
+      const std::string forged = route.kind == Route::Kind::action ? doors.why_forged(call.request, call.form)
+                                                                   : doors.why_foreign(call.request);
+      if (!forged.empty()) throw Refused(403, forged);
+    }
+  }
+  if (call.may(route.role)) return;
+  throw Refused(403, doors.read_only() ? "Nothing can be changed by this page: it is read-only."
+                                       : "That needs the role " + std::string(name_of(route.role)) + ".");
+}
+
+}  // namespace
+
+Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route) try {
   if (!doors.knows_host(request))
-    return refusal(421, "This server does not go by that name. Add it to hosts in [web] of brood.toml.", nullptr,
-                   &route);
+    return {
+        refusal(421, "This server does not go by that name. Add it to hosts in [web] of brood.toml.", nullptr, &route)};
   const auto visitor = doors.visitor(request);
-  if (!visitor) return refusal(401, "Say who you are.", nullptr, &route);
+  if (!visitor) return {refusal(401, "Say who you are.", nullptr, &route)};
+  if (request.path.starts_with("/api/")) {
+    if (const auto wait = doors.wait_of(visitor->user)) {
+      HttpResponse later = refusal(429,
+                                   "That were too many requests; Retry-After says for how many seconds none is "
+                                   "answered.",
+                                   nullptr, &route);
+      later.headers.emplace_back("Retry-After", std::to_string(wait->count()));
+      return {std::move(later)};
+    }
+  }
   Call call{.site = site,
             .request = request,
             .query = FormValues::parse(request.query),
@@ -73,18 +114,9 @@ HttpResponse answer(Site& site, const Doors& doors, const HttpRequest& request, 
   const bool is_new = cookie.size() != 32;
   if (is_new) cookie = doors.new_cookie();
   call.token = doors.token_of(cookie);
-  if (route.kind == Route::Kind::action) {
-    call.form = FormValues::parse(request.body);
-    const std::string forged = visitor->brings_token ? "" : doors.why_forged(request, call.form);
-    if (!forged.empty()) return refusal(403, forged, &call, &route);
-  }
-  if (!call.may(route.role))
-    return refusal(403,
-                   doors.read_only() ? "Nothing can be changed by this page: it is read-only."
-                                     : "That needs the role " + std::string(name_of(route.role)) + ".",
-                   &call, &route);
   HttpResponse response;
   try {
+    check_right(doors, *visitor, call, route);
     response = route.handler(call);
   } catch (const Refused& refused) {
     response = refusal(refused.status(), refused.what(), &call, &route);
@@ -93,9 +125,11 @@ HttpResponse answer(Site& site, const Doors& doors, const HttpRequest& request, 
   }
   if (is_new && route.kind == Route::Kind::page)
     response.headers.emplace_back("Set-Cookie", cookie_header(Doors::cookie_name, cookie));
-  return response;
+  if (!route.posts() || !call.changed) return {std::move(response)};
+  const std::uint64_t count = response.status < 400 ? *call.changed : 0;
+  return {response, Deed{call.user, call.role, route.path, told(call), count, response.status}};
 } catch (const std::exception& error) {
-  return refusal(500, error.what(), nullptr, &route);
+  return {refusal(500, error.what(), nullptr, &route)};
 }
 
 }  // namespace brood

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,7 +27,8 @@ struct Route {
   enum class Kind {
     page,    // GET, for people: an error is a page too
     answer,  // GET, for programs
-    action,  // POST
+    action,  // POST of a form
+    order,   // POST of JSON, for programs
   };
   Kind kind;
   std::string_view path;
@@ -39,8 +41,11 @@ struct Route {
                   std::string_view title_)
       : kind(kind_), path(path_), role(role_), lane(lane_), handler(handler_), title(title_) {
     if (path.empty() || path.front() != '/') throw "a path begins with /";
-    if (kind == Kind::action && role == Role::read) throw "an action needs more than the right to look";
+    if (posts() && role == Role::read) throw "an action needs more than the right to look";
   }
+
+  constexpr bool posts() const { return kind == Kind::action || kind == Kind::order; }
+  constexpr bool is_for_programs() const { return kind == Kind::answer || kind == Kind::order; }
 };
 
 // Every route there is, in the order of the navigation; made of views/routes.def.
@@ -53,8 +58,22 @@ struct Routed {
 };
 Routed find_route(std::string_view method, std::string_view path);
 
+// Who wanted to change what, for the log.
+struct Deed {
+  std::string user;
+  Role role;
+  std::string_view action;  // the route's path
+  std::string on;           // what it was about, as the request says
+  std::uint64_t count = 0;  // of what was changed
+  int status = 0;           // of the answer
+};
+struct Answered {
+  HttpResponse response;
+  std::optional<Deed> deed = {};
+};
+
 // Lets a request through the doors to its route, and answers it.  Never throws.
-HttpResponse answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route);
+Answered answer(Site& site, const Doors& doors, const HttpRequest& request, const Route& route);
 
 // How a refusal is told to who asked for `route`; null: for nothing there is.
 HttpResponse refusal(int status, std::string_view sentence, const Call* call, const Route* route);

@@ -34,6 +34,11 @@ ShardConnections& Site::shards() {
   return *shards_;
 }
 
+Client& Site::client() {
+  if (!client_) client_ = detail::Opening::client(access_.known());
+  return *client_;
+}
+
 void Site::note_away(const std::string& shard, const std::string& why) {
   std::string sentence = "Shard " + shard + " is away: " + why;
   if (std::find(away_.begin(), away_.end(), sentence) == away_.end()) away_.push_back(std::move(sentence));

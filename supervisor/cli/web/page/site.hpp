@@ -1,7 +1,9 @@
 #pragma once
 
 #include <brood/api.hpp>
+#include <brood/client.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,8 @@ class Site {
   Api& api();
   // The same shards, for what the data API has no word for.
   ShardConnections& shards();
+  // For pushes.  Throws RedisError.
+  Client& client();
   // Shards that were away when either was last asked, with the reason; forgotten by being taken.
   std::vector<std::string> take_away();
 
@@ -39,6 +43,7 @@ class Site {
   WebSettings settings_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<ShardConnections> shards_;
+  std::optional<Client> client_;
   std::vector<std::string> away_;
 };
 

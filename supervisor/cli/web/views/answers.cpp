@@ -8,26 +8,17 @@
 #include "supervisor/cli/limit_list.hpp"
 #include "supervisor/cli/lock_list.hpp"
 #include "supervisor/cli/periodic_list.hpp"
+#include "supervisor/cli/process_json.hpp"
+#include "supervisor/cli/served_queues.hpp"
 #include "supervisor/cli/status/look.hpp"
 #include "supervisor/cli/web/page/call.hpp"
+#include "supervisor/cli/web/page/json_answer.hpp"
 #include "supervisor/cli/web/page/site.hpp"
 
 namespace brood {
 namespace {
 
 constexpr std::size_t most_told = 1'000;  // of one kind and shard
-
-HttpResponse json_answer(int status, std::string body) {
-  return {.status = status, .type = "application/json", .body = std::move(body)};
-}
-
-// One object a line.
-template <typename One, typename JsonOf>
-std::string json_array(const std::vector<One>& all, JsonOf json_of) {
-  std::string body = "[";
-  for (const One& one : all) body += (body.size() > 1 ? ",\n" : "\n") + json_of(one);
-  return body + (all.empty() ? "]\n" : "\n]\n");
-}
 
 // "host" of "host:pid:nonce".
 std::string host_in(const std::string& identity) {
@@ -92,6 +83,22 @@ HttpResponse answer_crashes(Call& call) {
   const StatusReport report = call.site.everything();
   if (!report.redis) throw Refused(503, "Redis is away: " + report.error);
   return json_answer(200, json_array(report.redis->crashes, crash_json));
+}
+
+HttpResponse answer_queues(Call& call) {
+  const std::vector<QueueSummary> queues = call.site.api().queue_summaries();
+  const ServedQueues served = ask_served_queues(call.site.shards());
+  return json_answer(200, json_array(queues, [&](const QueueSummary& queue) { return queue_json(queue, served); }));
+}
+
+// Not by Api::processes(), which forgets the dead: a look changes nothing.
+HttpResponse answer_processes(Call& call) {
+  const StatusReport report = call.site.everything();
+  if (!report.redis) throw Refused(503, "Redis is away: " + report.error);
+  return json_answer(200, json_array(report.redis->processes, [](const ProcessStatus& process) {
+                       JsonWriter json;
+                       return write_process(json, process, TellEmbedded::yes).object();
+                     }));
 }
 
 HttpResponse answer_periodic(Call& call) {

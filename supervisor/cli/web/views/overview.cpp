@@ -207,6 +207,10 @@ HttpResponse show_overview(Call& call) {
                            report.shards.empty() ? report.address : counted(report.shards.size(), "shard", "shards"));
   page.body += tiles(tiles_of(report, api.stats()));
   page.body += section("What needs you", attention(report));
+  page.body += Html(
+      "<form class=\"filter find\" method=\"get\" action=\"{}\" role=\"search\"><label>Id of a job<input name=\"jid\" "
+      "autocomplete=\"off\" required></label><button class=\"big\">Where is it?</button></form>",
+      Url("/jobs/one"));
   page.body += section("The last hour", chart_of_hour(call, last_hour(api)));
   page.body += section("Thirty days", history_of(api));
   return page_response(call, std::move(page));

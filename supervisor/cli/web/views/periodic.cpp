@@ -118,8 +118,10 @@ HttpResponse show_one_periodic(Call& call) {
   facts.add("Missed", std::to_string(one.known.missed));
   facts.add("Skipped", std::to_string(one.known.skipped));
   page.body += facts.html();
-  page.body += section("Arguments",
-                       Html("<pre tabindex=\"0\">{}</pre>", utf8_prefix(one.args, most_characters_of_periodic_args)));
+  page.body += section(
+      "Arguments",
+      Html("<pre tabindex=\"0\">{}</pre>",
+           call.site.settings().show_args ? utf8_prefix(one.args, most_characters_of_periodic_args) : "not shown"));
   PageTable next("The next ticks", {{"In"}, {"By the clock there"}});
   for (const auto tick : one.next_ticks(ticks_on_page))
     next.add({ago(epoch_seconds(WallTime(tick))), Html("<span class=\"mono\">{}</span>", one.local_text(tick))});

@@ -60,7 +60,7 @@ HttpResponse show_processes(Call& call) {
   for (const Work& work : running) {
     if (jobs.rows() == most_running_shown) break;
     jobs.add({Html("{}<small class=\"mono\">{}</small>", code(work.job.display_class), work.job.jid),
-              Html("{}", work.queue), args_of(work.job), Html("<span class=\"mono\">{}</span>", work.identity),
+              Html("{}", work.queue), args_of(call, work.job), Html("<span class=\"mono\">{}</span>", work.identity),
               ago(epoch_of(work.run_at))});
   }
   page.body += section(running.size() > most_running_shown ? "Running jobs, the oldest hundred" : "Running jobs",

@@ -1,6 +1,8 @@
 #include <brood/api.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <string>
 
 #include "supervisor/cli/count_text.hpp"
@@ -25,6 +27,36 @@ Html state_of(const QueueStatus& queue) {
   if (queue.paused) return badge(Tone::warn, "paused");
   if (!queue.served) return badge(*queue.size > 0 ? Tone::bad : Tone::plain, "nobody serves");
   return badge(Tone::good, "served");
+}
+
+// How long the workers that fetch from a queue would need for it, if they did nothing else: by what its jobs that are
+// shown have taken on the average of the last hour.
+Html drain_of(Call& call, const std::string& name, std::size_t size, const std::vector<JobRecord>& jobs) {
+  if (size == 0) return {};
+  const StatusReport report = call.site.everything();
+  std::int64_t workers = 0;
+  if (report.redis) {
+    for (const ProcessStatus& process : report.redis->processes) {
+      for (const Process::Capsule& capsule : process.capsules) {
+        if (!process.quiet && capsule.weights.contains(name)) workers += capsule.concurrency;
+      }
+    }
+  }
+  std::map<std::string, double> averages;
+  for (const ClassMetrics& of_class : call.site.api().top_classes(std::chrono::hours(1)))
+    averages[of_class.job_class] = of_class.average_seconds();
+  double sum = 0;
+  std::size_t known = 0;
+  for (const JobRecord& job : jobs) {
+    const auto average = averages.find(job.display_class);
+    if (average == averages.end()) continue;
+    sum += average->second;
+    ++known;
+  }
+  if (workers == 0 || known == 0) return {};
+  const double seconds = sum / static_cast<double>(known) * static_cast<double>(size) / static_cast<double>(workers);
+  return Html("<p>Some {} of work for {}, by the averages of the last hour.</p>", length_text(seconds),
+              counted(static_cast<std::uint64_t>(workers), "worker", "workers"));
 }
 
 Html pause_button(const Call& call, const std::string& name, bool paused, bool in_row) {
@@ -72,10 +104,13 @@ HttpResponse show_queue(Call& call) {
                            size > 0 ? Html(", the next has waited for {}", length_text(queue.latency())) : Html(),
                            pause_button(call, queue.name(), paused, false));
   if (paused) page.body += Html("<p>{} Nobody fetches from it.</p>", badge(Tone::warn, "Paused"));
+  page.body += drain_of(call, queue.name(), size, jobs);
   PageTable table("Jobs of the queue, the newest first",
                   {{"Job"}, {"Arguments"}, {"Enqueued"}, {"Actions", PageTable::actions}});
   for (const JobRecord& job : jobs) {
-    table.add({Html("{}<small class=\"mono\">{}</small>", code(job.display_class), job.jid), args_of(job),
+    table.add({Html("{}<small class=\"mono\">{}</small>", code(job.display_class),
+                    link(Url("/jobs/one").with("jid", job.jid), job.jid)),
+               args_of(call, job),
                job.enqueued_at ? ago(epoch_of(*job.enqueued_at)) : Html("<span class=\"dim\">–</span>"),
                job.jid.empty() ? Html()
                                : button(call, Url("/queues/delete").with("name", queue.name()).with("jid", job.jid),

@@ -10,6 +10,8 @@
 #include "shared/base/clock.hpp"
 #include "shared/json/json.hpp"
 #include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/web/page/json_answer.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"
 #include "supervisor/cli/web/page/site.hpp"
@@ -21,6 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t entries_a_page = 25;
+constexpr std::size_t entries_told = 100, most_entries_told = 1'000;  // for programs
+constexpr std::string_view api_path = "/api/v1";
 constexpr std::size_t most_counted = 10'000;  // entries that a filter takes, before "at least" is said
 constexpr std::size_t most_a_step = 5'000;    // entries that one step of an action on many changes
 constexpr auto longest_step = 2s;
@@ -43,8 +47,10 @@ const SetKind& kind_of(const Call& call) {
                                    "Run now", "enqueued", true, "No job is scheduled."},
                                   {"/dead", "Dead", &Api::dead, JobSet::Order::highest_first, "Died", "Retry",
                                    "retried", false, "No job is dead."}};
+  std::string_view path = call.request.path;
+  if (path.starts_with(api_path)) path.remove_prefix(api_path.size());
   for (const SetKind& kind : kinds) {
-    if (call.request.path == kind.path || call.request.path.starts_with(std::string(kind.path) + "/")) return kind;
+    if (path == kind.path || path.starts_with(std::string(kind.path) + "/")) return kind;
   }
   throw Refused(404, "There is no such set.");
 }
@@ -52,15 +58,26 @@ const SetKind& kind_of(const Call& call) {
 // Which entries are meant; empty: all.
 struct EntryFilter {
   std::string text, job_class, queue, error;
+  bool looks_at_args = true;  // else nobody may find out by it what is in them
 
-  static EntryFilter of(const FormValues& values) {
-    return {values.value("text"), values.value("class"), values.value("queue"), values.value("error")};
+  static EntryFilter of(const Call& call) {
+    const FormValues& values = call.query;
+    return {values.value("text"), values.value("class"), values.value("queue"), values.value("error"),
+            call.site.settings().show_args};
   }
   bool empty() const { return text.empty() && job_class.empty() && queue.empty() && error.empty(); }
   bool takes(const SetEntry& entry) const {
-    return (text.empty() || entry.payload.find(text) != entry.payload.npos) &&
+    return (text.empty() || holds_text(entry)) &&
            (job_class.empty() || entry.display_class == job_class || entry.job_class == job_class) &&
            (queue.empty() || entry.queue == queue) && (error.empty() || entry.error_class == error);
+  }
+  bool holds_text(const SetEntry& entry) const {
+    if (looks_at_args) return entry.payload.find(text) != entry.payload.npos;
+    for (const std::string* one :
+         {&entry.jid, &entry.display_class, &entry.job_class, &entry.queue, &entry.error_class, &entry.error_message}) {
+      if (one->find(text) != one->npos) return true;
+    }
+    return false;
   }
   std::vector<std::pair<std::string, std::string>> pairs() const {
     std::vector<std::pair<std::string, std::string>> all;
@@ -88,18 +105,19 @@ struct FilteredPage {
   bool has_more = false;
 };
 
-FilteredPage read_page(const JobSet& set, const SetKind& kind, const EntryFilter& filter, std::size_t number) {
+FilteredPage read_page(const JobSet& set, const SetKind& kind, const EntryFilter& filter, std::size_t number,
+                       std::size_t per_page = entries_a_page) {
   FilteredPage page;
   if (filter.empty()) {
-    page.entries = set.page(number, entries_a_page, kind.order);
+    page.entries = set.page(number, per_page, kind.order);
     page.total = set.size();
-    page.has_more = (number + 1) * entries_a_page < page.total;
+    page.has_more = (number + 1) * per_page < page.total;
     return page;
   }
-  const std::size_t first = number * entries_a_page;
+  const std::size_t first = number * per_page;
   set.scan(filter.hint(), [&](const SetEntry& entry) {
     if (!filter.takes(entry)) return true;
-    if (page.total >= first && page.entries.size() < entries_a_page) page.entries.push_back(entry);
+    if (page.total >= first && page.entries.size() < per_page) page.entries.push_back(entry);
     page.is_cut = ++page.total == most_counted;
     return !page.is_cut;
   });
@@ -107,7 +125,7 @@ FilteredPage read_page(const JobSet& set, const SetKind& kind, const EntryFilter
     return kind.order == JobSet::Order::lowest_first ? one.score < other.score : one.score > other.score;
   };
   std::stable_sort(page.entries.begin(), page.entries.end(), earlier);
-  page.has_more = first + entries_a_page < page.total;
+  page.has_more = first + per_page < page.total;
   return page;
 }
 
@@ -190,7 +208,7 @@ Html error_of(const SetEntry& entry) {
 HttpResponse show_set(Call& call) {
   const SetKind& kind = kind_of(call);
   const JobSet set = (call.site.api().*kind.set)();
-  const EntryFilter filter = EntryFilter::of(call.query);
+  const EntryFilter filter = EntryFilter::of(call);
   const std::size_t number = page_number(call);
   const FilteredPage found = read_page(set, kind, filter, number);
   Page page{.title = std::string(kind.title), .body = {}};
@@ -208,7 +226,7 @@ HttpResponse show_set(Call& call) {
         Html("{}<small class=\"mono\">{}</small>",
              link(entry_url(kind, "one", entry, {}), entry.display_class.empty() ? "(no job)" : entry.display_class),
              entry.jid),
-        Html("{}", entry.queue), args_of(entry)};
+        Html("{}", entry.queue), args_of(call, entry)};
     if (has_errors) cells.push_back(error_of(entry));
     if (kind.path == "/retries")
       cells.push_back(Html("{}", entry.retry_count ? std::to_string(*entry.retry_count + 1) : "–"));
@@ -225,7 +243,7 @@ HttpResponse show_set(Call& call) {
 }
 
 HttpResponse back_to_set(const Call& call, const SetKind& kind, std::string_view said) {
-  return see_other(call, Url::of_route(kind.path).with_all(EntryFilter::of(call.query).pairs()), said);
+  return see_other(call, Url::of_route(kind.path).with_all(EntryFilter::of(call).pairs()), said);
 }
 
 enum class BulkVerb { run, kill, remove };
@@ -273,7 +291,7 @@ std::size_t number_in(const FormValues& form, std::string_view name) {
 HttpResponse change_all(Call& call, BulkVerb verb) {
   const SetKind& kind = kind_of(call);
   JobSet set = (call.site.api().*kind.set)();
-  const EntryFilter filter = EntryFilter::of(call.query);
+  const EntryFilter filter = EntryFilter::of(call);
   const std::string_view name = verb == BulkVerb::run ? kind.run_label : verb == BulkVerb::kill ? "Kill" : "Delete";
   const std::string_view past = verb == BulkVerb::run ? kind.run_done : verb == BulkVerb::kill ? "killed" : "deleted";
   const Url here = Url::of_route(call.request.path == kind.path ? kind.path : std::string_view(call.request.path))
@@ -288,6 +306,7 @@ HttpResponse change_all(Call& call, BulkVerb verb) {
   };
   Page page{.title = std::string(kind.title), .body = {}};
   if (call.form.value("sure") != "yes") {
+    call.changed = std::nullopt;
     const FilteredPage found = read_page(set, kind, filter, 0);
     page.title = fmt::format("{} {}?", name, total_text(found));
     page.body += Html(
@@ -304,6 +323,7 @@ HttpResponse change_all(Call& call, BulkVerb verb) {
   }
   const BulkResult result = do_step(set, verb, filter);
   const std::size_t done = number_in(call.form, "done") + result.done;
+  call.changed = result.done;
   const std::string said =
       fmt::format("{} {}.{}", counted(done, "job was", "jobs were"), past,
                   result.stuck > 0 ? fmt::format(" {} could not be moved.", grouped(result.stuck)) : "");
@@ -320,6 +340,17 @@ HttpResponse change_all(Call& call, BulkVerb verb) {
 HttpResponse show_retries(Call& call) { return show_set(call); }
 HttpResponse show_scheduled(Call& call) { return show_set(call); }
 HttpResponse show_dead(Call& call) { return show_set(call); }
+
+HttpResponse answer_set(Call& call) {
+  const SetKind& kind = kind_of(call);
+  const JobSet set = (call.site.api().*kind.set)();
+  const std::size_t wanted = number_in(call.query, "limit");
+  const std::size_t limit = wanted == 0 ? entries_told : std::min(wanted, most_entries_told);
+  const FilteredPage found = read_page(set, kind, EntryFilter::of(call), page_number(call), limit);
+  const WithArgs with_args = call.site.settings().show_args ? WithArgs::yes : WithArgs::no;
+  return json_answer(
+      200, json_array(found.entries, [&](const SetEntry& entry) { return job_json(entry, false, with_args); }));
+}
 
 HttpResponse show_entry(Call& call) {
   const SetKind& kind = kind_of(call);
@@ -341,7 +372,7 @@ HttpResponse show_entry(Call& call) {
   if (entry.retry_count) facts.add("Tries", std::to_string(*entry.retry_count + 1));
   for (const std::string& tag : entry.tags) facts.add("Tag", tag);
   page.body += facts.html();
-  page.body += section("Arguments", Html("<pre tabindex=\"0\">{}</pre>", args_of(entry)));
+  page.body += section("Arguments", Html("<pre tabindex=\"0\">{}</pre>", args_of(call, entry)));
   if (!entry.error_class.empty()) {
     page.body +=
         section("Error", Html("<p class=\"lead\">{} {}</p>", badge(Tone::bad, entry.error_class), entry.error_message));

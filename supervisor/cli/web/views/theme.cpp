@@ -19,8 +19,9 @@ HttpResponse choose_theme(Call& call) {
     to = Url::of_route(route.path).with_all(FormValues::parse(query).pairs()).text();
   }
   // Changes nothing but how this visitor sees the page.
-  const std::string cookie = is_one ? "brood_theme=" + theme + "; Path=/; Max-Age=31536000; HttpOnly; SameSite=Strict"
-                                    : "brood_theme=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict";
+  const std::string cookie =
+      is_one ? "brood_theme=" + theme + "; Path=" + Url::base() + "/; Max-Age=31536000; HttpOnly; SameSite=Strict"
+             : "brood_theme=; Path=" + Url::base() + "/; Max-Age=0; HttpOnly; SameSite=Strict";
   return {.status = 303, .body = "", .headers = {{"Location", to}, {"Set-Cookie", cookie}}};
 }
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "shared/base/paths.hpp"
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
 #include "supervisor/cli/control_client.hpp"
 #include "supervisor/cli/count_text.hpp"
 #include "supervisor/cli/process_use.hpp"
@@ -30,13 +33,45 @@ Html job_of(const WorkerStatus& worker) {
   if (worker.state == "resting")
     return Html("<span class=\"dim\">again in {}</span>", length_text(worker.rests_for.value_or(0)));
   if (worker.state != "busy") return Html("<span class=\"dim\">–</span>");
-  return Html("{}<small class=\"mono\">{}</small>", code(worker.job_class), worker.jid);
+  return Html("{}<small class=\"mono\">{}</small>", code(worker.job_class),
+              link(Url("/jobs/one").with("jid", worker.jid), worker.jid));
 }
 
 Html time_left(const WorkerStatus& worker) {
   if (!worker.deadline_in) return Html("<span class=\"dim\">–</span>");
   if (*worker.deadline_in < 0) return badge(Tone::bad, "over");
   return Html("{}", length_text(*worker.deadline_in));
+}
+
+Url worker_url(SitePath path, const WorkerStatus& worker) {
+  return Url(path)
+      .with("identity", worker.identity)
+      .with("slot", std::to_string(worker.slot))
+      .with("pid", std::to_string(worker.pid));
+}
+
+Html buttons_of(const Call& call, const WorkerStatus& worker) {
+  Html out;
+  if (worker.state == "busy" || worker.state == "idle") {
+    out += button(call, worker_url("/workers/stack", worker), {"Stack", Role::operate});
+    out += button(call, worker_url("/workers/recycle", worker), {"Recycle", Role::operate});
+  }
+  if (worker.state == "busy")
+    out += button(call, Url("/workers/end").with("jid", worker.jid).with("identity", worker.identity),
+                  {"End job", Role::admin, true});
+  return out;
+}
+
+// What the supervisor of a worker of this machine answers.  Throws Refused.
+std::string ask_supervisor(const Call& call, const std::string& verb, const std::vector<std::string>& arguments) {
+  const std::string identity = call.query.value("identity");
+  for (const LocalSupervisor& supervisor : local_supervisors(runtime_directory())) {
+    if (supervisor.identity != identity) continue;
+    ControlAnswer answer = ask(supervisor, verb, arguments, patience_with_supervisor);
+    if (!answer.ok) throw Refused(409, answer.text);
+    return std::move(answer.text);
+  }
+  throw Refused(409, "Its supervisor does not run any more.");
 }
 
 Html machine_parts(const StatusReport& report) {
@@ -95,9 +130,7 @@ HttpResponse show_workers(Call& call) {
                use ? Html("{}", memory_text(use->rss_kb)) : Html("<span class=\"dim\">–</span>"),
                Html("{}{}", grouped(worker.processed),
                     worker.failed > 0 ? Html("<small>{} failed</small>", grouped(worker.failed)) : Html()),
-               is_busy ? button(call, Url("/workers/end").with("jid", worker.jid).with("identity", worker.identity),
-                                {"End job", Role::admin, true})
-                       : Html()});
+               buttons_of(call, worker)});
   }
   page.body += table.html(call, "No supervisor of this user runs on this machine.");
   if (workers.size() > workers_a_page)
@@ -107,15 +140,46 @@ HttpResponse show_workers(Call& call) {
 }
 
 HttpResponse end_job(Call& call) {
-  const std::string jid = call.query.value("jid"), identity = call.query.value("identity");
-  for (const LocalSupervisor& supervisor : local_supervisors(runtime_directory())) {
-    if (supervisor.identity != identity) continue;
-    const ControlAnswer answer = ask(supervisor, "kill", {jid, "retry"}, patience_with_supervisor);
-    if (!answer.ok) throw Refused(409, answer.text);
-    if (answer.text == "null") throw Refused(409, "No worker runs the job any more.");
-    return see_other(call, Url("/workers"), "The job was ended, and is tried again.");
+  if (ask_supervisor(call, "kill", {call.query.value("jid"), "retry"}) == "null")
+    throw Refused(409, "No worker runs the job any more.");
+  return see_other(call, Url("/workers"), "The job was ended, and is tried again.");
+}
+
+HttpResponse recycle_worker(Call& call) {
+  ask_supervisor(call, "recycle", {call.query.value("slot"), call.query.value("pid")});
+  return see_other(call, Url("/workers"),
+                   "The worker ends when its job is done, and another takes its place; the job is not cut short.");
+}
+
+// The answer to a form, since a worker is disturbed for it, however little.
+HttpResponse show_stack(Call& call) {
+  const std::string slot = call.query.value("slot"), pid = call.query.value("pid");
+  const std::string told = ask_supervisor(call, "stack", {slot, pid});
+  Page page{.title = "Worker " + slot, .body = {}};
+  std::vector<std::string> frames;
+  try {
+    const JsonObject stack = JsonObject::parse(told);
+    const std::string jid = stack.string("jid").value_or("");
+    Facts facts;
+    facts.add("Process", pid);
+    facts.add("Job", jid.empty() ? Html("none") : code(stack.string("class").value_or("")));
+    if (!jid.empty()) facts.add("Id", link(Url("/jobs/one").with("jid", jid), jid));
+    page.body += facts.html();
+    for (const std::string& frame : json_elements(stack.raw("frames").value_or("[]")))
+      frames.push_back(json_unescape(frame));
+  } catch (const BadJson&) {
+    throw Refused(409, "Its supervisor said nothing that can be understood.");
   }
-  throw Refused(409, "Its supervisor does not run any more.");
+  page.body +=
+      section("Stack", frames.empty() ? Html("<p class=\"empty\">The worker did not answer.</p>") : lines(frames));
+  // A page that answers a form is not loaded again by itself.
+  page.body += Html(
+      "<div class=\"bulk\"><form method=\"post\" action=\"{}\" data-continue=\"no\">{}<button>Look "
+      "again</button></form>"
+      "<a class=\"step\" href=\"{}\">All workers</a></div>",
+      Url("/workers/stack").with("identity", call.query.value("identity")).with("slot", slot).with("pid", pid),
+      token_field(call), Url("/workers"));
+  return page_response(call, std::move(page));
 }
 
 }  // namespace brood

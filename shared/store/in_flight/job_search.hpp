@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/redis/connection.hpp"
+
+namespace brood {
+
+// A job, and where it lies.
+struct PlacedJob {
+  enum class Place { queue, in_flight, schedule, retry, dead, quarantine } place = Place::queue;
+  std::string queue = {};                 // that it waits in, or was fetched from
+  std::string identity = {}, field = {};  // in flight: its supervisor, and the worker there as "<slot>.<incarnation>"
+  std::string score_text = {};            // in a set
+  std::string payload = {};
+  std::int64_t returns = 0;  // from workers whose end nobody saw, within 72 h
+};
+
+// All jobs with this jid, wherever jobs live: in queues, in flight, in the three sets and in quarantine.  Looks at
+// every job, one page after the other and as jobs go, so that one that moves is met further on; it may then be found
+// twice. Throws ConnectionLost or UnexpectedReply.
+std::vector<PlacedJob> search_job(Channel& redis, std::string_view jid);
+
+}  // namespace brood

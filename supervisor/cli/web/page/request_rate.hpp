@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "shared/base/clock.hpp"
+
+namespace brood {
+
+// How many requests each name may make: so many a second for long, and bursts of twice as many.  Used by several
+// threads.
+class RequestRate {
+ public:
+  explicit RequestRate(double a_second) : a_second_(a_second) {}  // 0: any number
+
+  // Nullopt: it may, and has now made one more.  Else after how many whole seconds it may again.
+  std::optional<std::chrono::seconds> wait_of(const std::string& name, SteadyTime now);
+
+  static constexpr std::size_t most_names = 1'000;  // remembered; of those beyond, who asked longest ago goes
+  std::size_t names() const;
+
+ private:
+  struct Allowance {
+    double left;
+    SteadyTime counted_at;
+  };
+  void make_room();
+
+  const double a_second_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Allowance> allowances_;
+};
+
+}  // namespace brood

@@ -1,0 +1,77 @@
+#include <brood/client.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/api/opening.hpp"
+#include "shared/api/push_writer.hpp"
+#include "shared/base/clock.hpp"
+#include "shared/json/json_writer.hpp"
+#include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/job_json.hpp"
+#include "supervisor/cli/web/page/call.hpp"
+#include "supervisor/cli/web/page/json_answer.hpp"
+#include "supervisor/cli/web/page/site.hpp"
+
+namespace brood {
+namespace {
+
+// Throws Refused, with the number of the line where there are several.
+Push job_in(std::string_view text, std::size_t line) try {
+  Push push = Push::parse(text);
+  prepare_push(push, wall_now());  // nothing is sent before all can be
+  return push;
+} catch (const std::invalid_argument& error) {
+  throw Refused(400, line == 0 ? error.what() : "line " + std::to_string(line) + ": " + error.what());
+}
+
+// One that names its jid is pushed once, however often it is sent.
+std::string push_one(Client& client, Push push) {
+  return push.jid.empty() ? client.push(push) : detail::Opening::push_once(client, std::move(push));
+}
+
+std::vector<Push> jobs_of_lines(std::string_view body) {
+  std::vector<Push> jobs;
+  std::size_t number = 0;
+  while (!body.empty()) {
+    const std::size_t end = std::min(body.find('\n'), body.size());
+    const std::string_view line = body.substr(0, end);
+    body.remove_prefix(std::min(end + 1, body.size()));
+    ++number;
+    if (line.find_first_not_of(" \t\r") != line.npos) jobs.push_back(job_in(line, number));
+  }
+  return jobs;
+}
+
+}  // namespace
+
+// One job as JSON, or one a line, each as `brood enqueue --bulk` reads it.
+HttpResponse accept_jobs(Call& call) {
+  Client& client = call.site.client();
+  if (!call.request.is_of_type("application/x-ndjson")) {
+    const Push push = job_in(call.request.body, 0);
+    call.on = "class=" + push.job_class + " queue=" + push.queue;
+    const std::string jid = push_one(client, push);
+    call.changed = jid.empty() ? 0 : 1;
+    return json_answer(200, push_json(push, jid) + "\n");
+  }
+  std::vector<Push> jobs = jobs_of_lines(call.request.body);
+  call.on = counted(jobs.size(), "job", "jobs");
+  std::vector<std::string> jids;
+  std::size_t pushed = 0;
+  try {
+    for (Push& push : jobs) {
+      jids.push_back(push_one(client, std::move(push)));
+      if (!jids.back().empty()) ++pushed;
+    }
+  } catch (const std::exception& error) {
+    throw Refused(503, std::string(error.what()) + "; of " + counted(jobs.size(), "job", "jobs") + " the first " +
+                           std::to_string(jids.size()) + " were pushed");
+  }
+  call.changed = pushed;
+  return json_answer(200, JsonWriter().number("pushed", pushed).texts("jids", jids).object() + "\n");
+}
+
+}  // namespace brood

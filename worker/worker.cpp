@@ -180,9 +180,9 @@ class Worker {
   }
 
   // How the worker may leave its shard while that Redis is away.  A batch may be performed in part: then its outcomes
-  // are not on their way yet.
+  // are not on their way yet.  How far an iterable job came, nobody else knows.
   Leaving leaving() const {
-    if (saves_iterations_) return Leaving::not_yet;
+    if (saves_iterations_ && performer_.has_unsaved_iteration()) return Leaving::not_yet;
     return how_to_leave(slot_, unsettled_ || !outcomes_.empty());
   }
   bool leaves() const { return is_wanted_elsewhere() && leaving() != Leaving::not_yet; }

@@ -1,10 +1,12 @@
 #include <boost/test/unit_test.hpp>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <sstream>
 
 #include "tests/support/eventually.hpp"
+#include "tests/support/file_text.hpp"
 #include "tests/support/sharded_ledger.hpp"
 
 using namespace brood;
@@ -19,6 +21,32 @@ int workers_waiting(RedisServer& server) {
     waiting += line.find("name=brood-worker") != line.npos && line.find("cmd=blmove") != line.npos;
   return waiting;
 }
+
+// One worker, an iterable job in the first shard, and that shard gone in the midst of it.
+struct WalkInTheFirst {
+  WalkInTheFirst(const std::string& job_class, const std::string& more_arguments) {
+    BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+    enqueue(shards.servers[0], {payload_text(job_class, fmt::format("[\"{}\",100,20{}]", walked, more_arguments), 1)});
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return items() > 5; }), brood.log_tail());
+    shards.servers[0].kill9();
+    enqueue(shards.servers[1], {payload_text("Walk", fmt::format("[\"{}\",1,0]", other), 2)});
+  }
+
+  // Items that were walked; their lines begin with a number.
+  long items() const {
+    std::istringstream text(text_of_file(walked));
+    long items = 0;
+    for (std::string line; std::getline(text, line);) items += line.front() >= '0' && line.front() <= '9';
+    return items;
+  }
+  bool other_is_done() const { return access(other.c_str(), F_OK) == 0; }
+
+  ShardedLedger shards{2};
+  const std::string walked = shards.directory / "walked", other = shards.directory / "other";
+  BroodProcess brood{BroodOptions{.workers = 1,
+                                  .libraries = {BROOD_BINARY_DIR "/tests/job_libraries/libiterating_jobs.so"},
+                                  .config = shards.config()}};
+};
 
 }  // namespace
 
@@ -156,4 +184,27 @@ BOOST_AUTO_TEST_CASE(an_upgrade_waits_for_no_shard_that_is_away_and_its_dead_are
   BOOST_TEST(eventually([&] { return shards.servers[1].size_of("retry") == 1; }, 30s), brood.log_tail());
   BOOST_TEST(shards.servers[1].zrange("retry").at(0).first.find("SIGKILL") != std::string::npos);
   BOOST_TEST(jobs_in_flight(shards.servers[1]) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_has_done_an_iterable_job_goes_from_a_shard_that_is_away) {
+  WalkInTheFirst site("Walk", "");
+  BOOST_TEST(eventually([&] { return site.other_is_done(); }, 30s), site.brood.log_tail());
+  BOOST_TEST(site.items() == 100);
+  site.shards.servers[0].restart();
+  BOOST_TEST(eventually([&] { return site.shards.left() == 0; }, 30s), site.brood.log_tail());
+  BOOST_TEST(site.items() == 100);
+}
+
+// How far it came is nowhere but in its memory; it begins again where it was saved last.
+BOOST_AUTO_TEST_CASE(a_worker_that_is_killed_with_an_unsaved_cursor_of_a_shard_that_is_away_loses_no_job) {
+  WalkInTheFirst site("WalkUnsaved", ",60,\"/nowhere\"");
+  BOOST_REQUIRE_MESSAGE(
+      eventually([&] { return times_logged(site.brood, "worker_waits_for_redis") > 0 || site.items() == 60; }, 30s),
+      site.brood.log_tail());
+  BOOST_REQUIRE(eventually([&] { return !site.brood.workers().empty(); }));
+  kill(site.brood.workers().front(), SIGKILL);
+  BOOST_TEST(eventually([&] { return site.other_is_done(); }, 30s), site.brood.log_tail());
+  site.shards.servers[0].restart();
+  BOOST_TEST(eventually([&] { return site.shards.servers[0].size_of("retry") == 1; }, 30s), site.brood.log_tail());
+  BOOST_TEST(site.shards.left() == 1U);
 }

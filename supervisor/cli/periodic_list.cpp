@@ -37,7 +37,7 @@ std::optional<ListedPeriodic> listed_from(const std::string& name, const Reply& 
     one.args = definition.raw("args").value_or(one.args);
     one.retry = definition.raw("retry").value_or(one.retry);
     if (const auto members = definition.raw("members"); members && members->size() > 2)
-      one.members = "," + members->substr(1, members->size() - 2);
+      one.members = "," + std::string(members->substr(1, members->size() - 2));
   } catch (const BadJson&) {  // somebody else has written it
   }
   one.known = std::move(*known);
@@ -130,8 +130,8 @@ ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& 
           .args = settings.args,
           .queue = settings.queue,
           .retry = settings.retry,
-          .members = settings.members,
-          .overlap = std::string(name_of(settings.overlap))};
+          .overlap = std::string(name_of(settings.overlap)),
+          .members = settings.members};
 }
 
 std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections& shards) {

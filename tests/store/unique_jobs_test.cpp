@@ -6,6 +6,8 @@
 
 #include "shared/base/sha256.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/json/json.hpp"
+#include "shared/store/in_flight/locks.hpp"
 #include "shared/store/queues/replace_unique.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -407,4 +409,33 @@ BOOST_FIXTURE_TEST_CASE(a_dead_job_whose_lock_another_holds_stays_dead_unless_it
   BOOST_TEST(dead.run(dead.page(0).at(0)));
   BOOST_TEST(redis.size_of("queue:latest") == 2u);
   BOOST_TEST(only_holder() == holder);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_lock_whose_job_a_ruby_process_runs_is_its_jobs, UniqueFixture) {
+  client.enqueue(MonthlyReport{"acme", 5});
+  client.enqueue(MonthlyReport{"acme", 6});
+  const std::string running = redis.lrange("queue:reports").at(0), gone = redis.lrange("queue:reports").at(1);
+  redis.command({"DEL", "queue:reports"});
+  const std::string process = "web1:100:abcdefabcdef";
+  redis.command({"SADD", "processes", process});
+  redis.command({"HSET", process, "info", R"({"version":"7.3.0","queues":["reports"]})"});
+  Connection connection(redis.address());
+  int waits = 0;
+  // As it tells it a moment after it has fetched the job.
+  const auto told = [&](std::chrono::milliseconds time) {
+    ++waits;
+    BOOST_TEST(time.count() > 10'000);
+    redis.command({"HSET", process + ":work", "t1", "{\"payload\":" + json_string(running) + "}"});
+  };
+  const std::vector<UniqueLock> let_go = let_go_of_abandoned_locks(connection, told);
+  BOOST_TEST(waits == 1);
+  BOOST_REQUIRE(let_go.size() == 1u);
+  BOOST_TEST(let_go[0].key == lock_of(gone));
+  BOOST_TEST(locks() == std::vector{lock_of(running)}, boost::test_tools::per_element());
+  // As releases below 7 write it.
+  redis.command({"DEL", process + ":work"});
+  redis.command({"HSET", process + ":work", "t1", "{\"payload\":" + running + "}"});
+  BOOST_TEST(let_go_of_abandoned_locks(connection, [](std::chrono::milliseconds) {}).empty());
+  redis.command({"DEL", process + ":work"});
+  BOOST_TEST(let_go_of_abandoned_locks(connection, [](std::chrono::milliseconds) {}).size() == 1u);
 }

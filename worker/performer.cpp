@@ -35,7 +35,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
-constexpr auto next_turn = 1s;  // of a job whose lock another holds
+constexpr std::chrono::nanoseconds next_turn = 1s;  // of a job whose lock another holds
+constexpr std::chrono::nanoseconds longest_until_turn = 10s;
 constexpr auto longest_look_at_fleet = 2000ms;
 
 // A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
@@ -56,6 +57,14 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
 double any_fraction() {
   static std::mt19937_64 random(std::random_device{}());
   return std::uniform_real_distribution<double>(0, 1)(random);
+}
+
+// Whoever runs ends soon.  One that holds its lock over retries may take days: who waits for that asks ever more
+// seldom.
+std::chrono::nanoseconds until_next_turn(const Payload& job, WallTime now) {
+  const auto created = job.time("created_at");
+  if (job.string("unique_until") == "running" || !created) return next_turn;
+  return std::clamp<std::chrono::nanoseconds>((now - *created) / 10, next_turn, longest_until_turn);
 }
 
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
@@ -103,7 +112,9 @@ Performer::Performer(const Config& config, const WorkerSetup& worker_setup, Work
             .log_with = [](std::string_view name, std::string_view value) { log::set_standing_fact(name, value); }},
       registry_(registry),
       quarantine_(redis, {config.crashes.quarantine_after, config.crashes.within},
-                  [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {}
+                  [&registry](const std::string& job_class) { return registry.find(job_class) != nullptr; }) {
+  if (!config.statsd.address.empty() && worker_setup.usage) statsd_.emplace(config.statsd, *worker_setup.usage);
+}
 
 // A copy of this worker, forked by a job, must not touch the connection.
 IterationHost Performer::iteration_host() {
@@ -182,8 +193,9 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   }
   const SteadyTime started = steady_now();
   const std::uint32_t flags = class_flags(registry_, job_);
-  note(entry, RunNote::State::begun, {});
   const WallTime started_at = wall_now();
+  note_start(entry, queue, started_at);
+  note(entry, RunNote::State::begun, {});
   if (!slot_.begin(entry, job_.jid(), job_.display_class(), started_at, started, flags)) {
     forget_note(entry);
     return std::nullopt;
@@ -210,6 +222,7 @@ std::optional<Outcome> Performer::perform_entry(int entry, const std::string& te
   short_classes_.ran(job_.job_class(), ended - started);
   note(entry, failed ? RunNote::State::failed : RunNote::State::ended_well, whole_ms(started, ended));
   Outcome outcome = expired_ ? expire(entry, queue) : settle(entry, job_, queue, performed, started);
+  if (statsd_ && failed) statsd_->note_error(entry, performed.failure.error_class);
   quarantine_.ended(job_);
   if (runs_hooks_) look_for_left_threads();  // which are code of the job too
   log::clear_standing_facts();
@@ -263,7 +276,7 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   }
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
-      ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
+      ProgramRun run = perform_program(*program, as_changed, job, queue, host_, settings_.timeout_grace);
       meter_.note_child_peak(run.peak_kb);
       return std::move(run.performed);
     });
@@ -342,7 +355,9 @@ Outcome Performer::expire(int entry, const std::string& queue) {
   }
   forget_note(entry);
   slot_.record().expired.fetch_add(1);
-  if (worker_setup_.usage && counted_.index) worker_setup_.usage->at(*counted_.index).expired.fetch_add(1);
+  if (!worker_setup_.usage || !counted_.index) return outcome;
+  worker_setup_.usage->at(*counted_.index).expired.fetch_add(1);
+  if (statsd_) statsd_->note_expired(*counted_.index, counted_queue_.index);
   return outcome;
 }
 
@@ -399,7 +414,7 @@ std::optional<Outcome> Performer::put_off(int entry, const std::string& text, co
   ask_redis_time(redis_);
   const bool says_queue = job.string("queue") == queue;
   return Outcome{Outcome::Kind::schedule, says_queue ? "" : job.with({{"queue", json_string(queue)}}).text(),
-                 epoch_seconds(redis_now() + next_turn)};
+                 epoch_seconds(redis_now() + until_next_turn(job, redis_now()))};
 }
 
 Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {
@@ -481,18 +496,30 @@ void Performer::note(int entry, RunNote::State state, std::chrono::milliseconds 
   }
   if (!counted_.index) return;
   const RunNote note{state, *counted_.index, static_cast<std::uint64_t>(took.count())};
-  slot_.record().run_notes[static_cast<std::size_t>(entry)].store(note.word(), std::memory_order_release);
+  slot_.record().run_notes[static_cast<std::size_t>(entry)].run.store(note.word(), std::memory_order_release);
+}
+
+// The client's clock says when the job was enqueued: where it is ahead of this one's, the job has not waited.
+void Performer::note_start(int entry, const std::string& queue, WallTime now) {
+  if (!worker_setup_.usage || entry < 0 || entry >= max_run_notes) return;
+  if (queue != counted_queue_.name) counted_queue_ = {queue, queue_index(worker_setup_.usage->queues, queue)};
+  RunStart start{.queue_index = counted_queue_.index, .waited_ms = std::nullopt};
+  if (const auto enqueued = job_.time("enqueued_at"))
+    start.waited_ms = static_cast<std::uint64_t>(std::max<std::int64_t>((now - *enqueued) / 1ms, 0));
+  slot_.record().run_notes[static_cast<std::size_t>(entry)].start.store(start.word(), std::memory_order_relaxed);
 }
 
 void Performer::forget_note(int entry) {
-  if (entry >= 0 && entry < max_run_notes) slot_.record().run_notes[static_cast<std::size_t>(entry)].store(0);
+  if (entry >= 0 && entry < max_run_notes) slot_.record().run_notes[static_cast<std::size_t>(entry)].run.store(0);
 }
 
 // Jobs of one batch are too short to tell apart what each of them used.
 void Performer::end_batch() {
   const JobUsage together = meter_.end(std::exchange(batch_made_calls_, false));
-  if (worker_setup_.usage)
-    add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);
+  if (!worker_setup_.usage) return;
+  if (statsd_) statsd_->take(slot_.record().run_notes);
+  add_noted_runs(*worker_setup_.usage, slot_.record().run_notes, together, worker_setup_.generation);
+  if (statsd_) statsd_->send();
 }
 
 void Performer::begin_handlers(std::string_view event) {

@@ -34,6 +34,7 @@
 #include "worker/job_title.hpp"
 #include "worker/quarantine.hpp"
 #include "worker/recycling.hpp"
+#include "worker/runs_for_statsd.hpp"
 #include "worker/sandbox/sandbox.hpp"
 #include "worker/short_classes.hpp"
 #include "worker/supervisor_orders.hpp"
@@ -117,6 +118,7 @@ class Performer {
   void look_for_left_threads();
   LeftThreads threads_policy() const;  // of the job under way
   void note(int entry, RunNote::State state, std::chrono::milliseconds took);
+  void note_start(int entry, const std::string& queue, WallTime now);
   void forget_note(int entry);
   Performed perform_within_limits(const Payload& job, const std::string& queue, SteadyTime started);
   Performed perform_watched(const Payload& job, const std::string& queue);
@@ -172,6 +174,12 @@ class Performer {
     std::optional<int> index = {};  // in the table of usage; nullopt: nobody's code
   };
   Counted counted_;  // what the job that began last counts as
+  struct CountedQueue {
+    std::string name;
+    int index = max_usage_queues;  // in the table of queues
+  };
+  CountedQueue counted_queue_;           // where it came from
+  std::optional<RunsForStatsd> statsd_;  // of this worker, where somebody wants to be told
   ShortClasses short_classes_;
   WorkerAge age_;
   JobTitle title_;

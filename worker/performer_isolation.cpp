@@ -215,6 +215,7 @@ Outcome Performer::perform_apart(int entry, const std::string& text, const std::
   for (const auto& [name, value] : end.facts) log::set_standing_fact(name, value);
   const bool only_expired = expired_ && !failed && end.kind == Performed::Kind::succeeded;
   Outcome outcome = only_expired ? expire(entry, queue) : settle_apart(entry, queue, started, end);
+  if (statsd_ && failed) statsd_->note_error(entry, end.error_class);
   quarantine_.ended(job_);
   log::clear_standing_facts();
   title_.end();

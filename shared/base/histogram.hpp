@@ -21,4 +21,17 @@ constexpr std::size_t histogram_bucket(std::uint64_t ms) {
                                   histogram_bounds.begin());
 }
 
+// Wider bounds, and fewer, for what is counted of many names and may last for hours: how long jobs waited, and what the
+// runs of a queue took.
+inline constexpr std::array<std::uint32_t, 12> wide_bounds{5,      25,     100,     500,     1'000,     5'000,
+                                                           15'000, 60'000, 300'000, 900'000, 3'600'000, 21'600'000};
+inline constexpr std::size_t wide_buckets = wide_bounds.size() + 1;
+
+// The first of these whose bound is greater.
+constexpr std::size_t wide_bucket(std::uint64_t ms) {
+  std::size_t bucket = 0;
+  while (bucket < wide_bounds.size() && ms >= wide_bounds[bucket]) ++bucket;
+  return bucket;
+}
+
 }  // namespace brood

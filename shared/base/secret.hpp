@@ -12,6 +12,9 @@
 
 namespace brood {
 
+// Clears the processor's vector registers.
+void forget_registers() noexcept;
+
 // A password, in memory of its own that no core file holds, and that is wiped before it is given back.  Copies share
 // it.
 class Secret {
@@ -39,6 +42,7 @@ class Secret {
       if (begin == MAP_FAILED) throw std::bad_alloc();
       madvise(begin, size, MADV_DONTDUMP);
       std::memcpy(begin, text.data(), size);
+      forget_registers();
     }
     ~Pages() {
       explicit_bzero(begin, size);
@@ -53,11 +57,7 @@ class Secret {
   std::shared_ptr<const Pages> pages_;
 };
 
-// Overwrites a text that held a secret for a while.
-inline void wipe(std::string& text) {
-  text.resize(text.capacity());
-  explicit_bzero(text.data(), text.size());
-  text.clear();
-}
+// Overwrites a text that held a secret for a while, and the registers through which it went.
+void wipe(std::string& text);
 
 }  // namespace brood

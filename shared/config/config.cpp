@@ -27,6 +27,7 @@ constexpr milliseconds year = 365 * 24h;
 
 constexpr std::size_t most_shards = 64;
 constexpr int most_shards_of_a_cluster = 256;
+constexpr std::size_t most_statsd_tags = 10;
 
 std::string read_path_or_credential(const Place& at, const std::string& path) {
   if (!names_credential(path)) return read_path(at, path);
@@ -306,6 +307,37 @@ void read_caps(const ConfigSection& root, Config& config) {
   for (CapsuleSettings& capsule : config.capsules) capsule.caps = caps;
 }
 
+// What would end a line of StatsD, or one of its words.
+void check_statsd_word(const Place& at, const std::string& word, std::string_view forbidden) {
+  if (word.size() > 200) at.refuse("must have 200 bytes at most");
+  for (const char c : word) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || forbidden.find(c) != forbidden.npos)
+      at.refuse(fmt::format("must hold no spaces and none of {}", forbidden));
+  }
+}
+
+void read_statsd(const ConfigSection& section, StatsdSettings& statsd) {
+  section.text("address", [&](const Place& at, const std::string& text) {
+    check_listen_address(at, text);
+    statsd.address = text;
+  });
+  section.text("format", [&](const Place& at, const std::string& word) {
+    if (word != "dogstatsd" && word != "statsd") at.refuse("must be \"dogstatsd\" or \"statsd\", not \"" + word + "\"");
+    statsd.has_tags = word == "dogstatsd";
+  });
+  section.text("prefix", [&](const Place& at, const std::string& prefix) {
+    check_statsd_word(at, prefix, ":|@#,");
+    statsd.prefix = prefix;
+  });
+  section.texts("tags", [&](const Place& at, const std::string& tag) {
+    check_statsd_word(at, tag, "|#,");
+    if (tag.empty() || statsd.tags.size() == most_statsd_tags) at.refuse("must be \"name:value\", 10 of them at most");
+    statsd.tags.push_back(tag);
+  });
+  if (!statsd.has_tags && !statsd.tags.empty())
+    section.where_is("tags").refuse("a plain StatsD server knows no tags: format = \"dogstatsd\" sends them");
+}
+
 void read_pressure(const ConfigSection& section, PressureSettings& pressure) {
   section.count("memory", pressure.memory, 0, 100);
   section.text("proc", [&](const Place& at, const std::string& path) { pressure.proc = read_path(at, path); });
@@ -412,6 +444,7 @@ void read_sections(const ConfigSection& root, Config& config) {
   root.section("pressure", [&](const ConfigSection& section) { read_pressure(section, config.pressure); });
   root.section("crashes", [&](const ConfigSection& section) { read_crashes(section, config.crashes); });
   root.section("web", [&](const ConfigSection& section) { read_web(section, config.web); });
+  root.section("statsd", [&](const ConfigSection& section) { read_statsd(section, config.statsd); });
   root.section("encryption", [&](const ConfigSection& section) { read_encryption(section, config.encryption); });
   root.section("periodic", [&](const ConfigSection& section) { read_periodic_jobs(section, config); });
   root.section("log", [&](const ConfigSection& section) { read_log(section, config); });

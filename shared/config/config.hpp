@@ -19,6 +19,7 @@
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/config/sandbox_settings.hpp"
+#include "shared/config/statsd_settings.hpp"
 #include "shared/redis/tls_settings.hpp"
 
 namespace brood {
@@ -194,6 +195,7 @@ struct Config {
   PressureSettings pressure;
   CrashSettings crashes;
   WebSettings web;
+  StatsdSettings statsd;
   EncryptionSettings encryption;
   std::map<std::string, PeriodicSettings> periodic;
   bool serves_sidekiq_cron = false;   // what the gem of that name has in Redis, too

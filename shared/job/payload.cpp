@@ -75,17 +75,19 @@ TimeUnit Payload::time_unit() const {
 }
 
 std::optional<WallTime> Payload::time(std::string_view key) const {
+  const auto within = [](double seconds) { return std::abs(seconds) < most_seconds; };
+  // Integers convert exactly, and are read in less time.  A double cannot hold so many nanoseconds: convert seconds and
+  // fraction apart.
+  if (const auto whole = integer(key)) {
+    const auto number = static_cast<double>(*whole);
+    if (number < least_milliseconds)
+      return within(number) ? std::optional(WallTime(std::chrono::seconds(*whole))) : std::nullopt;
+    return within(number / 1e3) ? std::optional(WallTime(std::chrono::milliseconds(*whole))) : std::nullopt;
+  }
   const auto value = number(key);
   if (!value) return std::nullopt;
-  const bool milliseconds = *value >= least_milliseconds;
-  const double seconds = milliseconds ? *value / 1e3 : *value;
-  if (!(std::abs(seconds) < most_seconds)) return std::nullopt;
-
-  // Integers convert exactly.  A double cannot hold so many nanoseconds: convert seconds and fraction apart.
-  if (const auto whole = integer(key)) {
-    if (milliseconds) return WallTime(std::chrono::milliseconds(*whole));
-    return WallTime(std::chrono::seconds(*whole));
-  }
+  const double seconds = *value >= least_milliseconds ? *value / 1e3 : *value;
+  if (!within(seconds)) return std::nullopt;
   const double floor = std::floor(seconds);
   return WallTime(std::chrono::seconds(static_cast<std::int64_t>(floor)) +
                   std::chrono::nanoseconds(std::llround((seconds - floor) * 1e9)));

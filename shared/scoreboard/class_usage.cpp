@@ -1,31 +1,12 @@
 #include "shared/scoreboard/class_usage.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "shared/scoreboard/scoreboard.hpp"
 
 namespace brood {
 namespace {
-
-constexpr std::size_t longest_name = sizeof(UsageEntry::name) - 1;
-
-// A count that somebody scribbled over must still be a number to whoever reads JSON.
-constexpr std::uint64_t largest_count = (1ULL << 53) - 1;
-
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash != 0 ? hash : 1;
-}
-
-// Whoever claimed the entry may have died before it wrote the name, so that everybody who finds none writes it.  All of
-// them write the same bytes.
-void write_name(UsageEntry& entry, std::string_view name) {
-  if (entry.named.load(std::memory_order_acquire) != 0) return;
-  for (std::size_t i = 0; i < name.size(); ++i)
-    std::atomic_ref(entry.name[i]).store(name[i], std::memory_order_relaxed);
-  entry.named.store(1, std::memory_order_release);
-}
 
 GenerationCounts& counts_of(UsageEntry& entry, std::uint64_t generation) {
   return entry.generations[generation % generations_counted];
@@ -45,17 +26,6 @@ void add(UsageEntry& entry, const JobUsage& usage, std::uint64_t runs) {
   }
 }
 
-std::string read_name(const UsageEntry& entry) {
-  std::string name;
-  for (std::size_t i = 0; i < longest_name; ++i) {
-    // Loads alone: the memory may be mapped for reading only.
-    const char c = std::atomic_ref(const_cast<char&>(entry.name[i])).load(std::memory_order_relaxed);
-    if (c == '\0') break;
-    name += c;
-  }
-  return name;
-}
-
 // Reads `runs` last: whoever adds a run counts it there first.  So there are never fewer runs than failed ones.
 ClassUsage read(const UsageEntry& entry) {
   const auto bounded = [](const std::atomic<std::uint64_t>& count) { return std::min(count.load(), largest_count); };
@@ -71,16 +41,28 @@ ClassUsage read(const UsageEntry& entry) {
   usage.expired = bounded(entry.expired);
   usage.allows_threads = entry.allows_threads.load() != 0;
   usage.isolated = entry.isolated.load() != 0;
+  usage.waited = entry.waited.read();
+  for (std::size_t way = 0; way < crash_ways.size(); ++way) usage.crashed_by[way] = bounded(entry.crashed_by[way]);
   usage.runs = bounded(entry.runs);
   return usage;
 }
 
-// The name of whoever claimed the entry; empty when there is none, or another.
-std::string owner_of(const UsageEntry& entry) {
-  const std::uint64_t hash = entry.hash.load();
-  if (hash == 0 || entry.named.load(std::memory_order_acquire) == 0) return "";
-  std::string name = read_name(entry);
-  return fnv1a(name) == hash ? name : "";
+// The runs of a batch are of one queue.
+void add_to_queues(QueueTable& table, std::span<const EndedRun> ended) {
+  for (std::size_t i = 0; i < ended.size();) {
+    const int index = ended[i].start.queue_index;
+    QueueRuns runs;
+    for (; i < ended.size() && ended[i].start.queue_index == index; ++i) {
+      if (ended[i].note.state == RunNote::State::failed) ++runs.failed;
+      if (ended[i].start.waited_ms) runs.waited.add(*ended[i].start.waited_ms);
+      runs.took.add(ended[i].note.ms);
+    }
+    add_queue_runs(table.at(index), runs);
+  }
+}
+
+std::uint64_t whole_ms(std::chrono::microseconds took) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(took.count() / 1'000, 0));
 }
 
 constexpr double millionths = 1e6;
@@ -120,11 +102,11 @@ UsageEntry& UsageTable::at(int index) {
 }
 
 std::string class_at(const UsageTable& table, int index) {
-  return index >= 0 && index < max_usage_classes ? owner_of(table.entries[static_cast<std::size_t>(index)]) : "";
+  return index >= 0 && index < max_usage_classes ? table.entries[static_cast<std::size_t>(index)].owner() : "";
 }
 
 bool is_countable(std::string_view job_class) {
-  return !job_class.empty() && job_class.size() <= longest_name &&
+  return !job_class.empty() && job_class.size() <= EntryName::longest &&
          std::none_of(job_class.begin(), job_class.end(), [](char c) {
            return static_cast<unsigned char>(c) <= ' ' || c == '\x7f' ||
                   std::string_view("|<>&\"'").find(c) != std::string_view::npos;
@@ -133,20 +115,11 @@ bool is_countable(std::string_view job_class) {
 
 int usage_index(UsageTable& table, std::string_view job_class) {
   if (!is_countable(job_class)) return max_usage_classes;
-  const std::uint64_t hash = fnv1a(job_class);
-  for (std::size_t step = 0; step < table.entries.size(); ++step) {
-    const std::size_t index = (hash + step) % table.entries.size();
-    UsageEntry& entry = table.entries[index];
-    std::uint64_t found = entry.hash.load();
-    if (found == 0 && entry.hash.compare_exchange_strong(found, hash)) found = hash;
-    if (found != hash) continue;
-    write_name(entry, job_class);
-    return static_cast<int>(index);
-  }
-  return max_usage_classes;
+  return static_cast<int>(claim_entry(table.entries, job_class));
 }
 
-void RunCounts::add(const RunNote& note) {
+void RunCounts::add(const RunNote& note, const RunStart& start) {
+  if (start.waited_ms) waited.add(*start.waited_ms);
   if (note.state == RunNote::State::failed) {
     ++failed;
   } else {
@@ -169,60 +142,76 @@ void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs, s
     entry.histogram[i].fetch_add(runs.histogram[i], std::memory_order_relaxed);
     left -= std::min<std::uint64_t>(left, runs.histogram[i]);
   }
+  entry.waited.add(runs.waited);
 }
 
-void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generation) {
+void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generation, std::size_t way) {
   counts_of(entry, generation).runs.fetch_add(1, std::memory_order_relaxed);
   counts_of(entry, generation).crashed.fetch_add(1, std::memory_order_relaxed);
   add(entry, usage, 1);
   entry.crashed.fetch_add(1, std::memory_order_relaxed);
+  entry.crashed_by.at(way).fetch_add(1, std::memory_order_relaxed);
 }
 
 void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together, std::uint64_t generation) {
-  std::array<RunNote, max_run_notes> ended;
+  std::array<EndedRun, max_run_notes> ended;
   int count = 0;
-  for (auto& note : notes) {
-    const std::uint64_t word = note.load(std::memory_order_relaxed);
+  for (NotedRun& note : notes) {
+    const std::uint64_t word = note.run.load(std::memory_order_relaxed);
     if (word == 0) continue;
+    EndedRun& run = ended[static_cast<std::size_t>(count)];
+    run.note = RunNote::read(word);
+    run.start = RunStart::read(note.start.load(std::memory_order_relaxed));
     // Forgotten first: a run that is lost with its worker now is better than one that is counted twice.
-    note.store(0, std::memory_order_release);
-    ended[static_cast<std::size_t>(count)] = RunNote::read(word);
-    if (ended[static_cast<std::size_t>(count)].state > RunNote::State::begun) ++count;
+    note.run.store(0, std::memory_order_release);
+    if (run.note.state > RunNote::State::begun) ++count;
   }
   for (int i = 0; i < count;) {
-    const int index = ended[static_cast<std::size_t>(i)].class_index, first = i;
+    const int index = ended[static_cast<std::size_t>(i)].note.class_index, first = i;
     RunCounts runs;
-    for (; i < count && ended[static_cast<std::size_t>(i)].class_index == index; ++i)
-      runs.add(ended[static_cast<std::size_t>(i)]);
+    for (; i < count && ended[static_cast<std::size_t>(i)].note.class_index == index; ++i)
+      runs.add(ended[static_cast<std::size_t>(i)].note, ended[static_cast<std::size_t>(i)].start);
     const int share = i - first;
     add_runs(table.at(index), {together.cpu * share / count, together.wall * share / count, together.peak_rss_kb}, runs,
              generation);
   }
+  add_to_queues(table.queues, std::span(ended).first(static_cast<std::size_t>(count)));
 }
 
-void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short, bool crashed,
-                   const JobUsage& usage, std::uint64_t generation) {
+std::vector<EndedRun> add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short,
+                                    std::optional<std::size_t> crash, const JobUsage& usage, std::uint64_t generation) {
+  std::vector<EndedRun> added;
   for (int entry = 0; entry < max_run_notes; ++entry) {
-    RunNote note = RunNote::read(notes[static_cast<std::size_t>(entry)].exchange(0));
+    NotedRun& noted = notes[static_cast<std::size_t>(entry)];
+    EndedRun run{RunNote::read(noted.run.exchange(0)), RunStart::read(noted.start.load())};
+    RunNote& note = run.note;
     if (note.state == RunNote::State::none) continue;
     const bool last = cut_short(entry);
     if (!last && note.state == RunNote::State::begun) continue;
     UsageEntry& of_class = table.at(note.class_index);
-    if (last && crashed) {
-      add_crash(of_class, usage, generation);
-      continue;
+    run.crashed = last && crash;
+    if (note.state == RunNote::State::begun || run.crashed) {
+      note.state = RunNote::State::failed;
+      note.ms = whole_ms(usage.wall);
     }
-    if (note.state == RunNote::State::begun) note.state = RunNote::State::failed;
     RunCounts runs;
-    runs.add(note);
-    add_runs(of_class, last ? usage : JobUsage{}, runs, generation);
+    runs.add(note, run.start);
+    if (run.crashed) {
+      of_class.waited.add(runs.waited);
+      add_crash(of_class, usage, generation, *crash);
+    } else {
+      add_runs(of_class, last ? usage : JobUsage{}, runs, generation);
+    }
+    added.push_back(run);
   }
+  add_to_queues(table.queues, added);
+  return added;
 }
 
 std::vector<ClassUsage> read_class_usage(const Scoreboard& board) {
   std::vector<ClassUsage> usage;
   for (const UsageEntry& entry : board.usage().entries) {
-    std::string name = owner_of(entry);
+    std::string name = entry.owner();
     if (name.empty()) continue;
     usage.push_back(read(entry));
     usage.back().job_class = std::move(name);
@@ -251,13 +240,13 @@ std::vector<RunTally> read_generation(const Scoreboard& board, std::uint64_t gen
 
 std::string class_of_entry(const Scoreboard& board, int index) {
   if (index < 0 || index >= max_usage_classes) return "";
-  return owner_of(board.usage().entries[static_cast<std::size_t>(index)]);
+  return board.usage().entries[static_cast<std::size_t>(index)].owner();
 }
 
 std::vector<ClassUsage> take_class_usage(Scoreboard& board) {
   std::vector<ClassUsage> usage;
   for (UsageEntry& entry : board.usage().entries) {
-    std::string name = owner_of(entry);
+    std::string name = entry.owner();
     if (name.empty()) continue;
     const std::uint64_t peak = entry.fresh_peak_rss_kb.load() == 0 ? 0 : entry.fresh_peak_rss_kb.exchange(0);
     usage.push_back(read(entry));

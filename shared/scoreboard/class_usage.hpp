@@ -11,7 +11,11 @@
 #include <vector>
 
 #include "shared/base/histogram.hpp"
+#include "shared/scoreboard/crash_ways.hpp"
+#include "shared/scoreboard/entry_name.hpp"
+#include "shared/scoreboard/queue_usage.hpp"
 #include "shared/scoreboard/run_note.hpp"
+#include "shared/scoreboard/time_counts.hpp"
 
 namespace brood {
 
@@ -44,10 +48,7 @@ struct NotedPrecedingClass {
 };
 
 // What the jobs of one class have used since the supervisor began, in shared memory.
-struct alignas(64) UsageEntry {
-  std::atomic<std::uint64_t> hash;  // of the name; 0: vacant
-  std::atomic<std::uint32_t> named;
-  char name[256];  // cut to fit
+struct alignas(64) UsageEntry : EntryName {
   std::atomic<std::uint64_t> runs, failed, crashed;
   std::atomic<std::uint64_t> ms;                                        // of the runs that ended well
   std::array<std::atomic<std::uint64_t>, histogram_buckets> histogram;  // likewise
@@ -59,13 +60,17 @@ struct alignas(64) UsageEntry {
   std::atomic<std::uint32_t> allows_threads;  // not 0: its jobs may leave threads, nobody looks for them
   std::atomic<std::uint32_t> isolated;        // not 0: each ran in a process of its own
   NotedPrecedingClass preceding;              // written by the supervisor
+  SharedTimeCounts waited;                    // from when a job was enqueued last until it began
+  std::array<std::atomic<std::uint64_t>, crash_ways.size()> crashed_by;  // of `crashed`, written by the supervisor
 };
 
-// Every worker adds to it, so every byte may have been scribbled over: entries are claimed by compare-and-swap, never
-// given back, and whatever does not fit any more is counted together.
+// Every worker adds to it, so every byte may have been scribbled over.  Whatever does not fit any more is counted
+// together.
 struct alignas(64) UsageTable {
   std::array<UsageEntry, max_usage_classes> entries;
   UsageEntry others;
+  QueueTable queues;
+  std::atomic<std::uint64_t> datagrams_dropped;  // for StatsD, that the kernel did not take
 
   UsageEntry& at(int index);  // max_usage_classes and whatever is no index: the others
 };
@@ -91,23 +96,34 @@ struct RunCounts {
   std::uint64_t ended_well = 0, failed = 0;
   std::uint64_t ms = 0;                                         // of those that ended well
   std::array<std::uint32_t, histogram_buckets> histogram = {};  // likewise
+  TimeCounts waited;
 
-  void add(const RunNote& note);
+  void add(const RunNote& note, const RunStart& start = {});
 };
 
 // `generation` is that of the worker that ran them.
 void add_runs(UsageEntry& entry, const JobUsage& usage, const RunCounts& runs, std::uint64_t generation = 1);
 
-// A run that its worker did not survive.
-void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generation = 1);
+// A run that its worker did not survive.  `way`: see crash_ways.
+void add_crash(UsageEntry& entry, const JobUsage& usage, std::uint64_t generation = 1,
+               std::size_t way = crash_ways.size() - 1);
 
 // Adds the runs that have ended, which have used `together`, and forgets the notes.
 void add_noted_runs(UsageTable& table, RunNotes& notes, const JobUsage& together, std::uint64_t generation = 1);
 
+// A run that is over.
+struct EndedRun {
+  RunNote note;  // failed too if it crashed
+  RunStart start;
+  bool crashed = false;
+};
+
 // Adds what a worker noted and did not live to add, and forgets the notes.  `cut_short` tells of an entry of the batch
-// whether the worker's end cut its run short.  That run has used `usage`; it has `crashed`, or somebody has ended it.
-void add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short, bool crashed,
-                   const JobUsage& usage, std::uint64_t generation = 1);
+// whether the worker's end cut its run short.  That run has used `usage`; it has crashed in that way, or somebody has
+// ended it.  Returns what was added.
+std::vector<EndedRun> add_left_runs(UsageTable& table, RunNotes& notes, const std::function<bool(int entry)>& cut_short,
+                                    std::optional<std::size_t> crash, const JobUsage& usage,
+                                    std::uint64_t generation = 1);
 
 // What is counted of one class.  Each only grows.
 struct ClassTotals {
@@ -136,6 +152,8 @@ struct ClassUsage : ClassTotals {
   bool isolated = false;        // each runs in a process of its own
   std::optional<PrecedingClass> preceding = std::nullopt;
   std::string preceding_name = {};  // of that class; empty: there is none
+  TimeCounts waited = {};           // from when a job was enqueued last until it began
+  std::array<std::uint64_t, crash_ways.size()> crashed_by = {};
 };
 
 // By name; at most max_usage_classes and the rest.  Leaves out entries whose name is not what they were claimed for.

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 namespace brood {
 
@@ -25,7 +26,21 @@ struct RunNote {
   static RunNote read(std::uint64_t word);
 };
 
+// What is known of it when it begins, in a word beside that one.
+struct RunStart {
+  int queue_index = 0;                     // of the table of queues
+  std::optional<std::uint64_t> waited_ms;  // since it was enqueued last; nullopt: its payload does not say when
+
+  std::uint64_t word() const;
+  static RunStart read(std::uint64_t word);  // as above
+};
+
+struct NotedRun {
+  std::atomic<std::uint64_t> run;    // RunNote::word(); 0: nothing to add
+  std::atomic<std::uint64_t> start;  // RunStart::word(), written before that
+};
+
 inline constexpr int max_run_notes = 32;
-using RunNotes = std::array<std::atomic<std::uint64_t>, max_run_notes>;
+using RunNotes = std::array<NotedRun, max_run_notes>;
 
 }  // namespace brood

@@ -303,7 +303,7 @@ void vacate(SlotRecord& record, std::uint64_t incarnation, std::uint32_t generat
   record.start_time.store(0);
   record.flags.store(0);
   for (auto& entry : record.entries) entry.store(0);
-  for (auto& note : record.run_notes) note.store(0);
+  for (NotedRun& note : record.run_notes) note.run.store(0);
   record.recent_classes.clear();
   record.number.store(0);
   record.own_incarnation.store(0);

@@ -86,6 +86,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
       const Scoreboard board = Scoreboard::open(path, false);
       const SteadyTime now = steady_now();
       JobCounters& counters = status.counters[board.identity()];
+      counters.datagrams_dropped = std::min(board.usage().datagrams_dropped.load(), largest_count);
       for (int i = 0; i < board.slots(); ++i) {
         const SlotSnapshot worker = snapshot(board.slot(i));
         counters.processed += worker.processed;
@@ -97,6 +98,7 @@ MachineStatus read_scoreboards(const std::string& directory) {
           status.workers.push_back(read_worker(board.identity(), i, worker, board.slot(i).flags.load(), now));
       }
       std::vector<ClassUsage>& usage = status.usage[board.identity()] = read_class_usage(board);
+      status.queues[board.identity()] = read_queue_usage(board);
       for (const ClassUsage& of_class : usage) add(classes[of_class.job_class], of_class);
     } catch (const std::exception&) {  // of another version, of another user, or gone this moment
     }

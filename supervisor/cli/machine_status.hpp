@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shared/scoreboard/class_usage.hpp"
+#include "shared/scoreboard/queue_usage.hpp"
 
 namespace brood {
 
@@ -29,17 +30,19 @@ struct WorkerStatus {
 // Sums over all workers that a supervisor has had.
 struct JobCounters {
   std::uint64_t processed = 0, failed = 0;
-  std::uint64_t outcomes_dropped = 0;  // Redis did not know their worker any more: it was emptied, or failed over
-  std::uint64_t unconfirmed = 0;       // settles that replicas did not confirm in time
-  std::uint64_t expired = 0;           // jobs that came too late to begin; they are among the processed
+  std::uint64_t outcomes_dropped = 0;   // Redis did not know their worker any more: it was emptied, or failed over
+  std::uint64_t unconfirmed = 0;        // settles that replicas did not confirm in time
+  std::uint64_t expired = 0;            // jobs that came too late to begin; they are among the processed
+  std::uint64_t datagrams_dropped = 0;  // for StatsD, that the kernel did not take
 };
 
 // What the scoreboards of this machine and user say; those of dead supervisors too, as long as the files are there.
 struct MachineStatus {
   std::vector<WorkerStatus> workers;
-  std::vector<ClassUsage> classes;                       // of all supervisors together, by name
-  std::map<std::string, std::vector<ClassUsage>> usage;  // the same by the supervisor's identity
-  std::map<std::string, JobCounters> counters;           // by the supervisor's identity
+  std::vector<ClassUsage> classes;                        // of all supervisors together, by name
+  std::map<std::string, std::vector<ClassUsage>> usage;   // the same by the supervisor's identity
+  std::map<std::string, std::vector<QueueUsage>> queues;  // likewise
+  std::map<std::string, JobCounters> counters;            // likewise
 };
 
 // Of all supervisors together.

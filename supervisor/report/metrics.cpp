@@ -12,8 +12,6 @@ constexpr double most_runs_per_second = 1e6;
 // Workers may have run for a whole beat before the class is seen for the first time.
 constexpr std::uint64_t always_plausible_runs = 1'000'000;
 constexpr std::uint64_t most_memory_kb = 1ULL << 40;
-// Counts that wait for Redis never get larger than Redis's counters can hold.
-constexpr std::uint64_t largest_count = (1ULL << 53) - 1;
 
 bool ran_backwards(const ClassTotals& before, const ClassTotals& now) {
   bool backwards = false;

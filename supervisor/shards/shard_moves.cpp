@@ -148,7 +148,9 @@ void ShardMoves::place_again(int slot) {
   if (!are_several()) return;
   ProcessTable::Slot& taken = slots_.table[slot];
   const int from = taken.shard, capsule = generations_.index_of(taken.generation, taken.capsule);
-  const int to = is_usable(taken.wanted_shard) ? taken.wanted_shard : usable_near(from, capsule);
+  // One that is finishing fetches nothing more, and may be of a generation that does not know every shard.
+  const bool finishes = (taken.flags & slot_stop) != 0;
+  const int to = finishes ? from : is_usable(taken.wanted_shard) ? taken.wanted_shard : usable_near(from, capsule);
   const bool was_the_first = taken.goes_if_first && to != from;
   enter(slot, to);
   stay(slot);

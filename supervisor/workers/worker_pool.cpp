@@ -10,6 +10,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/store/worker_field.hpp"
+#include "supervisor/workers/left_runs.hpp"
 #include "supervisor/workers/worker_handover.hpp"
 
 namespace brood {
@@ -128,9 +129,12 @@ std::optional<WorkerPool::Reaped> WorkerPool::reap(pid_t pid, const ExitStatus& 
     found.worker_death->cause->facts->ran_before = ran_before(record, slots_.board.usage());
     ran_before_.note_crash(*slot, now);
   }
-  add_left_runs(
+  const std::vector<EndedRun> left = add_left_runs(
       slots_.board.usage(), record.run_notes, [&](int entry) { return ended_with_worker(found.exit.last, entry); },
-      found.end.cause.has_value(), usage_of_last_job(found.exit, record, used), taken.generation);
+      found.end.cause ? std::optional(crash_way(found.end.cause->error_class)) : std::nullopt,
+      usage_of_last_job(found.exit, record, used), taken.generation);
+  tell_left_runs(generations_.of(taken.generation).config->statsd, slots_.board.usage(), left,
+                 found.end.cause ? found.end.cause->error_class : "");
   const bool forked_jobs = found.exit.last.forks_jobs || found.exit.last.job_pid > 0;
   slots_.table.vacate(pid);
   slots_.table[*slot].ended_at = now;

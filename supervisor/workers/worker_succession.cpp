@@ -71,7 +71,7 @@ std::set<int> WorkerSuccession::fresh_classes() const {
     const SlotRecord& record = slots_.board.slot(*place.slot);
     const int current = record.current.load();
     if (current < 0 || current >= max_run_notes) continue;
-    const RunNote note = RunNote::read(record.run_notes[static_cast<std::size_t>(current)].load());
+    const RunNote note = RunNote::read(record.run_notes[static_cast<std::size_t>(current)].run.load());
     if (note.state != RunNote::State::none) classes.insert(note.class_index);
   }
   return classes;

@@ -42,9 +42,10 @@ brood_test(lifecycle/hostile_text LINK brood_test_support brood_store)
 add_dependencies(lifecycle_hostile_text_test brood)
 brood_test(lifecycle/job_commands LINK brood_test_support simdjson::simdjson)
 brood_test(lifecycle/status_prometheus LINK brood_test_support)
+brood_test(lifecycle/statsd LINK brood_test_support)
 brood_test(lifecycle/many_jobs LINK brood_test_support TIMEOUT 600)
 set_tests_properties(lifecycle_many_jobs PROPERTIES PROCESSORS 2)
-foreach(test IN ITEMS job_commands status_prometheus many_jobs)
+foreach(test IN ITEMS job_commands status_prometheus statsd many_jobs)
   add_dependencies(lifecycle_${test}_test brood brood_examples)
 endforeach()
 brood_test(lifecycle/recover LINK brood_test_support brood_store simdjson::simdjson)
@@ -130,7 +131,7 @@ add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
 # Jobs with limits, and queues with caps.
 brood_test_job_library(limiter_jobs ${CMAKE_CURRENT_LIST_DIR}/limiter_jobs.cpp)
 set_target_properties(limiter_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/limiters LINK brood_test_support brood_store ALONE)
+brood_test(lifecycle/limiters LINK brood_api brood_test_support brood_store ALONE)
 add_dependencies(lifecycle_limiters_test brood limiter_jobs)
 
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
@@ -271,8 +272,10 @@ set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade
                      PROPERTIES PROCESSORS 2)
 
 # Several Redis servers.
-brood_test(lifecycle/shards LINK brood_test_support TIMEOUT 600)
-add_dependencies(lifecycle_shards_test brood brood_examples)
+foreach(test IN ITEMS shards shards_away added_shards idle_shards)
+  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
+  add_dependencies(lifecycle_${test}_test brood brood_examples)
+endforeach()
 brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_commands_test brood)
 brood_test(lifecycle/tls LINK brood_test_support TIMEOUT 600 ALONE)

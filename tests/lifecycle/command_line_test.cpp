@@ -1,5 +1,6 @@
 #include <simdjson.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -497,6 +498,25 @@ BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_s
     redis.command({"SET", key, "of another type"});
   BOOST_TEST(status({}).errors.find("nobody performs jobs of this Redis") != std::string::npos);
   BOOST_TEST(member(status({"--json"}).output, "crashes") == "[]");
+}
+
+BOOST_AUTO_TEST_CASE(a_new_key_is_for_its_owner_alone_and_never_in_the_place_of_another) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "key1";
+  const CommandResult made = run_brood({"keys", "new", path, "--json"});
+  BOOST_TEST(made.status == 0, made.errors);
+  BOOST_TEST(made.output == "{\"path\":\"" + path + "\"}\n");
+  struct stat status {};
+  BOOST_REQUIRE(stat(path.c_str(), &status) == 0);
+  BOOST_TEST((status.st_mode & 07777) == 0400);
+  const std::string key = text_of_file(path);
+  BOOST_TEST(key.size() == 32u);
+  BOOST_TEST(run_brood({"keys", "new", path}).status == 64);
+  BOOST_TEST(text_of_file(path) == key);
+  BOOST_TEST(run_brood({"keys", "new", directory / "key2"}).status == 0);
+  BOOST_TEST(text_of_file(directory / "key2") != key);
+  BOOST_TEST(run_brood({"keys", "new", directory / "none/key"}).status == 64);
+  BOOST_TEST(run_brood({"keys", "new"}).status == 64);
 }
 
 BOOST_AUTO_TEST_CASE(closed_standard_descriptors_do_not_become_connections) {

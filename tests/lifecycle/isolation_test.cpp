@@ -82,11 +82,11 @@ struct Server {
   }
   // Waits for the one entry of a set.
   std::string entry_of(const std::string& set) {
-    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of(set) == 1; }, 20s), brood.log());
+    BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of(set) == 1; }, 20s), brood.log_tail());
     return redis.zrange(set).front().first;
   }
   pid_t begun() const {
-    BOOST_REQUIRE_MESSAGE(has_lines(1), brood.log());
+    BOOST_REQUIRE_MESSAGE(has_lines(1), brood.log_tail());
     return static_cast<pid_t>(std::stol(word_of(lines().front(), 1)));
   }
   CommandResult run(const std::vector<std::string>& arguments) const {
@@ -103,9 +103,9 @@ struct Server {
 BOOST_AUTO_TEST_CASE(each_isolated_job_finds_the_memory_as_no_job_has_touched_it) {
   Server server;
   for (int i = 1; i <= 3; ++i) server.push("CountInWorker", i);
-  BOOST_REQUIRE_MESSAGE(server.has_lines(3), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(3), server.brood.log_tail());
   for (int i = 4; i <= 8; ++i) server.push("Count", i);
-  BOOST_REQUIRE_MESSAGE(server.has_lines(8), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(8), server.brood.log_tail());
   BOOST_TEST(server.is_settled());
 
   std::set<std::string> pids;
@@ -119,13 +119,13 @@ BOOST_AUTO_TEST_CASE(each_isolated_job_finds_the_memory_as_no_job_has_touched_it
   }
   BOOST_TEST(pids.size() == 6u);
   BOOST_TEST(server.redis.size_of("retry") == 0u);
-  BOOST_TEST(!holds(server.brood.log(), "worker_crashed"), server.brood.log());
+  BOOST_TEST(!holds(server.brood.log(), "worker_crashed"), server.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(isolated_jobs_do_not_draw_the_same_random_numbers) {
   Server server;
   for (int i = 1; i <= 2; ++i) server.push("Roll", i);
-  BOOST_REQUIRE_MESSAGE(server.has_lines(2), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(2), server.brood.log_tail());
   for (const int word : {0, 1}) BOOST_TEST(word_of(server.lines()[0], word) != word_of(server.lines()[1], word));
 }
 
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(what_a_job_has_broken_in_its_worker_does_not_hurt_an_isolat
   Server server;
   server.push("Corrupt", 1, "[]");
   server.push("Count", 2);
-  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log_tail());
   BOOST_TEST(word_of(server.lines()[0], 2) == "7");
   BOOST_TEST(server.is_settled());
   BOOST_TEST(server.redis.size_of("retry") == 0u);
@@ -169,18 +169,18 @@ BOOST_AUTO_TEST_CASE(the_hooks_of_an_isolated_job_run_in_its_process_and_say_wha
   const std::vector<std::string> lines = server.lines();
   BOOST_TEST_REQUIRE(lines.size() == 2u);
   BOOST_TEST(lines[1] == "retry_in " + word_of(lines[0], 1) + " as it must");
-  BOOST_TEST(holds(server.brood.log(), "event=job_failed"), server.brood.log());
-  BOOST_TEST(holds(server.brood.log(), "order=4711"), server.brood.log());
+  BOOST_TEST(holds(server.brood.log(), "event=job_failed"), server.brood.log_tail());
+  BOOST_TEST(holds(server.brood.log(), "order=4711"), server.brood.log_tail());
 
   // The retry comes a second later, and is the last.
   const std::string dead = server.entry_of("dead");
   BOOST_TEST(holds(dead, "as it must"));
   const std::vector<std::string> all = server.lines();
-  BOOST_TEST_REQUIRE(all.size() == 6u, server.brood.log());
+  BOOST_TEST_REQUIRE(all.size() == 6u, server.brood.log_tail());
   BOOST_TEST(all[4] == "exhausted " + word_of(all[2], 1));
   BOOST_TEST(all[5] == "died Fail " + word_of(all[2], 1));
   BOOST_TEST(word_of(all[2], 1) != word_of(all[0], 1));
-  BOOST_TEST(!holds(server.brood.log(), "worker_crashed"), server.brood.log());
+  BOOST_TEST(!holds(server.brood.log(), "worker_crashed"), server.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_crash_in_an_isolated_job_is_charged_once_with_its_stack) {
@@ -189,13 +189,13 @@ BOOST_AUTO_TEST_CASE(a_crash_in_an_isolated_job_is_charged_once_with_its_stack) 
   const std::string retried = server.entry_of("retry");
   BOOST_TEST(holds(retried, R"("error_class":"SIGSEGV")"), retried);
   BOOST_TEST(holds(retried, R"("crash_count":1)"), retried);
-  BOOST_TEST(eventually([&] { return holds(server.brood.log(), "Crash::perform() at "); }), server.brood.log());
+  BOOST_TEST(eventually([&] { return holds(server.brood.log(), "Crash::perform() at "); }), server.brood.log_tail());
   BOOST_TEST(holds(retried, "\"pid\":" + word_of(server.lines()[0], 1)), retried);
   BOOST_TEST(server.lines().size() == 1u);
   server.push("Count", 2);
-  BOOST_REQUIRE_MESSAGE(server.has_lines(2), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(2), server.brood.log_tail());
   BOOST_TEST(server.is_settled());
-  BOOST_TEST(times_logged(server.brood, "worker_crashed") == 1u, server.brood.log());
+  BOOST_TEST(times_logged(server.brood, "worker_crashed") == 1u, server.brood.log_tail());
   const std::string status = server.run({"status", "--json"}).output;
   const std::size_t at = status.find(R"("name":"Crash")");
   BOOST_TEST_REQUIRE(at != std::string::npos, status);
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_job_has_ended_when_its_worker_or_its_forker_is_killed_and
     BOOST_TEST(holds(retried, R"("error_class":"SIGKILL")"), retried);
     BOOST_TEST(eventually([&] { return server.brood.workers().size() == 1; }));
     server.push("Count", 2);
-    BOOST_TEST(server.has_lines(2), server.brood.log());
+    BOOST_TEST(server.has_lines(2), server.brood.log_tail());
   }
 }
 
@@ -269,11 +269,11 @@ BOOST_AUTO_TEST_CASE(a_worker_that_has_lost_its_forker_between_jobs_makes_room_a
   kill(forker, SIGKILL);
   BOOST_TEST(eventually([&] { return !process_exists(forker); }));
   server.push("Count", 2);
-  BOOST_REQUIRE_MESSAGE(server.has_lines(2), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(2), server.brood.log_tail());
   BOOST_TEST(server.is_settled());
-  BOOST_TEST(holds(server.brood.log(), "reason=forker"), server.brood.log());
+  BOOST_TEST(holds(server.brood.log(), "reason=forker"), server.brood.log_tail());
   BOOST_TEST(server.redis.size_of("retry") == 0u);
-  BOOST_TEST(!holds(server.brood.log(), "worker_crashed"), server.brood.log());
+  BOOST_TEST(!holds(server.brood.log(), "worker_crashed"), server.brood.log_tail());
 }
 
 // The worker finishes the job, as any whose supervisor is killed.
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(an_isolated_job_that_runs_on_after_its_timeout_is_ended_wit
   const std::string retried = server.entry_of("retry");
   BOOST_TEST(!process_exists(job));
   BOOST_TEST(holds(retried, R"("error_class":"JobTimeout")"), retried);
-  BOOST_TEST(eventually([&] { return holds(server.brood.log(), "Burn::perform() at "); }), server.brood.log());
+  BOOST_TEST(eventually([&] { return holds(server.brood.log(), "Burn::perform() at "); }), server.brood.log_tail());
   BOOST_TEST(!holds(retried, "crash_count"), retried);
   BOOST_TEST(server.is_settled());
 }
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(brood_kill_ends_an_isolated_job) {
   server.push("Burn");
   const pid_t job = server.begun();
   const CommandResult killed = server.run({"kill", jid_of(1)});
-  BOOST_TEST(killed.status == 0, killed.errors << server.brood.log());
+  BOOST_TEST(killed.status == 0, killed.errors << server.brood.log_tail());
   const std::string retried = server.entry_of("retry");
   BOOST_TEST(!process_exists(job));
   BOOST_TEST(holds(retried, "error_backtrace"), retried);
@@ -333,28 +333,29 @@ BOOST_AUTO_TEST_CASE(a_dump_shows_the_stack_of_the_isolated_job) {
 BOOST_AUTO_TEST_CASE(what_an_isolated_job_leaves_behind_has_ended_before_the_job_is_settled) {
   Server server;
   server.push("LeaveBehind");
-  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log_tail());
   const auto left = static_cast<pid_t>(std::stol(word_of(server.lines()[0], 1)));
   BOOST_TEST(server.is_settled());
   BOOST_TEST(!process_exists(left));
   BOOST_TEST(server.redis.size_of("retry") == 0u);
-  BOOST_TEST(eventually([&] { return holds(server.brood.log(), "event=job_left_processes"); }), server.brood.log());
+  BOOST_TEST(eventually([&] { return holds(server.brood.log(), "event=job_left_processes"); }),
+             server.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_job_in_the_worker_that_waits_for_all_children_finds_its_own_alone) {
   Server server;
   server.push("WaitForAll");
-  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log_tail());
   BOOST_TEST(server.lines()[0] == "ended 3");
   BOOST_TEST(server.is_settled());
   server.push("Count", 2);
-  BOOST_TEST(server.has_lines(2), server.brood.log());
+  BOOST_TEST(server.has_lines(2), server.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_a_job_forks_has_all_descriptors_of_the_job) {
   Server server;
   server.push("ForkWithDescriptors");
-  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log_tail());
   BOOST_TEST(server.lines()[0] == "there 20");
 }
 
@@ -366,7 +367,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_writes_into_its_channel_has_failed_and_its_worke
   BOOST_TEST(!holds(retried, "crash_count"), retried);
   const pid_t worker = server.worker();
   server.push("Count", 2);
-  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(1), server.brood.log_tail());
   BOOST_TEST(server.is_settled());
   BOOST_TEST(server.worker() == worker);
 }
@@ -383,18 +384,18 @@ BOOST_AUTO_TEST_CASE(a_stop_lets_an_isolated_job_wind_up_and_a_quiet_lets_it_go_
   BOOST_TEST(server.lines().back() == "stopping");
   BOOST_TEST(server.is_settled());
   BOOST_TEST(server.redis.size_of("retry") == 0u);
-  BOOST_TEST(!holds(server.brood.log(), "strays_killed"), server.brood.log());
+  BOOST_TEST(!holds(server.brood.log(), "strays_killed"), server.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(an_isolated_iterable_job_goes_on_where_it_was_interrupted) {
   Server server;
   server.push("WalkApart", 1, server.with_path("40,50"));
-  BOOST_REQUIRE_MESSAGE(server.has_lines(3), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(3), server.brood.log_tail());
   server.brood.term();
   BOOST_TEST(server.brood.wait_exit().value_or(-1) == 0);
   BOOST_TEST(server.lines().size() < 40u);
   server.brood.start();
-  BOOST_REQUIRE_MESSAGE(server.has_lines(40, 30s), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(40, 30s), server.brood.log_tail());
   BOOST_TEST(eventually([&] { return server.redis.keys("it-*").empty(); }, 20s));
   BOOST_TEST(server.is_settled());
   std::vector<std::string> expected;
@@ -423,7 +424,7 @@ BOOST_AUTO_TEST_CASE(what_an_isolated_job_prints_is_logged_as_its_own) {
     return false;
   };
   BOOST_TEST(eventually([&] { return is_logged("said by cout") && is_logged("left in a buffer"); }),
-             server.brood.log());
+             server.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(what_an_isolated_job_has_used_is_counted_for_its_class) {
@@ -450,7 +451,7 @@ BOOST_AUTO_TEST_CASE(the_configuration_decides_over_the_code) {
   server.push("Count", 1);
   server.push("Count", 2);
   server.push("CountInWorker", 3);
-  BOOST_REQUIRE_MESSAGE(server.has_lines(3), server.brood.log());
+  BOOST_REQUIRE_MESSAGE(server.has_lines(3), server.brood.log_tail());
   const std::string worker = std::to_string(server.worker());
   BOOST_TEST(server.lines()[1] == "2 " + worker + " 7");
   BOOST_TEST(server.lines()[2].starts_with("1 "));
@@ -459,9 +460,9 @@ BOOST_AUTO_TEST_CASE(the_configuration_decides_over_the_code) {
 
 BOOST_AUTO_TEST_CASE(a_worker_that_has_threads_at_its_start_is_refused_by_their_names) {
   Server server("", 1, "poller-of-test");
-  BOOST_TEST(server.brood.wait_exit().value_or(-1) == 78, server.brood.log());
-  BOOST_TEST(holds(server.brood.log(), "poller-of-test"), server.brood.log());
-  BOOST_TEST(holds(server.brood.log(), "event=library_refused"), server.brood.log());
+  BOOST_TEST(server.brood.wait_exit().value_or(-1) == 78, server.brood.log_tail());
+  BOOST_TEST(holds(server.brood.log(), "poller-of-test"), server.brood.log_tail());
+  BOOST_TEST(holds(server.brood.log(), "event=library_refused"), server.brood.log_tail());
 }
 
 BOOST_AUTO_TEST_CASE(an_isolated_job_that_wants_more_than_the_memory_limit_fails_and_its_worker_goes_on) {
@@ -475,6 +476,6 @@ BOOST_AUTO_TEST_CASE(an_isolated_job_that_wants_more_than_the_memory_limit_fails
   BOOST_TEST(holds(retried, R"("error_class":"OutOfMemory")"), retried);
   const pid_t worker = server.worker();
   server.push("Count", 2);
-  BOOST_TEST(server.has_lines(1), server.brood.log());
+  BOOST_TEST(server.has_lines(1), server.brood.log_tail());
   BOOST_TEST(server.worker() == worker);
 }

@@ -102,7 +102,7 @@ class Fleet {
     for (int shard = 0; shard < static_cast<int>(shards_.size()); ++shard) all.insert(shard);
     return all;
   }
-  std::string log_tail() const { return brood_.log_tail(); }
+  LogTail log_tail() const { return brood_.log_tail(); }
   const Ledger& ledger() const { return ledger_; }
   bool has_enough() const { return count() >= 2'500U * static_cast<std::size_t>(storm_factor()); }
 

@@ -2,7 +2,9 @@
 #include <sys/wait.h>
 
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <fstream>
+#include <sstream>
 
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
@@ -45,6 +47,17 @@ long busy_workers(const BroodProcess& brood) {
 double number(const CommandResult& result, const std::string& member) {
   const std::size_t at = result.output.find("\"" + member + "\":");
   return at == std::string::npos ? -1 : std::atof(result.output.c_str() + at + member.size() + 3);
+}
+
+// Of all samples of that name whose labels hold that text.
+double sum_of(const std::string& text, const std::string& name, const std::string& labels) {
+  double sum = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(name + "{") && line.find(labels) != line.npos)
+      sum += std::atof(line.c_str() + line.rfind(' '));
+  }
+  return sum;
 }
 
 bool has(const CommandResult& result, const std::string& line) {
@@ -120,4 +133,52 @@ BOOST_AUTO_TEST_CASE(status_says_how_long_the_oldest_job_has_been_in_flight_and_
   const CommandResult silent = run_brood({"status", "--redis", redis.url()}, brood.environment());
   BOOST_TEST(silent.output.find("Without a heartbeat") != std::string::npos, silent.output);
   BOOST_TEST(silent.output.find("in flight 2, the oldest for ") != std::string::npos, silent.output);
+}
+
+BOOST_AUTO_TEST_CASE(waiting_running_and_crashing_add_up_by_class_and_queue_over_crashes_and_kills) {
+  RedisServer redis;
+  BroodProcess brood(redis, {.workers = 2, .queues = {"mails", "default"}});
+  const std::string once = R"("retry":false)";
+  const auto now = std::chrono::system_clock::now().time_since_epoch() / 1ms;
+  const auto mail = [&](int number, const std::string& enqueued_at) {
+    return R"({"class":"Greet","args":[],"queue":"mails","jid":"mail)" + std::to_string(number) +
+           R"(","created_at":1,"enqueued_at":)" + enqueued_at + "}";
+  };
+  std::vector<std::string> mails{mail(0, "null"), mail(1, std::to_string(now + 3'600'000))};  // a clock that is ahead
+  for (int i = 2; i < 20; ++i) mails.push_back(mail(i, std::to_string(now - 100'000)));
+  enqueue(redis, mails, "mails");
+  std::vector<std::string> crashes{payload_text("Fail", "[\"as told\"]", 50, once)};
+  for (int i = 51; i < 54; ++i) crashes.push_back(payload_text("Segfault", "[]", i, once));
+  enqueue(redis, crashes);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return no_job_is_left(redis); }, 60s), brood.log_tail());
+  enqueue(redis, {payload_text("Sleep", "[60000]", 60, once)});
+  BOOST_REQUIRE(eventually([&] { return busy_workers(brood) == 1; }, 30s));
+  for (const pid_t worker : brood.workers()) kill(worker, SIGKILL);
+
+  std::string text;
+  BOOST_TEST(eventually(
+                 [&] {
+                   text = metrics(redis.url(), brood.environment()).output;
+                   return sum_of(text, "brood_queue_run_seconds_count", R"(queue="default")") == 5;
+                 },
+                 30s),
+             text);
+
+  BOOST_TEST(sum_of(text, "brood_queue_run_seconds_count", R"(queue="mails")") == 20);
+  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_count", R"(queue="mails")") == 19);  // of one nobody knows
+  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_bucket", R"(queue="mails",le="60")") == 1);
+  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_bucket", R"(queue="mails",le="21600")") == 19);
+  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_sum", R"(queue="mails")") >= 18 * 100);
+  BOOST_TEST(sum_of(text, "brood_class_wait_seconds_count", R"(class="Greet")") == 19);
+  BOOST_TEST(sum_of(text, "brood_queue_failed_total", R"(queue="mails")") == 0);
+  BOOST_TEST(sum_of(text, "brood_queue_failed_total", R"(queue="default")") == 5);
+  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_count", R"(queue="default")") == 5);
+  BOOST_TEST(sum_of(text, "brood_class_wait_seconds_count", R"(class="Segfault")") == 3);
+  BOOST_TEST(sum_of(text, "brood_class_crashes_total", R"(class="Segfault",error="SIGSEGV")") == 3);
+  BOOST_TEST(sum_of(text, "brood_class_crashes_total", R"(class="Sleep",error="SIGKILL")") == 1);
+  BOOST_TEST(sum_of(text, "brood_class_crashes_total", "") == 4);
+  BOOST_TEST(sum_of(text, "brood_class_crashed_total", "") == 4);
+  BOOST_TEST(sum_of(text, "brood_class_failed_total", "") == 5);
+  BOOST_TEST(eventually([&] { return redis.get("stat:failed").value_or("") == "5"; }, 30s));
+  BOOST_TEST(complaints(text) == "");
 }

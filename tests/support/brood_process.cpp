@@ -154,9 +154,11 @@ std::optional<int> BroodProcess::wait_exit(std::chrono::milliseconds timeout) {
 
 std::string BroodProcess::log() const { return content(home() / "log"); }
 
-std::string BroodProcess::log_tail() const {
+LogTail BroodProcess::log_tail() const { return LogTail(home() / "log"); }
+
+LogTail::operator std::string() const {
   constexpr std::size_t shown = 6000;
-  const std::string whole = log();
+  const std::string whole = content(file_);
   return "\n" + whole.substr(whole.size() > shown ? whole.find('\n', whole.size() - shown) + 1 : 0);
 }
 

@@ -4,7 +4,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -31,6 +33,20 @@ struct BroodOptions {
   std::shared_ptr<TemporaryDirectory> home{};
 };
 
+// The last lines of a log, for a failed test to show.  They are read when they are written out: a test's message is
+// made before what it checks has been waited for.
+class LogTail {
+ public:
+  explicit LogTail(std::string file) : file_(std::move(file)) {}
+  operator std::string() const;
+  friend std::ostream& operator<<(std::ostream& out, const LogTail& tail) { return out << std::string(tail); }
+  friend std::string operator+(const LogTail& tail, const std::string& more) { return std::string(tail) + more; }
+  friend std::string operator+(const std::string& before, const LogTail& tail) { return before + std::string(tail); }
+
+ private:
+  std::string file_;
+};
+
 // The real program, as a user would start it.  It ends with the test, even when the test is killed.  Construct it on
 // the main thread: the kernel kills it when the thread that started it ends.
 class BroodProcess {
@@ -55,8 +71,10 @@ class BroodProcess {
   // Its exit status (128 + signal when killed by one); nullopt when it still runs after `timeout`.
   std::optional<int> wait_exit(std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
-  std::string log() const;       // standard error of all its starts
-  std::string log_tail() const;  // its last lines, for a failed test to show
+  std::string log() const;  // standard error of all its starts
+  LogTail log_tail() const;
+  // What its configuration is when it is started again.
+  void configure(const std::string& config) { options_.config = config; }
   const TemporaryDirectory& home() const { return *options_.home; }
 
   // What a command of the same user needs to find it.

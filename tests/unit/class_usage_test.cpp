@@ -32,8 +32,9 @@ struct Batch {
   RunNotes& notes = board.slot(0).run_notes;
   int index = usage_index(board.usage(), "Resize");
 
-  void note(int entry, RunNote::State state, std::uint64_t ms = 0) {
-    notes[static_cast<std::size_t>(entry)].store(RunNote{state, index, ms}.word());
+  void note(int entry, RunNote::State state, std::uint64_t ms = 0, const RunStart& start = {}) {
+    notes[static_cast<std::size_t>(entry)].start.store(start.word());
+    notes[static_cast<std::size_t>(entry)].run.store(RunNote{state, index, ms}.word());
   }
   ClassUsage usage() const {
     const std::vector<ClassUsage> all = read_class_usage(board);
@@ -41,7 +42,7 @@ struct Batch {
     return all[0];
   }
   bool forgotten() const {
-    return std::all_of(notes.begin(), notes.end(), [](const auto& note) { return note.load() == 0; });
+    return std::all_of(notes.begin(), notes.end(), [](const auto& note) { return note.run.load() == 0; });
   }
 };
 
@@ -118,8 +119,8 @@ BOOST_AUTO_TEST_CASE(what_a_worker_did_not_live_to_add_is_added_for_it) {
     batch.note(1, RunNote::State::begun);  // it ran when the worker died
     batch.note(2, RunNote::State::begun);  // noted, and not begun
 
-    add_left_runs(batch.board.usage(), batch.notes, [](int entry) { return entry == 1; }, crashed,
-                  {.cpu = 7us, .wall = 9us});
+    add_left_runs(batch.board.usage(), batch.notes, [](int entry) { return entry == 1; },
+                  crashed ? std::optional(crash_way("SIGSEGV")) : std::nullopt, {.cpu = 7us, .wall = 9us});
 
     BOOST_TEST(batch.forgotten());
     const ClassUsage usage = batch.usage();
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(what_a_worker_did_not_live_to_add_is_added_for_it) {
 BOOST_AUTO_TEST_CASE(a_failure_whose_hooks_killed_the_worker_is_one_run) {
   Batch batch;
   batch.note(0, RunNote::State::failed, 30);
-  add_left_runs(batch.board.usage(), batch.notes, [](int entry) { return entry == 0; }, true, {});
+  add_left_runs(batch.board.usage(), batch.notes, [](int entry) { return entry == 0; }, crash_way("SIGBUS"), {});
   BOOST_TEST(batch.usage().runs == 1u);
   BOOST_TEST(batch.usage().crashed == 1u);
   BOOST_TEST(batch.usage().failed == 0u);
@@ -145,11 +146,14 @@ BOOST_AUTO_TEST_CASE(scribbled_notes_are_read_within_bounds) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 1'000; ++i) {
     Batch batch;
-    for (auto& note : batch.notes) note.store(i == 0 ? ~0ULL : random());
+    for (NotedRun& note : batch.notes) {
+      note.run.store(i == 0 ? ~0ULL : random());
+      note.start.store(i == 0 ? ~0ULL : random());
+    }
     if (i % 2 == 0)
       add_noted_runs(batch.board.usage(), batch.notes, {});
     else
-      add_left_runs(batch.board.usage(), batch.notes, [](int) { return false; }, false, {});
+      add_left_runs(batch.board.usage(), batch.notes, [](int) { return false; }, std::nullopt, {});
     std::uint64_t runs = batch.board.usage().others.runs;
     for (const UsageEntry& entry : batch.board.usage().entries) runs += entry.runs;
     BOOST_REQUIRE(runs <= static_cast<std::uint64_t>(max_run_notes));
@@ -243,6 +247,7 @@ BOOST_AUTO_TEST_CASE(a_scribbled_table_is_read_within_bounds_and_still_counts) {
 
     const std::vector<ClassUsage> usage = read_class_usage(board);
     BOOST_REQUIRE(usage.size() <= static_cast<std::size_t>(max_usage_classes) + 1);
+    BOOST_REQUIRE(read_queue_usage(board).size() <= static_cast<std::size_t>(max_usage_queues) + 1);
     for (const ClassUsage& one : usage) {
       BOOST_REQUIRE(one.job_class.size() < sizeof(UsageEntry::name));
       BOOST_REQUIRE(one.runs <= 1ULL << 53);
@@ -258,7 +263,7 @@ BOOST_AUTO_TEST_CASE(runs_are_counted_by_the_generation_of_their_worker_too) {
   batch.note(0, RunNote::State::failed);
   batch.note(1, RunNote::State::begun);
   add_left_runs(
-      batch.board.usage(), batch.notes, [](int entry) { return entry == 1; }, true, {}, 3);
+      batch.board.usage(), batch.notes, [](int entry) { return entry == 1; }, crash_way("SIGABRT"), {}, 3);
 
   const auto index = static_cast<std::size_t>(batch.index);
   const RunTally second = read_generation(batch.board, 2).at(index), third = read_generation(batch.board, 3).at(index);
@@ -295,4 +300,68 @@ BOOST_AUTO_TEST_CASE(who_precedes_crashes_is_read_as_it_was_noted) {
   BOOST_TEST(!of_mail().preceding.has_value());
   mail.preceding.note(std::nullopt);
   BOOST_TEST(!of_mail().preceding.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(what_jobs_waited_and_took_is_counted_by_class_and_by_queue) {
+  Batch batch;
+  const int mails = queue_index(batch.board.usage().queues, "mails"),
+            zips = queue_index(batch.board.usage().queues, "zips");
+  batch.note(0, RunNote::State::ended_well, 4, {mails, 30});
+  batch.note(1, RunNote::State::failed, 700, {mails, 90'000'000});
+  batch.note(2, RunNote::State::ended_well, 4, {mails, std::nullopt});
+  add_noted_runs(batch.board.usage(), batch.notes, {});
+  batch.note(0, RunNote::State::ended_well, 5, {zips, 0});
+  batch.note(1, RunNote::State::begun, 0, {zips, 7});
+  batch.note(2, RunNote::State::begun, 0, {zips, 8});  // noted, and not begun
+  add_left_runs(batch.board.usage(), batch.notes, [](int entry) { return entry == 1; }, crash_way("SIGFPE"),
+                {.wall = 2s});
+
+  const ClassUsage usage = batch.usage();
+  BOOST_TEST(usage.waited.count() == 4u);
+  BOOST_TEST(usage.waited.ms == 90'000'037u);
+  BOOST_TEST(usage.waited.buckets[2] == 1u);   // 25 to 100 ms
+  BOOST_TEST(usage.waited.buckets[12] == 1u);  // more than six hours
+  BOOST_TEST(usage.crashed_by[crash_way("SIGFPE")] == 1u);
+  BOOST_TEST(usage.crashed_by[crash_way("SIGSEGV")] == 0u);
+  const std::vector<QueueUsage> queues = read_queue_usage(batch.board);
+  BOOST_TEST_REQUIRE(queues.size() == 2u);
+  BOOST_TEST(queues[0].queue == "mails");
+  BOOST_TEST(queues[0].failed == 1u);
+  BOOST_TEST(queues[0].waited.count() == 2u);
+  BOOST_TEST(queues[0].took.count() == 3u);
+  BOOST_TEST(queues[0].took.ms == 708u);
+  BOOST_TEST(queues[0].took.buckets[0] == 2u);  // below 5 ms
+  BOOST_TEST(queues[1].queue == "zips");
+  BOOST_TEST(queues[1].failed == 1u);
+  BOOST_TEST(queues[1].waited.ms == 7u);
+  BOOST_TEST(queues[1].took.count() == 2u);
+  BOOST_TEST(queues[1].took.ms == 2'005u);
+}
+
+BOOST_AUTO_TEST_CASE(each_way_to_crash_is_counted_and_whatever_has_no_name_together) {
+  for (std::size_t way = 0; way < crash_ways.size(); ++way) BOOST_TEST(crash_way(crash_ways[way]) == way);
+  BOOST_TEST(crash_way("signal 65") == crash_ways.size() - 1);
+  BOOST_TEST(crash_way("") == crash_ways.size() - 1);
+}
+
+BOOST_AUTO_TEST_CASE(queues_that_find_no_room_are_counted_together) {
+  Scoreboard board = Scoreboard::in_memory(1);
+  const auto run_of = [&](const std::string& queue) {
+    QueueRuns runs;
+    runs.took.add(1);
+    add_queue_runs(board.usage().queues.at(queue_index(board.usage().queues, queue)), runs);
+  };
+  for (int i = 0; i < max_usage_queues + 30; ++i) run_of("q" + std::to_string(i));
+  run_of("q0");
+  run_of("");
+  run_of(std::string(256, 'q'));
+  run_of(std::string("a\0b", 3));
+
+  const std::vector<QueueUsage> usage = read_queue_usage(board);
+
+  BOOST_TEST_REQUIRE(usage.size() == static_cast<std::size_t>(max_usage_queues) + 1);
+  BOOST_TEST(usage.front().queue == "q0");
+  BOOST_TEST(usage.front().took.count() == 2u);
+  BOOST_TEST(usage.back().queue == "");
+  BOOST_TEST(usage.back().took.count() == 33u);
 }

@@ -430,6 +430,22 @@ BOOST_AUTO_TEST_CASE(a_page_that_other_machines_reach_says_who_may_come) {
     BOOST_CHECK_THROW(load("[web]\n" + std::string(wrong)), ConfigError);
 }
 
+BOOST_AUTO_TEST_CASE(a_server_of_statsd_has_an_address_in_numbers_and_words_that_end_no_line) {
+  BOOST_TEST(load("").statsd.address == "");
+  const Config config = load(
+      "[statsd]\naddress = \"unix:/run/statsd.sock\"\nprefix = \"jobs-of-mine.\"\ntags = [\"env:test\", \"team:a\"]\n");
+  BOOST_TEST(config.statsd.address == "unix:/run/statsd.sock");
+  BOOST_TEST(config.statsd.prefix == "jobs-of-mine.");
+  BOOST_TEST(config.statsd.has_tags);
+  BOOST_TEST(config.statsd.tags.size() == 2u);
+  BOOST_TEST(!load("[statsd]\nformat = \"statsd\"\n").statsd.has_tags);
+  for (const char* const wrong :
+       {"address = \"statsd.example.com:8125\"", "address = \"127.0.0.1\"", "format = \"graphite\"", "prefix = \"a b\"",
+        "prefix = \"a:\"", "tags = [\"a,b\"]", "tags = [\"\"]", "tags = [\"a|c\"]", "tags = [\"a\\nb\"]",
+        "format = \"statsd\"\ntags = [\"env:test\"]"})
+    BOOST_CHECK_THROW(load("[statsd]\n" + std::string(wrong)), ConfigError);
+}
+
 BOOST_AUTO_TEST_CASE(the_default_capsule_may_be_without_workers_beside_another_one) {
   const Config config = load("concurrency = 0\n[capsules.images]\nconcurrency = 4\n[capsules.mail]\n");
   BOOST_TEST(config.capsules[0].concurrency == 0);

@@ -18,6 +18,7 @@
 #include "shared/job/retry_decision.hpp"
 #include "shared/redis/pace.hpp"
 #include "shared/scoreboard/told_times.hpp"
+#include "shared/statsd/statsd.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
 #include "shared/store/in_flight/locks.hpp"
@@ -57,6 +58,7 @@ class RecoveryChild {
                 std::atomic<std::uint64_t>* bytes = nullptr)
       : mode_(mode), config_(config), redis_(address, {2'000ms, 2'000ms}, "brood-recovery"), progress_(bytes) {
     redis_.count_bytes_in(bytes);
+    if (!config.statsd.address.empty()) statsd_.emplace(config.statsd, nullptr);
   }
 
   // False when its owner lives after all.
@@ -73,11 +75,13 @@ class RecoveryChild {
     const DeadLimits limits{config_.dead_max_jobs, config_.dead_timeout.count()};
     returned_ = 0;
     noted_.reset();
+    poison_.reset();
     ask_redis_time(redis_);
     const RecoveryResult result = recover(redis_, worker, limits, charge, orphan);
     if (result.owner_lives) return false;
     if (result.somebody_was_first) return true;
     add_to_total(result);
+    if (statsd_) tell(worker, result);
     if (noted_ && result.charged > 0) {
       note(*noted_);
       count_for_quarantine(worker_death);
@@ -164,6 +168,19 @@ class RecoveryChild {
   }
 
  private:
+  // What a stop or a deploy gives back is not told: nothing has gone wrong.
+  void tell(const DeadWorker& worker, const RecoveryResult& result) {
+    StatsdLines& lines = statsd_->lines();
+    const std::string queue = worker.record ? worker.record->queue : "";
+    const int recovered = result.charged + result.given_back + result.orphaned;
+    if (!worker.ended_by_brood)
+      lines.count("jobs.recovered.fetch", static_cast<std::uint64_t>(recovered), {{}, queue, {}});
+    if (poison_ && result.charged + result.orphaned > 0)
+      lines.count("jobs.poison", 1, {poison_->first, poison_->second, {}});
+    const std::uint64_t lost = statsd_->send();
+    if (lost > 0) log::warn("statsd_dropped", {{"datagrams", lost}});
+  }
+
   Outcome charge_job(const WorkerDeath& worker_death, const std::string& payload, const std::string& queue) {
     try {
       Payload job = Payload::parse(payload);
@@ -186,6 +203,7 @@ class RecoveryChild {
       RetryPolicy policy{config_.max_retries, worker_death.max_crashes.value_or(config_.worker.max_crashes)};
       policy.retry_for = retry_for(job);
       const Outcome outcome = settle_failure(registry_, job, queue, report.failure, policy, ask_hooks);
+      if (report.failure.crash && outcome.kind == Outcome::Kind::move_to_dead) poison_ = {job.job_class(), queue};
       if (outcome.kind == Outcome::Kind::acknowledge) log_stack(job, report);
       return outcome;
     } catch (const BadPayload& bad) {
@@ -320,6 +338,7 @@ class RecoveryChild {
                         " times within 72 hours from workers whose end nobody saw (a host or a supervisor died)";
       const bool ask_hooks = mode_ == RecoveryMode::full;
       if (ask_hooks) load_libraries();
+      poison_ = {job.job_class(), queue};
       return settle_orphan(registry_, job, queue, failure, ask_hooks);
     } catch (const BadPayload& bad) {
       return move_unreadable_to_dead(payload, queue, bad.what());
@@ -367,9 +386,11 @@ class RecoveryChild {
   std::atomic<std::uint64_t>* const progress_;  // read by the supervisor; null: nobody watches
   FleetRelease fleet_;
   JobRegistry registry_;
-  std::optional<Crash> noted_;  // the crash that the recovery under way charges
-  std::string noted_class_;     // as the payload calls it
-  int returned_ = 0;            // what the recovery under way gives back uncharged
+  std::optional<Crash> noted_;                                 // the crash that the recovery under way charges
+  std::string noted_class_;                                    // as the payload calls it
+  std::optional<std::pair<std::string, std::string>> poison_;  // class and queue of a job that is dead since it crashed
+  std::optional<Statsd> statsd_;                               // where somebody wants to be told
+  int returned_ = 0;                                           // what the recovery under way gives back uncharged
   RecoveryResult total_;
 };
 

@@ -130,6 +130,14 @@ std::string json_of_periodic(const std::pair<const std::string, KnownPeriodic>& 
       .object();
 }
 
+void write_locks(JsonWriter& json, const std::optional<LockCounts>& locks) {
+  if (!locks) {
+    json.null("locks");
+    return;
+  }
+  json.json("locks", JsonWriter().number("unique", locks->unique).number("running", locks->running).object());
+}
+
 constexpr const char* members_of_redis[] = {"processed", "failed", "enqueued",  "scheduled",
                                             "retries",   "dead",   "in_flight", "oldest_in_flight",
                                             "processes", "silent", "queues"};
@@ -197,8 +205,9 @@ std::string status_json(const StatusReport& report) {
         .number("quarantined", redis->quarantined)
         .each("periodic", redis->periodic, json_of_periodic)
         .each("limits", redis->limits, [](const ListedLimit& limit) { return limit.json(); });
+    write_locks(json, redis->locks);
   } else {
-    json.null("crashes").null("quarantine").null("quarantined").null("periodic").null("limits");
+    json.null("crashes").null("quarantine").null("quarantined").null("periodic").null("limits").null("locks");
   }
   return json.object() + "\n";
 }

@@ -1,4 +1,4 @@
-#include <brood/api.hpp>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -44,9 +44,12 @@ void add_totals(Exposition& out, const MetricSources& sources) {
   const auto each = [&](auto&& value_of) {
     for (const MetricSource& source : sources) out.sample(source.labels(), value_of(*source.redis));
   };
-  out.counter("brood_jobs_processed_total", "Jobs performed, failed ones included, by all processes of this Redis.");
+  out.counter("brood_jobs_processed_total", "Runs of jobs that were begun, by all processes of this Redis.");
   each([](const RedisStatus& redis) { return redis.processed; });
-  out.counter("brood_jobs_failed_total", "Jobs that failed, by all processes of this Redis.");
+  out.counter(
+      "brood_jobs_failed_total",
+      "Runs that failed, crashed, were cut short or interrupted themselves, by all processes of this Redis: what "
+      "Sidekiq counts as failed.");
   each([](const RedisStatus& redis) { return redis.failed; });
   out.gauge("brood_jobs_enqueued", "Jobs in all queues.");
   each([](const RedisStatus& redis) { return redis.enqueued; });
@@ -192,6 +195,17 @@ void add_limits(Exposition& out, const MetricSources& sources) {
   each(false, [](const ListedLimit& limit) { return limit.counts->over; });
 }
 
+void add_locks(Exposition& out, const MetricSources& sources) {
+  out.gauge(
+      "brood_unique_locks",
+      "Locks of unique jobs, held by jobs or while these run; absent where Redis has too many keys to count them.");
+  for (const MetricSource& source : sources) {
+    if (!source.redis->locks) continue;
+    out.sample(source.labels({{"kind", "job"}}), static_cast<double>(source.redis->locks->unique));
+    out.sample(source.labels({{"kind", "running"}}), static_cast<double>(source.redis->locks->running));
+  }
+}
+
 void add_workers(Exposition& out, const MachineStatus& machine) {
   static const std::vector<std::string> states = {"starting", "idle", "busy", "quiet", "stopping", "gone", "resting"};
   std::map<std::string, std::map<std::string, int>> counts;
@@ -214,6 +228,8 @@ void add_losses(Exposition& out, const MachineStatus& machine) {
   out.counter("brood_settles_unconfirmed_total",
               "Settles and fetches that replicas did not confirm in time (redis.wait).");
   each([](const JobCounters& counters) { return counters.unconfirmed; });
+  out.counter("brood_statsd_dropped_total", "Datagrams for StatsD that the kernel did not take.");
+  each([](const JobCounters& counters) { return counters.datagrams_dropped; });
   out.counter("brood_jobs_expired_total", "Jobs that did not run, since their time to begin had passed.");
   each([](const JobCounters& counters) { return counters.expired; });
 }
@@ -233,20 +249,34 @@ void add_pressure(Exposition& out, const std::vector<JsonObject>& supervisors) {
   each("memory");
 }
 
+// What has found no room in its table.
+std::string label_of(const std::string& name) { return name.empty() ? "(others)" : name; }
+
+template <std::size_t size>
+std::vector<double> seconds_of(const std::array<std::uint32_t, size>& bounds_ms) {
+  std::vector<double> bounds;
+  for (const std::uint32_t bound : bounds_ms) bounds.push_back(bound / 1e3);
+  return bounds;
+}
+
+void add_times(Exposition& out, const Exposition::Labels& labels, const TimeCounts& times) {
+  out.buckets(labels, seconds_of(wide_bounds), times.buckets, static_cast<double>(times.ms) / 1e3);
+}
+
 // One sample for each supervisor: each begins at 0, and a sum would go down when one ends.
 void add_classes(Exposition& out, const MachineStatus& machine) {
   const auto each = [&](auto&& value_of) {
     for (const auto& [identity, usage] : machine.usage) {
       for (const ClassUsage& used : usage)
-        out.sample({{"identity", identity}, {"class", used.job_class.empty() ? "(others)" : used.job_class}},
-                   value_of(used));
+        out.sample({{"identity", identity}, {"class", label_of(used.job_class)}}, value_of(used));
     }
   };
   out.counter("brood_class_runs_total", "Runs of jobs of the class on this machine.");
   each([](const ClassUsage& used) { return used.runs; });
-  out.counter("brood_class_failed_total", "Runs that failed, crashes included.");
+  out.counter("brood_class_failed_total", "Runs that failed, crashed or were cut short.");
   each([](const ClassUsage& used) { return used.failed + used.crashed; });
-  out.counter("brood_class_crashed_total", "Runs that their worker did not survive.");
+  out.counter("brood_class_crashed_total",
+              "Runs that their worker did not survive, or that were ended by their timeout or by hand.");
   each([](const ClassUsage& used) { return used.crashed; });
   out.counter("brood_class_left_threads_total", "Runs whose worker was replaced, since threads of theirs went on.");
   each([](const ClassUsage& used) { return used.left_threads; });
@@ -256,13 +286,28 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
   each([](const ClassUsage& used) { return static_cast<double>(used.cpu_us) / 1e6; });
   out.counter("brood_class_run_seconds_total", "Time that the runs took.");
   each([](const ClassUsage& used) { return static_cast<double>(used.wall_us) / 1e6; });
-  std::vector<double> bounds;
-  for (const std::uint32_t bound : histogram_bounds_ms()) bounds.push_back(bound / 1e3);
+  out.counter("brood_class_crashes_total",
+              "The same by the way in which they ended: a signal, a timeout, memory; only ways that have come about.");
+  for (const auto& [identity, usage] : machine.usage) {
+    for (const ClassUsage& used : usage) {
+      for (std::size_t way = 0; way < crash_ways.size(); ++way) {
+        if (used.crashed_by[way] > 0)
+          out.sample(
+              {{"identity", identity}, {"class", label_of(used.job_class)}, {"error", std::string(crash_ways[way])}},
+              used.crashed_by[way]);
+      }
+    }
+  }
   out.histogram("brood_class_duration_seconds", "How long the runs took that ended well.");
   for (const auto& [identity, usage] : machine.usage) {
     for (const ClassUsage& used : usage)
-      out.buckets({{"identity", identity}, {"class", used.job_class.empty() ? "(others)" : used.job_class}}, bounds,
+      out.buckets({{"identity", identity}, {"class", label_of(used.job_class)}}, seconds_of(histogram_bounds),
                   used.histogram, static_cast<double>(used.ms) / 1e3);
+  }
+  out.histogram("brood_class_wait_seconds", "How long jobs waited from when they were enqueued last until they began.");
+  for (const auto& [identity, usage] : machine.usage) {
+    for (const ClassUsage& used : usage)
+      add_times(out, {{"identity", identity}, {"class", label_of(used.job_class)}}, used.waited);
   }
   out.gauge("brood_class_peak_memory_bytes", "The largest memory of a worker during a run.");
   each([](const ClassUsage& used) { return static_cast<double>(used.peak_rss_kb) * kilobyte; });
@@ -276,6 +321,22 @@ void add_classes(Exposition& out, const MachineStatus& machine) {
                    used.preceding->certainty);
     }
   }
+}
+
+void add_queue_runs(Exposition& out, const MachineStatus& machine) {
+  const auto each = [&](auto&& add) {
+    for (const auto& [identity, usage] : machine.queues) {
+      for (const QueueUsage& used : usage) add({{"identity", identity}, {"queue", label_of(used.queue)}}, used);
+    }
+  };
+  using Labels = Exposition::Labels;
+  out.counter("brood_queue_failed_total",
+              "Runs of jobs of the queue on this machine that failed, crashed or were cut short.");
+  each([&](const Labels& labels, const QueueUsage& used) { out.sample(labels, used.failed); });
+  out.histogram("brood_queue_run_seconds", "How long the runs of jobs of the queue took, however they ended.");
+  each([&](const Labels& labels, const QueueUsage& used) { add_times(out, labels, used.took); });
+  out.histogram("brood_queue_wait_seconds", "How long jobs waited from when they were enqueued last until they began.");
+  each([&](const Labels& labels, const QueueUsage& used) { add_times(out, labels, used.waited); });
 }
 
 }  // namespace
@@ -294,10 +355,12 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
     add_quarantine(out, sources);
     add_periodic(out, sources);
     add_limits(out, sources);
+    add_locks(out, sources);
   }
   if (scope == MetricsScope::redis) return out.text();
   add_workers(out, report.machine);
   add_classes(out, report.machine);
+  add_queue_runs(out, report.machine);
   add_losses(out, report.machine);
   add_pressure(out, report.supervisors);
   return out.text();

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/scoreboard/entry_name.hpp"
+#include "shared/scoreboard/time_counts.hpp"
+
+namespace brood {
+
+class Scoreboard;
+
+inline constexpr int max_usage_queues = 128;
+
+// What the runs of one queue's jobs came to since the supervisor began, in shared memory.
+struct alignas(64) QueueEntry : EntryName {
+  std::atomic<std::uint64_t> failed;  // crashes and runs that were cut short included
+  SharedTimeCounts waited;            // from when a job was enqueued last until it began
+  SharedTimeCounts took;              // each run, however it ended
+};
+
+// As UsageTable: whatever does not fit any more is counted together.
+struct alignas(64) QueueTable {
+  std::array<QueueEntry, max_usage_queues> entries;
+  QueueEntry others;
+
+  QueueEntry& at(int index);  // max_usage_queues and whatever is no index: the others
+};
+
+// The entry of a queue, claimed if it has none yet; that of the others where there is no room, or where the name is
+// empty or too long.
+int queue_index(QueueTable& table, std::string_view queue);
+
+// The queue that has the entry; empty: none has.
+std::string queue_at(const QueueTable& table, int index);
+
+// Several runs together.
+struct QueueRuns {
+  std::uint64_t failed = 0;
+  TimeCounts waited, took;
+};
+
+void add_queue_runs(QueueEntry& entry, const QueueRuns& runs);
+
+// What is counted of one queue.  Each count only grows.
+struct QueueUsage : QueueRuns {
+  std::string queue;  // empty: all that found no room in the table
+};
+
+// By name; at most max_usage_queues and the rest.
+std::vector<QueueUsage> read_queue_usage(const Scoreboard& board);
+
+}  // namespace brood

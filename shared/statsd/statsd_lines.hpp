@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shared/config/statsd_settings.hpp"
+
+namespace brood {
+
+// What fits into one datagram on every network.
+inline constexpr std::size_t longest_datagram = 1'432;
+
+// Whose a count is; what is empty is no tag.
+struct StatsdTags {
+  std::string_view job_class = {}, queue = {}, error_type = {};
+};
+
+// What is to be told to a StatsD server, under the names that Sidekiq Pro's documents give them, until it is taken as
+// datagrams.  Counts of one name and the same tags become one line.  Pure.
+class StatsdLines {
+ public:
+  explicit StatsdLines(const StatsdSettings& settings);
+
+  void count(std::string_view name, std::uint64_t times, const StatsdTags& tags = {});
+  // A run that has ended: jobs.count, and jobs.success with its time or jobs.failure.
+  void add_run(bool failed, std::uint64_t ms, const StatsdTags& tags);
+
+  bool empty() const { return counts_.empty() && times_.empty(); }
+  // All that was added, in datagrams of whole lines; none of it is left.
+  std::vector<std::string> take();
+
+ private:
+  std::string words_of(const StatsdTags& tags) const;
+
+  const std::string prefix_;
+  const bool has_tags_;
+  std::string standing_tags_;
+  std::vector<std::pair<std::string, std::uint64_t>> counts_;  // by the name and, behind a newline, the tags
+  std::vector<std::string> times_;
+};
+
+}  // namespace brood

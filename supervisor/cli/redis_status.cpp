@@ -212,8 +212,12 @@ void add_silent(SilentStatus& sum, const SilentStatus& one) {
 
 void sum_crash(Crash& sum, const Crash& one) {
   const std::int64_t count = sum.count + one.count;
+  std::vector<std::int64_t> days = sum.days;
+  days.resize(std::max(days.size(), one.days.size()));
+  for (std::size_t i = 0; i < one.days.size(); ++i) days[i] += one.days[i];
   if (one.at > sum.at) sum = one;
   sum.count = count;
+  sum.days = std::move(days);
 }
 
 // Adds each item of `more` to the one of the same name; the result is in the order of the names.

@@ -493,7 +493,8 @@ BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_s
 
   // What is in the way hides nothing else.
   for (const std::string& key : redis.keys("brood:crash*")) redis.command({"DEL", key});
-  for (const char* key : {"brood:crashes", "brood:crash_times", "brood:crash_counts", "brood:crash_stacks"})
+  for (const char* key :
+       {"brood:crashes", "brood:crash_times", "brood:crash_counts", "brood:crash_days", "brood:crash_stacks"})
     redis.command({"SET", key, "of another type"});
   BOOST_TEST(status({}).errors.find("nobody performs jobs of this Redis") != std::string::npos);
   BOOST_TEST(member(status({"--json"}).output, "crashes") == "[]");

@@ -9,6 +9,7 @@
 #include "shared/store/in_flight/census.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/job_search.hpp"
 #include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
@@ -409,6 +410,11 @@ void Shard::hold() {
   BOOST_REQUIRE(locks.size() == 1u);
   BOOST_TEST(find_jobs_of(redis, locks) >= 1u);
   BOOST_TEST(locks.front().has_job);
+  BOOST_TEST(find_lock(redis, locks.front().key).value().jid == "u1");
+  BOOST_TEST(!find_lock(redis, "queue:u"));
+  const std::vector<PlacedJob> placed = search_job(redis, "u1");
+  BOOST_REQUIRE(!placed.empty());
+  BOOST_TEST(placed.front().queue == "u");
   const auto waits = find_waiting_holder([&](const ScriptCall& call) { return run(call); }, "u", "digest", "u1");
   BOOST_REQUIRE(waits.has_value());
   BOOST_TEST(read_replaced(run(replace_unique("u", *waits, {"digest", "u2", {}, "", holding})).view()));

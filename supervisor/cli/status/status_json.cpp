@@ -104,6 +104,7 @@ std::string json_of_crash(const Crash& crash) {
       .text("identity", crash.identity)
       .text("top_frame", top_frame(crash))
       .texts("frames", crash.frames)
+      .each("days", crash.days, [](std::int64_t count) { return std::to_string(count); })
       .object();
 }
 

@@ -181,7 +181,8 @@ BOOST_AUTO_TEST_CASE(a_check_of_what_cannot_run_names_the_reason_and_exits_78) {
 }
 
 BOOST_AUTO_TEST_CASE(a_redis_in_cluster_mode_is_refused_with_a_sentence) {
-  RedisServer redis(RedisServer::Options{.extra = {"--cluster-enabled", "yes"}});
+  RedisServer redis(
+      RedisServer::Options{.extra = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())}});
   BroodProcess brood(redis, {.workers = 1});
   BOOST_TEST(brood.wait_exit().value_or(-1) == configuration, brood.log_tail());
   BOOST_TEST(holds(brood.log(), "event=redis_unfit"), brood.log_tail());

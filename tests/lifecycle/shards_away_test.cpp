@@ -131,10 +131,13 @@ BOOST_AUTO_TEST_CASE(a_start_with_a_shard_away_is_ready) {
 
 BOOST_AUTO_TEST_CASE(a_shard_that_can_never_be_used_is_refused_while_the_others_go_on) {
   ShardedLedger shards(1);
-  RedisServer unfit(RedisServer::Options{.extra = {"--cluster-enabled", "yes"}});
+  RedisServer unfit(
+      RedisServer::Options{.extra = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())}});
   unfit.kill9();
   const BroodProcess brood(shards.with_workers(2, fmt::format("[[redis.shard]]\nurl = \"{}\"\n", unfit.url())));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
+  // Workers may be ready before a shard is: without one that can be used, brood would end.
+  BOOST_REQUIRE(eventually([&] { return shards.servers[0].size_of("processes") == 1; }));
   unfit.restart();
   BOOST_TEST(eventually([&] { return brood.log().find("event=redis_unfit") != std::string::npos; }), brood.log_tail());
   shards.push(0, 10, 0);

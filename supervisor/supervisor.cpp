@@ -48,6 +48,12 @@ std::string tokens_left(const Handover& handover, int shard) {
   return other < handover.other_shards.size() ? handover.other_shards[other].beat_tokens : "";
 }
 
+ShardNames names_of(const std::vector<RedisAddress>& shards) {
+  ShardNames names;
+  for (const RedisAddress& address : shards) names.push_back(address.shard);
+  return names;
+}
+
 ExitStatus exit_status(const siginfo_t& info) {
   return {info.si_code == CLD_EXITED, info.si_status, info.si_code == CLD_DUMPED};
 }
@@ -62,6 +68,7 @@ Supervisor::Supervisor(Setup setup)
       runtime_directory_(setup.runtime_directory),
       bodies_(setup.bodies(config_)),
       follow_(std::move(setup.follow)),
+      locate_(std::move(setup.locate)),
       started_at_(setup.handover ? setup.handover->started_at : wall_now()),
       children_(loop_),
       signals_(loop_, own_processes_),
@@ -116,26 +123,42 @@ void Supervisor::listen_at(const std::string& path, UniqueFd listener) {
 }
 
 void Supervisor::add_shards(Setup& setup) {
-  const Shard::Parts parts{loop_,    children_, bodies_,     orders_,   pool_,
-                           metrics_, moves_,    dead_files_, identity_, runtime_directory_};
   // After a takeover: it was usable once.
   const auto give_up_after = setup.handover ? RedisLink::Patience(0) : config_->redis.give_up_after;
-  std::vector<std::string> names;
-  for (const RedisAddress& address : setup.shards) names.push_back(address.shard);
-  if (names.size() == 1) names.clear();
-  Shard::Owner& owner = *this;
+  const ShardNames names = names_of(setup.shards);
+  shards_.reserve(max_shards);  // one may be added while somebody goes through them
   for (RedisAddress& address : setup.shards) {
     const int number = static_cast<int>(shards_.size());
-    shards_.push_back(std::make_unique<Shard>(
-        parts,
-        Shard::Setup{.number = number,
-                     .names = names,
-                     .shards = static_cast<int>(setup.shards.size()),
-                     .redis = std::move(address),
-                     .embedded_redis = std::move(setup.embedded_redis),
-                     .give_up_after = give_up_after,
-                     .beat_tokens = setup.handover ? BeatTokens(tokens_left(*setup.handover, number)) : BeatTokens()},
-        owner));
+    add_shard({.number = number,
+               .names = names,
+               .redis = std::move(address),
+               .embedded_redis = std::move(setup.embedded_redis),
+               .give_up_after = give_up_after,
+               .beat_tokens = setup.handover ? BeatTokens(tokens_left(*setup.handover, number)) : BeatTokens()});
+  }
+}
+
+void Supervisor::add_shard(Shard::Setup setup) {
+  const Shard::Parts parts{loop_,    children_, bodies_,     orders_,   pool_,
+                           metrics_, moves_,    dead_files_, identity_, runtime_directory_};
+  Shard::Owner& owner = *this;
+  shards_.push_back(std::make_unique<Shard>(parts, std::move(setup), owner));
+}
+
+// All workers that fetch know them by now.
+void Supervisor::serve_added_shards() {
+  std::vector<RedisAddress> all = locate_(*config_);
+  if (all.size() <= shards_.size()) return;
+  const ShardNames names = names_of(all);
+  dead_files_.expect(static_cast<int>(all.size()));
+  for (const auto& shard : shards_) shard->set_names(names);
+  for (std::size_t number = shards_.size(); number < all.size(); ++number) {
+    add_shard({.number = static_cast<int>(number),
+               .names = names,
+               .redis = std::move(all[number]),
+               .give_up_after = RedisLink::Patience(0)});
+    log::info("shard_added", {{"shard", names[number]}, {"redis", shards_.back()->redis().describe()}});
+    shards_.back()->open();
   }
 }
 
@@ -420,6 +443,7 @@ void Supervisor::generation_changed(const Generation& present) {
   follow_(*config_);
   pressure_.set(config_->pressure);
   web_.follow(config_->web);
+  serve_added_shards();
   for (const auto& shard : shards_) shard->follow_config();
 }
 

@@ -60,6 +60,8 @@ class Supervisor : private Shard::Owner,
     std::function<ConfigFile()> read_file;
     // Reads the configuration anew, as it would be read at a start.  Throws ConfigError.
     std::function<std::shared_ptr<const Config>()> read_config;
+    // Where the shards of a configuration are, for the supervisor's own connections.
+    std::function<std::vector<RedisAddress>(const Config&)> locate = {};
     // Called when the supervisor begins to go by another configuration: for the log and the title of the process.
     std::function<void(const Config&)> follow;
     WebChild::Body web = {};  // none: there is no page
@@ -121,6 +123,8 @@ class Supervisor : private Shard::Owner,
   std::string describe_shards(std::string (RedisLink::*how)() const) const;
 
   void add_shards(Setup& setup);
+  void add_shard(Shard::Setup setup);
+  void serve_added_shards();
   Shard& shard_of(int slot) { return *shards_.at(static_cast<std::size_t>(pool_.shard_of(slot))); }
 
   // How it passes from one program to the next.
@@ -140,6 +144,7 @@ class Supervisor : private Shard::Owner,
   const std::string runtime_directory_;
   ChildBodies bodies_;
   const std::function<void(const Config&)> follow_;
+  const std::function<std::vector<RedisAddress>(const Config&)> locate_;
   const WallTime started_at_;
 
   EventLoop loop_;

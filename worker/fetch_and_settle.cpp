@@ -143,10 +143,14 @@ Taken FetchAndSettle::take(IncarnationHoldings::Held wanted, AskToTake asking) {
   return taken;
 }
 
-void FetchAndSettle::let_go_before_begin(std::string_view payload) {
+Taken FetchAndSettle::take_for_job(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest) {
+  return read_taken(deliver(take_unique_lock(fence(), lock, jid, longest)).view());
+}
+
+bool FetchAndSettle::let_go_before_begin(std::string_view payload) {
   std::vector<LetGo> all;
   append_held(all, payload, 0);
-  if (!all.empty()) deliver(let_go_at_begin(fence(), all));
+  return all.empty() || deliver(let_go_at_begin(fence(), all)).view().integer() == 1;
 }
 
 void FetchAndSettle::let_go_of_taken() {

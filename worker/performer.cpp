@@ -35,7 +35,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_for_the_end = 1000ms;
-constexpr auto next_turn = 1s;  // of a job whose lock another holds
+constexpr std::chrono::nanoseconds next_turn = 1s;  // of a job whose lock another holds
+constexpr std::chrono::nanoseconds longest_until_turn = 10s;
 constexpr auto longest_look_at_fleet = 2000ms;
 
 // A job that interrupts itself sooner than this would spin between queue and worker: it waits in `schedule` first.
@@ -56,6 +57,14 @@ std::uint32_t class_flags(const JobRegistry& registry, const Payload& job) {
 double any_fraction() {
   static std::mt19937_64 random(std::random_device{}());
   return std::uniform_real_distribution<double>(0, 1)(random);
+}
+
+// Whoever runs ends soon.  One that holds its lock over retries may take days: who waits for that asks ever more
+// seldom.
+std::chrono::nanoseconds until_next_turn(const Payload& job, WallTime now) {
+  const auto created = job.time("created_at");
+  if (job.string("unique_until") == "running" || !created) return next_turn;
+  return std::clamp<std::chrono::nanoseconds>((now - *created) / 10, next_turn, longest_until_turn);
 }
 
 double seconds_since(SteadyTime start) { return std::chrono::duration<double>(steady_now() - start).count(); }
@@ -267,7 +276,7 @@ Performed Performer::perform_watched(const Payload& job, const std::string& queu
   }
   if (const CommandSettings* program = registry_.find_program(job.job_class())) {
     return perform_in_middleware(registry_, job, queue, host_, [&](const Payload& as_changed) {
-      ProgramRun run = perform_program(*program, as_changed, queue, host_, settings_.timeout_grace);
+      ProgramRun run = perform_program(*program, as_changed, job, queue, host_, settings_.timeout_grace);
       meter_.note_child_peak(run.peak_kb);
       return std::move(run.performed);
     });
@@ -405,7 +414,7 @@ std::optional<Outcome> Performer::put_off(int entry, const std::string& text, co
   ask_redis_time(redis_);
   const bool says_queue = job.string("queue") == queue;
   return Outcome{Outcome::Kind::schedule, says_queue ? "" : job.with({{"queue", json_string(queue)}}).text(),
-                 epoch_seconds(redis_now() + next_turn)};
+                 epoch_seconds(redis_now() + until_next_turn(job, redis_now()))};
 }
 
 Outcome Performer::requeue(const Payload& job, SteadyTime started, std::chrono::milliseconds delay) const {

@@ -85,6 +85,7 @@ class Performer {
 
   // Before what it returned is settled: how far the iterable jobs among them came, should Redis not have taken that
   // yet.  `pause` throws to give up.
+  bool has_unsaved_iteration() const { return iterations_.has_unsaved_cursor(); }
   void save_iterations(const std::function<void(std::chrono::milliseconds)>& pause) { iterations_.deliver(pause); }
 
   // Call it between batches: looks which classes are in quarantine.

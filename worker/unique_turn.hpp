@@ -15,8 +15,8 @@ enum class UniqueTurn {
   fenced,   // this incarnation is the worker's no longer: nothing may be begun
 };
 
-// Takes the lock of a job that wants one while it runs, and lets go of that of one that held it until now.  While Redis
-// is away it waits, as a settle does, and throws what that throws.
+// Takes the lock of a job that wants one while it runs, or that was pushed while another held it, and lets go of that
+// of one that held it until now.  While Redis is away it waits, as a settle does, and throws what that throws.
 UniqueTurn take_unique_turn(FetchAndSettle& in_flight, std::string_view payload);
 
 }  // namespace brood

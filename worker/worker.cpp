@@ -24,6 +24,7 @@
 #include "worker/guard/seccomp_pidfd_signal.hpp"
 #include "worker/job/job_registry.hpp"
 #include "worker/job/lifecycle.hpp"
+#include "worker/leaving.hpp"
 #include "worker/limit_shards.hpp"
 #include "worker/performer.hpp"
 #include "worker/preload.hpp"
@@ -122,7 +123,7 @@ class Worker {
         try {
           go_on();
         } catch (const ShardIsAway&) {
-          if (unsettled_) throw;
+          if (leaving() != Leaving::goes_on) throw;
           in_flight_.leave_behind();
         }
       }
@@ -178,17 +179,13 @@ class Worker {
     log::flush();
   }
 
-  // Whether the worker may leave its shard while that Redis is away.  Nothing is lost then: either there is nothing to
-  // settle, or all of it is noted in the slot.
-  bool may_leave() {
-    if (!is_wanted_elsewhere() || saves_iterations_) return false;
-    for (int entry = 0; unsettled_ && entry < max_batch_entries; ++entry) {
-      const EntryState state = slot_.entry(entry);
-      if (state == EntryState::running || state == EntryState::failed || state == EntryState::being_killed)
-        return false;
-    }
-    return true;
+  // How the worker may leave its shard while that Redis is away.  A batch may be performed in part: then its outcomes
+  // are not on their way yet.  How far an iterable job came, nobody else knows.
+  Leaving leaving() const {
+    if (saves_iterations_ && performer_.has_unsaved_iteration()) return Leaving::not_yet;
+    return how_to_leave(slot_, unsettled_ || !outcomes_.empty());
   }
+  bool leaves() const { return is_wanted_elsewhere() && leaving() != Leaving::not_yet; }
 
   // Goes to a shard where there are jobs and nobody to take them.  The supervisor says which when it assigns the
   // incarnation.
@@ -315,8 +312,8 @@ class Worker {
   void pause(std::chrono::milliseconds length) {
     log::flush();
     if (!orders_.told_to_stop() && shards_.size() > 1) {
-      if (!may_leave()) orders_.pause(length);
-      if (may_leave()) throw ShardIsAway{};
+      if (!leaves()) orders_.pause(length);
+      if (leaves()) throw ShardIsAway{};
       return;
     }
     if (!orders_.told_to_stop()) return orders_.pause(length);

@@ -27,12 +27,12 @@ _brood() {
   COMPREPLY=()
 
   if [[ $COMP_CWORD -eq 1 || $COMP_CWORD -eq 2 && $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "run enqueue status queues retries scheduled dead quarantine limits periodic locks keys processes mark restart upgrade scale quiet resume stop dump kill cancel perform replay new recover web bench help -h --help -V --version" -- "$word")
     return
   fi
   case $command in
     run) options="-c --concurrency -q --queue -r --require -t --timeout -e --environment -g --tag --instance --log-format -v --verbose --check --startup $redis $every" ;;
-    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
+    enqueue) options="-q --queue --in --at --retry --timeout --expires-in --encrypt --unique --unique-for --unique-until --on-conflict --tag --args --string --jid --bulk --spread --shard-by --json $where $every" ;;
     status) options="--check --crash --format --interval --json --watch $where $every" ;;
     queues) options="$filters --limit --page --dry-run --yes --json $where $every" verbs="list show pause unpause delete clear" ;;
     retries | scheduled) options="$filters --all --limit --page --in --at --dry-run --yes --json $where $every" verbs="list show run kill delete clear reschedule" ;;
@@ -41,6 +41,7 @@ _brood() {
     quarantine) options="--json $where $every" verbs="list release" ;;
     periodic) options="--json $where $every" verbs="list next history run pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
+    keys) options="--json $every" verbs="new" ;;
     limits) options="--json $where $every" verbs="list show reset" ;;
     mark) options="--json $where $every" ;;
     restart | upgrade | quiet | resume) options="--pid --instance --json $every" ;;
@@ -81,6 +82,8 @@ _brood() {
     run:--log-format) mapfile -t COMPREPLY < <(compgen -W "text json" -- "$word") ;;
     kill:--outcome) mapfile -t COMPREPLY < <(compgen -W "retry dead discard" -- "$word") ;;
     status:--format) mapfile -t COMPREPLY < <(compgen -W "text json prometheus" -- "$word") ;;
+    enqueue:--unique-until) mapfile -t COMPREPLY < <(compgen -W "start done running" -- "$word") ;;
+    enqueue:--on-conflict) mapfile -t COMPREPLY < <(compgen -W "drop replace extend after" -- "$word") ;;
     enqueue:--retry) mapfile -t COMPREPLY < <(compgen -W "true false" -- "$word") ;;
     perform:--debugger | replay:--debugger) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
     perform:-q | replay:-q | perform:--queue | replay:--queue | *:--attempt | *:--memory-limit | perform:--timeout | replay:--timeout) ;;
@@ -88,7 +91,7 @@ _brood() {
     run:-[cqteg] | run:--concurrency | run:--queue | run:--timeout | run:--environment | run:--tag) ;;
     bench:-[jw] | bench:--jobs | bench:--workers | bench:--queues | bench:--job-ms | bench:--latency-jobs | bench:--idle | bench:--max-batch) ;;
     web:--listen) mapfile -t COMPREPLY < <(compgen -W "unix: 127.0.0.1:7433" -- "$word") ;;
-    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
+    status:--crash | status:--interval | recover:--wait | *:--pid | *:--instance | scale:--capsule | enqueue:-q | enqueue:--queue | enqueue:--in | enqueue:--at | enqueue:--timeout | enqueue:--expires-in | enqueue:--unique-for | enqueue:--tag | enqueue:--spread | enqueue:--shard-by | enqueue:--args | enqueue:--jid) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
@@ -96,7 +99,7 @@ _brood() {
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
       elif [ "$command" = queues ]; then
         _brood_names queues
-      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == periodic ]]; then
+      elif [[ $command == retries || $command == scheduled || $command == dead || $command == processes || $command == periodic || $command == limits ]]; then
         _brood_names "$command"
       elif [ "$command" = quarantine ]; then
         _brood_names classes
@@ -112,6 +115,8 @@ _brood() {
         _brood_names classes
       elif [ "$command" = new ]; then
         compopt -o dirnames
+      elif [ "$command" = keys ]; then
+        compopt -o default
       elif [[ $command == enqueue || $command == perform ]] && [ "$COMP_CWORD" -gt 2 ]; then
         compopt -o default    # an argument of a job is often a file
       fi

@@ -138,6 +138,9 @@ module BroodEncryption
   class Client
     def call(_job_class, job, _queue, _redis_pool)
       args = job["args"]
+      if job["encrypt"] && (job["unique_by"] || job["unique_until"].to_s == "running")
+        raise ArgumentError, "an encrypted job is unique by all of its arguments, and not while it runs"
+      end
       if job["encrypt"] && !args.empty? && !BroodEncryption.sealed?(args.last, job)
         job["args"] = args[0...-1] + [BroodEncryption.seal(JSON.generate(args.last), job)]
       end

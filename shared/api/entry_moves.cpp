@@ -50,16 +50,27 @@ BulkResult EntryMoves::run(ClientConnection& redis, const std::vector<SetEntry>&
     RewrittenJob job = prepare_due_job(entry.payload, now, random_, count, clock);
     if (job.queue.empty()) {
       ++result.stuck;
-    } else {
-      jobs.push_back({entry.payload, entry.score_text, std::move(job.queue), std::move(job.payload)});
+      continue;
     }
+    DueJob due{entry.payload, entry.score_text, std::move(job.queue), std::move(job.payload)};
+    const auto lock = set_ == dead_set ? lock_of_dead(entry.payload) : std::nullopt;
+    if (lock)
+      raise(redis, std::move(due), *lock, result);
+    else
+      jobs.push_back(std::move(due));
   }
   if (jobs.empty()) return result;
   const MoveCounts moved = read_moved(redis.run(move_due(set_, std::move(jobs))).view());
-  result.done = moved.moved;
-  result.gone = moved.gone;
+  result.done += moved.moved;
+  result.gone += moved.gone;
   result.stuck += moved.stuck;
   return result;
+}
+
+void EntryMoves::raise(ClientConnection& redis, DueJob job, const LockOfDead& lock, BulkResult& result) {
+  Raised raised = read_raised(redis.run(raise_unique(std::move(job), lock)).view());
+  ++(raised.kind == Raised::Kind::moved ? result.done : raised.kind == Raised::Kind::gone ? result.gone : result.stuck);
+  if (raised.kind == Raised::Kind::held) holder_ = std::move(raised.holder);
 }
 
 BulkResult EntryMoves::kill(ClientConnection& redis, const std::vector<SetEntry>& entries) {

@@ -8,6 +8,8 @@
 
 #include "shared/api/client_connection.hpp"
 #include "shared/store/outcome.hpp"
+#include "shared/store/sets/due_jobs.hpp"
+#include "shared/store/sets/raise_unique.hpp"
 
 namespace brood {
 
@@ -17,7 +19,8 @@ class ApiState;
 }  // namespace detail
 
 // What can be done to entries of one set, at most max_entries_changed at a time.  An entry that has changed since it
-// was read is left alone.  The answer says how many were done, gone or stuck.
+// was read is left alone.  A dead job of which there is to be one takes its lock again when it runs, and stays where
+// another holds it.  The answer says how many were done, gone or stuck.
 class EntryMoves {
  public:
   EntryMoves(detail::ApiState& state, std::string set);
@@ -26,10 +29,16 @@ class EntryMoves {
   BulkResult run(ClientConnection& redis, const std::vector<SetEntry>& entries);
   BulkResult kill(ClientConnection& redis, const std::vector<SetEntry>& entries);
 
+  // Who holds the lock of an entry that is stuck for that; empty: nobody.
+  const std::string& holder() const { return holder_; }
+
  private:
+  void raise(ClientConnection& redis, DueJob job, const LockOfDead& lock, BulkResult& result);
+
   std::string set_;
   DeadLimits dead_;
   std::mt19937_64 random_;
+  std::string holder_;
 };
 
 // Applies `change` to every entry that `wanted` accepts, of each shard in order, up to the entry that was last there

@@ -193,7 +193,10 @@ bool JobSet::run(const SetEntry& entry) {
   if (!entry.is_job) throw std::invalid_argument("an entry that is no job cannot run");
   return shards_->any(entry.shard, [&](detail::ApiState& shard) {
     return shard.converse([&](ClientConnection& redis) {
-      const BulkResult moved = EntryMoves(shard, name_).run(redis, {entry});
+      EntryMoves moves(shard, name_);
+      const BulkResult moved = moves.run(redis, {entry});
+      if (!moves.holder().empty())
+        throw RedisError("Redis at " + redis.name() + ": the job stays: job " + moves.holder() + " holds its lock");
       if (moved.stuck > 0)
         throw RedisError("Redis at " + redis.name() + ": the key of the queue \"" + entry.queue + "\" is no list");
       return moved.done > 0;

@@ -2,6 +2,7 @@
 
 #include <brood/api.hpp>
 #include <brood/client.hpp>
+#include <string>
 
 #include "shared/api/known_redis.hpp"
 
@@ -11,6 +12,8 @@ namespace brood::detail {
 struct Opening {
   static Client client(const KnownRedis& known);
   static Api api(const KnownRedis& known);
+  // Who holds the lock of this job; empty: nobody.
+  static std::string holder(Client& client, const Push& push) { return client.holder_of(push); }
   // As Client::push() of a job with a jid, but however often it is called with that jid, for a day: the job is pushed
   // once.  Where there are several shards, the jid says which one has it, unless `shard_by` does.
   static std::string push_once(Client& client, Push job);

@@ -70,8 +70,16 @@ PushBuffer::Sent PushBuffer::send_first_batch(ClientConnection& redis) {
     const std::string_view error = reply.view().error();
     perhaps_there_ = perhaps_there_ || error.empty();
     if (waiting_.front().lock && error.empty()) {
-      const std::vector<std::string> holders = read_holders(reply.view());
-      for (std::size_t i = 0; i < holders.size() && i < in_doubt_; ++i) *waiting_[i].lock->holder = holders[i];
+      std::vector<ClientPush> batch(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(in_doubt_));
+      try {
+        settle_conflicts(redis, batch, read_holders(reply.view()));
+      } catch (const NotConfirmed&) {  // asked below, for all of it
+      } catch (const RedisAway&) {
+        throw;
+      } catch (const RedisError& refused) {
+        refusal_ = refused.what();
+        return Sent::refused;
+      }
     }
     switch (classify_error(error)) {
       case ErrorKind::none:

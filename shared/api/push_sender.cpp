@@ -92,7 +92,8 @@ void PushSender::push_once(ClientPush job) {
   const std::string client = "jid:" + job.jid, queue = job.score ? "" : job.queue;
   if (job.lock) {
     const Reply reply = redis_.run(push_unique_once(client, 1, queue, unique_jobs(std::span(&job, 1))));
-    note_holders(std::span(&job, 1), read_holders(reply.view()));
+    const std::vector<std::string> holders = read_holders(reply.view());
+    if (!holders.empty()) settle_conflicts(redis_, std::span(&job, 1), holders);  // else it was pushed before
   } else {
     std::vector<std::string> payloads;
     if (job.score) payloads.push_back(score_text(*job.score));
@@ -122,7 +123,8 @@ void PushSender::push_with_locks(std::vector<ClientPush> jobs) {
       replies[i] = std::move(redis_.push({calls[i].eval()}).front());
     if (replies[i].view().is_error())
       throw RedisError("Redis at " + redis_.name() + ": " + std::string(replies[i].view().error()));
-    note_holders(std::span(jobs).subspan(begins[i]), read_holders(replies[i].view()));
+    const std::size_t end = i + 1 < calls.size() ? begins[i + 1] : jobs.size();
+    settle_conflicts(redis_, std::span(jobs).subspan(begins[i], end - begins[i]), read_holders(replies[i].view()));
   }
 }
 

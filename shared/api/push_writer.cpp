@@ -156,7 +156,7 @@ void PushWriter::make_unique(ClientPush& prepared, const Push& job,
     const double later = std::max(0.0, *prepared.score - epoch_seconds(now_));
     longest += std::chrono::milliseconds(std::llround(later * 1000));
   }
-  prepared.lock = ClientPush::Lock{unique->lock, longest};
+  prepared.lock = ClientPush::Lock{.name = unique->lock, .longest = longest, .on_conflict = unique->on_conflict};
   prepared.payload.append(",\"unique_lock\":\"").append(unique->lock).append("\"");
 }
 

@@ -26,6 +26,7 @@ struct ClientPush {
     std::chrono::milliseconds longest{};  // that it lives; 0: as long as the job
     // After the push the jid of the job that holds it; empty: it is this one's.
     std::shared_ptr<std::string> holder = std::make_shared<std::string>();
+    OnConflict on_conflict = OnConflict::drop;
   };
   std::optional<Lock> lock = {};
 };

@@ -1,14 +1,65 @@
 #include "shared/api/unique_jobs.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "shared/job/payload.hpp"
 #include "shared/redis/size_refusals.hpp"
+#include "shared/store/queues/replace_unique.hpp"
 
 namespace brood {
 namespace {
 
 constexpr std::size_t most_unique_bytes = bytes_always_taken - 20'000;
+
+// Each time somebody else has moved the holder, or taken its lock, meanwhile.
+constexpr int most_attempts_to_replace = 10;
+
+Reply run_push(ClientConnection& redis, const ScriptCall& call) {
+  Reply reply = std::move(redis.push({call.evalsha()}).front());
+  if (classify_error(reply.view().error()) == ErrorKind::no_script)
+    reply = std::move(redis.push({call.eval()}).front());
+  if (reply.view().is_error()) redis.refuse(call.keys.front().name(), reply.view().error());
+  return reply;
+}
+
+UniqueJob unique_job(const ClientPush& job) {
+  return {.lock = job.lock->name,
+          .jid = job.jid,
+          .longest = job.lock->longest,
+          .score_text = job.score ? score_text(*job.score) : std::string(),
+          .payload = job.payload,
+          .on_conflict = job.lock->on_conflict};
+}
+
+// A job that runs is never replaced: then this one is dropped, and told who runs.
+void replace(ClientConnection& redis, ClientPush& job) {
+  const std::string target = job.score ? std::string() : job.queue;
+  std::string& holder = *job.lock->holder;
+  const auto holds_it = [&] { return holder.empty() || holder == job.jid; };
+  for (int attempt = 0; attempt < most_attempts_to_replace; ++attempt) {
+    const auto waiting =
+        find_waiting_holder([&](const ScriptCall& call) { return redis.run(call); }, job.queue, job.lock->name, holder);
+    if (waiting && read_replaced(run_push(redis, replace_unique(target, *waiting, unique_job(job))).view())) {
+      holder.clear();
+      return;
+    }
+    const std::string before = holder;
+    holder = read_holders(run_push(redis, push_unique(target, {unique_job(job)})).view()).at(0);
+    if (holds_it() || (!waiting && holder == before)) return;
+  }
+}
+
+// `asked`: its holder is known.
+void settle_conflict(ClientConnection& redis, ClientPush& job, bool asked) {
+  std::string& holder = *job.lock->holder;
+  if (!asked) {
+    const std::string target = job.score ? std::string() : job.queue;
+    holder = read_holders(run_push(redis, push_unique(target, {unique_job(job)})).view()).at(0);
+  }
+  if (!holder.empty() && holder != job.jid) replace(redis, job);
+}
 
 }  // namespace
 
@@ -26,14 +77,19 @@ std::size_t unique_slice(std::span<const ClientPush> jobs) {
 
 std::vector<UniqueJob> unique_jobs(std::span<const ClientPush> jobs) {
   std::vector<UniqueJob> unique;
-  for (const ClientPush& job : jobs)
-    unique.push_back(
-        {job.lock->name, job.jid, job.lock->longest, job.score ? score_text(*job.score) : std::string(), job.payload});
+  for (const ClientPush& job : jobs) unique.push_back(unique_job(job));
   return unique;
 }
 
-void note_holders(std::span<ClientPush> jobs, const std::vector<std::string>& holders) {
+void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const std::vector<std::string>& holders) {
   for (std::size_t i = 0; i < holders.size() && i < jobs.size(); ++i) *jobs[i].lock->holder = holders[i];
+  std::optional<NotConfirmed> unconfirmed;
+  for (ClientPush& job : jobs) try {
+      if (job.lock->on_conflict == OnConflict::replace) settle_conflict(redis, job, !holders.empty());
+    } catch (const NotConfirmed& error) {  // it was applied; the others have their turn too
+      unconfirmed = error;
+    }
+  if (unconfirmed) throw *unconfirmed;
 }
 
 }  // namespace brood

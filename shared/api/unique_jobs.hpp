@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/api/client_connection.hpp"
 #include "shared/api/push_writer.hpp"
 #include "shared/store/queues/push_unique.hpp"
 
@@ -16,7 +17,9 @@ std::size_t unique_slice(std::span<const ClientPush> jobs);
 // As the script wants them; the payloads are copied.
 std::vector<UniqueJob> unique_jobs(std::span<const ClientPush> jobs);
 
-// Tells each who holds its lock.
-void note_holders(std::span<ClientPush> jobs, const std::vector<std::string>& holders);
+// Tells each who holds its lock, and puts those that are to replace the holder in its place if that waits.  No holders
+// at all: the batch was pushed before, by a call whose reply was lost.  What was replaced then is found in its place.
+// Throws RedisError, also when the holder could not be looked for: those that were pushed stay so.
+void settle_conflicts(ClientConnection& redis, std::span<ClientPush> jobs, const std::vector<std::string>& holders);
 
 }  // namespace brood

@@ -39,14 +39,8 @@ std::vector<Secret> passwords_to_share(const RedisSettings& settings) {
 
 PasswordFiles::PasswordFiles(const RedisSettings& settings, const std::string& directory)
     : owner_(getpid()), directory_(fs::absolute(directory)) {
-  const std::vector<Secret> passwords = passwords_to_share(settings);
-  if (std::all_of(passwords.begin(), passwords.end(), [](const Secret& one) { return one.empty(); })) return;
-  if (fs::create_directories(directory_)) check("chmod", chmod(directory_.c_str(), 0700));
-  remove_those_of_the_dead();
-  for (std::size_t i = 0; i < passwords.size(); ++i) {
-    const std::string name = std::string(prefix) + std::to_string(owner_) + (i == 0 ? "" : "." + std::to_string(i));
-    files_.push_back(passwords[i].empty() ? File{} : write(passwords[i], name));
-  }
+  for (const Secret& password : passwords_to_share(settings)) add(password);
+  keep();
 }
 
 PasswordFiles::~PasswordFiles() {
@@ -54,6 +48,15 @@ PasswordFiles::~PasswordFiles() {
   for (const File& file : files_) {
     if (!file.path.empty()) unlink(file.path.c_str());
   }
+}
+
+void PasswordFiles::add(const Secret& password) {
+  if (password.empty()) return files_.push_back({});
+  if (fs::create_directories(directory_)) check("chmod", chmod(directory_.c_str(), 0700));
+  if (std::all_of(files_.begin(), files_.end(), [](const File& file) { return file.path.empty(); }))
+    remove_those_of_the_dead();
+  const std::string number = files_.empty() ? "" : "." + std::to_string(files_.size());
+  files_.push_back(write(password, std::string(prefix) + std::to_string(owner_) + number));
 }
 
 PasswordFiles::File PasswordFiles::write(const Secret& password, const std::string& name) {
@@ -82,9 +85,16 @@ void PasswordFiles::remove_those_of_the_dead() const {
   }
 }
 
-void PasswordFiles::name_in(RedisSettings& settings) const {
-  if (files_.empty()) return;
-  if (settings.shard_list.empty()) settings.private_password_file = files_.front().path;
+void PasswordFiles::name_in(RedisSettings& settings) {
+  if (settings.shard_list.empty()) {
+    if (!files_.empty()) settings.private_password_file = files_.front().path;
+    return;
+  }
+  for (; files_.size() > kept_; files_.pop_back()) {
+    if (!files_.back().path.empty()) unlink(files_.back().path.c_str());
+  }
+  const std::vector<Secret> passwords = passwords_to_share(settings);
+  for (std::size_t i = files_.size(); i < passwords.size(); ++i) add(passwords[i]);
   for (std::size_t i = 0; i < std::min(settings.shard_list.size(), files_.size()); ++i)
     settings.shard_list[i].private_password_file = files_[i].path;
 }

@@ -24,20 +24,25 @@ class PasswordFiles {
   PasswordFiles(const PasswordFiles&) = delete;
   PasswordFiles& operator=(const PasswordFiles&) = delete;
 
-  // Sets private_password_file in settings with the same addresses.
-  void name_in(RedisSettings& settings) const;
+  // Sets private_password_file in settings that have the same addresses, and perhaps more shards behind them: for
+  // these it writes files, instead of those that it wrote for earlier settings and that nobody kept.  Throws as above.
+  void name_in(RedisSettings& settings);
+  // The files for the shards of the last settings stay.
+  void keep() { kept_ = files_.size(); }
 
  private:
   struct File {
     std::string path;    // empty: there is none
     UniqueFd lock = {};  // as long as the owner lives
   };
+  void add(const Secret& password);
   File write(const Secret& password, const std::string& name);
   void remove_those_of_the_dead() const;
 
   pid_t owner_;
   std::string directory_;
   std::vector<File> files_;  // of each shard, or of the only Redis
+  std::size_t kept_ = 0;
 };
 
 }  // namespace brood

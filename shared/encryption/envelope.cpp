@@ -75,6 +75,12 @@ std::string seal(const KeyRing& keys, std::string_view clear, const EnvelopeOwne
   return fmt::format("{}{}.{}", envelope_prefix, keys.active(), base64url_of(sealed));
 }
 
+bool is_envelope(std::string_view text) {
+  const auto parts = parts_of(text);
+  const auto bytes = parts ? read_base64url(parts->body) : std::nullopt;
+  return bytes && bytes->size() > nonce_size + tag_size;
+}
+
 std::optional<int> envelope_version(std::string_view text) {
   const auto parts = parts_of(text);
   return parts ? std::optional(parts->version) : std::nullopt;

@@ -29,6 +29,9 @@ struct EnvelopeOwner {
 // fails.
 std::string seal(const KeyRing& keys, std::string_view clear, const EnvelopeOwner& owner);
 
+// Whether it can be one, by its looks: of whatever key.
+bool is_envelope(std::string_view text);
+
 // The version of its key; nullopt: it is no envelope, by its looks.
 std::optional<int> envelope_version(std::string_view text);
 

@@ -4,6 +4,10 @@
 
 namespace brood {
 
+namespace {
+constexpr std::string_view mask = "\"[encrypted data]\"";
+}
+
 std::string shown_args(std::string_view payload) {
   try {
     const Payload job = Payload::parse(payload);
@@ -12,10 +16,16 @@ std::string shown_args(std::string_view payload) {
     const JsonOutline outline = JsonOutline::of(args);
     if (outline.parts.empty()) return args;
     const JsonOutline::Part& last = outline.parts.back();
-    return args.replace(last.value_begin, last.value_end - last.value_begin, "\"[encrypted data]\"");
+    return args.replace(last.value_begin, last.value_end - last.value_begin, mask);
   } catch (const BadPayload&) {
     return "[]";
   }
+}
+
+std::string masked_args(std::string_view args) {
+  std::string masked = "[";
+  for (std::size_t i = 0; i < JsonOutline::of(args).parts.size(); ++i) masked.append(i == 0 ? "" : ",").append(mask);
+  return masked + "]";
 }
 
 }  // namespace brood

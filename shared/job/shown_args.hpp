@@ -9,4 +9,7 @@ namespace brood {
 // "[encrypted data]", as Sidekiq does it.  A text that is no job has none.
 std::string shown_args(std::string_view payload);
 
+// As many arguments, and nothing of them: where it is not known which of them was encrypted.
+std::string masked_args(std::string_view args);
+
 }  // namespace brood

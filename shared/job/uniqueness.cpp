@@ -35,10 +35,22 @@ Uniqueness::Until read_unique_until(std::string_view json) {
   throw std::invalid_argument("unique_until is start, done or running, not " + std::string(json));
 }
 
-bool drops_on_conflict(std::string_view json) {
-  if (json == R"("drop")") return true;
-  if (json == R"("after")" || json == "null") return false;
-  throw std::invalid_argument("on_conflict is drop or after, not " + std::string(json));
+// Absent and null say nothing.
+std::optional<OnConflict> read_on_conflict(std::optional<std::string_view> json) {
+  if (!json || *json == "null") return std::nullopt;
+  if (*json == R"("drop")") return OnConflict::drop;
+  if (*json == R"("after")") return OnConflict::after;
+  if (*json == R"("replace")") return OnConflict::replace;
+  if (*json == R"("extend")") return OnConflict::extend;
+  throw std::invalid_argument("on_conflict is drop, after, replace or extend, not " + std::string(*json));
+}
+
+void check_on_conflict(const Uniqueness& unique) {
+  const bool is_of_waiting = unique.on_conflict == OnConflict::replace || unique.on_conflict == OnConflict::extend;
+  if (is_of_waiting && unique.until == Uniqueness::Until::running)
+    throw std::invalid_argument("on_conflict of a job that is unique while it runs is drop or after");
+  if (unique.on_conflict == OnConflict::extend && unique.longest.count() == 0)
+    throw std::invalid_argument("on_conflict extend goes with unique_for: other locks live as long as their jobs");
 }
 
 }  // namespace
@@ -56,7 +68,9 @@ std::optional<Uniqueness> read_uniqueness(std::string_view job_class, std::strin
     return std::nullopt;
   }
   if (says_until) unique.until = read_unique_until(*until);
-  if (const auto on_conflict = member("on_conflict")) unique.waits_for_its_turn = !drops_on_conflict(*on_conflict);
+  const OnConflict usual = unique.until == Uniqueness::Until::running ? OnConflict::after : OnConflict::drop;
+  unique.on_conflict = read_on_conflict(member("on_conflict")).value_or(usual);
+  check_on_conflict(unique);
   const auto by = member("unique_by");
   // The parts cannot be mistaken for each other: neither of the first two has an end of line.
   std::string text(job_class);

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <brood/options.hpp>
+
 #include "shared/job/payload.hpp"
 
 namespace brood {
@@ -18,7 +20,7 @@ struct Uniqueness {
     done,     // with its end: success, death, deletion
     running,  // another may wait, and only one runs
   } until = Until::done;
-  bool waits_for_its_turn = true;       // while another runs under its lock; else it is dropped then
+  OnConflict on_conflict = OnConflict::drop;
   std::string lock;                     // base64url of SHA-256
   std::chrono::milliseconds longest{};  // 0: as long as the job lives
 };

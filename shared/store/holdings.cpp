@@ -32,15 +32,20 @@ bool may_hold(std::string_view payload) {
   return memmem(payload.data(), payload.size(), mark_of_holders.data(), mark_of_holders.size()) != nullptr;
 }
 
-void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry) {
-  if (!may_hold(payload)) return;
+std::optional<NamedLock> lock_named_by(std::string_view payload) {
+  if (!may_hold(payload)) return std::nullopt;
   try {
     const JsonObject job = JsonObject::parse(payload);
-    const auto lock = job.string(lock_member), jid = job.string("jid");
-    if (lock && jid && !lock->empty() && !jid->empty())
-      all.push_back({entry, "unique", keys::unique_lock(*lock), *jid});
+    auto lock = job.string(lock_member), jid = job.string("jid");
+    if (lock && jid && !lock->empty() && !jid->empty()) return NamedLock{std::move(*lock), std::move(*jid)};
   } catch (const BadJson&) {  // holds nothing
   }
+  return std::nullopt;
+}
+
+void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry) {
+  if (const auto held = lock_named_by(payload))
+    all.push_back({entry, "unique", keys::unique_lock(held->lock), held->jid});
 }
 
 bool ends_job(Outcome::Kind kind) { return kind == Outcome::Kind::acknowledge || kind == Outcome::Kind::move_to_dead; }

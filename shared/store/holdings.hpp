@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,13 @@ void append(ScriptCall& call, const std::vector<LetGo>& all);
 // As that, for a script whose keys do not tell how many things there are: the number in this argument has that behind
 // it.
 void append(ScriptCall& call, std::size_t counted_at, const std::vector<LetGo>& all);
+
+// The lock that a payload names, and the job that holds it if anybody does; nullopt for none, and for what cannot be
+// read.
+struct NamedLock {
+  std::string lock, jid;
+};
+std::optional<NamedLock> lock_named_by(std::string_view payload);
 
 // Adds what a job holds and lets go when it ends; nothing for a payload that cannot be read.
 void append_held(std::vector<LetGo>& all, std::string_view payload, std::size_t entry);

@@ -52,6 +52,7 @@ inline constexpr FixedKey brood_crashes{"brood:crashes"};
 inline constexpr FixedKey brood_crash_stacks{"brood:crash_stacks"};
 inline constexpr FixedKey brood_crash_counts{"brood:crash_counts"};
 inline constexpr FixedKey brood_crash_times{"brood:crash_times"};
+inline constexpr FixedKey brood_crash_days{"brood:crash_days"};
 // Classes whose jobs wait since they crash: what is known of each, the jobs, the crashes that count, the job on trial.
 inline constexpr FixedKey brood_quarantine{"brood:quarantine"};
 inline constexpr FixedKey brood_quarantined{"brood:quarantined"};

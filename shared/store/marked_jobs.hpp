@@ -12,7 +12,7 @@ namespace brood {
 
 // A job whose payload has some text in it, and where it lies.
 struct MarkedJob {
-  std::size_t position = 0;  // from the head of the list, or from the lowest score
+  std::size_t position = 0;  // from the head of the list, or from the highest score: sets lose their lowest
   std::string payload;
   std::string score_text;  // empty in a list
 };

@@ -15,7 +15,7 @@ end
 if kind == "list" then
   for _, text in ipairs(redis.call("LRANGE", KEYS[1], ARGV[1], last)) do look(text, "") end
 elseif kind == "zset" then
-  local entries = redis.call("ZRANGE", KEYS[1], ARGV[1], last, "WITHSCORES")
+  local entries = redis.call("ZREVRANGE", KEYS[1], ARGV[1], last, "WITHSCORES")
   for i = 1, #entries, 2 do look(entries[i], entries[i + 1]) end
 end
 found[1] = looked_at

@@ -25,6 +25,7 @@ int limits_command(const std::vector<std::string>& args);
 int quarantine_command(const std::vector<std::string>& args);
 int periodic_command(const std::vector<std::string>& args);
 int locks_command(const std::vector<std::string>& args);
+int keys_command(const std::vector<std::string>& args);
 int processes_command(const std::vector<std::string>& args);
 int mark_command(const std::vector<std::string>& args);
 int perform_command(const std::vector<std::string>& args);

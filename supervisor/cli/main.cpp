@@ -38,6 +38,7 @@ const std::vector<NamedCommand>& commands() {
       {"periodic", "show, run and pause jobs that run again and again by a rule", periodic_command},
       {"locks", "show, release and check the locks of unique jobs", locks_command},
       {"limits", "show and reset what jobs may do at once, or in a time", limits_command},
+      {"keys", "make a key for encrypted arguments", keys_command},
       {"processes", "show, quiet, resume and stop the processes of all machines", processes_command},
       {"mark", "say that something was deployed", mark_command},
       {"upgrade", "let the installed program take over from the running supervisor", upgrade_command},

@@ -10,6 +10,8 @@
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/redis/connection.hpp"
+#include "shared/store/in_flight/caps.hpp"
+#include "shared/store/limits/limit_view.hpp"
 #include "shared/store/name_list.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
 #include "shared/store/queues/known_queues.hpp"
@@ -57,7 +59,14 @@ void add_queues(Connection& redis, Names& names) {
   names.merge(ask_served_queues(redis).names);
 }
 
+void add_limits(Connection& redis, Names& names) {
+  const Reply caps = redis.call(ask_caps());
+  for (const auto& [name, places] : read_caps(caps.view())) names.insert(name);
+  add_names(redis, ask_limit_names(), names);
+}
+
 const std::map<std::string, std::function<void(Connection&, Names&)>> in_redis = {
+    {"limits", add_limits},
     {"queues", add_queues},
     {"retries", [](Connection& redis, Names& names) { add_jids(redis, retry_set, names); }},
     {"scheduled", [](Connection& redis, Names& names) { add_jids(redis, scheduled_set, names); }},

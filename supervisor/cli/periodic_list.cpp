@@ -36,6 +36,8 @@ std::optional<ListedPeriodic> listed_from(const std::string& name, const Reply& 
     text("overlap", one.overlap);
     one.args = definition.raw("args").value_or(one.args);
     one.retry = definition.raw("retry").value_or(one.retry);
+    if (const auto members = definition.raw("members"); members && members->size() > 2)
+      one.members = "," + std::string(members->substr(1, members->size() - 2));
   } catch (const BadJson&) {  // somebody else has written it
   }
   one.known = std::move(*known);
@@ -57,7 +59,9 @@ TickClaim claim_of_now(const ListedPeriodic& one, std::string_view who) {
       .text("periodic", one.name);
   if (one.overlap != "allow") text.text("unique_lock", turn_of_periodic(one.name));
   TickClaim claim{.name = one.name, .queue = one.queue};
-  claim.payload = prepare_due_job(text.object(), redis_now(), random).payload;
+  std::string payload = text.object();
+  payload.insert(payload.size() - 1, one.members);
+  claim.payload = prepare_due_job(payload, redis_now(), random).payload;
   claim.jid = Payload::parse(claim.payload).jid();
   claim.entry = JsonWriter()
                     .null("tick")
@@ -126,7 +130,8 @@ ListedPeriodic listed_periodic(const std::string& name, const PeriodicSettings& 
           .args = settings.args,
           .queue = settings.queue,
           .retry = settings.retry,
-          .overlap = std::string(name_of(settings.overlap))};
+          .overlap = std::string(name_of(settings.overlap)),
+          .members = settings.members};
 }
 
 std::vector<ListedPeriodic> list_periodic(const Config& config, ShardConnections& shards) {

@@ -20,6 +20,7 @@ namespace brood {
 struct ListedPeriodic {
   std::string name;
   std::string cron, zone = "UTC", job_class, args = "[]", queue = "default", retry = "true", overlap = "allow";
+  std::string members;  // further ones of its payload, each behind a comma
   KnownPeriodic known = {};
   bool served = false;
 

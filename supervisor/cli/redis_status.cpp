@@ -172,6 +172,14 @@ void ask_periodic_jobs(Connection& redis, RedisStatus& status) {
 
 constexpr std::size_t most_limits_shown = 200;
 
+// No other number waits for this one.
+void ask_locks(Connection& redis, RedisStatus& status) {
+  try {
+    status.locks = count_locks(redis);
+  } catch (const UnexpectedReply&) {
+  }
+}
+
 void ask_limits(Connection& redis, RedisStatus& status) {
   try {
     status.limits = list_limits_of(redis, most_limits_shown);
@@ -204,8 +212,12 @@ void add_silent(SilentStatus& sum, const SilentStatus& one) {
 
 void sum_crash(Crash& sum, const Crash& one) {
   const std::int64_t count = sum.count + one.count;
+  std::vector<std::int64_t> days = sum.days;
+  days.resize(std::max(days.size(), one.days.size()));
+  for (std::size_t i = 0; i < one.days.size(); ++i) days[i] += one.days[i];
   if (one.at > sum.at) sum = one;
   sum.count = count;
+  sum.days = std::move(days);
 }
 
 // Adds each item of `more` to the one of the same name; the result is in the order of the names.
@@ -225,6 +237,7 @@ void merge(std::vector<Item>& into, const std::vector<Item>& more, Name name, Ad
 
 RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
   RedisStatus sum;
+  sum.locks.emplace();
   for (const RedisStatus& one : shards) {
     sum.processed += one.processed;
     sum.failed += one.failed;
@@ -234,6 +247,12 @@ RedisStatus sum_of(const std::vector<RedisStatus>& shards) {
     sum.dead += one.dead;
     sum.quarantined += one.quarantined;
     sum.limits.insert(sum.limits.end(), one.limits.begin(), one.limits.end());
+    if (sum.locks && one.locks) {
+      sum.locks->unique += one.locks->unique;
+      sum.locks->running += one.locks->running;
+    } else {
+      sum.locks.reset();
+    }
     merge(sum.processes, one.processes, &ProcessStatus::identity, add_process);
     merge(sum.silent, one.silent, &SilentStatus::identity, add_silent);
     merge(sum.queues, one.queues, &QueueStatus::name, add_queue);
@@ -256,6 +275,7 @@ RedisStatus ask_redis(Connection& redis) {
   ask_quarantine(redis, status);
   ask_periodic_jobs(redis, status);
   ask_limits(redis, status);
+  ask_locks(redis, status);
   return status;
 }
 

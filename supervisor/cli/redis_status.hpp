@@ -10,6 +10,7 @@
 
 #include "shared/redis/connection.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
+#include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
 #include "shared/store/periodic/periodic_jobs.hpp"
 #include "supervisor/cli/limit_list.hpp"
@@ -48,6 +49,7 @@ struct RedisStatus {
   std::int64_t quarantined = 0;                   // jobs that wait in it
   std::map<std::string, KnownPeriodic> periodic;  // jobs that run again and again, by name
   std::vector<ListedLimit> limits;                // some hundreds at most; empty too where they cannot be read
+  std::optional<LockCounts> locks = {};           // of unique jobs; nullopt: too many keys to count them
 
   bool somebody_fetches(const std::string& queue) const;
   std::int64_t in_flight() const;

@@ -79,12 +79,14 @@ void read_certificates(RedisSettings& settings) try {
   throw ConfigError(error.what());
 }
 
-// The shards for the supervisor's own connections.  These outlive a configuration, so they get a copy of the
-// certificates.
-std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings) {
+// Of the supervisor's own connections, which outlive a configuration; none: nobody speaks TLS.
+using OwnCertificates = std::shared_ptr<TlsCertificates>;
+
+// The shards for these connections.  The first that speak TLS bring the certificates.
+std::vector<RedisAddress> shards_for_supervisor(const RedisSettings& settings, OwnCertificates& certificates) {
   std::vector<RedisAddress> shards = locate_shards(settings);
   if (!settings.certificates) return shards;
-  const auto certificates = std::make_shared<TlsCertificates>(*settings.certificates);
+  if (!certificates) certificates = std::make_shared<TlsCertificates>(*settings.certificates);
   for (RedisAddress& shard : shards) shard.certificates = certificates;
   return shards;
 }
@@ -363,6 +365,16 @@ std::size_t descriptors_wanted(std::size_t workers, std::size_t shards) {
   return shards > 1 ? descriptors_needed(workers, shards) : 0;
 }
 
+DescriptorLimit raise_descriptor_limit(const Config& config, std::size_t shards) {
+  const std::size_t needed = descriptors_wanted(static_cast<std::size_t>(config.concurrency()), shards);
+  const DescriptorLimit limit(needed);
+  if (limit.now() < needed)
+    log::warn(
+        "few_descriptors",
+        {{"needed", needed}, {"limit", limit.now()}, {"hint", "LimitNOFILE of the service, or ulimit -Hn, bounds it"}});
+  return limit;
+}
+
 void require_descriptors(std::size_t workers, std::size_t shards) {
   const std::size_t needed = descriptors_needed(workers, shards),
                     limit = DescriptorLimit(descriptors_wanted(workers, shards)).now();
@@ -406,12 +418,15 @@ int run_command(const RunOptions& options) {
   Config config = handover ? config_of(options, handover) : load_config(options.config_path, options.overrides);
   check_zones(config.periodic);
   read_certificates(config.redis);
-  const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis);
+  OwnCertificates own_certificates;
+  const std::vector<RedisAddress> shards = shards_for_supervisor(config.redis, own_certificates);
   std::string where;
   for (const RedisAddress& shard : shards) where += (where.empty() ? "" : " ") + shard.without_password();
   // The jobs that our workers hold are in the Redis that the program before used.
   if (handover && handover->redis != where)
-    throw ConfigError("where Redis is cannot change while brood runs: stop it and start it again");
+    throw ConfigError(where.starts_with(handover->redis + " ")
+                          ? "brood does not serve each of these shards yet: run `brood restart` first"
+                          : "where Redis is cannot change while brood runs: stop it and start it again");
   const bool only_looks = options.check || (handover && handover->rehearsal);
   // Not in a takeover: the rehearsal has tried this.
   if (!handover || only_looks) require_programs(config);
@@ -435,7 +450,7 @@ int run_command(const RunOptions& options) {
 
   const std::string runtime = runtime_directory();
   make_private_directory(runtime);
-  const PasswordFiles password_files(config.redis, runtime);
+  PasswordFiles password_files(config.redis, runtime);
   password_files.name_in(config.redis);
   Identity identity = handover ? handover->identity : Identity::of_this_process();
   identity.runtime_directory = std::filesystem::absolute(runtime);
@@ -443,20 +458,15 @@ int run_command(const RunOptions& options) {
   if (uses_embedded_redis(config.redis))
     embedded = std::make_unique<EmbeddedRedis>(state_directory(), embedded_socket_path(), config.redis.appendfsync);
 
-  const std::size_t descriptors = descriptors_wanted(static_cast<std::size_t>(config.concurrency()), shards.size());
-  const DescriptorLimit descriptor_limit(descriptors);
-  if (descriptor_limit.now() < descriptors)
-    log::warn("few_descriptors", {{"needed", descriptors},
-                                  {"limit", descriptor_limit.now()},
-                                  {"hint", "LimitNOFILE of the service, or ulimit -Hn, bounds it"}});
+  const DescriptorLimit descriptor_limit = raise_descriptor_limit(config, shards.size());
   const BodiesFor bodies = [&](std::shared_ptr<const Config> config) {
     const auto preloaded = std::make_shared<Preloaded>();  // filled in the template and its copies only
     const auto as_configured = [certificates = config->redis.certificates](RedisAddress address) {
       if (address.tls) address.certificates = certificates;
       return address;
     };
-    std::vector<RedisAddress> addresses;
-    for (const RedisAddress& shard : shards) addresses.push_back(as_configured(shard));
+    std::vector<RedisAddress> addresses = locate_shards(config->redis);
+    for (RedisAddress& shard : addresses) shard = as_configured(shard);
     return ChildBodies{
         .preload =
             [=] {
@@ -529,10 +539,16 @@ int run_command(const RunOptions& options) {
              password_files.name_in(wanted.redis);
              return std::make_shared<const Config>(std::move(wanted));
            },
+       .locate =
+           [&own_certificates, &password_files](const Config& adopted) {
+             password_files.keep();
+             std::vector<RedisAddress> all = shards_for_supervisor(adopted.redis, own_certificates);
+             raise_descriptor_limit(adopted, all.size());
+             return all;
+           },
        .follow =
            [&](const Config& adopted) {
-             if (const auto& certificates = shards.front().certificates; certificates && adopted.redis.certificates)
-               certificates->follow(*adopted.redis.certificates);
+             if (own_certificates && adopted.redis.certificates) own_certificates->follow(*adopted.redis.certificates);
              follow_log(adopted);
              warn_of(adopted);
              name_process(adopted);

@@ -15,6 +15,9 @@ class DeadFiles {
  public:
   explicit DeadFiles(int shards) : named_(static_cast<std::size_t>(shards)) {}
 
+  // There are more shards now, which nobody has looked at.
+  void expect(int shards) { named_.resize(static_cast<std::size_t>(shards)); }
+
   // A look at this shard has found these supervisors, living and dead.
   void note_look(int shard, std::set<std::string> names);
   // This shard has done all that it had to for this supervisor: its file is removed now, or when the other shards have

@@ -10,6 +10,7 @@
 
 #include "shared/base/log.hpp"
 #include "shared/json/json_writer.hpp"
+#include "supervisor/restart/added_shards.hpp"
 
 namespace brood {
 namespace {
@@ -87,8 +88,8 @@ void RollingRestart::begin() {
   log::info("restart_begins", {{"generation", present_->number}});
   try {
     const auto config = read_config_();
-    if (changes_redis(*config))
-      return fail(Outcome::refused, "where Redis is cannot change while brood runs: stop it and start it again");
+    if (const std::string why = why_not_served(present_->config->redis, config->redis); !why.empty())
+      return fail(Outcome::refused, why);
     // Takes a number whose runs are counted apart from those of the present generation.
     while (++last_number_ % generations_counted == present_->number % generations_counted) {
     }
@@ -103,17 +104,6 @@ void RollingRestart::begin() {
   } catch (const std::system_error& error) {
     fail(Outcome::rolled_back, error.what());
   }
-}
-
-bool RollingRestart::changes_redis(const Config& config) const {
-  const RedisSettings &old = present_->config->redis, &wanted = config.redis;
-  const auto same = [](const ShardSettings& a, const ShardSettings& b) {
-    return a.name == b.name && a.url == b.url && a.user == b.user && a.password_file == b.password_file;
-  };
-  return old.url != wanted.url || old.user != wanted.user || old.password_file != wanted.password_file ||
-         old.shards != wanted.shards ||
-         !std::equal(old.shard_list.begin(), old.shard_list.end(), wanted.shard_list.begin(), wanted.shard_list.end(),
-                     same);
 }
 
 void RollingRestart::checked(const std::string& refusal) {

@@ -95,7 +95,6 @@ class RollingRestart {
   void end(Outcome outcome, std::string why);
   std::string answer() const;
   void tell_progress(SteadyTime now);
-  bool changes_redis(const Config& config) const;
 
   WorkerSuccession& workers_;
   const ReadConfig read_config_;

@@ -264,7 +264,8 @@ void PeriodicJobs::Run::read_claim(const SentClaim& sent, const AsyncConnection:
   if (outcome == Outcome::paused) job.not_before = steady_now() + until_next_after(job, second_now());
   if (outcome == Outcome::another_rule)
     return fail(job, name, "another supervisor has begun to serve it by another rule", between_services);
-  if (outcome == Outcome::early) {  // the clock of Redis was put back
+  const bool state_is_gone = outcome == Outcome::lost && claimed.last == sys_seconds{};
+  if (outcome == Outcome::early || state_is_gone) {  // the clock of Redis was put back; or it has lost its data
     job.not_before = steady_now() + between_tries;
     next_service = {};
   }
@@ -328,6 +329,11 @@ void PeriodicJobs::resume(Settings settings) {
   stop();
   const std::unique_ptr<Run> old = std::move(run_);
   run_ = std::make_unique<Run>(old->loop, old->redis.connection(), std::move(settings));
+  for (auto& [name, job] : run_->jobs) {  // what was not read anew replaces nothing that somebody else has read since
+    const auto known = old->jobs.find(name);
+    if (known != old->jobs.end() && definition_of(known->second.settings) == definition_of(job.settings))
+      job.replaces = known->second.replaces;
+  }
   if (run_->redis.connected()) look();
 }
 

@@ -21,6 +21,10 @@ constexpr auto sweep_interval = 1h;
 constexpr auto between_first_sweeps = 3s;  // from the first sweep of one shard to that of the next
 constexpr auto time_to_be_listed = 15s;    // until every living supervisor has listed itself by a heartbeat
 
+int pace_among(const ShardNames& shards) {
+  return std::clamp(static_cast<int>(shards.size()) / few_shards, 1, slowest_pace);
+}
+
 }  // namespace
 
 Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
@@ -28,7 +32,7 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
       identity_(parts.identity.name),
       number_(setup.number),
       names_(std::move(setup.names)),
-      pace_(std::clamp(setup.shards / few_shards, 1, slowest_pace)),
+      pace_(pace_among(names_)),
       pool_(parts.pool),
       redis_(parts.loop, parts.children, setup.redis, std::move(setup.embedded_redis), setup.give_up_after, *this),
       unblocker_(parts.loop, redis_.connection()),
@@ -53,6 +57,10 @@ Shard::Shard(const Parts& parts, Setup setup, Owner& owner)
                            [this](bool hears) { rely_on_being_told(hears); }) {
   if (number_ > 0) next_sweep_ = steady_now() + number_ * between_first_sweeps;
   heartbeat_.tell_metrics(owner_.config().metrics);
+  keep_pace();
+}
+
+void Shard::keep_pace() {
   heartbeat_.beat_every(std::min<std::chrono::seconds>(pace_ * beat_interval, longest_beat_interval));
   queues_and_pauses_watch_.slow_down(pace_);
   redis_.slow_down(pace_);
@@ -102,6 +110,13 @@ void Shard::follow_config() {
   queue_rivals_.look(owner_.config().capsules);
   heartbeat_.tell_metrics(owner_.config().metrics);
   heartbeat_.beat();
+}
+
+// The scheduler and what is periodic hear of it with the configuration.
+void Shard::set_names(ShardNames names) {
+  names_ = std::move(names);
+  pace_ = pace_among(names_);
+  keep_pace();
 }
 
 void Shard::wind_down() {
@@ -167,7 +182,7 @@ Scheduler::Settings Shard::scheduler_settings() const {
 PeriodicJobs::Settings Shard::periodic_settings() const {
   PeriodicJobs::Settings settings{.identity = identity_, .jobs = owner_.periodic_jobs()};
   std::erase_if(settings.jobs, [this](const auto& job) {
-    return !names_.empty() && shard_of_key(names_, job.first) != static_cast<std::size_t>(number_);
+    return names_.size() > 1 && shard_of_key(names_, job.first) != static_cast<std::size_t>(number_);
   });
   return settings;
 }

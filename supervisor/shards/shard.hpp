@@ -38,6 +38,9 @@
 
 namespace brood {
 
+// Of all shards, in their order.
+using ShardNames = std::vector<std::string>;
+
 // All that a supervisor does with one Redis: it connects, watches the queues there and what is paused, moves due jobs,
 // sends heartbeats, and recovers what dead workers and dead supervisors have left in it.
 class Shard : private RedisLink::Events, private Heartbeat::Events {
@@ -58,9 +61,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
     virtual void name_is_taken() = 0;                                         // as well
   };
   struct Setup {
-    int number = 0;                       // among all shards
-    std::vector<std::string> names = {};  // of all shards, where there are several
-    int shards = 1;                       // that there are: with many, each is looked at less often
+    int number = 0;  // among all shards
+    ShardNames names = {};
     RedisAddress redis;
     std::unique_ptr<EmbeddedRedis> embedded_redis = {};  // none: this Redis is somebody else's
     RedisLink::Patience give_up_after{};
@@ -107,6 +109,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void set_capsules(const std::vector<CapsuleSettings>& capsules);
   // The present generation is another.
   void follow_config();
+  // There are other shards beside this one than before.
+  void set_names(ShardNames names);
   // What is periodic is other than before.
   void follow_periodic() { periodic_jobs_.set(periodic_settings()); }
 
@@ -125,6 +129,7 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   void was_unlisted() override;
   void name_is_taken() override { owner_.name_is_taken(); }
 
+  void keep_pace();
   void look_for_work();
   void rely_on_being_told(bool told);
   Scheduler::Settings scheduler_settings() const;
@@ -135,8 +140,8 @@ class Shard : private RedisLink::Events, private Heartbeat::Events {
   Owner& owner_;
   const std::string identity_;
   const int number_;
-  const std::vector<std::string> names_;  // of all shards, where there are several
-  const int pace_;                        // how many times as long as with one shard the time between two looks is
+  ShardNames names_;
+  int pace_ = 1;  // how many times as long as with one shard the time between two looks is
   WorkerPool& pool_;
   RedisLink redis_;
   WorkerUnblocker unblocker_;

@@ -7,6 +7,7 @@
 #include "shared/store/in_flight/worker_death.hpp"
 #include "supervisor/queues/doorbell_plan.hpp"
 #include "supervisor/shards/shard.hpp"
+#include "supervisor/shards/where_to_go.hpp"
 
 namespace brood {
 namespace {
@@ -115,13 +116,11 @@ int ShardMoves::first_usable() const {
   return 0;
 }
 
-// Itself where there is no other.
-int ShardMoves::usable_near(int number, int capsule) const {
-  const int count = static_cast<int>(shards_.size());
-  for (int next = number; next < number + count; ++next) {
-    if (is_usable(next % count) && (next == number || may_serve(capsule, next % count))) return next % count;
-  }
-  return number;
+int ShardMoves::place_near(int number, int capsule) const {
+  std::vector<ShardToServe> all;
+  for (int each = 0; each < static_cast<int>(shards_.size()); ++each)
+    all.push_back({.is_usable = is_usable(each), .is_in_order = may_serve(capsule, each)});
+  return where_to_go(number, all);
 }
 
 // -1: none.
@@ -140,7 +139,7 @@ int ShardMoves::emptiest_usable() const {
 }
 
 void ShardMoves::place_new(int slot, int capsule, int number) {
-  enter(slot, usable_near((capsule + number) % static_cast<int>(shards_.size()), capsule));
+  enter(slot, place_near((capsule + number) % static_cast<int>(shards_.size()), capsule));
   stay(slot);
 }
 
@@ -148,7 +147,10 @@ void ShardMoves::place_again(int slot) {
   if (!are_several()) return;
   ProcessTable::Slot& taken = slots_.table[slot];
   const int from = taken.shard, capsule = generations_.index_of(taken.generation, taken.capsule);
-  const int to = is_usable(taken.wanted_shard) ? taken.wanted_shard : usable_near(from, capsule);
+  // One that is finishing fetches nothing more, and may be of a generation that does not know every shard.
+  const bool finishes = (taken.flags & slot_stop) != 0;
+  const int rather = is_usable(taken.wanted_shard) ? taken.wanted_shard : from;
+  const int to = finishes ? from : place_near(rather, capsule);
   const bool was_the_first = taken.goes_if_first && to != from;
   enter(slot, to);
   stay(slot);

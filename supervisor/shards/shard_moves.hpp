@@ -47,7 +47,7 @@ class ShardMoves : public WorkerShards {
   std::vector<MovableWorker> movable();
   bool is_usable(int shard) const;
   bool may_serve(int capsule, int shard) const;
-  int usable_near(int shard, int capsule) const;
+  int place_near(int shard, int capsule) const;
   int emptiest_usable() const;
   void want(int slot, int shard, bool if_first);
   void stay(int slot);

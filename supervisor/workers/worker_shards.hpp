@@ -7,7 +7,8 @@ class WorkerShards {
  public:
   virtual ~WorkerShards() = default;
 
-  // A worker is forked into the slot: notes in the table which shard it is to serve first.
+  // A worker is forked into the slot, of this one of Generations::capsules(): notes in the table which shard it is to
+  // serve first.
   virtual void place_new(int slot, int capsule, int number) = 0;
   // The slot's worker holds nothing any more in the shard that it served, and asks for a new incarnation: notes in the
   // table for which shard.

@@ -152,7 +152,7 @@ void WorkerSpawner::spawn(int key, int slot, SteadyTime now) {
 void WorkerSpawner::prepare(int slot, const ProcessTable::Place& place, SteadyTime now) {
   const Config& config = *generations_.of(place.generation).config;
   SlotRecord& record = slots_.board.slot(slot);
-  shards_.place_new(slot, place.capsule, place.number);
+  shards_.place_new(slot, generations_.index_of(place.generation, place.capsule), place.number);
   vacate(record, slots_.table.assign_incarnation(slot), place.generation, slots_.table[slot].shard);
   set_place(record, config.capsules.at(static_cast<std::size_t>(place.capsule)).name, place.number);
   record.spawned_at.store(now.time_since_epoch().count());

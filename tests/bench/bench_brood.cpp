@@ -246,6 +246,8 @@ void measure_shards(long jobs, int shards, int workers) {
       const RedisUsage one = redis_usage(connection);
       sum.cpu_seconds += one.cpu_seconds;
       sum.commands += one.commands;
+      sum.bytes_read += one.bytes_read;
+      sum.bytes_written += one.bytes_written;
     }
     return sum;
   };
@@ -261,11 +263,14 @@ void measure_shards(long jobs, int shards, int workers) {
   const double count = static_cast<double>(jobs / shards * shards);
   std::printf(
       "{\"shards\":%d,\"jobs_per_second\":%.0f,\"redis_us_a_job\":%.2f,\"workers_us_a_job\":%.2f,"
-      "\"supervisor_us_a_job\":%.3f,\"commands_a_job\":%.3f}\n",
+      "\"supervisor_us_a_job\":%.3f,\"commands_a_job\":%.3f,\"bytes_to_redis_a_job\":%.1f,"
+      "\"bytes_from_redis_a_job\":%.1f}\n",
       shards, count / seconds, (redis_after.cpu_seconds - redis_before.cpu_seconds) * 1e6 / count,
       (cpu_seconds(brood.workers()) - workers_before) * 1e6 / count,
       (cpu_seconds({brood.pid()}) - supervisor_before) * 1e6 / count,
-      static_cast<double>(redis_after.commands - redis_before.commands) / count);
+      static_cast<double>(redis_after.commands - redis_before.commands) / count,
+      static_cast<double>(redis_after.bytes_read - redis_before.bytes_read) / count,
+      static_cast<double>(redis_after.bytes_written - redis_before.bytes_written) / count);
 }
 
 // What is neither shared with another process nor a file's.

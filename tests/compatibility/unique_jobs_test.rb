@@ -11,7 +11,10 @@ class UniqueJobsTest < CompatibilityTest
   def locks = redis.command("KEYS", "brood:unique:*")
   def waiting(queue) = Sidekiq::Queue.new(queue)
 
-  def setup = redis.command("DEL", "queue:elsewhere", "schedule", "retry", "dead", *locks)
+  def setup
+    redis.command("DEL", "queue:elsewhere", "schedule", "retry", "dead", *locks)
+    FileUtils.rm_f(Ledger.new(redis).path)
+  end
 
   def test_of_equal_jobs_one_is_pushed_with_its_lock
     jid = push("Any", [1], "queue" => "elsewhere", "unique_for" => 60)
@@ -47,16 +50,51 @@ class UniqueJobsTest < CompatibilityTest
     assert_equal 1, waiting("elsewhere").size
   end
 
+  def test_a_job_that_waits_is_replaced
+    more = { "queue" => "elsewhere", "unique_until" => "done", "unique_by" => [7], "on_conflict" => "replace" }
+    push("Any", [1], more)
+    push("Any", [0], "queue" => "elsewhere")
+    second = push("Any", [2], more)
+    assert_equal [[0], [2]], waiting("elsewhere").map(&:args)
+    assert_equal [second], locks.map { |key| redis.command("GET", key) }
+    third = push("Any", [3], more.merge("at" => Time.now.to_f + 1000))
+    assert_equal [[0]], waiting("elsewhere").map(&:args)
+    assert_equal [[3]], Sidekiq::ScheduledSet.new.map(&:args)
+    assert_equal [third], locks.map { |key| redis.command("GET", key) }
+    Sidekiq::ScheduledSet.new.first.delete # as if it ran: nobody finds it waiting
+    assert_nil push("Any", [4], more)
+  end
+
+  def test_a_refused_push_may_extend_the_lock
+    more = { "queue" => "elsewhere", "unique_for" => 60, "on_conflict" => "extend" }
+    push("Any", [1], more)
+    redis.command("PEXPIRE", locks.first, "1000")
+    assert_nil push("Any", [1], more)
+    assert_includes 59_000..60_000, redis.command("PTTL", locks.first)
+  end
+
+  def test_a_job_that_is_pushed_to_run_after_another_waits_for_its_lock
+    only_brood
+    ledger = Ledger.new(redis)
+    job = { "class" => "Ledger", "args" => [ledger.path, "1", 1], "unique_until" => "done", "on_conflict" => "after" }
+    lock = BroodUniqueJobs.key(BroodUniqueJobs.lock_of(job, "default"))
+    another = push("Any", [1], "queue" => "elsewhere", "unique_until" => "done") # one that is there: its locks are not let go
+    redis.command("SET", lock, another)
+    assert Sidekiq::Client.push(job)
+    eventually("it waits") { Sidekiq::ScheduledSet.new.size == 1 }
+    assert_empty ledger.begun
+    assert_equal another, redis.command("GET", lock)
+    redis.command("DEL", lock)
+    eventually("it is done") { ledger.done.size == 1 && redis.command("GET", lock).nil? }
+  end
+
   def test_brood_lets_go_when_the_job_is_done
     only_brood
     ledger = Ledger.new(redis)
-    jid = push("Ledger", [ledger.path, "0", 300], "unique_until" => "done")
-    eventually("it begins") { ledger.begun.size == 1 }
-    assert_nil push("Ledger", [ledger.path, "0", 300], "unique_until" => "done")
-    assert_equal [jid], locks.map { |key| redis.command("GET", key) }
-    eventually("it lets go") { ledger.done.size == 1 && locks.empty? }
-    assert push("Ledger", [ledger.path, "0", 1], "unique_until" => "done")
-    eventually("the second is done") { ledger.done.size == 2 && locks.empty? }
+    2.times do |before|
+      assert push("Ledger", [ledger.path, "0", 1], "unique_until" => "done")
+      eventually("it lets go") { ledger.done.size == before + 1 && locks.empty? }
+    end
   end
 
   def test_what_sidekiqs_pages_delete_is_checked

@@ -131,7 +131,7 @@ add_dependencies(lifecycle_cancel_test brood brood_examples iterating_jobs)
 # Jobs with limits, and queues with caps.
 brood_test_job_library(limiter_jobs ${CMAKE_CURRENT_LIST_DIR}/limiter_jobs.cpp)
 set_target_properties(limiter_jobs PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/job_libraries)
-brood_test(lifecycle/limiters LINK brood_test_support brood_store ALONE)
+brood_test(lifecycle/limiters LINK brood_api brood_test_support brood_store ALONE)
 add_dependencies(lifecycle_limiters_test brood limiter_jobs)
 
 # Jobs that end in every bad way there is, among good ones; kills; too few processes and descriptors.
@@ -272,8 +272,11 @@ set_tests_properties(lifecycle_kill_storm lifecycle_roll_storm lifecycle_upgrade
                      PROPERTIES PROCESSORS 2)
 
 # Several Redis servers.
-brood_test(lifecycle/shards LINK brood_test_support TIMEOUT 600)
-add_dependencies(lifecycle_shards_test brood brood_examples)
+foreach(test IN ITEMS shards shards_away added_shards idle_shards)
+  brood_test(lifecycle/${test} LINK brood_test_support TIMEOUT 600)
+  add_dependencies(lifecycle_${test}_test brood brood_examples)
+endforeach()
+add_dependencies(lifecycle_shards_away_test iterating_jobs)
 brood_test(lifecycle/shard_commands LINK brood_test_support simdjson::simdjson)
 add_dependencies(lifecycle_shard_commands_test brood)
 brood_test(lifecycle/tls LINK brood_test_support TIMEOUT 600 ALONE)

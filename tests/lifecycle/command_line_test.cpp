@@ -1,5 +1,6 @@
 #include <simdjson.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -405,7 +406,7 @@ BOOST_AUTO_TEST_CASE(status_sums_what_the_job_classes_of_all_supervisors_used) {
   for (const std::string nonce : {"aaaaaaaaaaaa", "bbbbbbbbbbbb"}) {
     Scoreboard scoreboard = Scoreboard::create(runtime.path(), "host:1:" + nonce, 1);
     add_runs(scoreboard.usage().at(usage_index(scoreboard.usage(), "Zip")),
-             {.cpu = 250ms, .wall = 2s, .peak_rss_kb = nonce[0] == 'a' ? 4096u : 1024u}, {.ended_well = 1});
+             {.cpu = 250ms, .wall = 2s, .peak_rss_kb = nonce[0] == 'a' ? 4096u : 1024u}, {.ended_well = 1, .waited = {}});
     add_crash(scoreboard.usage().at(usage_index(scoreboard.usage(), "Bang")),
               {.cpu = 10ms, .wall = 20ms, .peak_rss_kb = 5});
   }
@@ -492,10 +493,30 @@ BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_s
 
   // What is in the way hides nothing else.
   for (const std::string& key : redis.keys("brood:crash*")) redis.command({"DEL", key});
-  for (const char* key : {"brood:crashes", "brood:crash_times", "brood:crash_counts", "brood:crash_stacks"})
+  for (const char* key :
+       {"brood:crashes", "brood:crash_times", "brood:crash_counts", "brood:crash_days", "brood:crash_stacks"})
     redis.command({"SET", key, "of another type"});
   BOOST_TEST(status({}).errors.find("nobody performs jobs of this Redis") != std::string::npos);
   BOOST_TEST(member(status({"--json"}).output, "crashes") == "[]");
+}
+
+BOOST_AUTO_TEST_CASE(a_new_key_is_for_its_owner_alone_and_never_in_the_place_of_another) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "key1";
+  const CommandResult made = run_brood({"keys", "new", path, "--json"});
+  BOOST_TEST(made.status == 0, made.errors);
+  BOOST_TEST(made.output == "{\"path\":\"" + path + "\"}\n");
+  struct stat status {};
+  BOOST_REQUIRE(stat(path.c_str(), &status) == 0);
+  BOOST_TEST((status.st_mode & 07777) == 0400);
+  const std::string key = text_of_file(path);
+  BOOST_TEST(key.size() == 32u);
+  BOOST_TEST(run_brood({"keys", "new", path}).status == 64);
+  BOOST_TEST(text_of_file(path) == key);
+  BOOST_TEST(run_brood({"keys", "new", directory / "key2"}).status == 0);
+  BOOST_TEST(text_of_file(directory / "key2") != key);
+  BOOST_TEST(run_brood({"keys", "new", directory / "none/key"}).status == 64);
+  BOOST_TEST(run_brood({"keys", "new"}).status == 64);
 }
 
 BOOST_AUTO_TEST_CASE(closed_standard_descriptors_do_not_become_connections) {

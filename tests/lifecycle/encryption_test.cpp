@@ -188,6 +188,20 @@ BOOST_AUTO_TEST_CASE(a_program_reads_it_from_its_input_and_never_in_its_words) {
   BOOST_TEST(tells(vault.lines().at(1), card), vault.lines().at(1));
 }
 
+BOOST_AUTO_TEST_CASE(a_program_whose_arguments_middleware_has_changed_has_none_in_its_words) {
+  Vault vault;
+  for (const char* change : {"appended", "opened"}) {
+    vault.push("Say", "hello", {"-q", "later", "--jid", change});
+    const Payload stored = Payload::parse(vault.redis.lrange("queue:later").at(0));
+    vault.redis.command({"DEL", "queue:later"});
+    enqueue(vault.redis, {stored.with({{change, "1"}}).text()});
+    BOOST_REQUIRE(vault.comes([&] { return vault.lines().size() >= 2; }));
+    BOOST_TEST(vault.said("words [encrypted data] [encrypted data]"), vault.lines().at(0));
+    BOOST_TEST(tells(vault.lines().at(1), card), vault.lines().at(1));
+    std::filesystem::remove(vault.told);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_process_that_has_decrypted_leaves_no_core_file) {
   rlimit limit{};
   getrlimit(RLIMIT_CORE, &limit);

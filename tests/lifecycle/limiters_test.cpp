@@ -1,4 +1,5 @@
 #include <boost/test/unit_test.hpp>
+#include <brood/api.hpp>
 
 #include <signal.h>
 
@@ -235,11 +236,27 @@ BOOST_AUTO_TEST_CASE(the_command_line_shows_limits_and_begins_one_anew) {
   BOOST_TEST(list.output.find(R"({"name":"erp","kind":"concurrent","limit":3,"held":1,)") != std::string::npos,
              list.output);
   BOOST_TEST(limits({}).output.find("3 at once") != std::string::npos);
+  Api api(redis.url());
+  const std::vector<LimitUsage> usages = api.limits("erp");
+  BOOST_REQUIRE(usages.size() == 2u);
+  BOOST_TEST(usages[0].kind == "cap");
+  BOOST_TEST(usages[0].limit == 2);
+  BOOST_TEST(usages[1].kind == "concurrent");
+  for (const LimitUsage& usage : usages) {
+    BOOST_TEST(usage.held == 1);
+    BOOST_TEST(usage.holders.size() == 1u);
+  }
+  BOOST_TEST(api.limits().size() == 2u);
+  BOOST_TEST(api.limits("none").empty());
   const CommandResult shown = limits({"show", "erp"});
   BOOST_TEST(shown.status == 0);
   BOOST_TEST(shown.output.find("held by") != std::string::npos, shown.output);
   BOOST_TEST(limits({"reset", "erp", "--json"}).output == R"({"name":"erp","held":2})"
                                                           "\n");
+  BOOST_TEST(api.limits("erp").back().taken == 0);
+  BOOST_TEST(api.reset_limit("erp"));
+  BOOST_TEST(!api.reset_limit("none"));
   BOOST_TEST(limits({"show", "none"}).status == 75);
+  BOOST_TEST(run_brood({"names", "limits", "--redis", redis.url()}, brood.environment()).output == "erp\n");
   BOOST_TEST(limits({"show"}).status == 64);
 }

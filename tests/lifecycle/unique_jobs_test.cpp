@@ -29,9 +29,10 @@ struct Workplace {
   }
 
   std::string push(const std::string& job_class, const std::string& args, const std::string& until = "done",
-                   const std::string& by = "", YesNoOrCount retry = true) {
+                   const std::string& by = "", YesNoOrCount retry = true, const std::string& on_conflict = "") {
     Push push{.job_class = job_class, .args = args, .retry = retry, .members = {{"unique_until", '"' + until + '"'}}};
     if (!by.empty()) push.members.emplace_back("unique_by", by);
+    if (!on_conflict.empty()) push.members.emplace_back("on_conflict", '"' + on_conflict + '"');
     return client.push(push);
   }
   std::string ledger_args(int id, int milliseconds) const {
@@ -101,6 +102,61 @@ BOOST_FIXTURE_TEST_CASE(of_jobs_unique_while_running_one_runs_at_a_time, Workpla
   BOOST_TEST(ledger.runs().size() == 4u);  // whoever waited was not charged, nor begun
 }
 
+BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_to_run_after_another_begins_when_that_is_done, Workplace) {
+  for (int id = 0; id < 4; ++id)
+    BOOST_TEST(push("Ledger", ledger_args(id, 150), id < 2 ? "done" : "start", "[1]", true, "after") != "");
+  BOOST_TEST(push("Ledger", ledger_args(4, 150), "done", "[1]") == "");
+  BroodProcess brood(redis, {.workers = 3, .config = "poll_interval = \"1s\"\n"});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(4); }, 30s), brood.log_tail());
+  BOOST_TEST(eventually([&] { return locks().empty(); }, 1s), brood.log_tail());
+  const std::vector<Ledger::Run> runs = ledger.runs();
+  BOOST_TEST(runs.size() == 4u);  // whoever waited was not charged, nor begun
+  const auto ended_of = [&](const std::string& id) {
+    const auto run = std::find_if(runs.begin(), runs.end(), [&](const Ledger::Run& one) { return one.id == id; });
+    return run == runs.end() ? std::nullopt : run->ended;
+  };
+  BOOST_REQUIRE(ended_of("0").has_value());
+  for (const Ledger::Run& run : runs) {
+    if (run.id != "0") BOOST_TEST(run.began >= *ended_of("0"));  // which was pushed with the lock
+  }
+}
+
+// The lock of a job that failed stays with it until it is tried again; and so who waits for it waits on.
+BOOST_FIXTURE_TEST_CASE(who_waits_for_a_lock_waits_for_retries_too_and_goes_on_after_a_deletion, Workplace) {
+  const std::string failing = push("Fail", "[\"first\"]", "done", "[1]");
+  BroodProcess brood(redis, {.workers = 2, .config = "poll_interval = \"1s\"\n"});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log_tail());
+  const std::string waiting = push("Fail", "[\"second\"]", "done", "[1]", true, "after");
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return brood.log().find("job_waits_for_its_turn") != std::string::npos; }),
+                        brood.log_tail());
+  BOOST_TEST(redis.get(locks().at(0)).value_or("") == failing);
+  const CommandResult deleted = run_brood({"retries", "delete", failing, "--yes", "--redis", redis.url()});
+  BOOST_TEST(deleted.status == 0, deleted.errors);
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
+  BOOST_REQUIRE(locks().size() == 1u);
+  BOOST_TEST(redis.get(locks().front()).value_or("") == waiting);
+}
+
+BOOST_FIXTURE_TEST_CASE(unique_jobs_are_enqueued_by_options, Workplace) {
+  const auto enqueue = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"enqueue", "Any", "1", "--redis", redis.url()});
+    return run_brood(words);
+  };
+  const CommandResult first = enqueue({"--unique", "--json"});
+  BOOST_TEST(first.status == 0, first.errors);
+  const CommandResult second = enqueue({"--unique"});
+  BOOST_TEST(second.status == 75);
+  const std::string holder = redis.get(locks().at(0)).value_or("nobody");
+  BOOST_TEST(second.errors.find(holder) != std::string::npos, second.errors);
+  BOOST_TEST(enqueue({"--unique", "--json"}).output.find("\"jid\":null") != std::string::npos);
+  BOOST_TEST(enqueue({"--on-conflict", "replace"}).status == 0);
+  BOOST_TEST(redis.get(locks().at(0)).value_or("") != holder);
+  BOOST_TEST(enqueue({"--unique-for", "1h", "--on-conflict", "after"}).status == 0);
+  BOOST_TEST(redis.size_of("queue:default") == 2u);
+  BOOST_TEST(enqueue({"--on-conflict", "never"}).status == 64);
+  BOOST_TEST(enqueue({"--unique-until", "running"}).status == 0);
+}
+
 BOOST_FIXTURE_TEST_CASE(who_dies_running_lets_go_at_once, Workplace) {
   BroodProcess brood(redis, {.workers = 1});
   push("Ledger", ledger_args(0, 60'000), "running", "[1]");
@@ -129,6 +185,13 @@ BOOST_FIXTURE_TEST_CASE(locks_are_listed_and_checked, Workplace) {
           std::string::npos,
       listed.output);
   BOOST_TEST(listed.output.find("\"jid\":\"" + deleted + "\",\"class\":\"\"") != std::string::npos, listed.output);
+  redis.command({"SET", RedisKey("brood:running:digest"), "host:1:1/1.1#jid"});
+  const CommandResult status = run_brood({"status", "--json", "--redis", redis.url()});
+  BOOST_TEST(status.output.find(R"("locks":{"unique":2,"running":1})") != std::string::npos, status.output);
+  BOOST_TEST(run_brood({"status", "--redis", redis.url()}).output.find("locks 3") != std::string::npos);
+  const CommandResult metrics = run_brood({"status", "--format", "prometheus", "--redis", redis.url()});
+  BOOST_TEST(metrics.output.find("brood_unique_locks{kind=\"job\"} 2") != std::string::npos, metrics.output);
+  redis.command({"DEL", RedisKey("brood:running:digest")});
   const CommandResult checked = brood_locks({"check", "--json"});
   BOOST_TEST(checked.output.find(deleted) != std::string::npos, checked.output);
   BOOST_TEST(checked.output.find(kept) == std::string::npos, checked.output);
@@ -161,7 +224,7 @@ BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job, Workplace) {
                        id % 4 == 0   ? "running"
                        : id % 4 == 1 ? "start"
                                      : "done",
-                       id % 4 == 0 ? by : "") != "");
+                       id % 4 == 0 || id % 8 == 2 ? by : "", true, id % 8 == 2 ? "after" : "") != "");
   }
   BroodProcess brood(redis, {.workers = 3, .config = "poll_interval = \"1s\"\n[worker]\nmax_crashes = 1000\n"});
   BOOST_REQUIRE(brood.wait_ready());

@@ -46,7 +46,9 @@ brood_test(store/fetch_and_settle LINK brood_worker brood_test_support)
 brood_test(store/iteration LINK brood_worker brood_test_support brood_test_vectors)
 brood_test(store/too_large LINK brood_supervisor brood_worker brood_api brood_test_support)
 brood_test(store/interleavings LINK brood_worker brood_test_support ALONE TIMEOUT 900)
-target_sources(store_interleavings_test PRIVATE store/interleavings/world.cpp store/interleavings/world_checks.cpp)
+target_sources(store_interleavings_test PRIVATE store/interleavings/broken.cpp store/interleavings/payloads.cpp store/interleavings/world.cpp
+               store/interleavings/world_checks.cpp store/interleavings/world_faults.cpp store/interleavings/world_jobs.cpp
+               store/interleavings/world_workers.cpp)
 brood_test(store/api_sets LINK brood_api brood_test_support brood_test_vectors)
 brood_test(store/api_fork LINK brood_api brood_test_support)
 brood_test(store/api_bulk LINK brood_api brood_test_support)
@@ -59,7 +61,6 @@ brood_test(store/client_shards LINK brood_api brood_test_support)
 brood_test(store/api_shards LINK brood_api brood_test_support)
 brood_test(store/find_server LINK brood_redis brood_test_support TIMEOUT 600)
 brood_test(store/replica_wait LINK brood_worker brood_api brood_test_support)
-brood_test(store/shard_moves LINK brood_worker brood_test_support TIMEOUT 600)
 
 # Without a sanitizer the store is tried with no right that etc/redis-users.acl does not give; but for those that speak of other keys,
 # or have users of their own.

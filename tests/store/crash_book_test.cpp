@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
+
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -9,7 +11,8 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-const Strings book{"brood:crash_counts", "brood:crash_stacks", "brood:crash_times", "brood:crashes"};
+const Strings book{"brood:crash_counts", "brood:crash_days", "brood:crash_stacks", "brood:crash_times",
+                   "brood:crashes"};
 
 Crash crash(const std::string& fingerprint, double at = 1795238112.081) {
   Crash crash;
@@ -143,6 +146,29 @@ BOOST_AUTO_TEST_CASE(rubbish_in_the_book_is_passed_over) {
     BOOST_TEST(noted.read().at(0).count == 1);
   }
   BOOST_TEST(noted.read().at(0).frames.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(crashes_of_the_last_days_are_told_apart) {
+  Book noted;
+  const double day = 86'400, today = 20'000 * day + 5;
+  const auto days = [&](double now) {
+    return read_crashes(noted.redis, WallTime(std::chrono::seconds(std::int64_t(now)))).at(0).days;
+  };
+  for (const double ago : {40.0, 13.0, 2.0, 2.0, 0.0}) noted.note(crash("aaaa", today - ago * day));
+  noted.note(crash("aaaa", today - day));  // told late
+  const std::vector<std::int64_t> wanted{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1};
+  BOOST_TEST(days(today) == wanted, boost::test_tools::per_element());
+  const std::vector<std::int64_t> tomorrow{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1, 0};
+  BOOST_TEST(days(today + day) == tomorrow, boost::test_tools::per_element());
+
+  for (const std::string& rubbish :
+       {std::string(100'000, '9'), std::string("1:2:3 : :5 -4:1 x"), std::string(200, ' ')}) {
+    noted.redis.call({"HSET", "brood:crash_days", "aaaa", rubbish});
+    noted.note(crash("aaaa", today));
+    BOOST_TEST(days(today).back() == 1);
+  }
+  for (int i = 0; i < 100; ++i) noted.note(crash("aaaa", today + i * day));
+  BOOST_TEST(noted.server.hget("brood:crash_days", "aaaa")->size() < 200U);
 }
 
 BOOST_AUTO_TEST_CASE(the_mark_is_another_after_every_crash) {

@@ -2,8 +2,12 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <memory>
+#include <vector>
 
 #include <boost/test/unit_test.hpp>
+
+#include <fmt/format.h>
 
 #include "shared/base/log.hpp"
 #include "tests/store/interleavings/world.hpp"
@@ -33,9 +37,24 @@ struct ProcessState {
 };
 BOOST_TEST_GLOBAL_FIXTURE(ProcessState);
 
-void print_trace(Channel& redis, std::uint64_t seed) {
+// The databases of one server.
+struct Databases {
+  Databases() {
+    for (int number = 0; number < 3; ++number) {
+      RedisAddress address = server.address();
+      address.db = number;
+      connections.push_back(std::make_unique<Connection>(address));
+      channels.push_back(connections.back().get());
+    }
+  }
+  RedisServer server;
+  std::vector<std::unique_ptr<Connection>> connections;
+  std::vector<Channel*> channels;
+};
+
+void print_trace(const Databases& redis, std::uint64_t seed) {
   Coverage ignored;
-  World world(redis, seed, {}, ignored, true);
+  World world(redis.channels, seed, {}, ignored, true);
   world.run();
   std::cerr << "trace of seed " << seed << ":\n";
   for (const std::string& event : world.trace()) std::cerr << "  " << event << "\n";
@@ -51,69 +70,23 @@ constexpr std::uint64_t enough_for_each = 1000;  // the rarest event comes in on
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(no_interleaving_loses_a_job_or_does_it_twice) {
-  RedisServer server;
-  Connection redis(server.address());
+  const Databases redis;
   Coverage coverage;
   const std::uint64_t first = setting("BROOD_FIRST_SEED", 1), seeds = setting("BROOD_SEEDS", usual_seeds);
   int bad = 0;
 
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
-    const std::vector<std::string> faults = World(redis, seed, {}, coverage).run();
+    const std::vector<std::string> faults = World(redis.channels, seed, {}, coverage).run();
     for (const std::string& fault : faults) BOOST_ERROR("seed " << seed << ": " << fault);
     if (!faults.empty() && ++bad == 1) print_trace(redis, seed);
     if (bad >= 10) break;
   }
 
-  BOOST_TEST_MESSAGE(
-      "commands " << coverage.commands << ", kills " << coverage.kills << ", host deaths " << coverage.host_deaths
-                  << ", lost replies " << coverage.lost_replies << ", fenced " << coverage.fenced << ", acknowledged "
-                  << coverage.acknowledged << ", charged " << coverage.charged << ", given back " << coverage.given_back
-                  << ", orphaned " << coverage.orphaned << ", taken back " << coverage.taken_back << ", retired "
-                  << coverage.retired << ", moved " << coverage.moved << ", waits " << coverage.waits << ", arrived "
-                  << coverage.arrived << ", fetched behind a wait " << coverage.fetched_behind << ", refused "
-                  << coverage.waits_refused << ", given up " << coverage.waits_lost << ", given back while quieting "
-                  << coverage.quieted << ", fields lost " << coverage.fields_lost << ", flushes " << coverage.flushes
-                  << ", settled without a field " << coverage.settled_without_field << ", sweeps " << coverage.sweeps
-                  << ", processes lost " << coverage.processes_lost << ", commands refused "
-                  << coverage.commands_refused << ", heartbeats missed " << coverage.beats_missed
-                  << ", kept from beginning " << coverage.kept_from << ", judged and not settled " << coverage.judged
-                  << ", unique jobs ended " << coverage.unique_ended << ", twins " << coverage.twins << ", raised "
-                  << coverage.raised << ", locks taken to run " << coverage.taken << ", found taken "
-                  << coverage.found_taken << ", fenced " << coverage.takes_fenced);
+  std::string happened;
+  for (const auto& [what, times] : coverage.all()) happened += fmt::format("{} {}, ", what, times);
+  BOOST_TEST_MESSAGE(happened);
   if (seeds < enough_for_each) return;
-  for (const long happened : {coverage.kills,
-                              coverage.host_deaths,
-                              coverage.lost_replies,
-                              coverage.fenced,
-                              coverage.acknowledged,
-                              coverage.charged,
-                              coverage.given_back,
-                              coverage.orphaned,
-                              coverage.taken_back,
-                              coverage.retired,
-                              coverage.moved,
-                              coverage.arrived,
-                              coverage.fetched_behind,
-                              coverage.waits_refused,
-                              coverage.waits_lost,
-                              coverage.quieted,
-                              coverage.fields_lost,
-                              coverage.flushes,
-                              coverage.settled_without_field,
-                              coverage.sweeps,
-                              coverage.processes_lost,
-                              coverage.commands_refused,
-                              coverage.beats_missed,
-                              coverage.kept_from,
-                              coverage.judged,
-                              coverage.unique_ended,
-                              coverage.twins,
-                              coverage.raised,
-                              coverage.taken,
-                              coverage.found_taken,
-                              coverage.takes_fenced}) {
-    BOOST_TEST(happened > 0);
-  }
+  for (const auto& [what, times] : coverage.all()) BOOST_TEST(times > 0, what << " never happened");
 }
 
 // That these checks see when a rule is broken is shown once, without sanitizers.
@@ -123,11 +96,10 @@ namespace {
 
 // The first seed that goes wrong when a rule is switched off; 0 when none does.
 std::uint64_t first_bad_seed(const Broken& broken) {
-  RedisServer server;
-  Connection redis(server.address());
+  const Databases redis;
   Coverage coverage;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    const std::vector<std::string> faults = World(redis, seed, broken, coverage).run();
+    const std::vector<std::string> faults = World(redis.channels, seed, broken, coverage).run();
     if (faults.empty()) continue;
     BOOST_TEST_MESSAGE("seed " << seed << ": " << faults.front());
     return seed;
@@ -225,6 +197,30 @@ BOOST_AUTO_TEST_CASE(with_locks_kept_by_whoever_has_lost_its_field_it_goes_wrong
 
 BOOST_AUTO_TEST_CASE(with_a_settle_that_goes_on_after_a_refusal_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.refusals_ignored = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_moves_between_shards_that_settle_nothing_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.moves_unsettled = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_moves_to_another_shard_before_the_first_is_left_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.moves_before_leaving = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_workers_that_leave_unsettled_what_they_have_done_in_a_shard_that_is_away_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.leaves_unsettled = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_recovery_of_what_workers_left_behind_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.left_behind_forgotten = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_an_orphan_watch_that_does_not_know_what_is_being_recovered_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.left_behind_unnamed = true}) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(with_a_recovery_in_the_shard_to_which_a_dead_worker_was_called_it_goes_wrong) {
+  BOOST_TEST(first_bad_seed({.recovered_where_called = true}) != 0u);
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include "shared/store/in_flight/census.hpp"
 #include "shared/store/in_flight/crash_book.hpp"
 #include "shared/store/in_flight/incarnation.hpp"
+#include "shared/store/in_flight/job_search.hpp"
 #include "shared/store/in_flight/locks.hpp"
 #include "shared/store/in_flight/orphan_return_count.hpp"
 #include "shared/store/in_flight/quarantine.hpp"
@@ -32,6 +33,7 @@
 #include "shared/store/queues/push_unique.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
 #include "shared/store/queues/queue_sizes.hpp"
+#include "shared/store/queues/replace_unique.hpp"
 #include "shared/store/report/class_runs.hpp"
 #include "shared/store/report/deploy_marks.hpp"
 #include "shared/store/report/heartbeat_hash.hpp"
@@ -49,6 +51,7 @@
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/job_sets.hpp"
 #include "shared/store/sets/move_due_to_dead.hpp"
+#include "shared/store/sets/raise_unique.hpp"
 #include "shared/store/sets/scheduler_lock.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
@@ -407,15 +410,41 @@ void Shard::hold() {
   BOOST_REQUIRE(locks.size() == 1u);
   BOOST_TEST(find_jobs_of(redis, locks) >= 1u);
   BOOST_TEST(locks.front().has_job);
+  BOOST_TEST(find_lock(redis, locks.front().key).value().jid == "u1");
+  BOOST_TEST(!find_lock(redis, "queue:u"));
+  const std::vector<PlacedJob> placed = search_job(redis, "u1");
+  BOOST_REQUIRE(!placed.empty());
+  BOOST_TEST(placed.front().queue == "u");
+  const auto waits = find_waiting_holder([&](const ScriptCall& call) { return run(call); }, "u", "digest", "u1");
+  BOOST_REQUIRE(waits.has_value());
+  BOOST_TEST(read_replaced(run(replace_unique("u", *waits, {"digest", "u2", {}, "", holding})).view()));
+  BOOST_TEST(!read_replaced(run(replace_unique("", *waits, {"digest", "u3", {}, "5", holding})).view()));
+  BOOST_TEST(read_holder(ask(ask_holder("digest")).view()) == "u2");
   run(remove_holding_job("u", holding));
+  BOOST_TEST(release_lock(redis, all_locks(redis).front()));
   run(push_unique("u", unique()));
   BOOST_TEST(release_lock(redis, all_locks(redis).front()));
+
+  ask({"ZADD", RedisKey("dead"), "5", holding});
+  const auto lock_again =
+      lock_of_dead(R"({"class":"U","args":[],"jid":"u1","unique_lock":"digest","unique_until":"done"})");
+  BOOST_REQUIRE(lock_again.has_value());
+  BOOST_TEST(
+      (read_raised(run(raise_unique({holding, "5", "u", holding}, *lock_again)).view()).kind == Raised::Kind::moved));
+  run(remove_holding_job("u", holding));
 
   const Fence fence{identity, "5.5", 0};
   run(register_incarnation(identity, "{}", fence.field));
   IncarnationHoldings held;
   held.add(running_lock(fence, "running", "u1"));
   BOOST_TEST((read_taken(run(take_running_lock(fence, held)).view()) == Taken::yes));
+  BOOST_TEST((read_taken(run(take_unique_lock(fence, "waited for", "u1", {})).view()) == Taken::yes));
+  BOOST_TEST((read_taken(run(take_unique_lock(fence, "waited for", "u1", {})).view()) == Taken::yes));
+  BOOST_TEST((read_taken(run(take_unique_lock(fence, "waited for", "u2", {})).view()) == Taken::no));
+  BOOST_TEST((read_taken(run(take_unique_lock({identity, "5.5", 1}, "waited for", "u1", {})).view()) == Taken::fenced));
+  for (const UniqueLock& lock : all_locks(redis)) {
+    if (lock.holder == "u1") BOOST_TEST(release_lock(redis, lock));
+  }
   std::vector<LetGo> going;
   append_held(going, held, identity);
   run(let_go_at_begin(fence, going));

@@ -11,9 +11,11 @@
 #include "shared/store/queues/push_once.hpp"
 #include "shared/store/queues/push_unique.hpp"
 #include "shared/store/queues/queue_jobs.hpp"
+#include "shared/store/queues/replace_unique.hpp"
 #include "shared/store/sets/due_as_it_is.hpp"
 #include "shared/store/sets/due_jobs.hpp"
 #include "shared/store/sets/move_due_to_dead.hpp"
+#include "shared/store/sets/raise_unique.hpp"
 #include "shared/store/sets/set_entries.hpp"
 #include "tests/support/all_entries.hpp"
 #include "tests/support/redis_server.hpp"
@@ -226,6 +228,24 @@ std::vector<Operation> operations() {
          push_unique(later ? "" : "a", {{"L", "N1", {}, later ? "5" : "", "N1"}}),
          {},
          {"N1"}});
+  for (const bool later : {false, true}) {
+    const UniqueJob job{"L", "N1", {}, later ? "6" : "", "N1"};
+    const std::string target = later ? "" : "a";
+    add({"replace a unique job of a queue",
+         holding(held({})),
+         replace_unique(target, {"J1", "A2", keys::queue("a"), ""}, job),
+         {"A2"},
+         {"N1"}});
+    add({"replace a unique job of the schedule",
+         holding(waiting_for_time),
+         replace_unique(target, {"J1", "D1", keys::schedule, "5"}, job),
+         {"D1"},
+         {"N1"}});
+  }
+  add({"raise a dead job of which there is to be one",
+       {{"ZADD", "dead", "5", "D1"}},
+       raise_unique({"D1", "5", "a", "D1#again"}, {"L", "J1"}),
+       {}});
   add({"remove jobs of a queue",
        held({}),
        {&scripts::remove_jobs, named({"queue:a"}), {"10", "0", "A3", "1", "A2"}},

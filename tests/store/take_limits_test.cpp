@@ -160,7 +160,8 @@ BOOST_FIXTURE_TEST_CASE(a_window_never_lets_more_through_in_any_interval, Site) 
   BOOST_TEST(taken_at.size() >= 10u);
   // The fifth after each came when the script had said so: our clock is read later, by what a reply takes.
   BOOST_TEST(view().taken == static_cast<std::int64_t>(taken_at.size()));
-  BOOST_TEST(taken_at.size() <= 20u);
+  const auto intervals = static_cast<std::size_t>((std::chrono::steady_clock::now() - begun) / 200ms) + 1;
+  BOOST_TEST(taken_at.size() <= 5 * intervals);
 }
 
 BOOST_FIXTURE_TEST_CASE(so_many_are_used_at_once, Site) {
@@ -169,6 +170,39 @@ BOOST_FIXTURE_TEST_CASE(so_many_are_used_at_once, Site) {
   BOOST_TEST((take(holder(1), three) == Answer::over));
   BOOST_TEST((take(holder(1), limit(LimitKind::window, 5, 1h, 2)) == Answer::taken));
   BOOST_TEST(view().held == 5);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_written_while_the_clock_was_ahead_holds_nobody_up, Site) {
+  const std::int64_t tomorrow = redis.integer({"EVAL", "return redis.call('TIME')[1] * 1000 + 86400000", "0"});
+  for (const LimitKind kind : {LimitKind::bucket, LimitKind::leaky}) {
+    redis.flush();
+    redis.command({"HSET", "brood:limit:erp:used", "l", "2", "t", std::to_string(tomorrow)});
+    BOOST_TEST((take(holder(1), limit(kind, 2, 1min)) == Answer::taken));
+  }
+  redis.flush();
+  const Limit two = limit(LimitKind::window, 2, 1min);
+  redis.command({"ZADD", "brood:limit:erp:used", "-3", "sum", std::to_string(tomorrow), "1 2"});
+  BOOST_TEST((take(holder(1), two) == Answer::taken));
+  BOOST_TEST((take(holder(1), two) == Answer::taken));
+  BOOST_TEST((take(holder(1), two) == Answer::over));
+  BOOST_TEST(redis.size_of("brood:limit:erp:used") == 3u);  // both, and their sum
+}
+
+BOOST_FIXTURE_TEST_CASE(a_window_forgets_what_does_not_count_also_when_it_is_full, Site) {
+  for (int i = 0; i < 5; ++i) redis.command({"ZADD", "brood:limit:erp:used", "1000", std::to_string(i) + " 1"});
+  const std::string now = std::to_string(redis.integer({"EVAL", "return redis.call('TIME')[1] * 1000", "0"}));
+  redis.command({"ZADD", "brood:limit:erp:used", now, "9 2", "-8", "sum"});
+  BOOST_TEST((take(holder(1), limit(LimitKind::window, 2, 1h)) == Answer::over));
+  BOOST_TEST(redis.size_of("brood:limit:erp:used") == 2u);
+  BOOST_TEST((take(holder(1), limit(LimitKind::window, 3, 1h)) == Answer::taken));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_debt_of_points_is_kept_until_it_has_run_off, Site) {
+  const Limit ten = limit(LimitKind::points, 10, 1s, 10);
+  BOOST_TEST((take(holder(1), ten) == Answer::taken));
+  ask(give_back_limits(holder(1), {{.name = "erp", .kind = LimitKind::points, .difference = 990}}));
+  BOOST_TEST(redis.integer({"PTTL", "brood:limit:erp:used"}) > 90'000);
+  BOOST_TEST((take(holder(1), ten) == Answer::over));
 }
 
 BOOST_FIXTURE_TEST_CASE(points_that_were_not_used_come_back, Site) {

@@ -6,6 +6,9 @@
 
 #include "shared/base/sha256.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/json/json.hpp"
+#include "shared/store/in_flight/locks.hpp"
+#include "shared/store/queues/replace_unique.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -33,6 +36,25 @@ struct ReportOfCustomer {
   void perform() {}
 };
 
+// Of each customer the latest counts.
+struct LatestOfCustomer {
+  std::string customer;
+  int version = 0;
+
+  static constexpr JobOptions options{.queue = "latest", .unique = true, .on_conflict = OnConflict::replace};
+  static constexpr auto unique_by = std::tuple{&LatestOfCustomer::customer};
+  static constexpr std::string_view job_class = "LatestOfCustomer";
+  void perform() {}
+};
+
+struct LongerEachTime {
+  int number = 0;
+
+  static constexpr JobOptions options{.unique_for = 600s, .on_conflict = OnConflict::extend};
+  static constexpr std::string_view job_class = "LongerEachTime";
+  void perform() {}
+};
+
 std::string lock_of(const std::string& payload) {
   return "brood:unique:" + Payload::parse(payload).string("unique_lock").value_or("none");
 }
@@ -41,6 +63,16 @@ struct UniqueFixture {
   RedisServer redis;
   Client client{redis.url()};
   std::vector<std::string> locks() { return redis.keys("brood:unique:*"); }
+  std::string only_holder() {
+    const std::vector<std::string> all = locks();
+    return all.size() == 1 ? redis.get(all.front()).value_or("") : std::to_string(all.size()) + " locks";
+  }
+  std::vector<std::string> args_in(const char* queue) {
+    std::vector<std::string> all;
+    for (const std::string& payload : redis.lrange(std::string("queue:") + queue))
+      all.emplace_back(Payload::parse(payload).args());
+    return all;
+  }
 };
 
 }  // namespace
@@ -197,4 +229,213 @@ BOOST_FIXTURE_TEST_CASE(what_clears_a_queue_or_a_set_lets_go_of_its_locks, Uniqu
   api.scheduled().clear();
   BOOST_TEST(redis.size_of("schedule") == 0u);
   BOOST_TEST(locks().size() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_waits_in_a_queue_is_replaced_in_its_place, UniqueFixture) {
+  const std::string first = client.enqueue(LatestOfCustomer{"acme", 1});
+  client.enqueue(LatestOfCustomer{"emca", 1});
+  const std::string second = client.enqueue(LatestOfCustomer{"acme", 2});
+  BOOST_TEST(second != "");
+  BOOST_TEST(second != first);
+  BOOST_TEST(args_in("latest") == (std::vector<std::string>{R"(["emca",1])", R"(["acme",2])"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(client.holder(LatestOfCustomer{"acme", 3}) == second);
+  BOOST_TEST(locks().size() == 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_replaces_a_job_runs_when_it_says, UniqueFixture) {
+  client.enqueue_in(1h, LatestOfCustomer{"acme", 1});
+  const double soon = redis.zrange("schedule").at(0).second;
+  client.enqueue_in(2h, LatestOfCustomer{"acme", 2});
+  BOOST_REQUIRE(redis.size_of("schedule") == 1u);
+  BOOST_TEST(redis.zrange("schedule").at(0).second > soon + 3000);
+  const std::string at_once = client.enqueue(LatestOfCustomer{"acme", 3});
+  BOOST_TEST(redis.size_of("schedule") == 0u);
+  BOOST_TEST(args_in("latest") == std::vector<std::string>{R"(["acme",3])"}, boost::test_tools::per_element());
+  BOOST_TEST(only_holder() == at_once);
+  const std::string later = client.enqueue_in(1h, LatestOfCustomer{"acme", 4});
+  BOOST_TEST(redis.size_of("queue:latest") == 0u);
+  BOOST_REQUIRE(redis.size_of("schedule") == 1u);
+  BOOST_TEST(only_holder() == later);
+  const std::string payload = redis.zrange("schedule").at(0).first;
+  redis.command({"ZREM", RedisKey("schedule"), payload});
+  redis.command({"ZADD", RedisKey("retry"), "1", payload});
+  const std::string after_failure = client.enqueue(LatestOfCustomer{"acme", 5});
+  BOOST_TEST(redis.size_of("retry") == 0u);
+  BOOST_TEST(only_holder() == after_failure);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_runs_is_not_replaced, UniqueFixture) {
+  const std::string runs = client.enqueue(LatestOfCustomer{"acme", 1});
+  redis.command({"LMOVE", RedisKey("queue:latest"), RedisKey("brood:inflight:x:1.1:latest"), "RIGHT", "LEFT"});
+  BOOST_TEST(client.enqueue(LatestOfCustomer{"acme", 2}) == "");
+  BOOST_TEST(client.enqueue_in(1h, LatestOfCustomer{"acme", 2}) == "");
+  BOOST_TEST(only_holder() == runs);
+  BOOST_TEST(redis.size_of("queue:latest") == 0u);
+  BOOST_TEST(redis.size_of("schedule") == 0u);
+}
+
+// Somebody was faster than the script: it changes nothing.
+BOOST_FIXTURE_TEST_CASE(a_job_that_has_moved_or_lost_its_lock_is_not_replaced, UniqueFixture) {
+  Connection connection{redis.address()};
+  const auto run = [&](const ScriptCall& call) { return send(connection, call); };
+  for (const bool scheduled : {false, true}) {
+    client.enqueue_in(scheduled ? 1000s : 0s, LatestOfCustomer{"acme", 1});
+    const std::string jid = only_holder(), lock = locks().at(0).substr(std::string("brood:unique:").size());
+    const auto waits = find_waiting_holder(run, "latest", lock, jid);
+    BOOST_REQUIRE(waits.has_value());
+    const UniqueJob job{.lock = lock, .jid = "new", .score_text = scheduled ? "5" : "", .payload = "{}"};
+    const auto replaces = [&] {
+      return read_replaced(run(replace_unique(scheduled ? "" : "latest", *waits, job)).view());
+    };
+    redis.command({"SET", RedisKey(locks().at(0)), "another"});
+    BOOST_TEST(!replaces());
+    redis.command({"SET", RedisKey(locks().at(0)), jid});
+    if (scheduled)
+      redis.command({"ZADD", RedisKey("schedule"), "7", waits->payload});
+    else
+      redis.command({"LMOVE", RedisKey("queue:latest"), RedisKey("queue:other"), "LEFT", "LEFT"});
+    BOOST_TEST(!replaces());
+    BOOST_TEST(only_holder() == jid);
+    BOOST_TEST(redis.size_of("queue:latest") == 0u);
+    BOOST_TEST(redis.size_of("schedule") == (scheduled ? 1u : 0u));
+    redis.command({"DEL", RedisKey("schedule"), RedisKey(locks().at(0))});
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(of_a_bulk_the_last_replaces_the_others_however_many_wait, UniqueFixture) {
+  std::vector<MonthlyReport> others;
+  for (int month = 0; month < 2500; ++month) others.push_back({"acme", month});
+  client.enqueue(LatestOfCustomer{"acme", 0}, {.queue = "reports"});
+  client.enqueue_bulk(others);
+  const std::vector<std::string> jids =
+      client.enqueue_bulk(std::vector<LatestOfCustomer>{{"acme", 1}, {"emca", 1}, {"acme", 2}}, {.queue = "reports"});
+  BOOST_REQUIRE(jids.size() == 3u);
+  BOOST_TEST(client.holder(LatestOfCustomer{"acme", 0}, {.queue = "reports"}) == jids[2]);
+  BOOST_TEST(args_in("reports").back() == R"(["acme",2])");
+  BOOST_TEST(redis.size_of("queue:reports") == 2502u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_kept_push_replaces_what_waits_when_redis_is_back, UniqueFixture) {
+  client.enqueue(LatestOfCustomer{"emca", 1});
+  client.buffer();
+  redis.kill9();
+  client.enqueue(LatestOfCustomer{"acme", 1});
+  const std::string last = client.enqueue(LatestOfCustomer{"acme", 2});
+  redis.restart();
+  BOOST_TEST(client.drain() == 0u);
+  BOOST_TEST(args_in("latest").front() == R"(["acme",2])");
+  BOOST_TEST(client.holder(LatestOfCustomer{"acme", 0}) == last);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_refused_push_may_extend_the_lock, UniqueFixture) {
+  const std::string jid = client.enqueue(LongerEachTime{1});
+  const RedisKey lock(locks().at(0));
+  redis.command({"PEXPIRE", lock, "5000"});
+  BOOST_TEST(client.enqueue(LongerEachTime{1}) == "");
+  BOOST_TEST(redis.integer({"PTTL", lock}) > 590'000);
+  BOOST_TEST(client.enqueue(LongerEachTime{1}, {.unique_for = 10s}) == "");
+  BOOST_TEST(redis.integer({"PTTL", lock}) > 590'000);
+  redis.command({"PERSIST", lock});
+  BOOST_TEST(client.enqueue(LongerEachTime{1}) == "");
+  BOOST_TEST(redis.integer({"PTTL", lock}) == -1);
+  BOOST_TEST(only_holder() == jid);
+  BOOST_TEST(redis.size_of("queue:default") == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_to_run_after_another_is_pushed_without_the_lock, UniqueFixture) {
+  const std::string first = client.enqueue(LatestOfCustomer{"acme", 1}, {.on_conflict = OnConflict::after});
+  const std::string second = client.enqueue(LatestOfCustomer{"acme", 2}, {.on_conflict = OnConflict::after});
+  BOOST_TEST(second != "");
+  BOOST_TEST(client.enqueue_in(1h, LatestOfCustomer{"acme", 3}, {.on_conflict = OnConflict::after}) != "");
+  BOOST_TEST(client.enqueue(LatestOfCustomer{"acme", 4}, {.on_conflict = OnConflict::drop}) == "");
+  BOOST_TEST(only_holder() == first);
+  BOOST_TEST(redis.size_of("queue:latest") == 2u);
+  BOOST_TEST(redis.size_of("schedule") == 1u);
+  // It holds nothing: whoever deletes it lets go of nothing.
+  Queue latest = Api{redis.url()}.queue("latest");
+  const std::vector<JobRecord> waiting = latest.page(0);
+  BOOST_REQUIRE(waiting.front().jid == second);
+  BOOST_TEST(latest.remove(waiting.front()));
+  BOOST_TEST(only_holder() == first);
+  BOOST_TEST(latest.remove(waiting.back()));
+  BOOST_TEST(locks().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_conflict_that_makes_no_sense_is_refused, UniqueFixture) {
+  BOOST_CHECK_THROW(client.enqueue(MonthlyReport{}, {.on_conflict = OnConflict::extend}), std::invalid_argument);
+  for (const char* on_conflict : {"replace", "extend", "never"}) {
+    const Push push{
+        .job_class = "A",
+        .args = "[]",
+        .members = {{"unique_until", R"("running")"}, {"on_conflict", '"' + std::string(on_conflict) + '"'}}};
+    BOOST_CHECK_THROW(client.push(push), std::invalid_argument);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_job_that_is_raised_from_the_dead_holds_its_lock_again, UniqueFixture) {
+  Api api{redis.url()};
+  const std::string jid = client.enqueue_in(1h, ReportOfCustomer{"acme", 1});
+  JobSet scheduled = api.scheduled(), dead = api.dead();
+  BOOST_TEST(scheduled.kill(scheduled.page(0).at(0)));
+  BOOST_TEST(locks().empty());
+  BOOST_TEST(dead.run(dead.page(0).at(0)));
+  BOOST_TEST(redis.size_of("dead") == 0u);
+  BOOST_TEST(redis.size_of("queue:default") == 1u);
+  BOOST_TEST(only_holder() == jid);
+  const std::int64_t left = redis.integer({"PTTL", RedisKey(locks().at(0))});
+  BOOST_TEST(left > 590'000);
+  BOOST_TEST(left <= 600'000);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_dead_job_whose_lock_another_holds_stays_dead_unless_it_may_wait, UniqueFixture) {
+  Api api{redis.url()};
+  JobSet dead = api.dead();
+  const auto die = [&](OnConflict on_conflict) {
+    client.enqueue_in(1h, LatestOfCustomer{"acme", 1}, {.on_conflict = on_conflict});
+    JobSet scheduled = api.scheduled();
+    scheduled.kill(scheduled.page(0).at(0));
+  };
+  die(OnConflict::drop);
+  const std::string holder = client.enqueue(LatestOfCustomer{"acme", 2});
+  const auto names_holder = [&](const RedisError& error) {
+    return std::string(error.what()).find(holder) != std::string::npos;
+  };
+  BOOST_CHECK_EXCEPTION(dead.run(dead.page(0).at(0)), RedisError, names_holder);
+  BOOST_TEST(dead.run_all().stuck == 1u);
+  BOOST_TEST(redis.size_of("dead") == 1u);
+  dead.clear();
+  die(OnConflict::after);
+  BOOST_TEST(dead.run(dead.page(0).at(0)));
+  BOOST_TEST(redis.size_of("queue:latest") == 2u);
+  BOOST_TEST(only_holder() == holder);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_lock_whose_job_a_ruby_process_runs_is_its_jobs, UniqueFixture) {
+  client.enqueue(MonthlyReport{"acme", 5});
+  client.enqueue(MonthlyReport{"acme", 6});
+  const std::string running = redis.lrange("queue:reports").at(0), gone = redis.lrange("queue:reports").at(1);
+  redis.command({"DEL", "queue:reports"});
+  const std::string process = "web1:100:abcdefabcdef";
+  redis.command({"SADD", "processes", process});
+  redis.command({"HSET", process, "info", R"({"version":"7.3.0","queues":["reports"]})"});
+  Connection connection(redis.address());
+  int waits = 0;
+  // As it tells it a moment after it has fetched the job.
+  const auto told = [&](std::chrono::milliseconds time) {
+    ++waits;
+    BOOST_TEST(time.count() > 10'000);
+    redis.command({"HSET", process + ":work", "t1", "{\"payload\":" + json_string(running) + "}"});
+  };
+  const std::vector<UniqueLock> let_go = let_go_of_abandoned_locks(connection, told);
+  BOOST_TEST(waits == 1);
+  BOOST_REQUIRE(let_go.size() == 1u);
+  BOOST_TEST(let_go[0].key == lock_of(gone));
+  BOOST_TEST(locks() == std::vector{lock_of(running)}, boost::test_tools::per_element());
+  // As releases below 7 write it.
+  redis.command({"DEL", process + ":work"});
+  redis.command({"HSET", process + ":work", "t1", "{\"payload\":" + running + "}"});
+  BOOST_TEST(let_go_of_abandoned_locks(connection, [](std::chrono::milliseconds) {}).empty());
+  redis.command({"DEL", process + ":work"});
+  BOOST_TEST(let_go_of_abandoned_locks(connection, [](std::chrono::milliseconds) {}).size() == 1u);
 }

@@ -42,6 +42,9 @@ class LogTail {
   friend std::ostream& operator<<(std::ostream& out, const LogTail& tail) { return out << std::string(tail); }
   friend std::string operator+(const LogTail& tail, const std::string& more) { return std::string(tail) + more; }
   friend std::string operator+(const std::string& before, const LogTail& tail) { return before + std::string(tail); }
+  friend std::string operator+(const LogTail& one, const LogTail& other) {
+    return std::string(one) + std::string(other);
+  }
 
  private:
   std::string file_;
@@ -73,6 +76,8 @@ class BroodProcess {
 
   std::string log() const;  // standard error of all its starts
   LogTail log_tail() const;
+  // What its configuration is when it is started again.
+  void configure(const std::string& config) { options_.config = config; }
   const TemporaryDirectory& home() const { return *options_.home; }
 
   // What a command of the same user needs to find it.

@@ -551,6 +551,50 @@ BOOST_AUTO_TEST_CASE(inline_keeps_the_locks_of_unique_jobs_while_they_run) {
   BOOST_TEST(seen == (Strings{"once 1", "refused", "once 1"}), boost::test_tools::per_element());
 }
 
+struct Follows {
+  int number = 0;
+  OnConflict pushes = OnConflict::drop;  // drop: nothing
+  bool same = true;
+  static constexpr JobOptions options{.unique = true};
+  static constexpr auto unique_by = std::tuple{&Follows::same};
+  void perform() {
+    seen.push_back("begins " + std::to_string(number));
+    if (pushes != OnConflict::drop)
+      seen.push_back(Client{}.enqueue(Follows{number + 1}, {.on_conflict = pushes}).empty() ? "refused" : "pushed");
+    seen.push_back("ends " + std::to_string(number));
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_fake_replaces_what_waits_and_performs_behind_the_lock) {
+  seen.clear();
+  Fake fake(Jobs::of<Follows>());
+  Client client;
+  const std::string first = client.enqueue_in(1h, Follows{1});
+  const std::string second = client.enqueue(Follows{2}, {.on_conflict = OnConflict::replace});
+  BOOST_REQUIRE(fake.size() == 1u);
+  BOOST_TEST(fake.jobs().front().jid == second);
+  BOOST_TEST(!fake.jobs().front().at);
+  BOOST_TEST(client.holder(Follows{}) == second);
+  BOOST_TEST(!client.enqueue(Follows{3, OnConflict::replace}, {.on_conflict = OnConflict::after}).empty());
+  BOOST_TEST(!client.enqueue(Follows{5, OnConflict::after}, {.on_conflict = OnConflict::after}).empty());
+  BOOST_TEST(client.enqueue(Follows{7}).empty());
+  fake.drain();
+  BOOST_TEST(seen == (Strings{"begins 2", "ends 2", "begins 3", "refused", "ends 3", "begins 5", "pushed", "ends 5",
+                              "begins 6", "ends 6"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(client.holder(Follows{}) == "");
+}
+
+BOOST_AUTO_TEST_CASE(inline_performs_a_job_behind_the_one_that_pushed_it) {
+  seen.clear();
+  Inline performs(Jobs::of<Follows>());
+  Client client;
+  BOOST_TEST(!client.enqueue(Follows{1, OnConflict::after}).empty());
+  BOOST_TEST(!client.enqueue(Follows{5, OnConflict::replace}).empty());
+  BOOST_TEST(seen == (Strings{"begins 1", "pushed", "ends 1", "begins 2", "ends 2", "begins 5", "refused", "ends 5"}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_limit_is_reached_when_a_test_says_so) {
   seen.clear();
   Fake fake(Jobs::of<Limited>());

@@ -11,7 +11,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import SKIPPED, Browser, Directory, Page, Redis, eventually, hold, job  # noqa: E402
+from support import SKIPPED, Browser, Directory, Page, Redis, crash, eventually, hold, job  # noqa: E402
 
 VIEWS = ["", "workers", "crashes", "queues", "retries", "scheduled", "dead", "periodic", "limits", "locks", "classes", "processes"]
 HOSTILE = "\"><img src=x onerror=window.bad=1><script>window.bad=1</script>'`{{7*7}}&lt;"
@@ -49,6 +49,7 @@ class BrowserTest(unittest.TestCase):
         cls.redis.many(commands)
         for name in (HOSTILE, "nightly_report", "erp"):
             hold(cls.redis, name)
+            crash(cls.redis, name, name, "c" * 24)
         cls.page = Page(cls.redis, cls.directory, listen="tcp")
         cls.addClassCleanup(cls.page.child.stop, signal.SIGKILL)
         cls.browser = Browser(cls.directory)

@@ -15,7 +15,7 @@ import unittest
 from urllib.parse import quote
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, eventually, hold, job, read_answer  # noqa: E402
+from support import BROOD, EXAMPLES, Child, Directory, Page, Redis, crash, eventually, hold, job, read_answer  # noqa: E402
 
 GETS = ["/", "/workers", "/crashes", "/queues", "/retries", "/scheduled", "/dead", "/periodic", "/limits", "/locks", "/classes", "/processes"]
 HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onclick='x", "{{7*7}}", "</title></pre>", "a\r\nSet-Cookie: x=y",
@@ -106,12 +106,14 @@ class Answers(PageTest):
             self.redis("SADD", "queues", text)
             self.redis("LPUSH", f"queue:{text}", entry)
             hold(self.redis, text, text)
+            crash(self.redis, f"{text}{i}", text, f"{i:024x}")
         self.redis("ZADD", "retry", 1, b"\xff\x00 no job at all")
         self.redis("ZADD", "dead", 1, b"{\"class\":\"\\u0000\",\"args\":[]}")
         page = self.page()
         for path in GETS + [f"/queues/one?name={quote(text)}" for text in HOSTILE] + [
             f"/retries?class={quote(text)}&text={quote(text)}" for text in HOSTILE
-        ] + [f"/{view}/one?name={quote(text)}" for view in ("periodic", "limits") for text in HOSTILE] + [
+        ] + [f"/crashes/one?fingerprint={quote(f'{text}{i}')}" for i, text in enumerate(HOSTILE)] + [
+            f"/{view}/one?name={quote(text)}" for view in ("periodic", "limits") for text in HOSTILE] + [
             f"/locks/one?key={quote('brood:unique:' + text)}" for text in HOSTILE
         ]:
             with self.subTest(path=path):
@@ -298,6 +300,25 @@ class Actions(PageTest):
         print("milliseconds:", {path: round(1000 * seconds, 1) for path, seconds in took.items()})
         slowest = max(took.values())
         self.assertLess(slowest, 1.0)  # a bound that a busy machine keeps too
+
+
+class Crashes(PageTest):
+    def test_a_group_has_its_trend_and_the_builds_that_crashed(self):
+        crash(self.redis, "0a1b2c3d4e5f")
+        page = self.page()
+        self.assertIn("9 in 14 days", page.get("/crashes").text)
+        shown = page.get("/crashes/one?fingerprint=0a1b2c3d4e5f").text
+        self.assertIn("0 days ago: 7", shown)
+        self.assertIn("3 days ago: 2", shown)
+        self.assertIn("1f2e3d", shown)
+        self.assertIn("/core/Decode", shown)
+        self.assertRegex(shown, r'href="/retries/one\?score=[0-9.]+&amp;jid=c{24}"')
+        self.assertIn("brood replay " + "c" * 24 + " --gdb", shown)
+        told = page.get("/api/v1/crashes").json
+        self.assertEqual((told[0]["count"], told[0]["days"][-4:]), (9, [2, 0, 0, 7]))
+        self.redis("DEL", "retry")
+        self.assertNotIn("1f2e3d", page.get("/crashes/one?fingerprint=0a1b2c3d4e5f").text)
+        self.assertEqual(page.get("/crashes/one?fingerprint=none").status, 404)
 
 
 class Jobs(PageTest):

@@ -138,6 +138,16 @@ def hold(redis, name, jid="0" * 24):
         ["LPUSH", f"brood:periodic:history:{name}", json.dumps({"tick": now - 60, "at": now - 59.5, "jid": name}), "no object"]])
 
 
+def crash(redis, fingerprint, name="Decode", jid="c" * 24):
+    """A crash group of that fingerprint, and the job that crashed last among the retries, as brood writes them."""
+    now = time.time()
+    noted = {"at": now, "class": name, "error_class": "SIGSEGV", "error_message": name, "jid": jid, "queue": name, "identity": name}
+    entry = job(name, [], jid, error_class="SIGSEGV", retry_count=0, crash={"fingerprint": fingerprint, "build_ids": {name: "1f2e3d"}, "core": f"/core/{name}"})
+    redis.many([["HSET", "brood:crashes", fingerprint, json.dumps(noted)], ["HSET", "brood:crash_stacks", fingerprint, json.dumps([f"#0 {name}"])],
+                ["HSET", "brood:crash_counts", fingerprint, 9], ["ZADD", "brood:crash_times", now, fingerprint],
+                ["HSET", "brood:crash_days", fingerprint, f"{int(now // 86400) - 3}:2 {int(now // 86400)}:7"], ["ZADD", "retry", now + 60, entry]])
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body

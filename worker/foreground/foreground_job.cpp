@@ -218,7 +218,8 @@ ForegroundJob::Run ForegroundJob::perform(const Payload& given, const std::strin
     const auto imposed = memory_limit.impose();
     if (program != nullptr) {
       run.performed = perform_in_middleware(registry_, job, queue, attempt.host(), [&](const Payload& as_changed) {
-        ProgramRun ran = perform_program(*program, as_changed, queue, attempt.host(), config_.worker.timeout_grace);
+        ProgramRun ran =
+            perform_program(*program, as_changed, job, queue, attempt.host(), config_.worker.timeout_grace);
         meter.note_child_peak(ran.peak_kb);
         return std::move(ran.performed);
       });

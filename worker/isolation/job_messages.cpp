@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t header_size = 2 * sizeof(std::uint64_t);
 constexpr std::uint64_t most_facts = 16;  // as the log keeps
-constexpr std::chrono::milliseconds longest_wait_for_limits = std::chrono::hours(24 * 366);
 constexpr std::size_t longest_limits = 1 << 16;
 
 class BodyWriter {

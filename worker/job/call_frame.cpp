@@ -132,11 +132,15 @@ std::uint32_t CallFrame::take_limits(const abi::Limit* const* limits, std::size_
       const std::optional<Limit> limit = read_limit(*limits[i]);
       result.why = limit ? why_no_limit(*limit) : "this worker does not know such a limiter";
       if (!result.why.empty()) break;
+      const bool twice =
+          std::any_of(wanted.begin(), wanted.end(), [&](const Limit& one) { return one.name == limit->name; });
+      if (twice) result.why = "the limiter " + limit->name + " is taken twice at once; say used(2)";
       wanted.push_back(*limit);
     }
     if (count > most_limits_together) result.why = "at most 16 limiters are taken together";
     if (result.why.empty()) {
-      result = host_->limits->take(wanted, std::chrono::milliseconds(std::max<std::int64_t>(wait_ms, 0)));
+      result = host_->limits->take(wanted, std::clamp(std::chrono::milliseconds(wait_ms), std::chrono::milliseconds(0),
+                                                      longest_wait_for_limits));
     } else {
       result.kind = LimitResult::Kind::refused;
     }

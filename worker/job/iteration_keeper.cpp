@@ -68,7 +68,7 @@ std::optional<IterationState> IterationKeeper::load(const std::string& jid,
 bool IterationKeeper::save(const std::string& jid, const IterationState& state) {
   if (state.cursor.size() >= refused_bytes_) return is_cancelled(jid);
   const ScriptCall call = save_iteration(jid, state);
-  const Sent sent = write_or_keep({jid, call.evalsha(), call.script});
+  const Sent sent = write_or_keep({jid, call.evalsha(), call.script, true});
   if (sent != Sent::too_large) return sent == Sent::cancelled;
   refused_bytes_ = state.cursor.size();
   return is_cancelled(jid);
@@ -131,6 +131,10 @@ IterationKeeper::Sent IterationKeeper::write_or_keep(Write write) {
   else
     ask_again_ = {};
   return sent;
+}
+
+bool IterationKeeper::has_unsaved_cursor() const {
+  return std::any_of(unsaved_.begin(), unsaved_.end(), [](const Write& write) { return write.saves_cursor; });
 }
 
 void IterationKeeper::deliver(const std::function<void(std::chrono::milliseconds)>& pause) {

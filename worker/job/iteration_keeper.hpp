@@ -33,6 +33,9 @@ class IterationKeeper {
   // beginning.
   void drop(const std::string& jid);
 
+  // Whether Redis has not taken how far some job came.  Of a job that is done there is only something to remove, which
+  // expires by itself.
+  bool has_unsaved_cursor() const;
   // Call it before a settle.  `pause` throws to give up.
   void deliver(const std::function<void(std::chrono::milliseconds)>& pause);
 
@@ -41,6 +44,7 @@ class IterationKeeper {
     std::string jid;
     Command command;
     const Script* script = nullptr;  // whose SHA the command names
+    bool saves_cursor = false;
   };
   enum class Sent { applied, cancelled, refused, too_large, not_now };
 

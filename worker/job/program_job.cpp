@@ -46,10 +46,16 @@ Secret whole_payload_in_clear(const Payload& job) {
   return whole;
 }
 
-ProgramStart start_of(const CommandSettings& command, const Payload& job, std::string_view queue,
-                      std::string_view input) {
+// For everybody to see who may list processes.
+std::string args_to_show(const Payload& job, const Payload& fetched) {
+  if (fetched.is_open() && !job.is_open()) return masked_args(job.args());  // changed by middleware: in clear
+  return is_encrypted(job) ? shown_args(job.text()) : std::string(job.args());
+}
+
+ProgramStart start_of(const CommandSettings& command, const Payload& job, const Payload& fetched,
+                      std::string_view queue, std::string_view input) {
   ProgramStart start;
-  start.words = program_words(command.run, is_encrypted(job) ? shown_args(job.text()) : std::string(job.args()));
+  start.words = program_words(command.run, args_to_show(job, fetched));
   start.path = executable_path(command.run.at(0));
   start.environment = command.env;
   start.environment["BROOD_JID"] = job.jid();
@@ -199,12 +205,12 @@ std::string class_of(const std::error_code& code) {
 
 }  // namespace
 
-ProgramRun perform_program(const CommandSettings& command, const Payload& job, std::string_view queue,
-                           const JobHost& host, milliseconds grace) {
+ProgramRun perform_program(const CommandSettings& command, const Payload& job, const Payload& fetched,
+                           std::string_view queue, const JobHost& host, milliseconds grace) {
   try {
     Secret in_clear;  // for as long as the program may read it
     if (job.is_open()) in_clear = whole_payload_in_clear(job);
-    const ProgramStart start = start_of(command, job, queue, job.is_open() ? in_clear.view() : job.text());
+    const ProgramStart start = start_of(command, job, fetched, queue, job.is_open() ? in_clear.view() : job.text());
     Watch watch(start, host, grace);
     const ProgramEnd end = watch.wait_for_end();
     return {judge(end, watch, start.path), end.peak_kb};

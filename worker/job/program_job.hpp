@@ -18,7 +18,8 @@ struct ProgramRun {
 
 // Executes the program and waits for its end; whatever happens is a Performed.  Its standard error goes on to ours, and
 // its last lines are a failure's backtrace.  At the deadline of `host` it gets SIGTERM, and `grace` later SIGKILL.
-ProgramRun perform_program(const CommandSettings& command, const Payload& job, std::string_view queue,
-                           const JobHost& host, std::chrono::milliseconds grace);
+// `fetched` is the job before middleware changed it: once that was decrypted, no argument of another is shown in words.
+ProgramRun perform_program(const CommandSettings& command, const Payload& job, const Payload& fetched,
+                           std::string_view queue, const JobHost& host, std::chrono::milliseconds grace);
 
 }  // namespace brood

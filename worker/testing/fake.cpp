@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -35,8 +36,29 @@ struct Fake::State : PushReceiver {
   void push(std::vector<ClientPush> pushed) override {
     const std::lock_guard lock(mutex);
     for (const ClientPush& one : pushed) {
-      if (locks.take(one)) waiting.push_back(fake_job(one));
+      const HeldLocks::Taken taken = locks.take(one);
+      if (taken == HeldLocks::Taken::waits) wait_for.emplace(one.jid, one.lock->name);
+      if (taken == HeldLocks::Taken::refused)
+        replace_holder(one);
+      else
+        waiting.push_back(fake_job(one));
     }
+  }
+
+  // One that runs is not there any more, and is not replaced.
+  void replace_holder(const ClientPush& push) {
+    if (push.lock->on_conflict != OnConflict::replace) return;
+    const auto holder =
+        std::find_if(waiting.begin(), waiting.end(), [&](const FakeJob& job) { return job.jid == *push.lock->holder; });
+    if (holder == waiting.end()) return;
+    wait_for.erase(holder->jid);
+    *holder = fake_job(push);
+    locks.hand_over(push);
+  }
+
+  bool may_begin(const FakeJob& job) const {
+    const auto lock = wait_for.find(job.jid);
+    return lock == wait_for.end() || locks.is_free_for(lock->second, job.jid);
   }
 
   bool cancel(std::string_view jid, std::optional<double> time) override {
@@ -45,7 +67,10 @@ struct Fake::State : PushReceiver {
         std::erase_if(waiting, [&](const FakeJob& job) {
           return job.at && job.jid == jid && (!time || std::chrono::abs(*job.at - time_of(*time)) <= spelling);
         }) > 0;
-    if (cancelled) locks.let_go(jid);
+    if (cancelled) {
+      locks.let_go(jid);
+      wait_for.erase(std::string(jid));
+    }
     return cancelled;
   }
 
@@ -72,10 +97,12 @@ struct Fake::State : PushReceiver {
     std::optional<FakeJob> job;
     {
       const std::lock_guard lock(mutex);
-      const auto first = std::find_if(waiting.begin(), waiting.end(), wanted);
+      const auto first = std::find_if(waiting.begin(), waiting.end(),
+                                      [&](const FakeJob& one) { return wanted(one) && may_begin(one); });
       if (first == waiting.end()) return Taken::none;
       job = std::move(*first);
       waiting.erase(first);
+      if (const auto lock = wait_for.extract(job->jid)) locks.take_turn(lock.mapped(), job->jid);
       if (ends_at_start(job->payload)) locks.let_go(job->jid);
     }
     const Ended ended{*this, job->jid};
@@ -103,6 +130,7 @@ struct Fake::State : PushReceiver {
   std::mutex mutex;
   HeldLocks locks;
   std::vector<FakeJob> waiting;
+  std::map<std::string, std::string> wait_for;  // jid -> the lock without which it does not begin
 };
 
 Fake::Fake(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }
@@ -130,6 +158,7 @@ void Fake::clear() {
   const std::lock_guard lock(state_->mutex);
   state_->waiting.clear();
   state_->locks = {};
+  state_->wait_for.clear();
   state_->runner.forget_iterations();
 }
 

@@ -1,5 +1,6 @@
 #include <brood/testing/inline.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -23,12 +24,33 @@ struct Inline::State : PushReceiver {
     for (const ClientPush& job : pushed) {
       {
         const std::lock_guard lock(mutex);
-        if (!locks.take(job)) continue;
-        if (ends_at_start(job.payload)) locks.let_go(job.jid);
+        const HeldLocks::Taken taken = locks.take(job);
+        if (taken == HeldLocks::Taken::waits) put_off.push_back(job);
+        if (taken != HeldLocks::Taken::yes) continue;
       }
-      const Ended ended{*this, job.jid};
-      runner.run(job.payload, job.queue, job.score ? std::optional(due_at(*job.score)) : std::nullopt);
+      run(job);
+      while (const std::optional<ClientPush> next = whose_turn_it_is()) run(*next);
     }
+  }
+
+  void run(const ClientPush& job) {
+    if (ends_at_start(job.payload)) {
+      const std::lock_guard lock(mutex);
+      locks.let_go(job.jid);
+    }
+    const Ended ended{*this, job.jid};
+    runner.run(job.payload, job.queue, job.score ? std::optional(due_at(*job.score)) : std::nullopt);
+  }
+
+  // Of those that were pushed while another held their lock: whoever has it now.
+  std::optional<ClientPush> whose_turn_it_is() {
+    const std::lock_guard lock(mutex);
+    const auto next = std::find_if(put_off.begin(), put_off.end(),
+                                   [&](const ClientPush& job) { return locks.take_turn(job.lock->name, job.jid); });
+    if (next == put_off.end()) return std::nullopt;
+    ClientPush job = std::move(*next);
+    put_off.erase(next);
+    return job;
   }
   bool cancel(std::string_view, std::optional<double>) override { return false; }
   std::string holder(std::string_view name) override {
@@ -52,6 +74,7 @@ struct Inline::State : PushReceiver {
   JobRunner runner;
   std::mutex mutex;
   HeldLocks locks;
+  std::vector<ClientPush> put_off;
 };
 
 Inline::Inline(Jobs jobs) : state_(std::make_shared<State>(std::move(jobs))) { add_push_receiver(state_); }

@@ -89,8 +89,9 @@ struct BROOD_API BulkResult {
   std::size_t wanted = 0;     // met the condition
   std::size_t done = 0;       // of these
   std::size_t gone = 0;       // somebody else took them meanwhile
-  std::size_t stuck = 0;      // could not be moved, and stay: no job, or the key of the queue is no list
-  bool stopped = false;       // by `progress`
+  // Could not be moved, and stay: no job, the key of the queue is no list, or another job holds the lock of this one.
+  std::size_t stuck = 0;
+  bool stopped = false;  // by `progress`
 };
 
 namespace detail {
@@ -156,7 +157,8 @@ class BROOD_API JobSet {
   // One entry; false: it is not there any more as it was read.
   bool remove(const SetEntry& entry);
   // Onto its queue now; in `retry` and `dead` one less in retry_count, and the rest of its bytes as they were.  Throws
-  // std::invalid_argument for what is no job, RedisError when the key of its queue is no list: the entry stays.
+  // std::invalid_argument for what is no job, RedisError when the key of its queue is no list, or when another job
+  // holds the lock of a dead unique one, which takes it again otherwise: the entry stays.
   bool run(const SetEntry& entry);
   // Into `dead`, as of now; no death handlers run.  False: it is not there any more as it was read.
   bool kill(const SetEntry& entry);
@@ -274,6 +276,23 @@ struct BROOD_API DeployMark {
   std::string label;  // what, such as a commit
 };
 
+// A limit of jobs and how much of it is held: what jobs name in a brood::Limiter, or a cap of queues ([limits.NAME] in
+// brood.toml).  It is known from its first use on, a limiter until it was not used for its ttl.
+struct BROOD_API LimitUsage {
+  std::string name;
+  std::string kind;                       // "cap", "concurrent", "bucket", "window", "leaky" or "points"
+  std::int64_t limit = 0;                 // at once, or in the interval
+  std::chrono::milliseconds interval{0};  // 0: at once
+  std::int64_t held = 0;                  // by jobs that run, or used of the interval
+  // Counts of a limiter since its first use or its last reset.
+  std::int64_t taken = 0, waited = 0;      // how often
+  std::chrono::milliseconds wait_time{0};  // of all that waited
+  std::int64_t over = 0;                   // how often a job found it reached for longer than it waits
+  std::int64_t reclaimed = 0;              // slots whose holders ended without giving them back
+  std::vector<std::string> holders = {};   // of slots and places: "<identity>/<slot>.<incarnation>"
+  std::string shard = {};                  // where it is; empty where there is but one Redis
+};
+
 // The way to all that lies in one Redis, or in all shards.  It connects at the first call, and anew after a loss.  It
 // can be moved, not copied.
 class BROOD_API Api {
@@ -317,6 +336,12 @@ class BROOD_API Api {
   bool stop(std::string_view identity);
   bool dump(std::string_view identity);  // stacks of what runs, into its log; embedded ones do so too
   std::vector<Work> work();              // the longest-running first
+
+  // The caps, then the limiters, by name, of each shard; with a name, those of that name.
+  std::vector<LimitUsage> limits(std::string_view name = {});
+  // Nothing of its interval is used from now on, and its counts begin anew; slots and places stay with the jobs that
+  // hold them.  False: there is none of that name.
+  bool reset_limit(std::string_view name);
 
   std::optional<IterationRecord> iteration(std::string_view jid);  // nullopt: nothing is known of such a job
 

@@ -45,6 +45,7 @@ struct EnqueueOptions {
   // Whether there is to be one of it, whatever its class says.
   std::optional<bool> unique = {};
   std::optional<std::chrono::seconds> unique_for = {};  // likewise; 0: not used
+  std::optional<OnConflict> on_conflict = {};           // likewise
 };
 
 }  // namespace brood

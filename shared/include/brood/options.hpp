@@ -78,10 +78,13 @@ enum class UniqueUntil {
   running,  // others may be pushed, and wait: one runs at a time
 };
 
-// What becomes of a job while another like it holds the lock that it wants.
+// What becomes of a job while another like it holds the lock that it wants.  With UniqueUntil::running that is known
+// only when it would begin, so it is drop or after, and after where nothing else is said; else drop is.
 enum class OnConflict {
-  drop,   // it is dropped: a push returns no jid, and what would run beside the other ends without having run
-  after,  // with UniqueUntil::running, where nothing else is said: it waits for its turn
+  drop,     // it is dropped: a push returns no jid, and what would run beside the other ends without having run
+  after,    // it is pushed, and waits for its turn: it begins once it has the lock
+  replace,  // it takes the place and the lock of the other, which is dropped, if that still waits; else as drop
+  extend,   // as drop, and the lock lives `unique_for` from now, if that is longer: only with that
 };
 
 // The options of a job class: a member of its struct.  C++ wants designated members in the order of this list.
@@ -113,7 +116,7 @@ struct JobOptions {
   bool unique = false;
   std::chrono::seconds unique_for{0};  // that too, and the lock lives no longer than this, counted from when it is due
   UniqueUntil unique_until = UniqueUntil::done;
-  std::optional<OnConflict> on_conflict = {};
+  std::optional<OnConflict> on_conflict = {};  // nullopt: after with UniqueUntil::running, else drop
   // A job that has not begun so long after it was enqueued, or was due, does not run at all: it is dropped, and its
   // on_expired hook runs.  It holds for retries as well, whose clock goes on; what runs is never cut off.  0: not used.
   std::chrono::milliseconds expires_in{0};

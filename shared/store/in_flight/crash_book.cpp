@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <optional>
 
+#include "shared/base/redis_clock.hpp"
 #include "shared/job/payload.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
@@ -89,6 +92,25 @@ std::optional<Crash> read_crash(std::string_view fingerprint, std::string_view o
   }
 }
 
+std::int64_t day_of(double epoch) {
+  return static_cast<std::int64_t>(std::floor(std::clamp(epoch, 0.0, 1e10) / 86'400));
+}
+
+// "20781:2 20783:14"
+std::vector<std::int64_t> read_days(std::string_view text, std::int64_t today) {
+  std::vector<std::int64_t> days(days_of_crashes, 0);
+  while (!text.empty()) {
+    const std::string one(text.substr(0, text.find(' ')));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    const std::size_t colon = one.find(':');
+    if (colon == one.npos) continue;
+    const std::int64_t ago = today - std::strtoll(one.c_str(), nullptr, 10);
+    if (ago < 0 || ago >= days_of_crashes) continue;
+    days[static_cast<std::size_t>(days_of_crashes - 1 - ago)] = std::strtoll(one.c_str() + colon + 1, nullptr, 10);
+  }
+  return days;
+}
+
 }  // namespace
 
 std::string top_frame(const Crash& crash) {
@@ -99,17 +121,21 @@ std::string top_frame(const Crash& crash) {
 void note_crash(Channel& redis, const Crash& crash) {
   const ScriptCall call{
       &scripts::note_crash,
-      {keys::brood_crashes, keys::brood_crash_stacks, keys::brood_crash_counts, keys::brood_crash_times},
+      {keys::brood_crashes, keys::brood_crash_stacks, keys::brood_crash_counts, keys::brood_crash_times,
+       keys::brood_crash_days},
       {crash.fingerprint, score_text(crash.at), written(crash), written(crash.frames), crash.has_names ? "1" : "0",
-       std::to_string(max_noted_crashes), std::to_string(crashes_are_kept_s)}};
+       std::to_string(max_noted_crashes), std::to_string(crashes_are_kept_s), std::to_string(day_of(crash.at)),
+       std::to_string(days_of_crashes)}};
   send(redis, call).view().integer();
 }
 
-std::vector<Crash> read_crashes(Channel& redis) {
+std::vector<Crash> read_crashes(Channel& redis) { return read_crashes(redis, redis_now()); }
+
+std::vector<Crash> read_crashes(Channel& redis, WallTime today) {
   const Reply latest = redis.call({"ZREVRANGE", keys::brood_crash_times, "0", std::to_string(max_noted_crashes - 1)});
   if (latest.view().size() == 0) return {};
   const Fields noted = read_hash(redis, keys::brood_crashes), stacks = read_hash(redis, keys::brood_crash_stacks),
-               counts = read_hash(redis, keys::brood_crash_counts);
+               counts = read_hash(redis, keys::brood_crash_counts), days = read_hash(redis, keys::brood_crash_days);
   std::vector<Crash> crashes;
   for (std::size_t i = 0; i < latest.view().size(); ++i) {
     const std::string fingerprint(latest.view()[i].text());
@@ -117,6 +143,7 @@ std::vector<Crash> read_crashes(Channel& redis) {
     if (!crash) continue;
     crash->frames = read_frames(find(stacks, fingerprint));
     crash->count = std::strtoll(std::string(find(counts, fingerprint)).c_str(), nullptr, 10);
+    crash->days = read_days(find(days, fingerprint), day_of(epoch_seconds(today)));
     crashes.push_back(std::move(*crash));
   }
   return crashes;

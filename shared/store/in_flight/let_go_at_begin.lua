@@ -1,7 +1,11 @@
 -- Lets go of what a job held until it begins, or of what an incarnation took for one that it does not begin.
--- ARGV[1] "<slot>.<incarnation>"
--- Behind that, and all keys: what goes.
-local going = #KEYS
+-- KEYS[1] in-flight hash
+-- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number of its last applied settle
+-- Behind these: what goes.
+-- Returns 1; 0: it has settled since, or was recovered, and nothing went.
+-- include: pieces/fence.lua
+local going = #KEYS - 1
 -- include: pieces/let_go.lua
+if not is_senders(ARGV[2]) then return 0 end
 if let_go then let_go(0) end
 return 1

@@ -9,6 +9,8 @@
 #include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/keys.hpp"
 #include "shared/store/marked_jobs.hpp"
+#include "shared/store/report/ruby_processes.hpp"
+#include "shared/store/report/work_entries.hpp"
 #include "shared/store/scan.hpp"
 #include "shared/store/script.hpp"
 
@@ -22,6 +24,9 @@ namespace {
 
 constexpr std::string_view mark_of_unique = "\"unique_";
 constexpr int looks_for_job = 3;
+// A process of Ruby's tells every 10 s what it runs.
+constexpr std::chrono::milliseconds until_ruby_has_told{12'000};
+constexpr int most_pages_counted = 20;  // of a thousand keys: some milliseconds of Redis
 
 std::string text_of(ReplyView reply) { return reply.is_string() ? std::string(reply.text()) : std::string(); }
 
@@ -64,6 +69,28 @@ void note_job(const LocksByJid& wanted, const std::string& payload) {
   }
 }
 
+AskRedis asking(Channel& redis) {
+  return [&](const std::vector<Command>& commands) {
+    std::vector<Reply> replies;
+    for (const Command& command : commands) replies.push_back(redis.call(command));
+    return replies;
+  };
+}
+
+// What a Ruby process runs is nowhere else.
+void note_work_of(Channel& redis, const RubyProcess& process, const LocksByJid& wanted) {
+  const std::vector<Reply> replies = asking(redis)(ask_work({process.identity}));
+  for (const std::vector<WorkEntry>& entries : read_work_entries(replies)) {
+    for (const WorkEntry& entry : entries) {
+      try {
+        const JsonObject work = JsonObject::parse(entry.work);
+        note_job(wanted, work.string("payload").value_or(std::string(work.raw("payload").value_or(""))));
+      } catch (const BadJson&) {  // nobody's of ours
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<UniqueLock> all_locks(Channel& redis, std::size_t most) {
@@ -75,6 +102,23 @@ std::vector<UniqueLock> all_locks(Channel& redis, std::size_t most) {
       std::unique(locks.begin(), locks.end(), [](const UniqueLock& a, const UniqueLock& b) { return a.key == b.key; }),
       locks.end());  // a SCAN may show a key twice
   return locks;
+}
+
+std::optional<LockCounts> count_locks(Channel& redis) {
+  const RedisKey pattern = keys::unique_lock("*"), running_pattern = keys::running_lock("*");
+  LockCounts counts;
+  for (const auto& [key, count] : {std::pair{&pattern, &counts.unique}, std::pair{&running_pattern, &counts.running}}) {
+    std::string position(scan_begins);
+    int pages = 0;
+    do {
+      if (++pages > most_pages_counted) return std::nullopt;
+      const Reply reply = redis.call({"SCAN", position, "MATCH", *key, "COUNT", "1000"});
+      ScanPage page = read_scan(reply.view());
+      position = std::move(page.next);
+      *count += page.found.size();
+    } while (position != scan_begins);
+  }
+  return counts;
 }
 
 std::optional<UniqueLock> find_lock(Channel& redis, const std::string& key) {
@@ -100,6 +144,7 @@ std::size_t find_jobs_of(Channel& redis, std::vector<UniqueLock>& locks) {
     for (const FixedKey set : {keys::schedule, keys::retry, keys::brood_quarantined}) look(set);
   };
   // As jobs go: whatever moves on while we look is met later; and what fails is in a set again.
+  for (const RubyProcess& process : ruby_processes(asking(redis))) note_work_of(redis, process, wanted);
   look_at_sets();
   for_each_key(redis, keys::queue("*"), "list", [&](const std::string& name) { look(RedisKey(name)); });
   for_each_key(redis, keys::in_flight_hash("*:*"), "list", [&](const std::string& name) { look(RedisKey(name)); });
@@ -111,12 +156,14 @@ bool release_lock(Channel& redis, const UniqueLock& lock) {
   return send(redis, {&scripts::release_lock, {RedisKey(lock.key)}, {lock.holder}}).view().integer() == 1;
 }
 
-std::vector<UniqueLock> let_go_of_abandoned_locks(Channel& redis) {
+std::vector<UniqueLock> let_go_of_abandoned_locks(Channel& redis, const WaitFor& wait) {
   std::vector<UniqueLock> suspects = all_locks(redis), let_go;
   const auto is_settled = [](const UniqueLock& lock) { return lock.has_job || parse_running_holder(lock.holder); };
   for (int i = 0; i < looks_for_job; ++i) {
     std::erase_if(suspects, is_settled);
     if (suspects.empty()) return let_go;
+    const bool is_last = i + 1 == looks_for_job;
+    if (is_last && !ruby_processes(asking(redis)).empty()) wait(until_ruby_has_told);
     find_jobs_of(redis, suspects);
   }
   std::erase_if(suspects, is_settled);

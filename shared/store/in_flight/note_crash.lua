@@ -1,9 +1,11 @@
 -- Notes one crash among the latest of its fingerprint.
 -- KEYS[1] "brood:crashes"    KEYS[2] "brood:crash_stacks"    KEYS[3] "brood:crash_counts"    KEYS[4] "brood:crash_times"
+-- KEYS[5] "brood:crash_days": of each fingerprint "<day>:<count> ...", of the last days on which it was noted
 -- ARGV[1] fingerprint    ARGV[2] time, in seconds    ARGV[3] the crash    ARGV[4] its stack    ARGV[5] "1": with names
 -- ARGV[6] how many fingerprints to keep    ARGV[7] for how many seconds
+-- ARGV[8] the day, counted from the epoch    ARGV[9] how many days are told apart
 -- Returns the new count of the fingerprint.
-local kinds = {"hash", "hash", "hash", "zset"}
+local kinds = {"hash", "hash", "hash", "zset", "hash"}
 for i, key in ipairs(KEYS) do
   local kind = redis.call("TYPE", key).ok
   if kind ~= kinds[i] and kind ~= "none" then return redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind) end
@@ -31,5 +33,19 @@ else
 end
 redis.call("ZADD", KEYS[4], ARGV[2], ARGV[1])
 count = redis.call("HINCRBY", KEYS[3], ARGV[1], 1)
+
+local days, today = {}, 1
+local told = (redis.call("HGET", KEYS[5], ARGV[1]) or ""):sub(1, 400)    -- more is somebody else's, and takes long to read
+for day, times in told:gmatch("(%d+):(%d+)") do
+  if #day < 8 and #times < 10 then
+    if day == ARGV[8] then
+      today = times + 1
+    elseif math.abs(ARGV[8] - day) < tonumber(ARGV[9]) and #days + 1 < tonumber(ARGV[9]) then
+      days[#days + 1] = day .. ":" .. times
+    end
+  end
+end
+days[#days + 1] = ARGV[8] .. ":" .. today
+redis.call("HSET", KEYS[5], ARGV[1], table.concat(days, " "))
 for _, key in ipairs(KEYS) do redis.call("EXPIRE", key, ARGV[7]) end
 return count

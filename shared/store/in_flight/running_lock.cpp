@@ -9,7 +9,7 @@
 namespace brood {
 
 namespace scripts {
-extern const Script take_running_lock, let_go_of_stray, let_go_at_begin;
+extern const Script take_running_lock, take_unique_lock, let_go_of_stray, let_go_at_begin;
 }
 
 namespace {
@@ -34,8 +34,17 @@ ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all)
           {fence.field, std::to_string(fence.number), lock.member, all.note()}};
 }
 
+ScriptCall take_unique_lock(const Fence& fence, std::string_view lock, std::string_view jid,
+                            std::chrono::milliseconds longest) {
+  return {&scripts::take_unique_lock,
+          {keys::in_flight_hash(fence.identity), keys::unique_lock(lock)},
+          {fence.field, std::to_string(fence.number), std::string(jid), std::to_string(longest.count())}};
+}
+
 ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all) {
-  ScriptCall call{&scripts::let_go_at_begin, {}, {fence.field}};
+  ScriptCall call{&scripts::let_go_at_begin,
+                  {keys::in_flight_hash(fence.identity)},
+                  {fence.field, std::to_string(fence.number)}};
   append(call, all);
   return call;
 }

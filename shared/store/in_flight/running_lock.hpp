@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,6 +34,11 @@ enum class Taken {
 // `all` is what the incarnation holds with this lock, which is the last of it.
 ScriptCall take_running_lock(const Fence& fence, const IncarnationHoldings& all);
 Taken read_taken(ReplyView reply);  // throws UnexpectedReply
+
+// For a unique job that was pushed while another held its lock: the job holds it from then on, and lets go of it as any
+// other does.  `longest` is 0 for as long as the job lives.
+ScriptCall take_unique_lock(const Fence& fence, std::string_view lock, std::string_view jid,
+                            std::chrono::milliseconds longest);
 
 // What ends with the beginning of a job goes, or what was taken for one that does not begin, and nothing else changes.
 ScriptCall let_go_at_begin(const Fence& fence, const std::vector<LetGo>& all);

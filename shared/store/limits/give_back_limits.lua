@@ -19,7 +19,11 @@ for i = 1, #ARGV - 2, 2 do
   elseif kind == "points" and found == "hash" and difference ~= 0 then
     redis.call("HDEL", used, "~")    -- a full Redis lets through what follows
     local level = tonumber(redis.call("HGET", used, "l") or "") or 0
-    redis.call("HSET", used, "l", string.format("%.17g", math.max(0, level + difference)))
+    level = math.max(0, level + difference)
+    redis.call("HSET", used, "l", string.format("%.17g", level))
+    -- A debt is kept until it has run off.
+    local runs_off_in = math.ceil(level * (tonumber(redis.call("HGET", used, "ms") or "") or 0))
+    if runs_off_in > redis.call("PTTL", used) then redis.call("PEXPIRE", used, string.format("%d", math.min(runs_off_in, 4e12))) end
   end
 end
 return freed

@@ -36,6 +36,7 @@ bool is_limit_name(std::string_view name);  // [A-Za-z0-9_-]+, at most 100
 inline constexpr std::int64_t most_at_once = 10'000;
 inline constexpr std::int64_t most_of_interval = 1'000'000'000;
 inline constexpr std::size_t most_limits_together = 16;
+inline constexpr std::chrono::milliseconds longest_wait_for_limits = std::chrono::hours(24 * 366);
 inline constexpr std::chrono::milliseconds longest_limit_interval = std::chrono::hours(24 * 366);
 inline constexpr std::chrono::seconds shortest_limit_knowledge = std::chrono::hours(24);
 inline constexpr std::chrono::seconds longest_limit_knowledge = std::chrono::hours(24 * 3660);

@@ -63,7 +63,7 @@ for i = 1, (#ARGV - 4) / 7 do
     if limit.level > limit.amount then
       wait = limit.interval
       local rest, expired = limit.level, limit.expired or 0
-      local oldest = redis.call("ZRANGEBYSCORE", limit.used, "(" .. now - limit.interval, "+inf", "WITHSCORES", "LIMIT", 0, 100)
+      local oldest = redis.call("ZRANGEBYSCORE", limit.used, "(" .. now - limit.interval, now + limit.interval, "WITHSCORES", "LIMIT", 0, 100)
       for j = 1, #oldest, 2 do
         rest = rest - (tonumber(oldest[j]:match(" (%d+)$") or "") or 0)
         wait = tonumber(oldest[j + 1]) + limit.interval - now
@@ -100,6 +100,7 @@ for _, limit in ipairs(limits) do
     redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", time[1])
     redis.call("ZADD", KEYS[1], time[1] + limit.known_for, limit.name)
   end
+  if (limit.expired or 0) > 0 then forget_in_window(limit.used, limit.interval, now, limit.level - limit.wanted) end
   if limit.gone and #limit.gone > 0 then
     redis.call("ZREM", limit.used, unpack(limit.gone, 1, math.min(#limit.gone, 1000)))
     redis.call("HINCRBY", limit.definition, "reclaimed", #limit.gone)
@@ -127,14 +128,14 @@ end
 for _, limit in ipairs(limits) do
   if limit.kind == "concurrent" then
     redis.call("ZADD", limit.used, ARGV[2], ARGV[1])
-    redis.call("EXPIRE", limit.used, limit.known_for)
+    redis.call("EXPIRE", limit.used, math.max(limit.known_for, 90 * 86400))    -- a job may be long
   elseif limit.kind == "window" then
-    if (limit.expired or 0) > 0 then redis.call("ZREMRANGEBYSCORE", limit.used, 0, now - limit.interval) end
     local taken = redis.call("HINCRBY", limit.definition, "serial", 1)
     redis.call("ZADD", limit.used, -1 - limit.level, "sum", now, string.format("%d %d", taken, limit.wanted))
     redis.call("PEXPIRE", limit.used, 2 * limit.interval)
   else
     redis.call("HSET", limit.used, "l", string.format("%.17g", limit.level), "t", string.format("%d", limit.at))
+    if limit.kind == "points" then redis.call("HSET", limit.used, "ms", string.format("%.17g", limit.interval / limit.amount)) end
     redis.call("PEXPIRE", limit.used, 2 * limit.interval)
   end
   redis.call("HINCRBY", limit.definition, "taken", 1)

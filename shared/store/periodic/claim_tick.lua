@@ -20,6 +20,7 @@ if refusal then return refusal end
 local rule, last, is_paused = unpack(redis.call("HMGET", KEYS[1], "rule", "last", "paused"))
 last = tonumber(last or "") or 0
 if ARGV[3] ~= "" then
+  if not rule then return {lost, last} end    -- the state is gone
   if rule ~= ARGV[1] then return {another, last} end
   if is_paused then return {paused, last} end
   if last ~= tonumber(ARGV[2]) or tonumber(ARGV[3]) <= last then return {lost, last} end
@@ -28,15 +29,13 @@ end
 local held = turn and ARGV[7] ~= "" and redis.call("EXISTS", turn) == 1
 if held and ARGV[10] == "queue" then return {waits, last} end
 
--- Fails before anything is pushed when Redis is full.
-if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "last", ARGV[3]) end
+-- What may fail comes first: for a full Redis, or a count that is none.
+local pushes = ARGV[7] ~= "" and not held
 if ARGV[4] ~= "0" then redis.call("HINCRBY", KEYS[1], "missed", ARGV[4]) end
-local answer = claimed
-if held then
-  redis.call("HINCRBY", KEYS[1], "skipped", 1)
-  answer = skipped
-elseif ARGV[7] ~= "" then
-  redis.call("HINCRBY", KEYS[1], "claimed", 1)
+if held or pushes then redis.call("HINCRBY", KEYS[1], held and "skipped" or "claimed", 1) end
+if ARGV[3] ~= "" then redis.call("HSET", KEYS[1], "last", ARGV[3]) end
+local answer = held and skipped or claimed
+if pushes then
   if turn then redis.call("SET", turn, ARGV[8]) end
   if queues then
     -- "queue:" is as long as "queues", whatever stands before them.

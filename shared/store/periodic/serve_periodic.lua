@@ -1,9 +1,10 @@
 -- Says that a supervisor serves a periodic job.
 -- KEYS[1] the names of all    KEYS[2] the job's state
 -- ARGV[1] its name    ARGV[2] its rule and zone    ARGV[3] all that is known of it
--- ARGV[4] "1": this rule replaces another now; else only one that nobody has served for so many seconds: ARGV[5]
+-- ARGV[4] "1": what is known of it here replaces what another knows; else only what nobody has served for so many seconds:
+-- ARGV[5]
 -- ARGV[6] for how many seconds the state is kept after that
--- Returns {1, last tick, whether it is paused, now, its microseconds}; where another rule holds it begins with 0.
+-- Returns {1, last tick, whether it is paused, now, its microseconds}; where another rule, or another job, holds it begins with 0.
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok
   return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
@@ -11,14 +12,20 @@ end
 local refusal = must_be("zset", KEYS[1]) or must_be("hash", KEYS[2])
 if refusal then return refusal end
 local now, micros = unpack(redis.call("TIME"))
-local rule, seen = unpack(redis.call("HMGET", KEYS[2], "rule", "seen"))
-if rule ~= ARGV[2] then
-  if rule and ARGV[4] ~= "1" and tonumber(now) - (tonumber(seen or "") or 0) < tonumber(ARGV[5]) then return {0, 0, 0, tonumber(now), tonumber(micros)} end
-  redis.call("HSET", KEYS[2], "rule", ARGV[2], "last", now)
+local rule, seen, definition = unpack(redis.call("HMGET", KEYS[2], "rule", "seen", "definition"))
+local another = rule and (rule ~= ARGV[2] or (definition and definition ~= ARGV[3]))
+if another and ARGV[4] ~= "1" and tonumber(now) - (tonumber(seen or "") or 0) < tonumber(ARGV[5]) then
+  return {0, 0, 0, tonumber(now), tonumber(micros)}
 end
+if rule ~= ARGV[2] then redis.call("HSET", KEYS[2], "rule", ARGV[2], "last", now) end
 redis.call("HSET", KEYS[2], "definition", ARGV[3], "seen", now)
 redis.call("EXPIRE", KEYS[2], ARGV[6])
 redis.call("ZADD", KEYS[1], now, ARGV[1])
 redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. tonumber(now) - tonumber(ARGV[6]))
 local last, paused = unpack(redis.call("HMGET", KEYS[2], "last", "paused"))
-return {1, tonumber(last or "") or tonumber(now), paused and 1 or 0, tonumber(now), tonumber(micros)}
+last = tonumber(last or "") or tonumber(now)
+if last > tonumber(now) + 300 then    -- claimed while the clock was ahead: else none came until then
+  last = tonumber(now)
+  redis.call("HSET", KEYS[2], "last", now)
+end
+return {1, last, paused and 1 or 0, tonumber(now), tonumber(micros)}

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <brood/options.hpp>
+
 #include "shared/redis/command.hpp"
 #include "shared/redis/reply.hpp"
 #include "shared/store/script.hpp"
@@ -22,6 +24,7 @@ struct UniqueJob {
   std::chrono::milliseconds longest{0};  // that the lock lives; 0: as long as the job
   std::string score_text;                // for the schedule
   std::string payload;
+  OnConflict on_conflict = OnConflict::drop;  // replace: as drop, see replace_unique.hpp
 };
 
 // Pushes at most so many jobs, each with its lock, in one step: for a queue or, with no queue, for the schedule.
@@ -30,7 +33,8 @@ ScriptCall push_unique(std::string_view queue, std::vector<UniqueJob> jobs);
 ScriptCall push_unique_once(std::string_view client, std::uint64_t number, std::string_view queue,
                             std::vector<UniqueJob> jobs);
 
-// For each job the jid that holds its lock; empty where it was pushed.  Empty: the batch was pushed before.
+// For each job the jid that holds its lock; empty where it was pushed, with it or to wait for it.  Empty: the batch was
+// pushed before.
 std::vector<std::string> read_holders(ReplyView reply);  // throws UnexpectedReply
 
 // Who holds a lock; read_holder(): empty for nobody.

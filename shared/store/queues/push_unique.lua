@@ -2,10 +2,11 @@
 -- KEYS[1] the queue, or "schedule"    KEYS[2] "queues"    KEYS[3...] the lock of each; and behind them, if the batch is
 -- numbered, the number of the client's last batch
 -- ARGV[1] the batch's number, one more with each; "" for none    ARGV[2] for how many seconds that is kept
--- ARGV[3...] jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and payload of
--- each
+-- ARGV[3...] jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue), payload, and
+-- what becomes of it when another holds its lock ("": nothing; "after": it is pushed without; "extend": that lock lives
+-- longer) of each
 -- Returns for each the jid that holds its lock, "" where it was pushed; nothing when this batch was pushed before.
-local jobs = (#ARGV - 2) / 4
+local jobs = (#ARGV - 2) / 5
 local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]
 local scheduled = ARGV[5] ~= ""
 local last = number_key and (redis.call("GET", number_key) or "0")
@@ -17,16 +18,21 @@ end
 local refusal = must_be(scheduled and "zset" or "list", KEYS[1]) or not scheduled and must_be("set", KEYS[2])
 if refusal then return refusal end
 
-local holders, free, taken, push = {}, {}, {}, {}
+local holders, free, taken, push, extended = {}, {}, {}, {}, {}
 for i = 1, jobs do
-  local at, lock = 4 * i - 1, KEYS[2 + i]
+  local at, lock = 5 * i - 2, KEYS[2 + i]
   refusal = must_be("string", lock)
   if refusal then return refusal end
   local holder = taken[lock] or redis.call("GET", lock)
-  holders[i] = holder or ""
+  local is_held = holder and holder ~= ARGV[at]
+  local waits = is_held and ARGV[at + 4] == "after"
+  holders[i] = not waits and holder or ""
+  if is_held and ARGV[at + 4] == "extend" then extended[#extended + 1] = i end
   if not holder then
     taken[lock] = ARGV[at]
     free[#free + 1] = i
+  end
+  if not holder or waits then
     if scheduled then push[#push + 1] = ARGV[at + 2] end
     push[#push + 1] = ARGV[at + 3]
   end
@@ -34,8 +40,9 @@ end
 
 -- Changes nothing.  Fails before anything is pushed when Redis is full or we may not write these.
 if number_key then redis.call("SET", number_key, last, "XX", "EX", ARGV[2]) end
-if #free > 0 then
-  redis.call("SET", KEYS[2 + free[1]], "", "XX")    -- it is free
+if #extended > 0 then redis.call("PEXPIRE", KEYS[2 + extended[1]] .. "~", 1) end
+if #free > 0 then redis.call("SET", KEYS[2 + free[1]], "", "XX") end    -- it is free
+if #push > 0 then
   if scheduled then
     redis.call("ZADD", KEYS[1], unpack(push))
   else
@@ -45,9 +52,13 @@ if #free > 0 then
   end
 end
 for _, i in ipairs(free) do
-  local at = 4 * i - 1
+  local at = 5 * i - 2
   if ARGV[at + 1] == "0" then redis.call("SET", KEYS[2 + i], ARGV[at])
   else redis.call("SET", KEYS[2 + i], ARGV[at], "PX", ARGV[at + 1]) end
+end
+for _, i in ipairs(extended) do
+  local left = redis.call("PTTL", KEYS[2 + i])    -- one that lives as long as its job goes on doing so
+  if left >= 0 and left < tonumber(ARGV[5 * i - 1]) then redis.call("PEXPIRE", KEYS[2 + i], ARGV[5 * i - 1]) end
 end
 if number_key then redis.call("SET", number_key, ARGV[1], "EX", ARGV[2]) end
 return holders

@@ -68,6 +68,8 @@ RedisUsage redis_usage(Connection& redis) {
   usage.memory_kb = static_cast<std::uint64_t>(number_after(info, "used_memory:")) / 1024;
   usage.commands = static_cast<std::int64_t>(number_after(info, "total_commands_processed:"));
   usage.requests = static_cast<std::int64_t>(number_after(info, "total_reads_processed:"));
+  usage.bytes_read = static_cast<std::int64_t>(number_after(info, "total_net_input_bytes:"));
+  usage.bytes_written = static_cast<std::int64_t>(number_after(info, "total_net_output_bytes:"));
   return usage;
 }
 

@@ -21,9 +21,10 @@ std::uint64_t private_memory_kb(pid_t process);
 struct RedisUsage {
   std::string version;
   double cpu_seconds = 0;
-  std::uint64_t memory_kb = 0;  // of its data and all else that it has allocated
-  std::int64_t commands = 0;    // also those that scripts call
-  std::int64_t requests = 0;    // times that it read from a client: a request or a pipeline of them
+  std::uint64_t memory_kb = 0;                     // of its data and all else that it has allocated
+  std::int64_t commands = 0;                       // also those that scripts call
+  std::int64_t requests = 0;                       // times that it read from a client: a request or a pipeline of them
+  std::int64_t bytes_read = 0, bytes_written = 0;  // from and to its clients
 };
 // Throws ConnectionLost or UnexpectedReply.
 RedisUsage redis_usage(Connection& redis);

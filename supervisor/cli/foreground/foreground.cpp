@@ -140,7 +140,7 @@ int Foreground::perform(const Config& given, const std::string& payload, const s
   to_the_terminal.file = {};
   to_the_terminal.colour = log::standard_error_takes_colour();
   log::open(to_the_terminal);
-  const PasswordFiles password_files(given.redis, runtime_directory());
+  PasswordFiles password_files(given.redis, runtime_directory());
   Config config = given;
   password_files.name_in(config.redis);
   try {

@@ -29,7 +29,8 @@ int report(const BulkResult& result, const Nouns& nouns, const ChangeWords& word
   std::string text = fmt::format("{} {}", counted(result.done, nouns.one, nouns.many), words.done);
   if (result.gone > 0) text += fmt::format("; {} had gone meanwhile", grouped(result.gone));
   if (result.stuck > 0)
-    text += fmt::format("; {} stay: they are no jobs, or their queue is no list", grouped(result.stuck));
+    text += fmt::format("; {} stay: they are no jobs, their queue is no list, or other jobs hold their locks",
+                        grouped(result.stuck));
   print(text + "\n");
   return status;
 }

@@ -45,8 +45,10 @@ struct EnqueueArguments {
   RedisAccess redis;
   JobArguments arguments;
   std::optional<std::string> queue, in, at, retry, timeout, expires_in, jid, bulk, spread, shard_by;
+  std::optional<std::string> unique_for, unique_until, on_conflict;
   std::vector<std::string> tags;
   bool encrypt = false;
+  bool unique = false;
   bool json = false;
 };
 
@@ -66,6 +68,16 @@ std::chrono::milliseconds read_duration(const char* option, const std::string& t
   if (const auto duration = parse_duration(text)) return *duration;
   throw UsageError(fmt::format("{} must be a duration such as \"30s\", \"10m\" or \"1h30m\", not \"{}\"", option,
                                log::printable(text.substr(0, 80))));
+}
+
+// Until when it is unique, if any option says that it is.
+void add_uniqueness(const EnqueueArguments& options, Push& push) {
+  if (!options.unique && !options.unique_for && !options.unique_until && !options.on_conflict) return;
+  if (options.unique_for)
+    push.members.emplace_back("unique_for", detail::json_seconds(read_duration("--unique-for", *options.unique_for)));
+  push.members.emplace_back("unique_until", detail::json_text(std::string_view(options.unique_until.value_or("done"))));
+  if (options.on_conflict)
+    push.members.emplace_back("on_conflict", detail::json_text(std::string_view(*options.on_conflict)));
 }
 
 // When the job is due; nullopt: at once, as for a time that is past.
@@ -102,9 +114,20 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   if (options.encrypt) push.members.emplace_back("encrypt", "true");
   if (options.expires_in)
     push.members.emplace_back("expires_in", detail::json_seconds(read_duration("--expires-in", *options.expires_in)));
+  add_uniqueness(options, push);
   if (const auto time = due(options))
     push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(*time);
   return push;
+}
+
+// Another job holds its lock.
+int report_refused(const EnqueueArguments& options, const Push& push, const std::string& holder) {
+  if (options.json)
+    print_json(JsonWriter().null("jid").text("class", push.job_class).text("holder", holder).object() + "\n");
+  else
+    fmt::print(stderr, "brood enqueue: nothing is pushed: {} holds the lock of this job\n",
+               holder.empty() ? "another" : "job " + log::printable(holder));
+  return exit_status::try_again;
 }
 
 std::string report(const Push& push, const std::string& jid) {
@@ -127,7 +150,7 @@ void warn_of_unserved(const EnqueueArguments& options, const std::string& queue)
 int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>& words) {
   if (!words.empty() || options.queue || options.in || options.at || options.retry || options.arguments.array ||
       options.jid || options.arguments.all_strings || options.timeout || options.expires_in || options.encrypt ||
-      !options.tags.empty()) {
+      options.unique || options.unique_for || options.unique_until || options.on_conflict || !options.tags.empty()) {
     throw UsageError("--bulk takes class, args, queue, at and all else from each line");
   }
   std::optional<std::chrono::milliseconds> spread;
@@ -153,6 +176,13 @@ int enqueue_command(const std::vector<std::string>& args) {
   line.option("--expires-in", options.expires_in, "DURATION",
               "Drop it if it has not begun so long after it was enqueued, or was due");
   line.flag("--encrypt", options.encrypt, "Encrypt its last argument, by the keys of [encryption.keys]");
+  line.flag("--unique", options.unique,
+            "Push it unless one with the same class, queue and arguments is there that was pushed so");
+  line.option("--unique-for", options.unique_for, "DURATION", "Likewise, and for so long at most");
+  line.option("--unique-until", options.unique_until, "WHEN",
+              "Likewise, until its start, until it is done (default), or while it is running");
+  line.option("--on-conflict", options.on_conflict, "WHAT",
+              "Likewise; if one is there: drop (default), replace it, extend its lock, or run after it");
   line.option("--tag", options.tags, "TAG", "A label, shown with it; may be repeated");
   options.arguments.add_options(line);
   line.option("--jid", options.jid, "JID", "Job id (default: 24 random hex digits)");
@@ -171,7 +201,9 @@ int enqueue_command(const std::vector<std::string>& args) {
     if (options.spread) throw UsageError("--spread goes with --bulk");
     Push push = push_of(options, words);
     spell_as_ruby(push);
-    const std::string jid = detail::Opening::client(options.redis.known()).push(push);
+    Client client = detail::Opening::client(options.redis.known());
+    const std::string jid = client.push(push);
+    if (jid.empty()) return report_refused(options, push, detail::Opening::holder(client, push));
     if (options.json)
       print_json(push_json(push, jid) + "\n");
     else

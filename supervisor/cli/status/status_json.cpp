@@ -104,6 +104,7 @@ std::string json_of_crash(const Crash& crash) {
       .text("identity", crash.identity)
       .text("top_frame", top_frame(crash))
       .texts("frames", crash.frames)
+      .each("days", crash.days, [](std::int64_t count) { return std::to_string(count); })
       .object();
 }
 
@@ -127,6 +128,14 @@ std::string json_of_periodic(const std::pair<const std::string, KnownPeriodic>& 
       .number("missed", one.second.missed)
       .number("skipped", one.second.skipped)
       .object();
+}
+
+void write_locks(JsonWriter& json, const std::optional<LockCounts>& locks) {
+  if (!locks) {
+    json.null("locks");
+    return;
+  }
+  json.json("locks", JsonWriter().number("unique", locks->unique).number("running", locks->running).object());
 }
 
 constexpr const char* members_of_redis[] = {"processed", "failed", "enqueued",  "scheduled",
@@ -196,8 +205,9 @@ std::string status_json(const StatusReport& report) {
         .number("quarantined", redis->quarantined)
         .each("periodic", redis->periodic, json_of_periodic)
         .each("limits", redis->limits, [](const ListedLimit& limit) { return limit.json(); });
+    write_locks(json, redis->locks);
   } else {
-    json.null("crashes").null("quarantine").null("quarantined").null("periodic").null("limits");
+    json.null("crashes").null("quarantine").null("quarantined").null("periodic").null("limits").null("locks");
   }
   return json.object() + "\n";
 }

@@ -195,6 +195,17 @@ void add_limits(Exposition& out, const MetricSources& sources) {
   each(false, [](const ListedLimit& limit) { return limit.counts->over; });
 }
 
+void add_locks(Exposition& out, const MetricSources& sources) {
+  out.gauge(
+      "brood_unique_locks",
+      "Locks of unique jobs, held by jobs or while these run; absent where Redis has too many keys to count them.");
+  for (const MetricSource& source : sources) {
+    if (!source.redis->locks) continue;
+    out.sample(source.labels({{"kind", "job"}}), static_cast<double>(source.redis->locks->unique));
+    out.sample(source.labels({{"kind", "running"}}), static_cast<double>(source.redis->locks->running));
+  }
+}
+
 void add_workers(Exposition& out, const MachineStatus& machine) {
   static const std::vector<std::string> states = {"starting", "idle", "busy", "quiet", "stopping", "gone", "resting"};
   std::map<std::string, std::map<std::string, int>> counts;
@@ -344,6 +355,7 @@ std::string status_prometheus(const StatusReport& report, MetricsScope scope, Ex
     add_quarantine(out, sources);
     add_periodic(out, sources);
     add_limits(out, sources);
+    add_locks(out, sources);
   }
   if (scope == MetricsScope::redis) return out.text();
   add_workers(out, report.machine);

@@ -39,8 +39,10 @@ std::string totals(const RedisStatus& redis, const Style& style) {
   const auto oldest = redis.oldest_in_flight();
   const std::string in_flight =
       fmt::format("in flight {}{}", redis.in_flight(), oldest ? ", the oldest for " + latency_text(*oldest) : "");
-  return fmt::format("processed {}   failed {}   enqueued {}   scheduled {}   retries {}   dead {}   {}\n",
-                     redis.processed, redis.failed, redis.enqueued, redis.scheduled, retries, dead, in_flight);
+  const std::size_t locks = redis.locks ? redis.locks->unique + redis.locks->running : 0;
+  return fmt::format("processed {}   failed {}   enqueued {}   scheduled {}   retries {}   dead {}   {}{}\n",
+                     redis.processed, redis.failed, redis.enqueued, redis.scheduled, retries, dead, in_flight,
+                     locks > 0 ? fmt::format("   locks {}", locks) : "");
 }
 
 std::string shards_text(const std::vector<ShardReport>& shards, const Style& style) {

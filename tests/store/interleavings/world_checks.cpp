@@ -1,19 +1,17 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
 
 #include "shared/store/in_flight/running_lock.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/worker_field.hpp"
+#include "tests/store/interleavings/payloads.hpp"
 #include "tests/store/interleavings/world.hpp"
 #include "tests/support/all_entries.hpp"
 
 namespace brood::interleavings {
 namespace {
-
-std::map<std::string, std::vector<std::pair<std::string, std::string>>> places(Channel& redis) {
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>> found;  // job -> keys and payloads
-  for (const auto& [key, payload] : all_entries(redis)) found[job_of(payload)].emplace_back(key, payload);
-  return found;
-}
 
 constexpr std::string_view locks_and_holders = R"lua(
 local found = {}
@@ -24,13 +22,37 @@ end
 return found
 )lua";
 
+std::map<std::string, std::string> locks_of(Channel& redis, const RedisKey& pattern) {
+  const Reply reply = redis.call({"EVAL", locks_and_holders, "0", pattern});
+  std::map<std::string, std::string> holders;
+  for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2)
+    holders.emplace(reply.view()[i].text(), reply.view()[i + 1].text());
+  return holders;
+}
+
 }  // namespace
 
-// Law 3: a job is always in exactly one place, or done.
-void World::check_places() {
-  const auto found = places(redis_);
+std::vector<World::Place> World::all_places() {
+  std::vector<Place> places;
+  for (const auto& one : shards_) {
+    for (Entry& entry : all_entries(one->redis))
+      places.push_back({one->number, std::move(entry.key), std::move(entry.payload)});
+  }
+  return places;
+}
+
+// Law 3: a job is always in exactly one place, or done.  And it never leaves its shard.
+bool World::check_places() {
+  const std::vector<Place> places = all_places();
+  const auto name = [](const Place& place) { return fmt::format("{} of shard {}", place.key, place.shard); };
+  std::map<std::string, std::vector<const Place*>> found;
+  for (const Place& place : places) found[job_of(place.payload)].push_back(&place);
   for (const auto& [job, at] : found) {
-    if (!home_.contains(job)) fault(fmt::format("{} was flushed and is back in {}", job, at.front().first));
+    const auto home = home_.find(job);
+    if (home == home_.end())
+      fault(fmt::format("{} was flushed and is back in {}", job, name(*at.front())));
+    else if (home->second.shard != at.front()->shard)
+      fault(fmt::format("{} is of shard {} and in {}", job, home->second.shard, name(*at.front())));
   }
   for (const auto& [job, home] : home_) {
     const auto at = found.find(job);
@@ -39,26 +61,23 @@ void World::check_places() {
       if (!done) fault(job + " is lost");
       continue;
     }
-    if (at->second.size() > 1) {
-      fault(fmt::format("{} is in two places: {} and {}", job, at->second[0].first, at->second[1].first));
-    }
-    const bool in_flight = at->second[0].first.starts_with("brood:inflight:");
-    if (done && !in_flight && !may_run_twice_.contains(job)) {
-      fault(fmt::format("{} is done and waits in {} to be done again", job, at->second[0].first));
-    }
+    const Place& first = *at->second.front();
+    if (at->second.size() > 1)
+      fault(fmt::format("{} is in two places: {} and {}", job, name(first), name(*at->second[1])));
+    if (done && !first.key.starts_with("brood:inflight:") && !may_run_twice_.contains(job))
+      fault(fmt::format("{} is done and waits in {} to be done again", job, name(first)));
   }
-  check_locks();
+  check_locks(places);
+  return std::ranges::all_of(places, [](const Place& place) { return place.key == keys::dead.name(); });
 }
 
 // A lock is held from the push of its job to the end of that, be it success or death, and not a moment longer or less.
-void World::check_locks() {
-  const Reply reply = redis_.call({"EVAL", locks_and_holders, "0", keys::unique_lock("*")});
+void World::check_locks(const std::vector<Place>& places) {
   std::map<std::string, std::string> holders;
-  for (std::size_t i = 0; i + 1 < reply.view().size(); i += 2)
-    holders.emplace(reply.view()[i].text(), reply.view()[i + 1].text());
+  for (const auto& one : shards_) holders.merge(locks_of(one->redis, keys::unique_lock("*")));
   std::set<std::string> living;
-  for (const auto& [key, payload] : all_entries(redis_)) {
-    if (key != keys::dead.name()) living.insert(job_of(payload));
+  for (const Place& place : places) {
+    if (place.key != keys::dead.name()) living.insert(job_of(place.payload));
   }
   for (auto it = unique_.begin(); it != unique_.end();) {
     const auto& [lock, job] = *it;
@@ -74,11 +93,12 @@ void World::check_locks() {
 }
 
 void World::check_nothing_is_held() {
-  if (lost_fields_) let_go_of_stray_locks(redis_, [](const RunningHolder&) { return false; });
-  for (const RedisKey& pattern : {keys::unique_lock("*"), keys::running_lock("*")}) {
-    const Reply left = redis_.call({"EVAL", locks_and_holders, "0", pattern});
-    for (std::size_t i = 0; i + 1 < left.view().size(); i += 2)
-      fault(fmt::format("{} is held by {} when all is over", left.view()[i].text(), left.view()[i + 1].text()));
+  for (const auto& one : shards_) {
+    if (lost_fields_) let_go_of_stray_locks(one->redis, [](const RunningHolder&) { return false; });
+    for (const RedisKey& pattern : {keys::unique_lock("*"), keys::running_lock("*")}) {
+      for (const auto& [key, holder] : locks_of(one->redis, pattern))
+        fault(fmt::format("{} is held by {} when all is over", key, holder));
+    }
   }
 }
 
@@ -91,28 +111,34 @@ void World::check_charges(const std::string& payload) {
     fault(fmt::format("{} was charged {} times for {} bad ends", job, charged, deserved_[job]));
 }
 
-bool World::every_job_has_ended() {
-  for (const auto& [job, at] : places(redis_)) {
-    for (const auto& [key, payload] : at) {
-      if (key != keys::dead.name()) return false;
-    }
-  }
-  return true;
-}
-
 // The network falls silent, the workers leave in order, and what strangers left is swept up.
 void World::finish() {
-  for (auto& worker : workers_) worker->told_to_retire = true;
-  auto unfinished = [this] {
-    for (auto& worker : workers_) {
-      if (!worker->actor->done()) return true;
-    }
-    return !recoveries_.empty();
+  let_all_leave();
+  for (const auto& one : shards_) {
+    look_for_ghosts(*one);
+    // With the last field the reason to remove the identity was lost: that is left to whoever settles its jobs.
+    if (!lost_fields_ && one->redis.call({"HEXISTS", keys::brood_processes, identity}).view().integer() != 0)
+      fault(fmt::format("the identity is still registered in shard {}, though it owns nothing", one->number));
+  }
+  check_places();
+  check_nothing_is_held();
+  for (const auto& one : shards_) {
+    for (const auto& [key, payload] : all_entries(one->redis)) check_charges(payload);
+  }
+}
+
+void World::let_all_leave() {
+  for (auto& worker : workers_) {
+    worker->wanted = worker->shard;
+    worker->told_to_retire = true;
+  }
+  const auto unfinished = [this] {
+    return !recoveries_.empty() || std::ranges::any_of(workers_, [](const auto& one) { return !one->actor->done(); });
   };
   for (int i = 0; i < 5'000 && unfinished(); ++i) {
-    network_.deliver_one(random_);
+    deliver_one();
     for (auto& worker : workers_) {
-      if (!worker->channel->waits_for_redis()) worker->actor->resume();
+      if (!worker->channel->now().waits_for_redis()) worker->actor->resume();
     }
     for (auto& recovery : recoveries_) {
       if (!recovery->channel->waits_for_redis()) recovery->actor->resume();
@@ -120,37 +146,29 @@ void World::finish() {
     std::erase_if(recoveries_, [](const auto& recovery) { return recovery->actor->done(); });
   }
   if (unfinished()) fault("a worker or a recovery never ends");
-  while (network_.deliver_one(random_)) {
+  while (deliver_one()) {
   }
   for (const auto& worker : workers_) {
     if (!worker->actor->error().empty()) fault("a worker died of " + worker->actor->error());
   }
+}
 
-  // A registration that arrived after its worker's end left a field that no slot names.
-  const Reply fields = redis_.call({"HKEYS", keys::in_flight_hash(identity)});
+// A registration that arrived after its worker's end left a field that no slot names.
+void World::look_for_ghosts(Shard& at) {
+  const auto untouched = [](const std::string& payload, const std::string&) {
+    return Outcome{Outcome::Kind::requeue_head, payload, 0};
+  };
+  const Reply fields = at.redis.call({"HKEYS", keys::in_flight_hash(identity)});
   for (std::size_t i = 0; i < fields.view().size(); ++i) {
     const std::string field(fields.view()[i].text());
-    const std::size_t dot = field.find('.');
-    const DeadWorker ghost{identity, std::stoi(field.substr(0, dot)), std::stoull(field.substr(dot + 1)), std::nullopt,
-                           false};
-    const auto untouched = [](const std::string& payload, const std::string&) {
-      return Outcome{Outcome::Kind::requeue_head, payload, 0};
-    };
-    const RecoveryResult result = recover(redis_, ghost, DeadLimits{}, untouched, untouched);
-    if (result.given_back > 0) fault(fmt::format("{} held jobs that nobody knew of", field));
+    const auto parsed = parse_worker_field(field);
+    if (!parsed) continue;
+    const DeadWorker ghost{identity, parsed->slot, parsed->incarnation, std::nullopt, false};
+    if (recover(at.redis, ghost, DeadLimits{}, untouched, untouched).given_back > 0)
+      fault(fmt::format("{} held jobs that nobody knew of", field));
   }
-  if (const int strays = give_back_lists_without_field(redis_, [](const InFlightList&) { return false; }); strays > 0) {
+  if (const int strays = give_back_lists_without_field(at.redis, [](const InFlightList&) { return false; }); strays > 0)
     fault(fmt::format("{} jobs were in lists without a field", strays));
-  }
-  // With the last field the reason to remove the identity was lost: that is left to whoever settles its jobs.
-  if (!lost_fields_ && redis_.call({"HEXISTS", keys::brood_processes, identity}).view().integer() != 0) {
-    fault("the identity is still registered, though it owns nothing");
-  }
-  check_places();
-  check_nothing_is_held();
-  for (const auto& [job, at] : places(redis_)) {
-    for (const auto& [key, payload] : at) check_charges(payload);
-  }
 }
 
 }  // namespace brood::interleavings

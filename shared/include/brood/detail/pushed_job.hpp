@@ -91,6 +91,23 @@ inline const char* json_word(UniqueUntil until) {
   return until == UniqueUntil::start ? "\"start\"" : until == UniqueUntil::done ? "\"done\"" : "\"running\"";
 }
 
+inline const char* json_word(OnConflict on_conflict) {
+  switch (on_conflict) {
+    case OnConflict::after:
+      return "\"after\"";
+    case OnConflict::replace:
+      return "\"replace\"";
+    case OnConflict::extend:
+      return "\"extend\"";
+    default:
+      return "\"drop\"";
+  }
+}
+
+inline OnConflict usual_on_conflict(UniqueUntil until) {
+  return until == UniqueUntil::running ? OnConflict::after : OnConflict::drop;
+}
+
 // Of which job there is to be one, as the payload says it; the client takes the lock.
 template <typename Job>
 void add_uniqueness(Push& push, const Job& job, const JobOptions& of_class, const EnqueueOptions& call) {
@@ -100,8 +117,9 @@ void add_uniqueness(Push& push, const Job& job, const JobOptions& of_class, cons
   const auto add = [&](const char* name, std::string json) { push.members.emplace_back(name, std::move(json)); };
   if (longest.count() > 0) add("unique_for", std::to_string(longest.count()));
   add("unique_until", json_word(of_class.unique_until));
-  if (of_class.unique_until == UniqueUntil::running && of_class.on_conflict == OnConflict::drop)
-    add("on_conflict", "\"drop\"");
+  const std::optional<OnConflict> on_conflict = call.on_conflict ? call.on_conflict : of_class.on_conflict;
+  if (on_conflict && *on_conflict != usual_on_conflict(of_class.unique_until))
+    add("on_conflict", json_word(*on_conflict));
   if constexpr (requires { Job::unique_by; }) {
     std::string by;
     std::apply(

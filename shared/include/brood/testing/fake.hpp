@@ -42,7 +42,8 @@ struct EnqueuedTo {
 //
 // All else of a push is as ever: options, the checks, the client's middleware, the jid.  client.cancel takes a job out
 // of here if it is scheduled, client.cancel_iteration ends an iterable job at its next run, client.buffer has nothing
-// to do; brood::Api, which shows Redis, throws RedisError.  Of several the innermost, the last that was made, gets the
+// to do; brood::Api, which shows Redis, throws RedisError.  The locks of unique jobs are kept, and a job that waits for
+// one (OnConflict::after) is performed once that is free.  Of several the innermost, the last that was made, gets the
 // pushes, of an Inline too.  A child that was forked has a copy: what it pushes stays in the child.
 class BROOD_API Fake {
  public:

@@ -1,13 +1,22 @@
+#include <brood/api.hpp>
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
+#include "shared/json/json.hpp"
+#include "shared/json/json_object.hpp"
 #include "supervisor/cli/count_text.hpp"
+#include "supervisor/cli/web/page/chart.hpp"
 #include "supervisor/cli/web/page/layout.hpp"
 #include "supervisor/cli/web/page/parts.hpp"
 #include "supervisor/cli/web/page/site.hpp"
 
 namespace brood {
 namespace {
+
+constexpr std::size_t most_characters_of_builds = 1'000;
 
 // Throws Refused.
 RedisStatus redis_of(const StatusReport& report) {
@@ -25,6 +34,48 @@ Html quarantine_of(const Call& call, const RedisStatus& redis) {
   return section("Quarantine", table.html(call, ""));
 }
 
+Bars bars_of_days(const Crash& crash, bool is_small) {
+  Bars bars{.title = is_small ? crash.job_class + ", crashes a day" : "Crashes a day",
+            .description = {},
+            .good = {},
+            .bad = {},
+            .is_small = is_small};
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < crash.days.size(); ++i) {
+    const std::int64_t count = std::max<std::int64_t>(0, crash.days[i]);
+    bars.good.push_back(0);
+    bars.bad.push_back(static_cast<double>(count));
+    if (!is_small) bars.names.push_back(fmt::format("{} days ago: {}", crash.days.size() - 1 - i, count));
+    sum += count;
+  }
+  bars.description = fmt::format("{} in {} days", grouped(static_cast<std::uint64_t>(sum)), crash.days.size());
+  return bars;
+}
+
+// What the job that crashed last has written down, if it is still to be tried or dead: builds, signal, core file.
+Html report_of(Call& call, const Crash& crash) {
+  for (JobSet set : {call.site.api().retries(), call.site.api().dead()}) {
+    const auto entry = set.find(crash.jid);
+    if (!entry) continue;
+    try {
+      const JsonObject report = JsonObject::parse(entry->member("crash").value_or("{}"));
+      if (report.string("fingerprint").value_or("") != crash.fingerprint) continue;
+      Facts facts;
+      if (const auto builds = report.raw("build_ids"))
+        facts.add("Builds", code(utf8_prefix(*builds, most_characters_of_builds)));
+      if (const auto core = report.string("core")) facts.add("Core file", code(*core));
+      if (const auto before = report.raw("ran_before"))
+        facts.add("Ran before it", code(utf8_prefix(*before, most_characters_of_builds)));
+      const Url place = Url(set.name() == "dead" ? SitePath("/dead/one") : SitePath("/retries/one"));
+      facts.add("Its job", link(place.with("score", entry->score_text).with("jid", entry->jid),
+                                set.name() == "dead" ? "is dead" : "is tried again"));
+      return facts.html();
+    } catch (const BadJson&) {  // somebody else has written it
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 HttpResponse show_crashes(Call& call) {
@@ -35,10 +86,11 @@ HttpResponse show_crashes(Call& call) {
                            counted(redis.crashes.size(), "group", "groups"));
   page.body += quarantine_of(call, redis);
   PageTable table("Crash groups, the latest first",
-                  {{"Class"}, {"Way"}, {"Place"}, {"Count", PageTable::number}, {"Latest"}});
+                  {{"Class"}, {"Way"}, {"Place"}, {"Fourteen days"}, {"Count", PageTable::number}, {"Latest"}});
   for (const Crash& crash : redis.crashes) {
     table.add({link(Url("/crashes/one").with("fingerprint", crash.fingerprint), crash.job_class),
                badge(Tone::bad, crash.error_class), Html("{}<small>{}</small>", code(top_frame(crash)), crash.message),
+               chart(bars_of_days(crash, true)),
                Html("{}", grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(0, crash.count)))), ago(crash.at)});
   }
   page.body += table.html(call, "No worker has crashed.");
@@ -61,9 +113,11 @@ HttpResponse show_crash(Call& call) {
   facts.add("Latest", ago(crash.at));
   facts.add("Queue", link(Url("/queues/one").with("name", crash.queue), crash.queue));
   facts.add("Supervisor", code(crash.identity));
-  facts.add("Job", code(crash.jid));
+  facts.add("Job", link(Url("/jobs/one").with("jid", crash.jid), crash.jid));
   facts.add("Fingerprint", code(crash.fingerprint));
   page.body += facts.html();
+  page.body += report_of(call, crash);
+  page.body += chart(bars_of_days(crash, false));
   page.body += section("Native stack of the latest",
                        crash.frames.empty() ? Html("<p class=\"empty\">No stack is known.</p>") : lines(crash.frames));
   const std::string replay[] = {"brood replay " + crash.jid + " --gdb"};

@@ -68,6 +68,11 @@ void enqueue_once(brood::Client& client, brood::Api& api) {
   EXPECT(has(only_payload(api, "once"), R"("unique_until":"running")"));
   client.enqueue(OneAndNoMore{}, {.queue = "once"});
   EXPECT(has(only_payload(api, "once"), R"("on_conflict":"drop")"));
+  client.enqueue(OnceUntilStart{}, {.queue = "once", .on_conflict = brood::OnConflict::extend});
+  EXPECT(has(only_payload(api, "once"), R"("on_conflict":"extend")"));
+  client.enqueue(OnceUntilStart{}, {.queue = "once"});
+  EXPECT(!client.enqueue(OnceUntilStart{}, {.queue = "once", .on_conflict = brood::OnConflict::replace}).empty());
+  EXPECT(has(only_payload(api, "once"), R"("on_conflict":"replace")"));
   client.enqueue(OneAtATime{}, {.queue = "once", .unique = false});
   EXPECT(!has(only_payload(api, "once"), "unique"));
   client.enqueue(Lingers{}, {.queue = "once", .unique = true, .unique_for = 60s});

@@ -119,6 +119,14 @@ void limit(brood::Client& client, brood::Api& api) {
   const std::string jid = client.enqueue(Limited{.by_hand = true});
   EVENTUALLY(api.scheduled().find(jid).has_value());
   EXPECT(api.scheduled().find(jid)->member("overrated") == "1");
+  EXPECT(api.limits().size() == 5);
+  const std::vector<brood::LimitUsage> windows = api.limits("window");
+  EXPECT(windows.size() == 1);
+  const brood::LimitUsage& window = windows.front();
+  EXPECT(window.name == "window" && window.kind == "window" && window.limit == 2 && window.interval == 1h);
+  EXPECT(window.held == 2 && window.taken >= 1 && window.waited >= 0 && window.wait_time.count() >= 0);
+  EXPECT(window.over >= 1 && window.reclaimed == 0 && window.holders.empty() && window.shard.empty());
+  EXPECT(api.reset_limit("window") && api.limits("window").at(0).held == 0 && !api.reset_limit("none"));
 }
 
 }  // namespace

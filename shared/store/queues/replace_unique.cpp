@@ -1,0 +1,44 @@
+#include "shared/store/queues/replace_unique.hpp"
+
+#include <utility>
+
+#include "shared/store/holdings.hpp"
+#include "shared/store/keys.hpp"
+#include "shared/store/marked_jobs.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script replace_unique;
+}
+
+std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const ScriptCall&)>& run,
+                                                 std::string_view queue, std::string_view lock, std::string_view jid) {
+  const std::string mark = '"' + std::string(jid) + '"';
+  // As jobs go: one that becomes due while we look is met in the queue.
+  for (const RedisKey& key : {RedisKey(keys::schedule), RedisKey(keys::retry), keys::queue(queue)}) {
+    for (std::size_t first = 0;;) {
+      MarkedJobs page = read_marked_jobs(run(marked_jobs(key, first, mark)).view());
+      for (MarkedJob& job : page.jobs) {
+        const auto held = lock_named_by(job.payload);
+        if (held && held->lock == lock && held->jid == jid)
+          return WaitingHolder{std::string(jid), std::move(job.payload), key, std::move(job.score_text)};
+      }
+      if (page.looked_at == 0) break;
+      first += page.looked_at;
+    }
+  }
+  return std::nullopt;
+}
+
+ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job) {
+  return {&scripts::replace_unique,
+          {keys::unique_lock(job.lock), holder.key, queue.empty() ? RedisKey(keys::schedule) : keys::queue(queue),
+           keys::queues},
+          {holder.jid, holder.payload, holder.score_text, std::string(job.jid), std::to_string(job.longest.count()),
+           job.score_text, job.payload}};
+}
+
+bool read_replaced(ReplyView reply) { return reply.integer() == 1; }
+
+}  // namespace brood

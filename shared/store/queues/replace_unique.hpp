@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shared/redis/reply.hpp"
+#include "shared/store/queues/push_unique.hpp"
+#include "shared/store/script.hpp"
+
+namespace brood {
+
+// A unique job that holds its lock and waits, where it was seen.
+struct WaitingHolder {
+  std::string jid, payload;
+  RedisKey key;            // a queue, the schedule or the retries
+  std::string score_text;  // empty in a queue
+};
+
+// Looks for it in `schedule`, in `retry` and in that queue, one page after the other by `run`, which sends a script and
+// returns its reply.  nullopt: it waits nowhere there; so it runs, or moved while we looked.  Throws UnexpectedReply.
+std::optional<WaitingHolder> find_waiting_holder(const std::function<Reply(const ScriptCall&)>& run,
+                                                 std::string_view queue, std::string_view lock, std::string_view jid);
+
+// Puts the job in its place and gives it the lock, in one step: `queue` is empty for the schedule.  In the queue where
+// the other waits it stands where that stood.
+ScriptCall replace_unique(std::string_view queue, const WaitingHolder& holder, const UniqueJob& job);
+// False: the other does not hold the lock any more, or does not wait there.  Nothing was changed.
+bool read_replaced(ReplyView reply);  // throws UnexpectedReply
+
+}  // namespace brood

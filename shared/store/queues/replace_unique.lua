@@ -1,0 +1,41 @@
+-- Puts a unique job in the place of the one that holds its lock, if that still waits where it was seen.
+-- KEYS[1] the lock    KEYS[2] where that waits: a queue, "schedule" or "retry"
+-- KEYS[3] where the new one goes: its queue, or "schedule"    KEYS[4] "queues"
+-- ARGV[1] jid of the one that waits, its text and its score ("" in a queue)
+-- ARGV[4] jid of the new one, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and
+-- payload
+-- Returns 1; 0 when the lock is another's by now, or the job waits there no more: then nothing is changed.
+local lock, from, to, queues = unpack(KEYS)
+local holder, old, old_score, jid, longest, score, new = unpack(ARGV)
+local function must_be(wanted, key)
+  local kind = redis.call("TYPE", key).ok
+  return kind ~= wanted and kind ~= "none" and redis.error_reply("WRONGTYPE " .. key .. " is a " .. kind)
+end
+local refusal = must_be("string", lock) or must_be(old_score == "" and "list" or "zset", from) or
+  must_be(score == "" and "list" or "zset", to) or score == "" and must_be("set", queues)
+if refusal then return refusal end
+if redis.call("GET", lock) ~= holder then return 0 end
+local place
+if old_score == "" then
+  place = redis.call("LPOS", from, old)
+  if not place then return 0 end
+elseif redis.call("ZSCORE", from, old) ~= old_score then
+  return 0
+end
+
+redis.call("SET", lock, "", "NX")    -- it is there: this changes nothing, and fails before anything is changed
+if from == to and old_score == "" then
+  redis.call("LSET", from, place, new)
+else
+  -- What removes is tried first: it removes nothing yet.
+  if old_score == "" then redis.call("LREM", from, 1, "\0") else redis.call("ZREM", from, "\0") end
+  if score == "" then
+    redis.call("SADD", queues, to:sub(#queues + 1))    -- "queue:" is as long as "queues"
+    redis.call("LPUSH", to, new)
+  else
+    redis.call("ZADD", to, score, new)
+  end
+  if old_score == "" then redis.call("LREM", from, 1, old) else redis.call("ZREM", from, old) end
+end
+if longest == "0" then redis.call("SET", lock, jid) else redis.call("SET", lock, jid, "PX", longest) end
+return 1

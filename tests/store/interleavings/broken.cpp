@@ -1,0 +1,107 @@
+#include "tests/store/interleavings/broken.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shared/store/holdings.hpp"
+#include "shared/store/script.hpp"
+#include "tests/store/interleavings/payloads.hpp"
+
+namespace brood {
+
+namespace scripts {
+extern const Script take_running_lock;
+}
+
+namespace interleavings {
+namespace {
+
+bool is(const Command& command, const Script& script) {
+  return command.args[1] == script.sha || command.args[1] == script.text;
+}
+
+void put(Command& command, std::string text) {
+  command.args[0] = "EVAL";
+  command.args[1] = std::move(text);
+}
+
+std::string& argument(Command& command, std::size_t number) {
+  return command.args[3 + std::stoul(command.args[2]) + number];
+}
+
+// A settle lets go of what the jobs hold that are to be tried again.
+void let_go_of_failures(Command& command) {
+  std::vector<LetGo> let_go;
+  for (std::size_t i = 0; i + 1 < command.args.size(); ++i) {
+    if (command.args[i] == "retry") append_held(let_go, command.args[i + 1], 0);
+  }
+  if (let_go.empty()) return;
+  ScriptCall call{&scripts::settle_and_fetch, {}, {}};
+  const std::size_t keys = std::stoul(command.args[2]);
+  for (std::size_t i = 0; i < keys; ++i) call.keys.emplace_back(command.args[3 + i]);
+  call.args.assign(command.args.begin() + 3 + static_cast<std::ptrdiff_t>(keys), command.args.end());
+  if (call.args[5].find(' ') != std::string::npos) return;
+  append(call, 5, let_go);
+  command = call.eval();
+}
+
+void break_settle(const Broken& broken, Command& command, bool last_was_lost) {
+  const std::string_view text = scripts::settle_and_fetch.text;
+  if (broken.refusals_ignored)
+    put(command, replaced(text, R"(if type(reply) == "table" and reply.err then refusal = reply end)", ""));
+  if (broken.locks_kept_at_settle) put(command, replaced(text, "if let_go then let_go(0) end\n", ""));
+  if (broken.locks_let_go_by_anybody)
+    put(command, replaced(text, R"(redis.call("GET", one.key) == one.member)", "true"));
+  if (broken.locks_let_go_by_failures) let_go_of_failures(command);
+  if (broken.waits_unannounced) argument(command, 4).clear();
+  if (broken.numbers_unchecked)
+    put(command, replaced(replaced(text, "(number ~= expected and number ~= expected + 1)", "false"),
+                          R"(if number == expected + 1 then return answer("AGAIN") end)", ""));
+  if (broken.resends_renumbered && last_was_lost) {
+    std::string& number = argument(command, 1);
+    number = std::to_string(std::stoull(number) + 1);
+  }
+}
+
+void break_recovery(const Broken& broken, Command& command) {
+  const std::string_view text = scripts::recover.text;
+  if (broken.recovery_unchecked) put(command, replaced(text, "if number ~= expected then verdicts = {} end", ""));
+  if (broken.tombstones_omitted) put(command, replaced(text, R"(redis.call("SET", KEYS[6], "dead", "EX", 3600))", ""));
+  if (broken.adoptions_unchecked) put(command, replaced(text, R"(redis.call("EXISTS", KEYS[8]) == 1)", "false"));
+  if (broken.locks_kept_at_recovery)
+    put(command, replaced(text, "for _, number in ipairs(applied) do let_go(number) end", ""));
+  if (broken.holdings_unheeded) put(command, replaced(text, "  let_go(0)\n", ""));
+  if (broken.late_takes_unseen)
+    put(command, replaced(text, R"(if (holds or nil) ~= noted then return {"HOLDS", holds or ""} end)", ""));
+}
+
+void break_settle_without_field(const Broken& broken, Command& command) {
+  const std::string_view text = scripts::settle_without_field.text;
+  if (broken.kept_without_field) put(command, replaced(text, "if let_go then let_go(0) end\n", ""));
+  if (broken.tombstones_omitted) put(command, replaced(text, R"(redis.call("SET", KEYS[2], "dead", "EX", 3600))", ""));
+  if (broken.lost_fields_abandoned) put(command, "return {0, 0}");
+  if (broken.lost_entries_unchecked)
+    put(command,
+        replaced(text, "if not entry or not is_marked(entry, ARGV[i]) then break end", "if not entry then break end"));
+}
+
+}  // namespace
+
+bool settles_without_field(const Command& command) {
+  return (command.args[0] == "EVALSHA" || command.args[0] == "EVAL") && is(command, scripts::settle_without_field);
+}
+
+void without_rules(const Broken& broken, Command& command, bool last_was_lost) {
+  if (command.args[0] != "EVALSHA" && command.args[0] != "EVAL") return;
+  if (is(command, scripts::settle_and_fetch)) break_settle(broken, command, last_was_lost);
+  if (is(command, scripts::recover)) break_recovery(broken, command);
+  if (is(command, scripts::settle_without_field)) break_settle_without_field(broken, command);
+  if (broken.takes_unfenced && is(command, scripts::take_running_lock))
+    put(command,
+        replaced(scripts::take_running_lock.text, R"(if not is_senders(ARGV[2]) then return "FENCED" end)", ""));
+}
+
+}  // namespace interleavings
+
+}  // namespace brood

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "shared/redis/connection.hpp"
+
+namespace brood::interleavings {
+
+// Rules that a run can switch off, to show what each is for.
+struct Broken {
+  bool numbers_unchecked = false;         // the script settles whatever number it is sent
+  bool recovery_unchecked = false;        // the recovery judges the list by the scoreboard whatever the number says
+  bool incarnations_reused = false;       // a refilled slot goes on under its predecessor's name
+  bool number_before_clearing = false;    // the number of the new batch meets the states of the old one
+  bool tombstones_omitted = false;        // nothing keeps a dead worker's late BLMOVE from moving a job
+  bool waits_unannounced = false;         // a settle does not say which queue its worker waits on next
+  bool resends_renumbered = false;        // an unanswered settle is sent again as if it were the next one
+  bool lost_fields_abandoned = false;     // what a worker holds when its field is lost stays where it is
+  bool lost_entries_unchecked = false;    // without a field, outcomes apply to whatever the list holds
+  bool living_swept = false;              // a list without a field is given back though its owner lives
+  bool dead_without_field_left = false;   // a dead worker whose field is lost is not looked after
+  bool refusals_ignored = false;          // a settle goes on though the user may not do what it has just tried
+  bool old_beats_ignored = false;         // jobs are begun though another host may be about to take them over
+  bool adoptions_unchecked = false;       // whoever was taken for dead is recovered though its heartbeat is there again
+  bool lapses_ignored = false;            // what was fetched before the heartbeat was old is begun when it comes again
+  bool notes_unheeded = false;            // nobody reads what a dead worker has noted of its failed jobs
+  bool locks_kept_at_settle = false;      // the settle that ends a job leaves its lock to a command behind it
+  bool locks_kept_at_recovery = false;    // the recovery that ends a job leaves its lock
+  bool locks_let_go_by_anybody = false;   // a lock is let go though another job holds it by now
+  bool locks_let_go_by_failures = false;  // a failure that is to be tried again lets go as well
+  bool takes_unfenced = false;            // what a dead worker asked for is taken for it when it arrives late
+  bool late_takes_unseen = false;         // the recovery lets go of what was noted when it looked, and looks once
+  bool holdings_unheeded = false;         // the recovery lets go of nothing that the incarnation held
+  bool kept_without_field = false;        // a worker whose field is lost does not let go
+  bool moves_unsettled = false;           // a worker goes to another shard without settling what it has done
+  bool moves_before_leaving = false;      // a worker goes to another shard before it has left the first
+  bool leaves_unsettled = false;          // a worker leaves a shard that is away as if it had done nothing there
+  bool left_behind_forgotten = false;     // nobody recovers what a worker has left behind in a shard that is away
+  bool left_behind_unnamed = false;       // what is being recovered passes for nobody's
+  bool recovered_where_called = false;    // a dead worker's jobs are looked for in the shard that it was called to
+};
+
+// What a worker or a recovery sends, without the rules that are switched off.  `last_was_lost`: its sender's last
+// command.
+void without_rules(const Broken& broken, Command& command, bool last_was_lost);
+
+bool settles_without_field(const Command& command);
+
+}  // namespace brood::interleavings

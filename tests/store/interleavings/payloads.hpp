@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "shared/store/outcome.hpp"
+
+namespace brood::interleavings {
+
+// A payload here is "<job>#<attempts charged>"; of a job that holds something JSON, with these two as its jid.
+std::string name_of(const std::string& payload);
+std::string job_of(const std::string& payload);
+int charges_of(const std::string& payload);
+std::string charged_once_more(const std::string& payload);
+Outcome retried(const std::string& payload);
+
+// The text of a member, of a payload that is JSON; empty: it has none.
+std::string member_of(const std::string& payload, std::string_view key);
+
+// A job of which there is to be one, and a job of which one is to run at a time.
+std::string unique_job(const std::string& job, const std::string& lock);
+std::string one_at_a_time(const std::string& job, const std::string& lock);
+
+// Throws std::logic_error unless `from` is there exactly once.
+std::string replaced(std::string_view text, std::string_view from, std::string_view to);
+
+}  // namespace brood::interleavings

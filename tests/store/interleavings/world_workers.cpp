@@ -1,0 +1,264 @@
+// The life of a worker, on its own thread; see world.hpp.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "shared/store/in_flight/running_lock.hpp"
+#include "tests/store/interleavings/payloads.hpp"
+#include "tests/store/interleavings/world.hpp"
+#include "worker/leaving.hpp"
+
+namespace brood::interleavings {
+namespace {
+
+const std::vector<std::string> all_queues{"a", "b", "c"};
+
+bool has_outcomes(bool unsettled, const std::vector<Outcome>& outcomes) { return unsettled || !outcomes.empty(); }
+
+}  // namespace
+
+void World::work(Worker& worker, Actor& actor) {
+  WorkerSlot slot(record_of_slot(worker));
+  struct Callback {
+    World& world;
+    Worker& worker;
+  } callback{*this, worker};
+  slot.after_write_argument = &callback;
+  slot.after_write = [](void* argument) {
+    auto& [world, its_worker] = *static_cast<Callback*>(argument);
+    world.wrote(its_worker);
+  };
+
+  FetchAndSettle::Setup setup;
+  setup.identity = identity;
+  setup.identity_record = "{}";
+  setup.slot = worker.slot;
+  setup.new_incarnation = [&] { return assign(worker); };
+  setup.incarnation_elsewhere = [&] { return assign_elsewhere(worker); };
+  setup.pause = [&](std::chrono::milliseconds) { pause(worker, slot, actor); };
+  setup.is_to_leave = [&worker] { return worker.wanted != worker.shard; };
+  FetchAndSettle in_flight(*worker.channel, slot, std::move(setup));
+  worker.in_flight = &in_flight;
+
+  try {
+    while (!worker.told_to_retire) {
+      try {
+        go_on(worker, slot, actor);
+      } catch (const ShardIsAway&) {
+        const bool ends = has_outcomes(worker.unsettled, worker.outcomes);
+        if (ends && !broken_.leaves_unsettled) throw;
+        worker.unsettled = false;
+        worker.outcomes.clear();
+        in_flight.leave_behind();
+      }
+    }
+    worker.unsettled = !worker.outcomes.empty();
+    in_flight.retire(std::exchange(worker.outcomes, {}));
+  } catch (const ShardIsAway&) {
+    note(fmt::format("{}.{} ends unsettled", worker.slot, worker.incarnation));
+    note_what_it_holds(worker);
+    worker.ends_unsettled = true;
+  }
+  worker.in_flight = nullptr;
+}
+
+void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
+  FetchAndSettle& in_flight = *worker.in_flight;
+  const bool begins = may_begin(worker);
+  if (!begins) ++coverage_.kept_from;
+  worker.lapses = shard(worker.shard).lapses;
+  if (!begins && worker.outcomes.empty()) in_flight.give_back_unbegun();
+  if (worker.wanted != worker.shard) return move(worker);
+  if (!begins && worker.outcomes.empty()) return actor.yield();
+  std::vector<std::string> draw = all_queues;
+  std::shuffle(draw.begin(), draw.end(), random_);
+  if (chance(0.5)) draw.pop_back();
+  constexpr int wants[] = {0, 1, 1, 1, 3, 3, 4, 4};
+  const int want = !begins ? 0 : calm_ ? 4 : wants[random_() % 8];
+  const std::string wait_queue = want > 0 && chance(0.6) ? all_queues[random_() % all_queues.size()] : "";
+  worker.unsettled = !worker.outcomes.empty();
+  const FetchAndSettle::Batch& batch =
+      in_flight.settle_and_fetch(std::exchange(worker.outcomes, {}), draw, want, wait_queue);
+  worker.unsettled = false;
+  if (!wait_queue.empty() && batch.entries.empty()) {
+    wait(worker, in_flight, chance(0.5) ? std::vector<std::string>() : draw, want);
+    if (!calm_ && !batch.entries.empty() && chance(0.1)) {  // it arrived while the worker quieted
+      ++coverage_.quieted;
+      in_flight.give_back_unbegun();
+    }
+  }
+  perform_batch(worker, slot, actor);
+}
+
+void World::move(Worker& worker) {
+  ++coverage_.moves;
+  FetchAndSettle& in_flight = *worker.in_flight;
+  note(fmt::format("{}.{} goes from shard {} to {}", worker.slot, worker.incarnation, worker.shard, worker.wanted));
+  if (broken_.moves_before_leaving) {
+    worker.shard = worker.wanted;
+    worker.channel->serve(worker.shard);
+  }
+  if (broken_.moves_unsettled) worker.outcomes.clear();
+  worker.unsettled = !worker.outcomes.empty();
+  if (worker.unsettled) in_flight.settle_and_fetch(std::exchange(worker.outcomes, {}), {}, 0);
+  worker.unsettled = false;
+  in_flight.move();
+}
+
+// The supervisor's: a new incarnation, in the shard to which the worker was called.
+std::uint64_t World::assign(Worker& worker) {
+  ++coverage_.fenced;
+  if (worker.wanted != worker.shard) {
+    worker.shard = worker.wanted;
+    worker.channel->serve(worker.shard);
+    worker.lapses = shard(worker.shard).lapses;
+  }
+  if (!broken_.incarnations_reused) worker.incarnation = ++last_incarnation_;
+  note(fmt::format("now {}.{} in shard {}", worker.slot, worker.incarnation, worker.shard));
+  return worker.incarnation;
+}
+
+std::uint64_t World::assign_elsewhere(Worker& worker) {
+  ++coverage_.left_behind;
+  note(fmt::format("{}.{} leaves what it has behind in shard {}", worker.slot, worker.incarnation, worker.shard));
+  const SlotSnapshot seen = last_words(record_of_slot(worker));
+  DeadWorker left{identity, worker.slot, worker.incarnation, std::nullopt, true};
+  if (seen.incarnation == worker.incarnation) left.record = record_of(seen);
+  if (!broken_.left_behind_forgotten) start_recovery(worker.shard, left, {}, &coverage_.jobs_left_behind);
+  return assign(worker);
+}
+
+void World::pause(Worker& worker, const WorkerSlot& slot, Actor& actor) {
+  actor.yield();
+  if (worker.wanted == worker.shard) return;
+  if (how_to_leave(slot, has_outcomes(worker.unsettled, worker.outcomes)) != Leaving::not_yet) throw ShardIsAway{};
+}
+
+bool World::may_begin(const Worker& worker) {
+  const Shard& its = shard(worker.shard);
+  return (!its.beat_is_old || broken_.old_beats_ignored) && (worker.lapses == its.lapses || broken_.lapses_ignored);
+}
+
+void World::wait(Worker& worker, FetchAndSettle& in_flight, const std::vector<std::string>& draw, int want) {
+  ++coverage_.waits;
+  const int losses = worker.channel->losses();
+  const std::string waited_on = in_flight.batch().queue;
+  switch (in_flight.wait_for_job(draw, want)) {
+    case FetchAndSettle::Waited::job:
+      ++(in_flight.batch().queue == waited_on ? coverage_.arrived : coverage_.fetched_behind);
+      break;
+    case FetchAndSettle::Waited::refused:
+      ++coverage_.waits_refused;
+      break;
+    case FetchAndSettle::Waited::nothing:
+      break;
+  }
+  if (worker.channel->losses() > losses) ++coverage_.waits_lost;
+  note(fmt::format("{}.{} waited for {}: {}", worker.slot, worker.incarnation, in_flight.batch().queue,
+                   in_flight.batch().entries.empty() ? "nothing" : in_flight.batch().entries[0].payload));
+}
+
+void World::perform_batch(Worker& worker, WorkerSlot& slot, Actor& actor) {
+  FetchAndSettle& in_flight = *worker.in_flight;
+  const FetchAndSettle::Batch& batch = in_flight.batch();
+  for (std::size_t i = 0; i < batch.entries.size(); ++i) {
+    const std::string& payload = batch.entries[i].payload;
+    const Lock lock = take_running_lock(worker, payload);
+    if (lock == Lock::fenced) return;
+    if (!may_begin(worker) || !slot.begin(static_cast<int>(i), "jid", "Job", WallTime{}, SteadyTime{}, 0))
+      return in_flight.let_go_of_taken();
+    check_charges(payload);
+    actor.yield();
+    if (lock == Lock::held) {  // its turn comes later
+      slot.end(static_cast<int>(i), EntryState::interrupted);
+      worker.outcomes.push_back({Outcome::Kind::requeue_back, payload, 0});
+      return;
+    }
+    begin_under(worker, lock, payload);
+    worker.outcomes.push_back(perform(worker, slot, static_cast<int>(i), payload));
+    if (lock == Lock::taken) return;  // settled at once
+    const EntryState state = slot.entry(static_cast<int>(i));
+    if (state != EntryState::succeeded && state != EntryState::judged) return;  // settled at once
+    if (chance(0.08)) return;                                                   // as those are, after a while
+  }
+}
+
+World::Lock World::take_running_lock(Worker& worker, const std::string& payload) {
+  const std::string lock = member_of(payload, "runs");
+  if (lock.empty()) return Lock::none_needed;
+  FetchAndSettle& in_flight = *worker.in_flight;
+  const Taken taken = in_flight.take(running_lock(in_flight.fence(), lock, job_of(payload)), brood::take_running_lock);
+  note(fmt::format("{}.{} asks for {} for {}: {}", worker.slot, worker.incarnation, lock, payload,
+                   taken == Taken::yes  ? "taken"
+                   : taken == Taken::no ? "held"
+                                        : "fenced"));
+  ++(taken == Taken::yes ? coverage_.taken : taken == Taken::no ? coverage_.found_taken : coverage_.takes_fenced);
+  return taken == Taken::yes ? Lock::taken : taken == Taken::no ? Lock::held : Lock::fenced;
+}
+
+void World::begin_under(Worker& worker, Lock lock, const std::string& payload) {
+  worker.runs = job_of(payload);
+  if (lock != Lock::taken) return;
+  Worker*& runs = running_[member_of(payload, "runs")];
+  if (runs && runs != &worker && !may_run_twice_.contains(runs->runs) && !may_run_twice_.contains(worker.runs))
+    fault(fmt::format("{} and {} run at the same time", runs->runs, worker.runs));
+  runs = &worker;
+}
+
+// The books are kept without a yield before the write that tells the scoreboard, so that both are always equally old.
+Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::string& payload) {
+  const std::string job = job_of(payload);
+  const double fortune = calm_ ? 0 : std::uniform_real_distribution<>(0, 1)(random_);
+  const bool is_unique = !member_of(payload, "unique_lock").empty();
+  std::erase_if(running_, [&](const auto& one) { return one.second == &worker; });
+  note(fmt::format("{}.{} ends {} entry {} {}", worker.slot, worker.incarnation, payload, entry,
+                   fortune < 0.75  ? "well"
+                   : fortune < 0.9 ? "badly"
+                                   : "interrupted"));
+  if (fortune < 0.75) {
+    coverage_.unique_ended += is_unique;
+    if (++ends_[job] > 1 && !may_run_twice_.contains(job)) fault(job + " was done twice");
+    slot.end(entry, EntryState::succeeded);
+    return {};
+  }
+  if (fortune < 0.9) {
+    ++deserved_[job];
+    slot.end(entry, EntryState::failed);
+    Outcome outcome = retried(payload);
+    if (is_unique && chance(0.5)) outcome = {Outcome::Kind::move_to_dead, outcome.payload, 9e9};
+    OutcomeNote note = note_of(outcome);
+    if (chance(0.1)) note.payload.resize(OutcomeNotes::text_bytes + 1);  // for which there is no room
+    slot.finish_entry(entry, note);
+    return outcome;
+  }
+  slot.end(entry, EntryState::interrupted);
+  return {chance(0.67) ? Outcome::Kind::requeue_back : Outcome::Kind::requeue_head, payload, 0};
+}
+
+// After every single write of a worker to its slot: here it may be killed, and here the others go on.
+void World::wrote(Worker& worker) {
+  SlotRecord& record = record_of_slot(worker);
+  if (broken_.number_before_clearing) {
+    // Undoes each clearing until the number is there, and lets the old states pass for states of the new batch.
+    const std::uint64_t number = record.number.load();
+    if (number == worker.last_number) {
+      for (std::size_t i = 0; i < worker.cleared.size(); ++i) {
+        const std::uint32_t now = record.entries[i].load();
+        if (now != 0) worker.cleared[i] = now;
+      }
+    } else {
+      worker.last_number = number;
+      for (std::size_t i = 0; i < worker.cleared.size(); ++i) {
+        if (worker.cleared[i] == 0) continue;
+        record.entries[i].store((worker.cleared[i] & 0xff) | static_cast<std::uint32_t>(number & 0xff'ffff) << 8);
+      }
+      worker.cleared.fill(0);
+      worker.actor->yield();
+      for (auto& entry : record.entries) entry.store(0);
+    }
+  }
+  worker.actor->yield();
+}
+
+}  // namespace brood::interleavings

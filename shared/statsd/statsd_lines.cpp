@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 namespace brood {
 namespace {
@@ -22,13 +24,40 @@ std::string tag_value(std::string_view text) {
   return value;
 }
 
+constexpr std::string_view counter = "|c";
+constexpr std::size_t most_series_kept = 16;
+
+struct Line {
+  std::string_view prefix, name;
+  std::uint64_t value;
+  std::string_view type, tags;
+};
+
+struct Datagrams {
+  std::vector<std::string> all;
+
+  void add(const Line& line) {
+    std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), line.value).ptr;
+    const std::string_view value(digits.data(), static_cast<std::size_t>(end - digits.data()));
+    const std::size_t size =
+        line.prefix.size() + line.name.size() + 1 + value.size() + line.type.size() + line.tags.size();
+    if (all.empty() || all.back().size() + 1 + size > longest_datagram)
+      all.emplace_back().reserve(longest_datagram);
+    else
+      all.back() += '\n';
+    ((((all.back() += line.prefix) += line.name) += ':') += value) += line.type;
+    all.back() += line.tags;
+  }
+};
+
 }  // namespace
 
 StatsdLines::StatsdLines(const StatsdSettings& settings) : prefix_(settings.prefix), has_tags_(settings.has_tags) {
   for (const std::string& tag : settings.tags) standing_tags_ += (standing_tags_.empty() ? "" : ",") + tag;
 }
 
-std::string StatsdLines::words_of(const StatsdTags& tags) const {
+std::string StatsdLines::spelled(const StatsdTags& tags) const {
   if (!has_tags_) return "";
   std::string words;
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -43,7 +72,7 @@ std::string StatsdLines::words_of(const StatsdTags& tags) const {
 
 void StatsdLines::count(std::string_view name, std::uint64_t times, const StatsdTags& tags) {
   if (times == 0) return;
-  std::string what = fmt::format("{}{}\n{}", prefix_, name, words_of(tags));
+  std::string what = fmt::format("{}{}\n{}", prefix_, name, spelled(tags));
   const auto known = std::find_if(counts_.begin(), counts_.end(), [&](const auto& one) { return one.first == what; });
   if (known != counts_.end())
     known->second += times;
@@ -51,33 +80,54 @@ void StatsdLines::count(std::string_view name, std::uint64_t times, const Statsd
     counts_.emplace_back(std::move(what), times);
 }
 
+StatsdLines::Series& StatsdLines::series_of(const StatsdTags& tags) {
+  const StatsdTags of = has_tags_ ? StatsdTags{tags.job_class, tags.queue, {}} : StatsdTags{};
+  for (Series& one : runs_) {
+    if (one.job_class == of.job_class && one.queue == of.queue) return one;
+  }
+  return runs_.emplace_back(Series{std::string(of.job_class), std::string(of.queue), spelled(of)});
+}
+
 // The times of failures say nothing: the documents send none since release 8.
 void StatsdLines::add_run(bool failed, std::uint64_t ms, const StatsdTags& tags) {
-  const StatsdTags without_error{tags.job_class, tags.queue, {}};
-  count("jobs.count", 1, without_error);
-  if (failed) return count("jobs.failure", 1, tags);
-  count("jobs.success", 1, without_error);
-  const std::string words = words_of(without_error);
-  times_.push_back(fmt::format("{}jobs.perform:{}|ms{}", prefix_, ms, words));
-  if (has_tags_) times_.push_back(fmt::format("{}jobs.perform_dist:{}|d{}", prefix_, ms, words));
+  Series& series = series_of(tags);
+  if (!failed) return series.ms.push_back(ms);
+  ++series.failed;
+  count("jobs.failure", 1, tags);
+}
+
+bool StatsdLines::empty() const {
+  return counts_.empty() &&
+         std::all_of(runs_.begin(), runs_.end(), [](const Series& one) { return one.failed == 0 && one.ms.empty(); });
 }
 
 std::vector<std::string> StatsdLines::take() {
-  std::vector<std::string> datagrams;
-  const auto add = [&](const std::string& line) {
-    if (datagrams.empty() || datagrams.back().size() + 1 + line.size() > longest_datagram)
-      datagrams.push_back(line);
-    else
-      datagrams.back() += "\n" + line;
+  Datagrams datagrams;
+  const auto add = [&](std::string_view name, std::uint64_t value, std::string_view type, std::string_view tags) {
+    if (value == 0 && type == counter) return;  // nothing has happened
+    datagrams.add({prefix_, name, value, type, tags});
   };
-  for (const auto& [what, times] : counts_) {
-    const std::size_t end = what.find('\n');
-    add(fmt::format("{}:{}|c{}", what.substr(0, end), times, what.substr(end + 1)));
+  for (const Series& one : runs_) {
+    add("jobs.count", one.failed + one.ms.size(), counter, one.tags);
+    add("jobs.success", one.ms.size(), counter, one.tags);
   }
-  for (const std::string& line : times_) add(line);
+  for (const auto& [what, times] : counts_) {
+    const std::string_view name(what.data(), what.find('\n'));
+    datagrams.add({"", name, times, counter, std::string_view(what).substr(name.size() + 1)});
+  }
+  for (const Series& one : runs_) {
+    for (const std::uint64_t ms : one.ms) {
+      add("jobs.perform", ms, "|ms", one.tags);
+      if (has_tags_) add("jobs.perform_dist", ms, "|d", one.tags);
+    }
+  }
   counts_.clear();
-  times_.clear();
-  return datagrams;
+  if (runs_.size() > most_series_kept) runs_.clear();
+  for (Series& one : runs_) {
+    one.failed = 0;
+    one.ms.clear();
+  }
+  return std::move(datagrams.all);
 }
 
 }  // namespace brood

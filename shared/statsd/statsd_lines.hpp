@@ -29,18 +29,26 @@ class StatsdLines {
   // A run that has ended: jobs.count, and jobs.success with its time or jobs.failure.
   void add_run(bool failed, std::uint64_t ms, const StatsdTags& tags);
 
-  bool empty() const { return counts_.empty() && times_.empty(); }
+  bool empty() const;
   // All that was added, in datagrams of whole lines; none of it is left.
   std::vector<std::string> take();
 
  private:
-  std::string words_of(const StatsdTags& tags) const;
+  // The runs of one class and queue, which are many where jobs are short: their tags are spelled once.
+  struct Series {
+    std::string job_class, queue, tags;
+    std::uint64_t failed = 0;
+    std::vector<std::uint64_t> ms = {};  // of each run that ended well
+  };
+
+  std::string spelled(const StatsdTags& tags) const;
+  Series& series_of(const StatsdTags& tags);
 
   const std::string prefix_;
   const bool has_tags_;
   std::string standing_tags_;
   std::vector<std::pair<std::string, std::uint64_t>> counts_;  // by the name and, behind a newline, the tags
-  std::vector<std::string> times_;
+  std::vector<Series> runs_;
 };
 
 }  // namespace brood

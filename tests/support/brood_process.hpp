@@ -42,6 +42,9 @@ class LogTail {
   friend std::ostream& operator<<(std::ostream& out, const LogTail& tail) { return out << std::string(tail); }
   friend std::string operator+(const LogTail& tail, const std::string& more) { return std::string(tail) + more; }
   friend std::string operator+(const std::string& before, const LogTail& tail) { return before + std::string(tail); }
+  friend std::string operator+(const LogTail& one, const LogTail& other) {
+    return std::string(one) + std::string(other);
+  }
 
  private:
   std::string file_;

@@ -72,3 +72,19 @@ BOOST_AUTO_TEST_CASE(datagrams_hold_whole_lines_and_pass_through_every_network) 
   }
   BOOST_TEST(count == 202);
 }
+
+BOOST_AUTO_TEST_CASE(what_was_taken_is_told_no_second_time_however_many_classes_there_are) {
+  StatsdLines lines(for_dogstatsd());
+  for (int batch = 0; batch < 3; ++batch) {
+    for (int job_class = 0; job_class < 40; ++job_class)
+      lines.add_run(job_class % 2 == 0, 1, {"Class" + std::to_string(job_class), "default", {}});
+    BOOST_TEST(!lines.empty());
+    std::string all;
+    for (const std::string& datagram : lines.take()) all += datagram + "\n";
+    BOOST_TEST(std::count(all.begin(), all.end(), '\n') == 40 * 2 + 20 * 2);
+    BOOST_TEST(lines.empty());
+    BOOST_TEST(lines.take().empty());
+  }
+  lines.add_run(false, 0, {"Class1", "default", {}});
+  BOOST_TEST(lines.take().at(0).find("jobs.perform:0|ms") != std::string::npos);
+}
